@@ -201,31 +201,6 @@ fn registrations_that_are_refused() {
     );
 }
 
-/// The scope of a challenge is its parameter of that name, wherever else it is spoken of.
-#[test]
-fn challenges_that_differ() {
-    let missing = r#"error_description="the scope=read is missing""#;
-    check(
-        json!({ "challenge": format!(r#"{missing}, scope="files:read""#) }),
-        expect![[r#"ISSUER ["files:read"]"#]],
-    );
-    check(
-        json!({
-            "challenge": format!(r#"{missing}, scope="files:read""#),
-            "metadata": { "scopes_supported": ["read", "offline_access"] },
-        }),
-        expect![[r#"ISSUER ["files:read", "offline_access"]"#]],
-    );
-    // Without any, the server's metadata say it.
-    check(
-        json!({
-            "challenge": r#"error="invalid_token""#,
-            "resource": { "scopes_supported": ["files:list"] },
-        }),
-        expect![[r#"ISSUER ["files:list"]"#]],
-    );
-}
-
 /// A login takes what a renewal takes, and says what it does not take.
 #[test]
 fn answers_with_tokens_that_differ() {

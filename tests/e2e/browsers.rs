@@ -8,18 +8,13 @@ use std::time::Duration;
 
 use callgate::auth::{self, Grant, LoginRequest, OAuth, OpenUrl};
 use callgate::config::CacheConfig;
-use callgate::rule::{Effect, Pattern, Rule};
-use callgate::{
-    Answer, Connect, Gate, GateBuilder, JournalOptions, Rules, ServerSpec, ServerState, Source,
-    ask_with,
-};
+use callgate::{Connect, Gate, GateBuilder, Rules, ServerSpec, Source};
 use callgate_tests::binary;
 use expect_test::expect;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 
 use crate::guarded::{Follow, Guarded, decline, follow};
 
@@ -50,17 +45,12 @@ enum Does {
     LogIn,
     /// Goes back from it without.
     Decline,
-    /// Has no browser to see it in.
-    CannotSee,
-    /// Leaves it open, and logs in there when told to.
-    Waits,
 }
 
 /// Does one thing after the other, and the last one with every later page.
 struct Person {
     does: Vec<Does>,
     pages: AtomicUsize,
-    goes_on: Notify,
     issuer: String,
 }
 
@@ -69,7 +59,6 @@ impl Person {
         Arc::new(Self {
             does: does.into(),
             pages: AtomicUsize::new(0),
-            goes_on: Notify::new(),
             issuer: guarded.issuer.clone(),
         })
     }
@@ -87,11 +76,6 @@ impl OpenUrl for Person {
             let gone = match does {
                 Does::LogIn => follow(url).await,
                 Does::Decline => decline(url, &self.issuer).await,
-                Does::CannotSee => Err("there is no browser".into()),
-                Does::Waits => {
-                    self.goes_on.notified().await;
-                    follow(url).await
-                }
             };
             gone.map_err(io::Error::other)
         }
@@ -127,20 +111,6 @@ async fn said(gate: &Gate, tool: &str) -> String {
         Ok(result) => result.get().to_owned(),
         Err(error) => error.to_string(),
     }
-}
-
-/// An authorization server may say by other names what it has granted.
-#[tokio::test]
-async fn a_page_for_more_is_for_what_was_asked_for_before_too() {
-    let guarded = Guarded::start(&json!({ "answer": { "scope": "urn:read,urn:write" } }));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn], &guarded);
-    let gate = gate_of(&guarded, folder.path(), &person).await;
-    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
-    let seen = guarded.seen().await;
-    assert_eq!(seen["lastScope"], "write read", "{seen:#}");
-    assert_eq!(person.pages(), 2);
-    gate.shutdown().await;
 }
 
 /// Whoever it was that logged in: nobody is shown what somebody else could see.
@@ -227,20 +197,6 @@ async fn a_person_who_refuses_is_not_asked_again() {
     gate.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_person_who_refuses_a_scope_is_asked_for_a_login() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn, Does::Decline, Does::LogIn], &guarded);
-    let gate = gate_of(&guarded, folder.path(), &person).await;
-    expect![[r#"web_write: the login at server `web` failed: the authorization server refused it with "access_denied" (code -32000)"#]].assert_eq(&said(&gate, "web_write").await);
-    guarded.post("expire").await;
-    guarded.post("forget").await;
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    assert_eq!(person.pages(), 3);
-    gate.shutdown().await;
-}
-
 /// Each has nothing to do with the other but the person.
 #[tokio::test]
 async fn connections_that_want_the_same_login_show_one_page() {
@@ -267,42 +223,6 @@ async fn connections_that_want_the_same_login_show_one_page() {
     assert_eq!(person.pages(), 1);
 }
 
-/// Whose page a call waits for is told when its time is over; what the next one wants, though
-/// it is something else, waits for the same page.
-#[tokio::test]
-async fn a_call_that_cannot_wait_for_a_login_any_longer_says_so() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn, Does::Waits], &guarded);
-    let opener = Arc::clone(&person) as Arc<dyn OpenUrl>;
-    let oauth = OAuth {
-        folder: Some(folder.path().to_owned()),
-        place: auth::TokenPlace::File,
-        browser: Some(auth::Browser::new(opener)),
-        ..OAuth::default()
-    };
-    let gate = async || {
-        let mut spec = guarded.spec_with(oauth.clone());
-        spec.call_timeout = Duration::from_secs(3);
-        let gate = builder(spec)
-            .rules(Rules::new(["*"], [], []).expect("a rule"))
-            .build();
-        gate.await.expect("a gate")
-    };
-    let (one, other) = (gate().await, gate().await);
-    expect![[r#"web_write: server `web` wants the scope "write", and a login with it has not come in time; log in on the page that was shown, or run `callgate auth login web --scope write`, and try again (code -32000)"#]].assert_eq(&said(&one, "web_write").await);
-    guarded.post("expire").await;
-    guarded.post("forget").await;
-    expect!["web_read: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again (code -32000)"].assert_eq(&said(&other, "web_read").await);
-    assert_eq!(person.pages(), 2);
-    person.goes_on.notify_one();
-    assert_eq!(said(&other, "web_read").await, "{\"a\":1}");
-    assert_eq!(said(&one, "web_write").await, "{\"a\":1}");
-    assert_eq!(person.pages(), 2);
-    one.shutdown().await;
-    other.shutdown().await;
-}
-
 /// Whoever logs in for it may have other tools than those that it was decided by.
 #[tokio::test]
 async fn a_call_goes_with_no_login_but_that_which_it_was_decided_by() {
@@ -324,208 +244,6 @@ async fn a_call_goes_with_no_login_but_that_which_it_was_decided_by() {
     gate.shutdown().await;
 }
 
-/// Somebody who is asked about a call is not asked again because it wants a login, and the
-/// use of a rule that it takes is the only one.
-#[tokio::test]
-async fn a_call_that_has_a_login_made_is_decided_about_once() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn], &guarded);
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counts = Arc::clone(&asked);
-    let mut rules = Rules::new([], ["web_write"], []).expect("a rule");
-    let mut once = Rule::new(Effect::Allow, Pattern::new("web_read").expect("a pattern"));
-    once.max_calls = Some(1);
-    rules.push(once);
-    let gate = builder(guarded.spec(folder.path()))
-        .rules(rules)
-        .asker(ask_with(move |_| {
-            counts.fetch_add(1, Ordering::SeqCst);
-            std::future::ready(Answer::Once)
-        }))
-        .browser(Arc::clone(&person) as Arc<dyn OpenUrl>)
-        .build()
-        .await
-        .expect("a gate");
-    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
-    assert_eq!((person.pages(), asked.load(Ordering::SeqCst)), (2, 1));
-    guarded.post("expire").await;
-    guarded.post("forget").await;
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    assert_eq!((person.pages(), asked.load(Ordering::SeqCst)), (3, 1));
-    // Its one use was had, once.
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    assert_eq!((person.pages(), asked.load(Ordering::SeqCst)), (3, 2));
-    gate.shutdown().await;
-}
-
-/// A tool that is another one with another login is decided about as that.
-#[tokio::test]
-async fn a_call_whose_login_has_another_tool_of_the_name_is_decided_about_anew() {
-    let guarded = Guarded::start(&json!({ "ownTools": true }));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn], &guarded);
-    let asked: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
-    let noted = Arc::clone(&asked);
-    let ledger = folder.path().join("calls.jsonl");
-    let gate = builder(guarded.spec(folder.path()))
-        .ledger(Some((ledger.clone(), JournalOptions::default())))
-        .asker(ask_with(move |question| {
-            let said = question.description.map(|said| said.to_string());
-            noted.lock().expect("no panic").extend(said);
-            std::future::ready(Answer::Once)
-        }))
-        .browser(Arc::clone(&person) as Arc<dyn OpenUrl>)
-        .build()
-        .await
-        .expect("a gate");
-    guarded.post("expire").await;
-    guarded.post("forget").await;
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    assert_eq!(*asked.lock().expect("no panic"), ["of_1", "of_2"]);
-    assert_eq!(guarded.seen().await["calls of read"], 1);
-    gate.shutdown().await;
-    let lines = std::fs::read_to_string(&ledger).expect("a ledger");
-    let ends = lines.lines().map(|line| {
-        let line: Value = serde_json::from_str(line).expect("JSON");
-        format!("{} {} {}", line["event"], line["outcome"], line["code"])
-    });
-    assert_eq!(
-        ends.collect::<Vec<_>>(),
-        [
-            "\"before\" null null",
-            "\"after\" \"protocolError\" -32056",
-            "\"before\" null null",
-            "\"after\" \"ok\" null",
-        ]
-    );
-}
-
-/// What was decided by one person's list is not made by another's login that has none.
-#[tokio::test]
-async fn a_call_does_not_go_with_a_login_that_has_no_list() {
-    let guarded = Guarded::start(&json!({ "listsFor": 1 }));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn], &guarded);
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counts = Arc::clone(&asked);
-    let gate = builder(guarded.spec(folder.path()))
-        .asker(ask_with(move |_| {
-            counts.fetch_add(1, Ordering::SeqCst);
-            std::future::ready(Answer::Once)
-        }))
-        .browser(Arc::clone(&person) as Arc<dyn OpenUrl>)
-        .build()
-        .await
-        .expect("a gate");
-    guarded.post("expire").await;
-    guarded.post("forget").await;
-    for calls in 1..3 {
-        expect!["web_read: requests go with another login by now than the server's tools were listed with; nothing was done; call it again later (code -32056)"].assert_eq(&said(&gate, "web_read").await);
-        assert_eq!((person.pages(), asked.load(Ordering::SeqCst)), (2, calls));
-    }
-    assert_eq!(guarded.seen().await["calls of read"], json!(null));
-    gate.shutdown().await;
-}
-
-/// Whoever has no login any more is told to log in, with every call.
-#[tokio::test]
-async fn a_logout_while_a_gate_is_up_is_told_as_that() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn], &guarded);
-    gate_of(&guarded, folder.path(), &person)
-        .await
-        .shutdown()
-        .await;
-    let server = guarded.spec(folder.path());
-    let gate = builder(server.clone())
-        .rules(Rules::new(["*"], [], []).expect("a rule"))
-        .build()
-        .await
-        .expect("a gate");
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    auth::logout(&server).await.expect("a logout");
-    guarded.post("expire").await;
-    for _ in 0..3 {
-        expect!["web_read: server `web` wants a login, and there is none; run `callgate auth login web` (code -32000)"].assert_eq(&said(&gate, "web_read").await);
-    }
-    assert_eq!(person.pages(), 1);
-    gate.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_call_that_cannot_wait_for_the_login_of_a_start_says_so() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn, Does::Waits], &guarded);
-    let mut spec = guarded.spec(folder.path());
-    // The first attempt fails before the call, which then waits for another one.
-    spec.start_timeout = Duration::from_secs(6);
-    spec.call_timeout = Duration::from_secs(3);
-    spec.connect = Connect::Lazy;
-    spec.idle = Some(Duration::from_millis(10));
-    let gate = gate_to(spec, &person).await;
-    guarded.post("expire").await;
-    guarded.post("forget").await;
-    let rests = async {
-        while gate.servers()[0].state != ServerState::Idle {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), rests)
-        .await
-        .expect("it rests");
-    expect!["web_read: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again (code -32000)"].assert_eq(&said(&gate, "web_read").await);
-    person.goes_on.notify_one();
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    assert_eq!(person.pages(), 2);
-    gate.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_start_that_cannot_wait_for_a_login_any_longer_says_so() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::Waits], &guarded);
-    let mut spec = guarded.spec(folder.path());
-    spec.start_timeout = Duration::from_secs(3);
-    let gate = gate_to(spec, &person).await;
-    expect!["server `web` did not start: server `web` wants a login, which has not come in time; log in on the page that was shown, or run `callgate auth login web`, and try again"].assert_eq(&gate.unavailable()[0].reason);
-    gate.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_page_that_nobody_was_shown_is_shown_again() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn, Does::CannotSee, Does::LogIn], &guarded);
-    let gate = gate_of(&guarded, folder.path(), &person).await;
-    expect!["web_write: the login at server `web` failed: its page cannot be shown: there is no browser (code -32000)"].assert_eq(&said(&gate, "web_write").await);
-    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
-    assert_eq!(person.pages(), 3);
-    gate.shutdown().await;
-}
-
-/// What a person has agreed to is asked for again when that login has ended.
-#[tokio::test]
-async fn a_login_in_place_of_another_is_for_as_much() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn], &guarded);
-    let gate = gate_of(&guarded, folder.path(), &person).await;
-    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
-    assert_eq!(person.pages(), 2);
-    guarded.post("expire").await;
-    guarded.post("forget").await;
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    let seen = guarded.seen().await;
-    assert_eq!(seen["lastScope"], "read write", "{seen:#}");
-    assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
-    assert_eq!(person.pages(), 3);
-    gate.shutdown().await;
-}
-
 /// The clock says so before the server does.
 #[tokio::test]
 async fn a_login_that_has_ended_asks_for_another_one() {
@@ -544,17 +262,6 @@ async fn a_login_that_has_ended_asks_for_another_one() {
     let person = Person::who([Does::LogIn], &guarded);
     let gate = gate_of(&guarded, folder.path(), &person).await;
     assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    assert_eq!(person.pages(), 1);
-    gate.shutdown().await;
-}
-
-#[tokio::test]
-async fn tokens_that_end_at_once_ask_a_person_once() {
-    let guarded = Guarded::start(&json!({ "firstExpiresIn": 0, "noRefresh": true }));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn], &guarded);
-    let gate = gate_of(&guarded, folder.path(), &person).await;
-    expect!["server `web` did not start: server `web` needs a new login: the token has ended, and there is nothing to renew it by; run `callgate auth login web`"].assert_eq(&gate.unavailable()[0].reason);
     assert_eq!(person.pages(), 1);
     gate.shutdown().await;
 }

@@ -204,21 +204,3 @@ async fn resources_in_results_come_whole() {
     assert!(everything.host.heard().is_empty());
     everything.gate.shutdown().await;
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_long_call_reports_its_progress() {
-    let everything = Everything::start().await;
-    everything
-        .check(
-            "everything_trigger_long_running_operation",
-            json!({ "duration": 0.3, "steps": 3 }),
-            "completed",
-            &[
-                "everything trigger-long-running-operation 1 of Some(3.0)",
-                "everything trigger-long-running-operation 2 of Some(3.0)",
-                "everything trigger-long-running-operation 3 of Some(3.0)",
-            ],
-        )
-        .await;
-    everything.gate.shutdown().await;
-}

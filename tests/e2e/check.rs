@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use callgate_tests::{Ran, Workbench, fixture, odd};
+use callgate_tests::{Ran, Workbench, fixture};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -157,89 +157,6 @@ fn each_mode() {
 }
 
 #[test]
-fn every_accepted_form_has_the_authors_places() {
-    let bench = Workbench::empty();
-    let place = |script: &str| {
-        let report = bench.report(script, &[]);
-        let error = &report["check"]["errors"][0];
-        assert_eq!(report["error"]["kind"], "types", "{script}\n{report:#}");
-        let position = &error["position"];
-        assert_eq!(report["error"]["position"], *position, "{report:#}");
-        (
-            position["line"].as_u64().unwrap_or_default(),
-            position["column"].as_u64().unwrap_or_default(),
-            position["sourceLine"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
-        )
-    };
-    #[track_caller]
-    fn at(found: (u64, u64, String), line: u64, column: u64, text: &str) {
-        assert_eq!(found, (line, column, text.to_owned()));
-    }
-    at(place("const a = 1;\n  a.b;"), 2, 5, "  a.b;");
-    at(place("return nope;"), 1, 8, "return nope;");
-    at(place("if (1) return;\nnope;"), 2, 1, "nope;");
-    at(
-        place("export default async () => {\n  nope;\n}"),
-        2,
-        3,
-        "  nope;",
-    );
-    at(
-        place("export default function main() { nope }"),
-        1,
-        34,
-        "export default function main() { nope }",
-    );
-    at(place("async () => {\n\tnope;\n}"), 2, 2, "\tnope;");
-    at(
-        place("async function () { return nope }"),
-        1,
-        28,
-        "async function () { return nope }",
-    );
-    at(
-        place("async function main() { nope }"),
-        1,
-        25,
-        "async function main() { nope }",
-    );
-    at(place("nope.length"), 1, 1, "nope.length");
-    at(place("```ts\nnope;\n```\n"), 2, 1, "nope;");
-    at(
-        place("enum A { B }\nnamespace C { export const d = 1 }\nA.C;"),
-        3,
-        3,
-        "A.C;",
-    );
-    at(
-        place("const é = '日本😀'; nope;\r\n"),
-        1,
-        19,
-        "const é = '日本😀'; nope;",
-    );
-}
-
-#[test]
-fn what_a_script_returns_and_catches_needs_no_types() {
-    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
-    let ran = bench.run(
-        "try { await odd_fails({}) } catch (error) { console.log(error.message) }\n\
-         await new Promise((resolve) => setTimeout(resolve, 1));\n\
-         const all = [];\n\
-         for (const n of [1, 2]) all.push(n * 2);\n\
-         return all;",
-        &["--check=require"],
-    );
-    assert_eq!(
-        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
-        (0, "disk is full\n[2,4]\n", "")
-    );
-}
-
-#[test]
 fn without_typescript_a_run_goes_on_and_says_so() {
     let bench = with_typescript(Path::new("nowhere"));
     check(
@@ -375,23 +292,4 @@ fn pretender(folder: &Path, program: &str) -> PathBuf {
     )
     .expect("a manifest");
     folder.join("pretender")
-}
-
-#[test]
-fn a_project_brings_its_own_typescript() {
-    let bench = Workbench::with_config(json!({
-        "check": { "mode": "require", "typescript": "modules/typescript/../.." }
-    }));
-    bench.bring_typescript();
-    let ran = bench.run("return 1", &[]);
-    assert_eq!(ran.code, 1, "{ran:#?}");
-    let bench = Workbench::with_config(json!({
-        "check": { "mode": "require", "typescript": "${workspaceFolder}" }
-    }));
-    bench.bring_typescript();
-    let ran = bench.run("return 1", &[]);
-    assert_eq!(
-        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
-        (0, "1\n", "")
-    );
 }

@@ -118,58 +118,6 @@ fn a_denied_flow_reaches_no_server_in_any_form() {
 }
 
 #[test]
-fn a_check_tells_which_rules_are_in_the_way() {
-    let setting = Setting::new(json!({}), flows("deny"));
-    let script = setting.script("await note(text);");
-    setting.bench.write("script.ts", &script);
-    let ran = setting.bench.callgate(&["check", "script.ts"]);
-    let told = "data of fs_read_text_file may be denied on its way to memory_create_entities: \
-                the rule from \"fs\" to \"memory\" in flows\n";
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    assert!(ran.stdout.ends_with(told), "{ran:#?}");
-}
-
-#[test]
-fn a_denial_tells_the_script_which_rule_over_flows_it_was() {
-    let told = "try { await note(text); } catch (error) {
-      return [error.name, error.rule, error.writtenIn, error.advice];
-    }";
-    let advice = "whoever runs Callgate can allow it under flows";
-    for (action, advice) in [("deny", Value::Null), ("ask", json!(advice))] {
-        let report = Setting::new(json!({}), flows(action)).report(told);
-        let rule = json!({ "from": "fs", "to": "memory", "action": action });
-        assert_eq!(
-            report["value"]["json"],
-            json!(["McpDeniedError", rule, "flows", advice]),
-            "{report:#}"
-        );
-    }
-    // A label is no rule.
-    let labelled = Setting::new(json!({ "labels": ["private"] }), json!({}));
-    let report = labelled.report(told);
-    assert_eq!(
-        report["value"]["json"],
-        json!(["McpDeniedError", null, null, advice]),
-        "{report:#}"
-    );
-}
-
-#[test]
-fn an_allowed_flow_is_recorded() {
-    let setting = Setting::new(json!({}), json!({}));
-    let report = setting.report("await note(text);");
-    assert_eq!(report["status"], "completed", "{report:#}");
-    assert!(setting.stored().contains(SECRET));
-    assert_eq!(report["calls"][1]["flows"][0]["from"], "fs_read_text_file");
-    // What the script says itself is nobody's.
-    let report = setting.report(&format!("await note({SECRET:?});"));
-    assert_eq!(report["calls"][1]["flows"], Value::Null, "{report:#}");
-    // Nor is what goes back to where it came from.
-    let report = setting.report("await fs_search_files({ path: PATH, pattern: text });");
-    assert_eq!(report["calls"][1]["flows"], Value::Null, "{report:#}");
-}
-
-#[test]
 fn labelled_data_is_asked_about_without_a_rule() {
     let setting = Setting::new(json!({ "labels": ["private"] }), json!({}));
     let report = setting.report("await note(text);");
@@ -208,49 +156,4 @@ fn who_is_asked_sees_the_piece() {
     session.exp_string("both stored").expect("both calls");
     session.exp_eof().expect("the end");
     assert!(setting.stored().contains(SECRET));
-}
-
-/// The prompt says what each answer does, and an answer that would do nothing is not
-/// there.
-#[test]
-fn a_question_about_data_has_no_always() {
-    let label = json!({ "labels": ["private"] });
-    for (rules, prompt, kept) in [
-        (
-            json!({ "allow": ["*"] }),
-            "allow? [y] this call  \
-             [r] data of fs_read_text_file to memory_create_entities in this run  \
-             [w] show whole  [n] no: ",
-            false,
-        ),
-        (
-            json!({ "allow": ["fs_*"] }),
-            "allow? [y] this call  \
-             [r] all calls of this tool in this run, also with data of fs_read_text_file  \
-             [a] always, in callgate.json, but data of fs_read_text_file in this run alone  \
-             [w] show whole  [n] no: ",
-            true,
-        ),
-    ] {
-        let setting = Setting::new(label.clone(), json!({ "permissions": rules }));
-        setting.bench.write(
-            "script.ts",
-            &setting.script("await note(text); await note(text, 'second')"),
-        );
-        let mut session = at_terminal(&setting.bench, &["run", "script.ts"]);
-        session.exp_string(prompt).expect(prompt);
-        session.send_line("a").expect("answer");
-        if !kept {
-            session.exp_string(prompt).expect("the same once more");
-            session.send_line("r").expect("answer");
-        }
-        session.exp_eof().expect("the end");
-        assert!(setting.stored().contains(SECRET));
-        let config = std::fs::read_to_string(setting.bench.path().join("callgate.json"));
-        let config = config.expect("the configuration");
-        assert_eq!(config.contains("sha256:"), kept, "{config}");
-        // The data is asked about again, in every case.
-        let again = setting.report("await note(text, 'third')");
-        assert_eq!(again["status"], "denied", "{again:#}");
-    }
 }

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -19,17 +18,12 @@ pub enum Do {
     Fail(u16),
     /// It answers with a status, and says this of the key that it was shown.
     Blab(u16),
-    /// It does not answer.
-    Hang,
 }
 
 /// The endpoint. Its thread ends with the process.
 pub struct Endpoint {
     pub url: String,
     asked: Arc<Mutex<Vec<Value>>>,
-    /// Has something for each request that it did not answer and that was given
-    /// up.
-    gone: Receiver<()>,
 }
 
 impl Endpoint {
@@ -56,19 +50,10 @@ impl Endpoint {
         asked.iter().filter_map(text).collect()
     }
 
-    /// Waits until a request that it does not answer is given up.
-    pub async fn given_up(&self) {
-        // The other side may need this thread for it.
-        while self.gone.try_recv().is_err() {
-            tokio::task::yield_now().await;
-        }
-    }
-
     fn start(mut act: impl FnMut(&Value) -> Do + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
         let asked: Arc<Mutex<Vec<Value>>> = Arc::default();
-        let (gone_send, gone) = channel();
         let seen = Arc::clone(&asked);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -76,11 +61,11 @@ impl Endpoint {
                 if let Some((authorization, body)) = request(&mut reader) {
                     let step = act(&body);
                     seen.lock().expect("no panic").push(body);
-                    answer(reader, step, &authorization, &gone_send);
+                    answer(reader, step, &authorization);
                 }
             }
         });
-        Self { url, asked, gone }
+        Self { url, asked }
     }
 }
 
@@ -109,7 +94,7 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<(String, Value)> {
     Some((authorization, body))
 }
 
-fn answer(mut reader: BufReader<TcpStream>, step: Do, authorization: &str, gone: &Sender<()>) {
+fn answer(reader: BufReader<TcpStream>, step: Do, authorization: &str) {
     let (status, text) = match step {
         Do::Say(text) => {
             let answer = json!({ "choices": [{ "message": { "content": text } }] });
@@ -121,15 +106,6 @@ fn answer(mut reader: BufReader<TcpStream>, step: Do, authorization: &str, gone:
             let message = format!("no luck with {authorization}");
             let answer = json!({ "error": { "message": message } });
             (status, answer.to_string())
-        }
-        Do::Hang => {
-            // Until the other side gives it up.
-            let gone = gone.clone();
-            std::thread::spawn(move || {
-                let _read = reader.read_to_end(&mut Vec::new());
-                let _nobody = gone.send(());
-            });
-            return;
         }
     };
     let head = format!(

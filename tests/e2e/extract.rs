@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
 use callgate::{
-    Api, Caller, CancellationToken, CheckMode, Gate, GateBuilder, Offers, Refusal, Review,
-    Reviewed, Reviewer, Rules, RunReport, RunRequest, Sample, ServerSpec, Status, flow,
+    Api, Caller, CheckMode, Gate, GateBuilder, Offers, Refusal, Review, Reviewed, Reviewer, Rules,
+    RunReport, RunRequest, Sample, ServerSpec, Status, flow,
 };
-use callgate_tests::{Workbench, binary};
-use expect_test::{Expect, expect};
+use callgate_tests::binary;
+use expect_test::expect;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
@@ -148,59 +148,6 @@ async fn answers_that_never_fit() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_fails_or_never_answers() {
-    let model = Endpoint::doing([Do::Fail(503), Do::Hang]);
-    let models = models(&model, Duration::from_millis(300));
-    let gate = builder().models(models).build().await.expect("a gate");
-    let shown = |report: &RunReport| {
-        let origin = model.url.trim_end_matches("/v1");
-        value(report).to_string().replace(origin, "ORIGIN")
-    };
-    expect![[r#"["McpExtractError","mcp.extract","unavailable","mcp.extract: model endpoint ORIGIN: it answered 503 Service Unavailable",[]]"#]].assert_eq(&shown(&run(&gate, SCRIPT).await));
-    expect![[r#"["McpExtractError","mcp.extract","timeout","mcp.extract: model endpoint ORIGIN: gave no answer within 300 ms",[]]"#]].assert_eq(&shown(&run(&gate, SCRIPT).await));
-    model.given_up().await;
-}
-
-#[tokio::test]
-async fn a_script_gives_a_slow_model_up() {
-    let model = Endpoint::doing([Do::Say(r#""x""#), Do::Hang, Do::Hang]);
-    let gate = gate(&model).await;
-    // What is made ready for the first request is no part of the time of the second, which has to
-    // come to the endpoint in it.
-    let script = "return await mcp.extract('x', { type: 'string' })";
-    assert_eq!(value(&run(&gate, script).await), json!("x"));
-    let script = "return await mcp.extract('x', { type: 'string' }, { timeoutMs: 1000 })";
-    expect![[
-        r#"["McpTimeoutError","mcp.extract",null,"mcp.extract gave no answer within 1000 ms",null]"#
-    ]]
-    .assert_eq(&value(&run(&gate, script).await).to_string());
-    model.given_up().await;
-    let script = "
-        const given = new AbortController();
-        const waiting = mcp.extract('x', { type: 'string' }, { signal: given.signal });
-        setTimeout(() => given.abort(), 1);
-        return await waiting.catch((error) => error.name);";
-    assert_eq!(value(&run(&gate, script).await), json!("AbortError"));
-}
-
-#[tokio::test]
-async fn a_run_that_is_cancelled_gives_the_model_up() {
-    let model = Endpoint::doing([Do::Hang]);
-    let gate = gate(&model).await;
-    let cancel = CancellationToken::new();
-    let request = RunRequest::new(SCRIPT).cancel_on(cancel.clone());
-    let (report, ()) = futures::join!(gate.run(request), async {
-        while model.prompts().is_empty() {
-            tokio::task::yield_now().await;
-        }
-        cancel.cancel();
-    });
-    assert_eq!(report.status, Status::Cancelled, "{report}");
-    assert_eq!(report.calls[0].outcome, callgate::Outcome::Cancelled);
-    model.given_up().await;
-}
-
-#[tokio::test]
 async fn loops_and_limits() {
     let model = Endpoint::doing((0..40).map(|_| Do::Say("1")));
     let gate = gate(&model).await;
@@ -230,63 +177,6 @@ async fn loops_and_limits() {
           "mcp.extract: over the limit of 20 extractions of one run; extract many at once by giving an array"
         ]"#]].assert_eq(&format!("{:#}", value(&report)));
     assert_eq!(report.calls.len(), 20);
-}
-
-#[tokio::test]
-async fn half_a_character_reaches_the_model_as_a_replacement() {
-    let model = Endpoint::doing([Do::Say("[1]")]);
-    let gate = gate(&model).await;
-    let report = run(
-        &gate,
-        "return await mcp.extract('ab😀'.slice(0, 3), 'number[]')",
-    )
-    .await;
-    assert_eq!(value(&report), json!([1]));
-    let prompts = model.prompts();
-    assert!(prompts[0].contains("\nab\u{fffd}\n"), "{prompts:?}");
-}
-
-#[tokio::test]
-async fn what_is_no_extraction() {
-    let model = Endpoint::doing([]);
-    let gate = gate(&model).await;
-    let check = async |call: &str, expected: Expect| {
-        let report = run(&gate, &format!("return await {call}")).await;
-        assert!(report.calls.is_empty(), "{report}");
-        expected.assert_eq(&value(&report).to_string());
-    };
-    check("mcp.extract(1)", expect![[r#"["McpExtractError","mcp.extract","value","mcp.extract: it takes a value and a schema: mcp.extract(value, schema)",[]]"#]]).await;
-    check("mcp.extract(1, 'Date')", expect![[r#"["McpExtractError","mcp.extract","schema","mcp.extract: the type \"Date\" cannot be a JSON Schema: JSON has no dates; write string",[]]"#]]).await;
-    check(
-        "mcp.extract(1, { $ref: 'https://example.com/x' })",
-        expect![[r##"["McpExtractError","mcp.extract","schema","mcp.extract: the schema refers to \"https://example.com/x\", which is no part of it; write \"#/$defs/NAME\"",[]]"##]],
-    )
-    .await;
-    check("mcp.extract(1, [])", expect![[r#"["McpExtractError","mcp.extract","schema","mcp.extract: the schema must be a JSON Schema object, or a TypeScript type as text",[]]"#]]).await;
-    check(
-        "mcp.callTool('mcp.extract', { value: 1, schema: 'x', more: 1 })",
-        expect![[r#"["McpExtractError","mcp.extract","value","mcp.extract: it takes a value and a schema: mcp.extract(value, schema)",[]]"#]],
-    )
-    .await;
-    let deep = run(
-        &gate,
-        "let deep = []; for (let i = 0; i < 127; i++) deep = [deep];
-        await mcp.extract(deep, 'unknown')",
-    )
-    .await;
-    expect![[r#"["McpExtractError","mcp.extract","value","mcp.extract: the input must be nested at most 127 levels deep; give what is deeper as text, or in parts",[]]"#]].assert_eq(&value(&deep).to_string());
-    let function = gate
-        .run("return await mcp.extract(() => 1, 'string')")
-        .await;
-    let error = function.error.expect("it throws");
-    assert_eq!(
-        error.message,
-        "mcp.extract: the value must be JSON, not a function"
-    );
-    assert_eq!(model.prompts().len(), 0);
-    let without = builder().build().await.expect("a gate");
-    let report = run(&without, SCRIPT).await;
-    expect![[r#"["McpExtractError","mcp.extract","unavailable","mcp.extract: there is no model to ask: the client offers none (sampling), and the configuration names none (models.small)",[]]"#]].assert_eq(&value(&report).to_string());
 }
 
 /// A client with a model, or without.
@@ -441,25 +331,4 @@ async fn no_tool_has_the_name_of_the_extraction() {
           .sort();";
     let found = value(&run(&gate, script).await);
     assert_eq!(found, json!(["model_extract_", "model_search_"]));
-}
-
-#[test]
-fn by_the_configuration_and_with_types() {
-    let model = Endpoint::doing([Do::Say("[{\"id\": 1}]")]);
-    let bench = Workbench::with_config(json!({
-        "models": {
-            "small": { "api": "openai", "url": model.url, "model": "small", "key": { "command": ["echo", "hunter2"] } },
-        },
-        "extract": { "calls": 1 },
-    }));
-    let report = bench.report(
-        "const ids = await mcp.extract<{ id: number }[]>(['one'], {
-           type: 'array', items: { type: 'object', required: ['id'] },
-         });
-         try { await mcp.extract(1, 'number'); }
-         catch (error) { if (error instanceof McpExtractError) return [ids[0].id, error.reason]; }",
-        &["--check=require"],
-    );
-    assert_eq!(report["value"]["json"], json!([1, "limit"]), "{report:#}");
-    assert!(!report.to_string().contains("hunter2"), "{report:#}");
 }

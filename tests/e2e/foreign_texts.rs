@@ -3,45 +3,10 @@
 
 use callgate_tests::{Workbench, odd};
 use expect_test::expect;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cli;
 use crate::reports::check;
-
-#[test]
-fn half_a_character_is_replaced_wherever_it_goes() {
-    check(
-        "const half = 'a😀'.slice(0, 2);
-         console.log(JSON.stringify(await odd_echo({ half, [half]: 1 })));
-         return half + '\\nnext line';",
-        &[],
-        expect![[r#"
-            {"half":"a�","a�":1}
-            a�
-            next line
-            --- stderr
-        "#]],
-    );
-    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
-    let ran = bench.run("return ['a😀'.slice(0, 2)]", &["--json"]);
-    let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    assert_eq!(report["value"]["json"], json!(["a\u{fffd}"]));
-    assert_eq!(report["value"]["bytes"], json!(11));
-}
-
-#[test]
-fn a_shown_line_steers_no_terminal() {
-    let ran = Workbench::empty().run("/* \u{1b}[2J\u{202e} */ throw new Error('x')", &[]);
-    assert!(
-        ran.stderr.contains("1 | /* \u{fffd}[2J\u{fffd} */ throw"),
-        "{ran:#?}"
-    );
-    let report = Workbench::empty().report("let 1 // \u{1b}[2J", &[]);
-    assert_eq!(
-        report["error"]["position"]["sourceLine"],
-        json!("let 1 // \u{fffd}[2J")
-    );
-}
 
 #[test]
 fn a_message_makes_no_frames() {
@@ -118,22 +83,4 @@ fn a_server_writes_no_lines_of_ours() {
           dry run: every call only read (code -1)
         warning: server "odd": the types of the tool "puzzles" are wider than its schema: the reference "https://example.com/puzzle.json" does not lead to a part of this schema at "/outputSchema"
     "#]].assert_eq(&ran.stderr);
-}
-
-#[test]
-fn arguments_too_deep_to_be_read_are_named_so() {
-    check(
-        "let deep: unknown = []; for (let i = 0; i < 127; i++) deep = [deep];
-         await odd_echo({ deep } as any)",
-        &[],
-        expect![[r#"
-            --- stderr
-            error: McpProtocolError: the arguments must be nested at most 127 levels deep; give what is deeper as text, or in parts
-              --> stdin.ts:2:16
-              2 |          await odd_echo({ deep } as any)
-                |                ^
-            calls: 1
-              1 odd_echo failed in _ ms: the arguments must be nested at most 127 levels deep; give what is deeper as text, or in parts (code -32602)
-        "#]],
-    );
 }

@@ -1,15 +1,11 @@
 //! What a person grants: what the question shows, what is written into the
 //! configuration, and what is granted before a run.
 
-use std::path::Path;
-
 use callgate_tests::{Workbench, binary, fixture, odd};
 use expect_test::{Expect, expect};
-use rexpect::process::{Signal, WaitStatus};
 use rexpect::session::PtySession;
 use serde_json::json;
 
-use crate::endpoint::{Do, Endpoint};
 use crate::pty::at_terminal;
 
 /// The end of the question at a call.
@@ -31,11 +27,6 @@ fn plain(text: &str) -> String {
     let text = text.rsplit("\u{1b}[2K").next().unwrap_or_default();
     let text = text.trim_start_matches("\u{1b}[1A");
     text.replace('\r', "").trim().to_owned()
-}
-
-/// What was broken into rows, put together again.
-fn in_one_row(text: &str) -> String {
-    text.replace("\n│ ", "")
 }
 
 fn config(bench: &Workbench) -> String {
@@ -83,27 +74,6 @@ fn a_question_shows_what_there_is_to_know() {
         ├ so far in this run:
         │ ticketing_listIssues (1 called)
         └ allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [w] show whole"#]].assert_eq(&question);
-    session.send_line("n").expect("answer");
-    session.exp_eof().expect("the end");
-}
-
-#[test]
-fn long_arguments_are_shown_whole_on_demand() {
-    let bench = Workbench::with_config(ticketing());
-    bench.write(
-        "script.ts",
-        "await ticketing_createIssue({ title: 'x'.repeat(500) + 'middle' + 'x'.repeat(500) })",
-    );
-    let mut session = at_terminal(&bench, &["run", "script.ts"]);
-    let question = until(&mut session, PROMPT);
-    assert!(
-        in_one_row(&question).contains("the middle is cut: 1018 bytes in all"),
-        "{question}"
-    );
-    assert!(!in_one_row(&question).contains("xmiddlex"), "{question}");
-    session.send_line("w").expect("answer");
-    let whole = until(&mut session, PROMPT);
-    assert!(in_one_row(&whole).contains("xmiddlex"), "{whole}");
     session.send_line("n").expect("answer");
     session.exp_eof().expect("the end");
 }
@@ -232,42 +202,6 @@ fn a_question_shows_what_has_changed_since_always() {
 }
 
 #[test]
-fn always_that_cannot_be_written_counts_and_is_told() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let bench = Workbench::with_config(ticketing());
-    bench.write(
-        "script.ts",
-        "return (await ticketing_createIssue({ title: 'x' })).title",
-    );
-    let file = bench.path().join("callgate.json");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).expect("mode");
-    let mut session = at_terminal(&bench, &["run", "script.ts"]);
-    until(&mut session, PROMPT);
-    session.send_line("a").expect("answer");
-    let rest = session.exp_eof().expect("the end");
-    assert!(
-        rest.contains("ticketing_createIssue is allowed for this session only: callgate.json: it may not be written to"),
-        "{rest}"
-    );
-    assert!(plain(&rest).ends_with('x'), "{rest}");
-}
-
-/// Nobody answers a question in vain, and no server is started for it.
-#[test]
-fn what_cannot_be_written_is_not_asked_about() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let bench = Workbench::with_config(ticketing());
-    bench.write("script.ts", "await ticketing_listIssues()");
-    let file = bench.path().join("callgate.json");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).expect("mode");
-    let mut session = at_terminal(&bench, &["check", "script.ts", "--grant"]);
-    let said = plain(&session.exp_eof().expect("the end"));
-    expect!["callgate: --grant cannot write what you allow: callgate.json: it may not be written to; to allow it in one run alone, `callgate run --grant`"].assert_eq(&said);
-    let ended = session.process().wait().expect("an end");
-    assert!(matches!(ended, WaitStatus::Exited(_, 2)), "{ended:?}");
-}
-
-#[test]
 fn check_grants_for_good() {
     let bench = Workbench::with_config(ticketing());
     bench.write(
@@ -315,67 +249,6 @@ fn check_grants_for_good() {
     "#]].assert_eq(&stdout);
 }
 
-/// Whoever renews leave sees what it is for now, as whoever is asked during a run.
-#[test]
-fn leave_is_not_renewed_without_what_has_changed() {
-    for (command, place) in [
-        ("check", "for good, in callgate.json"),
-        ("run", "in this run"),
-    ] {
-        let mut config = ticketing();
-        config["permissions"] = json!({ "allow": [{
-            "tool": "ticketing_createIssue",
-            "definition": format!("sha256:{}", "0".repeat(64)),
-        }] });
-        let bench = Workbench::with_config(config);
-        bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");
-        let arguments = [command, "script.ts", "--grant", "--check=off"];
-        let mut session = at_terminal(&bench, &arguments);
-        let question = until(&mut session, "[n] none: ");
-        let said =
-            "├ its definition has changed since it was allowed; what it was then is not known";
-        assert!(question.contains(said), "{question}");
-        let prompt = format!(
-            "└ allow them {place}? [a] all of them  [1 2] those, by number  [w] show whole"
-        );
-        assert!(question.contains(&prompt), "{question}");
-        session.send_line("w").expect("answer");
-        let whole = until(&mut session, "[n] none: ");
-        assert!(whole.contains(said), "{whole}");
-        session.send_line("n").expect("answer");
-        if command == "run" {
-            until(&mut session, PROMPT);
-            session.send_line("n").expect("answer");
-        }
-        session.exp_eof().expect("the end");
-    }
-}
-
-/// A grant is for the extraction as it is, and comes before rules that ask.
-#[test]
-fn always_holds_for_an_extraction() {
-    let model = Endpoint::doing([Do::Say("1"), Do::Say("2")]);
-    let bench = Workbench::with_config(json!({
-        "models": { "small": { "api": "openai", "url": model.url, "model": "small" } },
-        "permissions": { "ask": ["model_extract"] },
-    }));
-    bench.write("script.ts", "return await mcp.extract('one', 'number')");
-    let run = ["run", "script.ts", "--check=off"];
-    let mut session = at_terminal(&bench, &run);
-    until(&mut session, PROMPT);
-    session.send_line("a").expect("answer");
-    let rest = session.exp_eof().expect("the end");
-    assert!(plain(&rest).ends_with('1'), "{rest}");
-    let written = config(&bench);
-    let rule = r#"{ "tool": "model_extract", "definition": "HASH" }"#;
-    let compact = |text: &str| text.replace([' ', '\n'], "");
-    assert!(compact(&written).contains(&compact(rule)), "{written}");
-    // Nobody is there to be asked.
-    let ran = bench.callgate(&run);
-    assert_eq!((ran.code, ran.stdout.trim()), (0, "2"), "{ran:#?}");
-    assert_eq!(ran.stderr, "");
-}
-
 #[test]
 fn a_run_can_be_granted_before_it_begins() {
     let bench = Workbench::with_config(ticketing());
@@ -394,30 +267,6 @@ fn a_run_can_be_granted_before_it_begins() {
 }
 
 #[test]
-fn granting_can_be_given_up() {
-    let check = "callgate: the granting was cancelled; nothing is allowed for good\n";
-    for (command, report) in [("check", check), ("run", "error: the run was cancelled\n")] {
-        for signal in [None, Some(Signal::SIGTERM)] {
-            let bench = Workbench::with_config(ticketing());
-            bench.write("script.ts", "await ticketing_listIssues()");
-            let arguments = [command, "script.ts", "--grant", "--check=off"];
-            let mut session = at_terminal(&bench, &arguments);
-            until(&mut session, "[n] none: ");
-            match signal {
-                None => session.send_control('c').expect("Ctrl-C"),
-                Some(signal) => session.process_mut().signal(signal).expect("a signal"),
-            }
-            let rest = session.exp_eof().expect("the end").replace('\r', "");
-            assert!(rest.contains(report), "{rest}");
-            assert!(!rest.contains("  1 ticketing"), "{rest}");
-            let ended = session.process().wait().expect("an end");
-            assert!(matches!(ended, WaitStatus::Exited(_, 130)), "{ended:?}");
-            assert_eq!(config(&bench), redacted(&ticketing().to_string()));
-        }
-    }
-}
-
-#[test]
 fn granting_needs_a_terminal() {
     let bench = Workbench::with_config(ticketing());
     bench.write("script.ts", "await ticketing_listIssues()");
@@ -427,39 +276,6 @@ fn granting_needs_a_terminal() {
         let said = "callgate: --grant asks at a terminal, and there is none; run it in one, or";
         assert_eq!((ran.code, ran.stderr), (2, format!("{said} {instead}\n")));
     }
-}
-
-/// The server answers once ten calls wait together: with nine it would do so
-/// never, and an eleventh would wait for ever.
-#[test]
-fn a_hundred_calls_at_once_take_ten_uses() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "counter": odd("counter") },
-        "permissions": { "allow": [{ "tool": "counter_wait", "maxCalls": 10 }] },
-    }));
-    let report = bench.report(
-        "const calls = Array.from({ length: 100 }, () => counter_wait({ calls: 10 }));
-         const ends = await Promise.allSettled(calls);
-         const reasons = ends.filter((end) => end.status === 'rejected').map((end) => end.reason);
-         return [reasons.length, reasons.every((reason) => reason instanceof McpDeniedError)]",
-        &[],
-    );
-    assert_eq!(report["value"]["json"], json!([90, true]), "{report:#}");
-    let calls = report["calls"].as_array().expect("calls");
-    let sent = calls.iter().filter(|call| call["tookMs"].is_u64());
-    assert_eq!(sent.count(), 10, "{report:#}");
-    check_denials(
-        &report,
-        expect![[r#"
-        [
-          {
-            "function": "counter_wait",
-            "line": 1,
-            "because": "needs approval: rule \"counter_wait\" (10 calls) in permissions.allow is used up, and there is nobody to ask",
-            "count": 90
-          }
-        ]"#]],
-    );
 }
 
 #[track_caller]
@@ -547,61 +363,4 @@ return told;";
         denied: ticketing_createIssue (line 6): needs approval by rule "ticketing_*" (/title begins with "a") in permissions.ask, and there is nobody to ask
         denied: ticketing_createIssue (line 7): needs approval: no rule matches, and there is nobody to ask
     "#]].assert_eq(&ran.stderr);
-}
-
-#[test]
-fn no_half_written_file_is_left_behind() {
-    let bench = Workbench::with_config(ticketing());
-    bench.write("script.ts", "await ticketing_listIssues()");
-    let before = files(bench.path());
-    let mut session = at_terminal(&bench, &["check", "script.ts", "--grant", "--check=off"]);
-    until(&mut session, "[n] none: ");
-    session.send_line("all").expect("answer");
-    session.exp_eof().expect("the end");
-    assert_eq!(files(bench.path()), before);
-}
-
-fn files(folder: &Path) -> Vec<String> {
-    let names = std::fs::read_dir(folder).expect("the folder");
-    let names = names.map(|entry| entry.expect("an entry").file_name());
-    let mut names: Vec<String> = names
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect();
-    names.sort_unstable();
-    names
-}
-
-/// `--ask` asks also about what was answered with "always" before.
-#[test]
-fn an_answer_in_the_configuration_is_asked_about_where_the_command_says_so() {
-    let bench = Workbench::empty();
-    let config = |allow: serde_json::Value| {
-        let config = json!({
-            "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-            "permissions": { "allow": allow },
-        });
-        bench.write("callgate.json", &config.to_string());
-    };
-    config(json!([]));
-    bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");
-    let checked = bench.callgate(&["check", "script.ts", "--check=off", "--json"]);
-    let definition = &checked.json()["tools"][0]["definition"];
-    config(json!([{ "tool": "ticketing_createIssue", "definition": definition }]));
-    let because = |flags: &[&str]| {
-        let command = ["check", "script.ts", "--check=off", "--json"];
-        let checked = bench.callgate(&[&command, flags].concat());
-        let because = checked.json()["tools"][0]["because"]
-            .as_str()
-            .map(str::to_owned);
-        because.expect("a reason")
-    };
-    expect![[r#"allowed by rule "ticketing_createIssue" (one definition) in permissions.allow"#]]
-        .assert_eq(&because(&[]));
-    expect![[r#"needs approval by rule "*" in --ask"#]].assert_eq(&because(&["--ask", "*"]));
-    expect![[r#"allowed by rule "ticketing_*" in --allow"#]].assert_eq(&because(&[
-        "--ask",
-        "*",
-        "--allow",
-        "ticketing_*",
-    ]));
 }

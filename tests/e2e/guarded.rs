@@ -118,15 +118,6 @@ impl OpenUrl for Follow {
     }
 }
 
-/// Shows the page to nobody.
-pub struct Nobody;
-
-impl OpenUrl for Nobody {
-    fn open<'a>(&'a self, _url: &'a str) -> BoxFuture<'a, io::Result<()>> {
-        std::future::ready(Ok(())).boxed()
-    }
-}
-
 pub async fn follow(url: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let page = client().get(url).send().await?;
     let place = |name: &str| {

@@ -4,11 +4,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate::rule::{Effect, Pattern, Rule};
 use callgate::{
-    Answer, CallEnd, CallRequest, CheckMode, DryRun, Event, Gate, GateBuilder, Grant, NobodyToAsk,
-    Outcome, ResultReview, Review, Reviewed, Reviewer, Rules, RunRequest, ServerSpec, Status,
-    ask_with,
+    Answer, CallEnd, CallRequest, CheckMode, DryRun, Event, Gate, GateBuilder, Grant, ResultReview,
+    Review, Reviewed, Reviewer, Rules, RunRequest, ServerSpec, Status, ask_with,
 };
 use callgate_tests::binary;
 use expect_test::expect;
@@ -63,19 +61,6 @@ async fn a_host_answers_by_an_asynchronous_function() {
     // An asker that goes away says no.
     drop(asked);
     gate.shutdown().await;
-}
-
-#[tokio::test]
-async fn without_an_asker_every_question_is_a_no() {
-    for gate in [builder(), builder().asker(Arc::new(NobodyToAsk))] {
-        let gate = gate.build().await.expect("a gate");
-        let report = gate.run(SCRIPT).await;
-        assert_eq!(report.status, Status::Denied, "{report}");
-        assert_eq!(report.denials.len(), 1, "{report}");
-        let refused = gate.call("ticketing_createIssue", arguments()).await;
-        expect!["ticketing_createIssue was not called: needs approval: no rule matches, and there is nobody to ask; whoever runs Callgate can allow it with --allow ticketing_createIssue, or under permissions.allow"].assert_eq(&refused.expect_err("denied").to_string());
-        gate.shutdown().await;
-    }
 }
 
 #[tokio::test]
@@ -221,20 +206,6 @@ async fn events_say_what_came_of_each_call() {
     gate.shutdown().await;
 }
 
-#[tokio::test]
-async fn a_host_runs_dry() {
-    let gate = builder().build().await.expect("a gate");
-    let dry_run = DryRun::new().recorded("ticketing_createIssue", arguments());
-    let request = RunRequest::new("return await ticketing_createIssue({ title: 'y' })");
-    let report = gate.run(request.clone().dry_run(dry_run)).await;
-    assert_eq!(report.status, Status::Completed, "{report}");
-    let withheld = report.dry_run.expect("a dry run");
-    assert_eq!(withheld.len(), 1);
-    let report = gate.run(request.dry_run(DryRun::new())).await;
-    assert_eq!(report.status, Status::DryRun, "{report}");
-    gate.shutdown().await;
-}
-
 /// The tool changes while the script runs: what was granted is void, and the
 /// question shows how it changed.
 #[tokio::test]
@@ -278,91 +249,5 @@ await mcp.callTool('changes_x', {});";
     assert_eq!(changes.len(), 1, "{report}");
     assert!(changes[0].0.contains("Changed 0 times"), "{changes:?}");
     assert!(changes[0].1.contains("Changed 1 times"), "{changes:?}");
-    gate.shutdown().await;
-}
-
-/// Its first process takes no more requests once it has told of its tools, and the next
-/// has another tool of that name.
-#[tokio::test]
-async fn a_call_that_was_decided_about_anew_has_the_line_of_what_was_made() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let answer = |id: u32, result: serde_json::Value| {
-        let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
-        format!("echo '{answer}';")
-    };
-    let initialized = json!({
-        "protocolVersion": "2025-11-25",
-        "capabilities": { "tools": {} },
-        "serverInfo": { "name": "first", "version": "1" },
-    });
-    let listed = json!({ "tools": [{
-        "name": "listed", "description": "another", "inputSchema": { "type": "object" },
-    }] });
-    let script = format!(
-        "if mkdir '{}' 2>/dev/null; then \
-           read -r initialize; {} read -r initialized; read -r list; \
-           exec 0<&-; {} exec 3>&1 >/dev/null; exec tail -f /dev/null; \
-         fi; exec \"$0\" changes",
-        folder.path().join("first").display(),
-        answer(1, initialized),
-        answer(2, listed),
-    );
-    let server = binary("callgate-odd-server").display().to_string();
-    let mut server = ServerSpec::stdio("changes", "sh", ["-c".to_owned(), script, server]);
-    server.era = "2025-11-25".parse().expect("a revision");
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .server(server)
-        .rules(Rules::new(["changes_listed"], [], []).expect("patterns"))
-        .build()
-        .await
-        .expect("a gate");
-    let arguments = to_raw_value(&json!({})).expect("JSON");
-    let called = gate
-        .call_with(CallRequest::new("changes_listed", arguments))
-        .await;
-    assert!(called.result.is_ok(), "{called:?}");
-    let line = called.line.expect("it was made");
-    assert_eq!((line.ordinal, line.outcome), (2, Outcome::Ok));
-    gate.shutdown().await;
-}
-
-/// What is counted over all calls without a script is counted over those that were made.
-#[tokio::test]
-async fn a_dry_call_uses_nothing_of_a_session_up() {
-    let mut rule = Rule::new(Effect::Allow, Pattern::new("*").expect("a pattern"));
-    rule.max_calls = Some(1);
-    let mut rules = Rules::default();
-    rules.push(rule);
-    let gate = builder().rules(rules).build().await.expect("a gate");
-    let request = CallRequest::new("ticketing_createIssue", arguments());
-    let foreseen = async || {
-        let request = request.clone().dry_run(DryRun::new());
-        let withheld = gate.call_with(request).await.withheld;
-        withheld.expect("it was not made").decision
-    };
-    let first = [foreseen().await, foreseen().await];
-    assert_eq!(
-        first,
-        [r#"allowed by rule "*" (1 call) in permissions.allow"#; 2]
-    );
-    let called = gate.call_with(request.clone()).await;
-    assert!(called.result.is_ok(), "{called:?}");
-    expect![[r#"needs approval: rule "*" (1 call) in permissions.allow is used up"#]]
-        .assert_eq(&foreseen().await);
-    // A dry run of a script meets the same end of what its run counts.
-    let script = "for (let n = 0; n < 2; n++) await ticketing_createIssue({ title: 'x' });";
-    let recorded = to_raw_value(&json!({})).expect("JSON");
-    let dry_run = DryRun::new().recorded("ticketing_createIssue", recorded);
-    let report = gate.run(RunRequest::new(script).dry_run(dry_run)).await;
-    let withheld = report.dry_run.expect("a dry run");
-    let decisions: Vec<&str> = withheld.iter().map(|call| call.decision.as_str()).collect();
-    expect![[r#"
-        [
-            "allowed by rule \"*\" (1 call) in permissions.allow",
-            "needs approval: rule \"*\" (1 call) in permissions.allow is used up",
-        ]
-    "#]]
-    .assert_debug_eq(&decisions);
     gate.shutdown().await;
 }

@@ -51,42 +51,6 @@ fn an_issuer_that_says_to_be_another_is_refused() {
     );
 }
 
-/// A document of no known place says whose it is, and that one says that it is another.
-#[test]
-fn an_issuer_that_names_another_at_its_own_places_is_refused() {
-    refused(
-        json!({
-            "resource": { "authorization_server": "ELSEWHERE/.well-known/impostor" },
-            "metadata": { "issuer": "ELSEWHERE" },
-        }),
-        expect![[r#"what the issuer "ISSUER" publishes of itself names another one"#]],
-    );
-}
-
-/// Whoever names an issuer does not speak for it: its own metadata says where the code
-/// goes.
-#[tokio::test]
-async fn metadata_is_read_where_the_issuer_publishes_it() {
-    let guarded = Guarded::start(&json!({
-        "resource": { "authorization_server": "ELSEWHERE/.well-known/impostor" },
-    }));
-    let folder = TempDir::new().expect("a folder");
-    let server = guarded.spec(folder.path());
-    let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
-    assert_eq!(login.expect("a login").issuer, guarded.issuer);
-    // What would have counted the code and the verifier was not asked.
-    assert_eq!(
-        asked(&guarded).await,
-        json!([
-            "authorization_code",
-            "authorizations",
-            "metadata",
-            "registrations",
-            "without a token"
-        ])
-    );
-}
-
 /// A server may have several, and whichever stands first is as good as any to one who
 /// configures none.
 #[tokio::test]

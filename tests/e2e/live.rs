@@ -3,11 +3,9 @@
 
 use std::sync::Arc;
 
-use callgate::{Connect, Gate, Rules, SearchRequest, ServerSpec, Status};
+use callgate::{Gate, Rules, SearchRequest, ServerSpec, Status};
 use callgate_tests::{Workbench, binary, odd, real_servers};
 use serde_json::{Value, json};
-
-use crate::pty::at_terminal;
 
 fn report(script: &str) -> Value {
     let bench = Workbench::new(json!({ "odd": odd("changes") }));
@@ -96,65 +94,6 @@ async fn a_later_run_has_the_new_names() {
     gate.shutdown().await;
 }
 
-/// Rules about tools that nobody has listed yet may be right.
-#[tokio::test(flavor = "multi_thread")]
-async fn rules_about_a_server_that_is_not_known_yet_are_not_warned_about() {
-    let mut server = ServerSpec::stdio("odd", binary("callgate-odd-server"), ["changes"]);
-    server.connect = Connect::Manual;
-    let gone = ServerSpec::stdio("gone", "/nonexistent", [""; 0]);
-    let rules = Rules::new(["odd_listed", "odd_lsted", "gone_*", "od_*"], [], []);
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .server(server)
-        .server(gone)
-        .rules(rules.expect("patterns"))
-        .build()
-        .await
-        .expect("a gate");
-    let of_no_server = r#"rule "od_*" in permissions.allow matches no tool"#;
-    assert_eq!(gate.unmatched_rules(), [of_no_server]);
-    gate.enable("odd").await.expect("it starts");
-    let slip =
-        r#"rule "odd_lsted" in permissions.allow matches no tool; did you mean "odd_listed"?"#;
-    assert_eq!(gate.unmatched_rules(), [slip, of_no_server]);
-    gate.disable("odd").await.expect("it ends");
-    assert_eq!(gate.unmatched_rules(), [of_no_server]);
-    gate.shutdown().await;
-}
-
-/// Once each, however often tools come and go.
-#[test]
-fn rules_that_match_no_tool_any_more_are_logged() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "odd": odd("changes") },
-        "permissions": { "allow": ["*"], "deny": ["odd_none", "odd_listed"] },
-    }));
-    let ran = bench.run(
-        "await odd_remove({ name: 'listed' });
-         await mcp.callTool('odd_other', {}).catch(() => {});
-         await odd_add({ name: 'listed' });
-         await mcp.callTool('odd_other', {}).catch(() => {});
-         await odd_remove({ name: 'listed' });
-         await mcp.callTool('odd_other', {}).catch(() => {});",
-        &["--check=off", "-v"],
-    );
-    assert_eq!(ran.code, 0, "{ran:#?}");
-    let told = ran
-        .stderr
-        .lines()
-        .filter(|line| line.contains("matches no tool"));
-    let told: Vec<_> = told
-        .map(|line| line.split_once(" WARN ").map_or(line, |(_when, what)| what))
-        .collect();
-    assert_eq!(
-        told,
-        [
-            r#"warning: rule "odd_none" in permissions.deny matches no tool"#,
-            r#"callgate::unmatched: a list of tools is another, and something does not do what it says reason="rule \"odd_listed\" in permissions.deny matches no tool""#,
-        ]
-    );
-}
-
 #[test]
 fn the_filesystem_server_works_in_the_configured_folders() {
     let folder = tempfile::TempDir::with_prefix("callgate-root-").expect("a folder");
@@ -182,20 +121,4 @@ fn the_filesystem_server_works_in_the_configured_folders() {
         (0, "allowed\n"),
         "{ran:#?}"
     );
-}
-
-#[test]
-fn progress_is_shown_at_the_terminal() {
-    let entry = real_servers()
-        .join("node/node_modules/@modelcontextprotocol/server-everything/dist/index.js");
-    let bench = Workbench::new(json!({
-        "everything": { "command": "node", "args": [entry, "stdio"] },
-    }));
-    bench.write(
-        "script.ts",
-        "await mcp.callTool('everything_trigger_long_running_operation', { duration: 2, steps: 4 })",
-    );
-    let mut session = at_terminal(&bench, &["run", "script.ts"]);
-    session.exp_string("50 %").expect("half of the work");
-    session.exp_eof().expect("the end");
 }

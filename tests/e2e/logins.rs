@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use callgate::auth::{self, LoggedOut, LoginRequest, OAuth, TokenPlace};
 use callgate_tests::{Ran, Workbench};
@@ -13,7 +12,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::guarded::{Follow, Guarded, Nobody, follow};
+use crate::guarded::{Follow, Guarded, follow};
 
 /// `callgate auth …` with a state folder of its own and no keyring.
 pub fn command(bench: &Workbench, arguments: &[&str]) -> Command {
@@ -140,27 +139,6 @@ fn a_login_its_status_and_its_end() {
     let left = files.iter().filter(|file| file.exists());
     let left: Vec<_> = left.filter_map(|file| file.extension()).collect();
     assert_eq!(left, ["lock"]);
-}
-
-/// Nothing is written for it, so nothing has to be writable either.
-#[test]
-fn a_logout_where_nobody_ever_logged_in_writes_nothing() {
-    let guarded = Guarded::start(&json!({}));
-    let bench = guarded.bench(&json!(true));
-    let file = bench.path().join("no-folder");
-    std::fs::write(&file, "").expect("a file");
-    for state in [bench.path().join("state"), "/proc/x".into(), file] {
-        let mut logout = command(&bench, &["auth", "logout", "web"]);
-        let logout = logout.env("XDG_STATE_HOME", &state).output();
-        let ran = Ran::from(logout.expect("start callgate"));
-        assert_eq!(
-            (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
-            (0, "web: was not logged in\n", ""),
-            "{}",
-            state.display()
-        );
-        assert!(!state.is_dir(), "{}", state.display());
-    }
 }
 
 /// What an authorization server names is shown, and makes no line of its own.
@@ -298,32 +276,6 @@ fn a_name_that_no_token_has() {
         1 web: not logged in (set "oauth": false if it needs no login)
         1 web: not logged in (set "oauth": false if it needs no login)
     "#]].assert_eq(&said);
-}
-
-/// What people are told to run has to make the login that is missing.
-#[test]
-fn the_advised_login_is_of_the_named_configuration() {
-    let guarded = Guarded::start(&json!({}));
-    let bench = guarded.bench(&json!(true));
-    let folder = bench.path();
-    std::fs::rename(folder.join("callgate.json"), folder.join("my servers.json")).expect("a file");
-    let ran = run(&bench, &["tools", "--config", "my servers.json"]);
-    expect![[r#"
-        warning: server `web` did not start: server `web` wants a login, and there is none; run `callgate auth login web --config 'my servers.json'`
-        no server that is in use offers a tool
-    "#]].assert_eq(&ran.stderr);
-}
-
-#[tokio::test]
-async fn nobody_comes_back() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = TempDir::new().expect("a folder");
-    let server = guarded.spec(folder.path());
-    let mut request = LoginRequest::new(Arc::new(Nobody));
-    request.patience = Duration::ZERO;
-    let error = auth::login(&server, request).await.expect_err("no login");
-    expect!["the login at server `web` failed: nobody came back from the browser within 0 s"]
-        .assert_eq(&error.to_string());
 }
 
 /// Whoever is on the way could read a token that goes over plain HTTP.

@@ -5,9 +5,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use callgate::config::{CacheConfig, Config, EmbeddingsConfig, ModelsConfig};
+use callgate::config::{CacheConfig, EmbeddingsConfig, ModelsConfig};
 use callgate::{CheckMode, Found, Gate, GateBuilder, SearchBy, SearchRequest, ServerSpec};
-use callgate_tests::{Workbench, binary, fixture, profile_dir, repository};
+use callgate_tests::{binary, profile_dir, repository};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -136,102 +136,6 @@ fn vectors_in(cache: &Path) -> Vec<PathBuf> {
     });
     let is_of_vectors = |path: &PathBuf| path.extension().is_some_and(|it| it == "bin");
     files.filter(is_of_vectors).collect()
-}
-
-#[tokio::test]
-async fn vectors_are_kept_where_the_configuration_says() {
-    let endpoint = Endpoint::answering(vectors);
-    let bench = |cache: Value| {
-        Workbench::with_config(json!({
-            "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-            "models": { "embeddings": { "url": endpoint.url, "model": "letters" } },
-            "check": { "mode": "off" },
-            "cache": cache,
-        }))
-    };
-    let gate = async |bench: &Workbench, user: &str| {
-        let config = Config::load(&bench.path().join("callgate.json")).expect("a configuration");
-        let builder = Gate::builder().worker_binary(binary("callgate-worker"));
-        let builder = builder.config(&config).cache_scope(user);
-        builder.build().await.expect("a gate")
-    };
-    let kept = bench(json!({ "path": "kept" }));
-    // Nothing of one user is another's.
-    for (user, asked, files) in [("ada", 3, 1), ("ada", 4, 1), ("bob", 7, 2)] {
-        let gate = gate(&kept, user).await;
-        settled(&gate, "create an issue", SearchBy::Vectors).await;
-        while vectors_in(&kept.path().join("kept")).len() < files {
-            tokio::task::yield_now().await;
-        }
-        gate.shutdown().await;
-        let texts = endpoint.asked();
-        let texts = texts
-            .iter()
-            .map(|body| body["input"].as_array().map_or(0, Vec::len));
-        assert_eq!(texts.sum::<usize>(), asked, "{user}");
-    }
-    let off = bench(json!({ "enabled": false, "path": "kept" }));
-    let gate = gate(&off, "ada").await;
-    settled(&gate, "create an issue", SearchBy::Vectors).await;
-    assert!(!off.path().join("kept").exists());
-}
-
-#[test]
-fn a_command_waits_for_vectors_and_keeps_them() {
-    let endpoint = Endpoint::answering(vectors);
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        "models": { "embeddings": { "url": endpoint.url, "model": "letters" } },
-        "cache": { "path": "kept" },
-    }));
-    // The tools and the query, and then the query alone.
-    for asked in [3, 4] {
-        let ran = bench.callgate(&["search", "zzz", "--by", "vectors", "--detail", "name"]);
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-        assert_eq!(ran.stdout.lines().count(), 2, "{}", ran.stdout);
-        let texts = endpoint.asked();
-        let texts = texts
-            .iter()
-            .map(|body| body["input"].as_array().map_or(0, Vec::len));
-        assert_eq!(texts.sum::<usize>(), asked);
-    }
-}
-
-/// The endpoint answers nothing before the script has asked, and then one thing after
-/// the other; there are more tools than one request has texts. So a search that did not
-/// wait would have its answer before the last tools have vectors.
-#[test]
-fn a_script_that_asks_for_vectors_waits_for_them() {
-    for by in ["vectors", "hybrid"] {
-        let folder = tempfile::TempDir::new().expect("a folder");
-        let asked = folder.path().join("asked");
-        let many = || fixture("callgate-odd-server", &["many"]);
-        let mut effects = fixture("callgate-odd-server", &["effects"]);
-        effects["env"] = json!({ "EFFECTS": asked });
-        let endpoint = Endpoint::answering(move |body| {
-            while std::fs::read(&asked).is_ok_and(|noted| noted.is_empty()) {
-                std::thread::yield_now();
-            }
-            vectors(body)
-        });
-        let bench = Workbench::with_config(json!({
-            "mcpServers": { "a": many(), "b": many(), "c": many(), "d": many(), "effects": effects },
-            "models": { "embeddings": { "url": endpoint.url, "model": "letters" } },
-            "check": { "mode": "off" },
-            "permissions": { "allow": ["effects_note"] },
-        }));
-        let script = format!(
-            "const byWords = () => mcp.searchTools('record', {{ by: 'words' }});
-             await byWords();
-             const found = mcp.searchTools('record', {{ by: '{by}' }});
-             await byWords();
-             await effects_note({{ id: 'asked' }});
-             const {{ tools, searched, notes }} = await found;
-             return [tools.length, searched, notes];"
-        );
-        let report = bench.report(&script, &[]);
-        assert_eq!(report["value"]["json"], json!([10, 163, []]), "{report:#}");
-    }
 }
 
 #[tokio::test]

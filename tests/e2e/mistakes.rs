@@ -25,51 +25,6 @@ fn no_configuration() {
 }
 
 #[test]
-fn a_script_needs_no_configuration() {
-    let bench = Workbench::empty();
-    let ran = bench.run("console.log('hello', [1, { a: 2 }]); return 'done'", &[]);
-    check(
-        &bench,
-        &ran,
-        expect![[r#"
-        exit code 0
-        --- stdout
-        hello [ 1, { a: 2 } ]
-        done
-        --- stderr
-    "#]],
-    );
-}
-
-/// A script that fails for want of tools says that there is no configuration.
-#[test]
-fn a_script_of_tools_without_a_configuration() {
-    let bench = Workbench::empty();
-    bench.write("script.ts", "await logging_getLogs({})");
-    let of = |command| bench.callgate(&[command, "script.ts"]);
-    check(
-        &bench,
-        &of("run"),
-        expect![[r#"
-        exit code 1
-        --- stdout
-        --- stderr
-        error: cannot find name `logging_getLogs`: no tool is named so, and the sandbox does not have it
-          --> script.ts:1:7
-          1 | await logging_getLogs({})
-            |       ^
-        error: 1 type error; nothing was run
-        calls: none
-        note: there is no callgate.json or .mcp.json in this folder or above; create one, such as
-          { "mcpServers": { "time": { "command": "mcp-server-time" } } }
-        or name a file with --config
-    "#]],
-    );
-    let (run, checked) = (of("run"), of("check"));
-    assert_eq!((run.code, run.stderr), (checked.code, checked.stderr));
-}
-
-#[test]
 fn what_there_is_none_of() {
     let none = Workbench::new(json!({}));
     check(
@@ -341,51 +296,6 @@ fn an_unknown_command() {
         error: unrecognized subcommand 'rnu'
 
         Usage: callgate [OPTIONS] <COMMAND>
-
-        For more information, try '--help'.
-    "#]],
-    );
-}
-
-#[test]
-fn a_limit_that_is_no_time() {
-    let bench = Workbench::empty();
-    check(
-        &bench,
-        &bench.callgate(&["run", "-", "--timeout", "soon"]),
-        expect![[r#"
-            exit code 2
-            --- stdout
-            --- stderr
-            error: invalid value 'soon' for '--timeout <TIME>': "soon" is not a duration; write a number and ms, s, m or h, such as "500ms" or "2s"
-
-            For more information, try '--help'.
-        "#]],
-    );
-}
-
-#[test]
-fn less_memory_than_a_script_needs() {
-    let bench = Workbench::with_config(json!({ "limits": { "memory": "8MiB" } }));
-    check(
-        &bench,
-        &bench.callgate(&["run", "-"]),
-        expect![[r#"
-        exit code 2
-        --- stdout
-        --- stderr
-        callgate: callgate.json:1:21: "memory" in "limits": "8MiB" is too little memory; a script needs "16MiB" at least
-    "#]],
-    );
-    let flag = bench.callgate(&["run", "-", "--memory", "15MiB"]);
-    check(
-        &bench,
-        &flag,
-        expect![[r#"
-        exit code 2
-        --- stdout
-        --- stderr
-        error: invalid value '15MiB' for '--memory <SIZE>': "15MiB" is too little memory; a script needs "16MiB" at least
 
         For more information, try '--help'.
     "#]],

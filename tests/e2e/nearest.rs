@@ -1,8 +1,7 @@
 //! Names that no tool has: the nearest that one has, for the first few names of a run,
 //! and never one that the run may not use.
 
-use callgate::flow::Pattern;
-use callgate::{Gate, RunRequest, Status, ToolSetting, ToolSettings, Visibility};
+use callgate::{Gate, RunRequest, Status};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -21,39 +20,6 @@ async fn asked(gate: &Gate, request: RunRequest) -> Value {
     assert_eq!(report.status, Status::Completed, "{report}");
     let report = serde_json::to_value(&report).expect("JSON");
     report["value"]["json"].clone()
-}
-
-/// Each is looked for in the whole catalog, and a script can ask as often as it likes.
-#[tokio::test]
-async fn a_run_is_told_the_nearest_of_ten_names() {
-    let gate = builder().build().await.expect("a gate");
-    let script = format!(
-        "{ASK}
-        const names = Array.from({{ length: 12 }}, (_, i) => `logging_getLogs${{i}}`);
-        // Those that are tools are not counted, and each name once.
-        const first = await details('logging_getLogs', names[0], names[0], ...names.slice(1, 8));
-        const second = await details(...names.slice(8));
-        const calls = [];
-        for (const name of names) calls.push(await called(name));
-        return [first, second, calls];"
-    );
-    let told = |name: usize| {
-        format!("no tool is named \"logging_getLogs{name}\"; did you mean \"logging_getLogs\"?")
-    };
-    let untold = |name: usize| format!("no tool is named \"logging_getLogs{name}\"");
-    let calls: Vec<String> = (0..10).map(told).chain((10..12).map(untold)).collect();
-    // Another run is told as many.
-    for _ in 0..2 {
-        assert_eq!(
-            asked(&gate, RunRequest::new(script.clone())).await,
-            json!([
-                vec!["logging_getLogs"; 8],
-                ["logging_getLogs", "logging_getLogs", null, null],
-                calls,
-            ])
-        );
-    }
-    gate.shutdown().await;
 }
 
 #[tokio::test]
@@ -97,26 +63,5 @@ async fn no_tool_is_named_that_the_run_may_not_use() {
     expect![""].assert_eq(&hint(&["logging"]).await);
     expect![[r#"no tool is named "ticketing_createIssu"; did you mean "ticketing_createIssue"?"#]]
         .assert_eq(&hint(&["ticketing"]).await);
-    gate.shutdown().await;
-}
-
-#[tokio::test]
-async fn no_tool_is_named_that_is_hidden() {
-    let mut settings = ToolSettings::default();
-    let mut hidden = ToolSetting::default();
-    hidden.visibility = Some(Visibility::Hidden);
-    settings.set(Pattern::new("logging_*").expect("a pattern"), hidden);
-    let gate = builder().tool_settings(settings).build().await;
-    let gate = gate.expect("a gate");
-    let script = format!(
-        "{ASK}
-        return [await details('logging_getLogs', 'getLogs'), await called('logging_getLog')];"
-    );
-    assert_eq!(
-        asked(&gate, RunRequest::new(script)).await,
-        json!([[null, null], "no tool is named \"logging_getLog\""])
-    );
-    let said = gate.unknown_tool_message("logging_getLog");
-    assert_eq!(said, "no tool is named \"logging_getLog\"");
     gate.shutdown().await;
 }

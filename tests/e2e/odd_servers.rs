@@ -256,40 +256,6 @@ fn a_json_rpc_error_is_thrown_with_its_code() {
     assert_eq!(report["value"]["json"], expected, "{report:#}");
 }
 
-#[test]
-fn calls_that_nobody_waits_for_are_made_to_their_end() {
-    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
-    let report = bench.report(
-        "[1, 2].forEach(async (i) => {
-           const first = await odd_echo({ i });
-           console.log((await odd_echo({ twice: Number(first.i) * 2 })).twice);
-         });
-         setTimeout(() => console.log('a timer is not waited for'), 1e6);
-         return 'returned';",
-        &[],
-    );
-    // Which of them ends first is up to the host and the server.
-    let output = report["output"]["text"].as_str().unwrap_or_default();
-    let mut lines: Vec<&str> = output.lines().collect();
-    lines.sort_unstable();
-    assert_eq!(lines, ["2", "4"], "{report:#}");
-    assert_eq!(report["value"]["json"], "returned", "{report:#}");
-    assert_eq!(
-        report["calls"].as_array().map(Vec::len),
-        Some(4),
-        "{report:#}"
-    );
-}
-
-#[test]
-fn a_call_that_nobody_waits_for_fails_the_run() {
-    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
-    let report = bench.report("odd_fails({});\nreturn 'early'", &[]);
-    assert_eq!(report["status"], "failed", "{report:#}");
-    assert_eq!(report["error"]["name"], "McpToolError", "{report:#}");
-    assert_eq!(report["error"]["position"]["line"], 1, "{report:#}");
-}
-
 /// 100 calls by `Promise.all` are in flight together: the server answers none
 /// before it holds them all, so fewer would wait for ever.
 #[test]

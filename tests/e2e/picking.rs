@@ -1,21 +1,14 @@
 //! A model picks tools: one that a configuration names, or that of a client; what it
 //! is shown, and what becomes of what it names.
 
-use std::sync::Arc;
-
 use callgate::config::{Config, ModelsConfig, SmallModelConfig};
-use callgate::{
-    Api, Caller, CheckMode, Gate, Offers, Refusal, Sample, SearchBy, SearchRequest, ServerSpec,
-    Status, flow,
-};
+use callgate::{Api, SearchBy, SearchRequest, flow};
 use callgate_policy::Rules;
-use callgate_tests::{Workbench, binary, fixture};
+use callgate_tests::Workbench;
 use expect_test::expect;
-use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::endpoint::{Do, Endpoint};
-use crate::extract::Noting;
 use crate::meaning::{builder, functions, search};
 
 fn small(url: &str) -> ModelsConfig {
@@ -165,88 +158,6 @@ async fn no_model_is_shown_what_the_rules_deny_whatever_the_arguments() {
     assert_eq!(endpoint.asked().len(), 3);
 }
 
-/// The most that a model is shown are those that it may pick, however many others fit
-/// better.
-#[tokio::test]
-async fn what_is_denied_takes_no_place_among_what_a_model_is_shown() {
-    let endpoint = Endpoint::doing([Do::Say("[]")]);
-    let many = |name: &str| {
-        let program = binary("callgate-odd-server");
-        ServerSpec::stdio(name, program.display().to_string(), ["many"])
-    };
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .check(CheckMode::Off)
-        .server(many("denied"))
-        .server(many("left"))
-        .server(many("right"))
-        .rules(Rules::new([], [], ["denied_*"]).expect("a pattern"))
-        .models(small(&endpoint.url))
-        .build()
-        .await
-        .expect("a gate");
-    // Only words of those that are denied, so that there is nothing to show.
-    let found = search(&gate, "denied", SearchBy::Model).await;
-    assert_eq!((found.hits.len(), found.searched), (0, 120));
-    assert_eq!(endpoint.asked().len(), 0);
-    let found = search(&gate, "record", SearchBy::Model).await;
-    assert_eq!(found.searched, 120);
-    let prompts = endpoint.prompts();
-    assert_eq!(prompts.len(), 1);
-    let shown = listed(&prompts[0]);
-    assert_eq!(shown.len(), 40, "{shown:?}");
-    assert!(shown.iter().all(|name| !name.starts_with("denied")));
-}
-
-#[tokio::test]
-async fn no_model_is_asked_to_pick_among_nothing() {
-    let endpoint = Endpoint::doing([]);
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .models(small(&endpoint.url))
-        .build()
-        .await
-        .expect("a gate");
-    let found = search(&gate, "create an issue", SearchBy::Model).await;
-    assert_eq!((found.hits, found.notes), (Vec::new(), Vec::new()));
-    assert_eq!(endpoint.asked().len(), 0);
-}
-
-/// A client with a model that always names one tool.
-struct Client;
-
-impl Caller for Client {
-    fn offers(&self) -> Offers {
-        let mut offers = Offers::default();
-        offers.sampling = true;
-        offers
-    }
-
-    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        assert_eq!(
-            (request.server, request.tool),
-            ("callgate", Some("mcp.searchTools"))
-        );
-        let content = json!({ "type": "text", "text": "[\"ticketing_createIssue\"]" });
-        let message = json!({ "role": "assistant", "model": "m", "content": content });
-        Box::pin(std::future::ready(Ok(message)))
-    }
-}
-
-#[tokio::test]
-async fn a_script_has_the_model_of_its_client_pick() {
-    let gate = builder().build().await.expect("a gate");
-    let script = "return await mcp.searchTools('whatever', { by: 'model', detail: 'names' })";
-    let request = callgate::RunRequest::new(script).caller(Arc::new(Client));
-    let report = gate.run(request).await;
-    let report = serde_json::to_value(&report).expect("JSON");
-    assert_eq!(
-        report["value"]["json"]["tools"],
-        json!([{ "name": "ticketing_createIssue", "server": "ticketing" }]),
-        "{report:#}"
-    );
-}
-
 /// What a script looks for goes to the model as an extraction's value does: by the rules,
 /// with a line in the ledger, and looked at for other servers' data.
 #[tokio::test]
@@ -298,49 +209,4 @@ async fn a_scripts_search_goes_through_the_rules() {
         );
     }
     assert_eq!(endpoint.prompts().len(), 1);
-}
-
-/// Spaces and characters of several bytes could have a model get more of a query, or
-/// something else of it.
-#[tokio::test]
-async fn a_model_gets_of_a_query_what_was_looked_at() {
-    let endpoint = Endpoint::doing((0..2).map(|_| Do::Say(r#"{ "names": [] }"#)));
-    let noting = Arc::new(Noting::default());
-    let gate = builder().models(small(&endpoint.url));
-    let gate = gate.reviewer(Arc::clone(&noting) as _);
-    let gate = gate.build().await.expect("a gate");
-    for query in [
-        "' '.repeat(2_000) + 'where orders are kept'",
-        "'ü'.repeat(1_500) + 'where orders are kept'",
-    ] {
-        let script = format!("await mcp.searchTools({query}, {{ by: 'model' }})");
-        let report = gate.run(script.as_str()).await;
-        assert_eq!(report.status, Status::Completed, "{report}");
-    }
-    let first_lines = endpoint.prompts().into_iter();
-    let first_lines: Vec<String> = first_lines
-        .filter_map(|prompt| Some(prompt.lines().next()?.to_owned()))
-        .collect();
-    let asked = ["where orders are kept".to_owned(), "ü".repeat(1_000)];
-    assert_eq!(
-        first_lines,
-        asked.each_ref().map(|it| format!("Looked for: {it}"))
-    );
-    let looked_at = noting.0.lock().expect("no panic").clone();
-    assert_eq!(
-        looked_at,
-        asked.map(|it| json!({ "query": it }).to_string())
-    );
-}
-
-#[test]
-fn a_command_has_a_model_pick() {
-    let endpoint = Endpoint::doing([Do::Say(r#"{ "names": ["ticketing_listIssues"] }"#)]);
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        "models": { "small": { "url": endpoint.url, "model": "small" } },
-    }));
-    let ran = bench.callgate(&["search", "zzz", "--by", "model", "--detail", "name"]);
-    let printed = (ran.code, ran.stdout.as_str(), ran.stderr.as_str());
-    assert_eq!(printed, (0, "ticketing_listIssues\n", ""));
 }

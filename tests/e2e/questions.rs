@@ -79,46 +79,6 @@ async fn nothing_leaves_its_line_or_steers_the_terminal() {
     .await;
 }
 
-#[tokio::test]
-async fn what_changed_is_shown() {
-    check(
-        json!({ "name": "text", "description": "Sends a text\u{7} away.", "inputSchema": { "type": "object" } }),
-        Some(json!({ "name": "text", "description": "Shows a text.", "inputSchema": { "type": "object" } })),
-        json!({}),
-        expect![[r#"
-            ┌ The script wants to call flaky_text:
-            │ tool "te\u{7}xt" of server "flaky", which needs approval: the grant for this 
-            │ run is void, the server has changed what the tool is
-            ├ its server says:
-            │ Sends a text\u0007 away.
-            ├ line 7 of the script:
-            │ a();\u001b[2J // \u202ex b
-            ├ arguments:
-            │ {}
-            ├ its definition has changed since it was allowed:
-            │ - "description": "Shows a text.",
-            │ + "description": "Sends a text\u0007 away.",
-        "#]],
-    )
-    .await;
-}
-
-#[tokio::test]
-async fn a_long_change_is_cut_and_shown_whole_on_demand() {
-    let schema = |word: &str| {
-        let properties = (0..1000).map(|n| (format!("{word}{n}"), json!({})));
-        let properties: serde_json::Map<_, _> = properties.collect();
-        json!({ "name": "text", "inputSchema": { "properties": properties } })
-    };
-    let question = question(&schema("a"), Some(&schema("b")), &json!({})).await;
-    let short = question_text(&question, Shown::Short, Some(80));
-    assert!(short.lines().count() < 50, "{short}");
-    assert!(short.contains("more lines"), "{short}");
-    let whole = question_text(&question, Shown::Whole, Some(80));
-    assert!(whole.contains("- \"b999\""), "{whole}");
-    assert!(whole.contains("+ \"a999\""), "{whole}");
-}
-
 /// What scripts and servers wrote is broken by us: padding cannot bring a part of
 /// it to the left edge, where lines of ours begin.
 #[tokio::test]

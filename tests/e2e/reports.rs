@@ -30,18 +30,6 @@ fn without_times(text: &str) -> String {
 }
 
 #[test]
-fn a_script_that_says_nothing() {
-    check(
-        "1 + 1",
-        &[],
-        expect![[r#"
-        2
-        --- stderr
-    "#]],
-    );
-}
-
-#[test]
 fn values_and_output() {
     check(
         "console.log(new Map([['a', { b: [1, 2] }]]), new Set([1]), undefined, null, -0, 1n);
@@ -53,23 +41,6 @@ fn values_and_output() {
             to the same output
             {"an":"object"}
             --- stderr
-        "#]],
-    );
-}
-
-#[test]
-fn a_tool_that_the_script_took_away_is_not_suggested() {
-    check(
-        "delete (globalThis as any).odd_echo; return await odd_echo({})",
-        &["--dry-run"],
-        expect![[r#"
-            --- stderr
-            error: ReferenceError: odd_echo is not defined
-              --> stdin.ts:1:38
-              1 | delete (globalThis as any).odd_echo; return await odd_echo({})
-                |                                      ^
-            calls: none
-            dry run: there was no call to make
         "#]],
     );
 }
@@ -118,23 +89,6 @@ fn an_uncaught_tool_error_shows_what_the_server_said() {
 }
 
 #[test]
-fn an_uncaught_protocol_error() {
-    check(
-        "await odd_rejects({ code: -32000, message: 'no such row' })",
-        &[],
-        expect![[r#"
-            --- stderr
-            error: McpProtocolError: no such row
-              --> stdin.ts:1:7
-              1 | await odd_rejects({ code: -32000, message: 'no such row' })
-                |       ^
-            calls: 1
-              1 odd_rejects failed in _ ms: no such row (code -32000)
-        "#]],
-    );
-}
-
-#[test]
 fn an_uncaught_denial_names_the_rule() {
     check(
         "await odd_text({ text: 'a' })",
@@ -152,56 +106,6 @@ fn an_uncaught_denial_names_the_rule() {
 }
 
 #[test]
-fn a_denial_without_anybody_to_ask() {
-    check(
-        "await odd_image({})",
-        &[],
-        expect![[r#"
-            --- stderr
-            error: McpDeniedError: odd_image was not called: needs approval: no rule matches, and there is nobody to ask; whoever runs Callgate can allow it with --allow odd_image, or under permissions.allow
-              --> stdin.ts:1:7
-              1 | await odd_image({})
-                |       ^
-            calls: 1
-              1 odd_image needs approval: no rule matches, and there is nobody to ask
-        "#]],
-    );
-}
-
-#[test]
-fn a_name_that_is_nothing() {
-    check(
-        "await odd_ehco({})",
-        &["--check=off"],
-        expect![[r#"
-            --- stderr
-            error: ReferenceError: odd_ehco is not defined
-              --> stdin.ts:1:1
-              1 | await odd_ehco({})
-                | ^
-            hint: no tool is named "odd_ehco"; did you mean "odd_echo"?
-            calls: none
-        "#]],
-    );
-}
-
-#[test]
-fn a_computed_name_that_is_no_tool() {
-    check(
-        "await mcp.callTool('odd_' + 'ehco', {})",
-        &[],
-        expect![[r#"
-            --- stderr
-            error: McpProtocolError: no tool is named "odd_ehco"; did you mean "odd_echo"?
-              --> stdin.ts:1:11
-              1 | await mcp.callTool('odd_' + 'ehco', {})
-                |           ^
-            calls: none
-        "#]],
-    );
-}
-
-#[test]
 fn a_rejected_promise_nobody_waits_for() {
     check(
         "Promise.reject(new RangeError('forgotten'));\nawait new Promise((r) => setTimeout(r, 10));",
@@ -215,33 +119,6 @@ fn a_rejected_promise_nobody_waits_for() {
             calls: none
         "#]],
     );
-}
-
-#[test]
-fn a_thrown_value_that_is_no_error() {
-    check(
-        "throw { code: 7 }",
-        &[],
-        expect![[r#"
-        --- stderr
-        error: the script threw a value that is no Error: { code: 7 }
-        hint: throw an Error, which says where it comes from
-        calls: none
-    "#]],
-    );
-    for (script, shown) in [
-        ("throw undefined", "undefined"),
-        ("await Promise.reject()", "undefined"),
-        ("throw 'out of range'", "'out of range'"),
-    ] {
-        let report = Workbench::empty().report(script, &[]);
-        let error = &report["error"];
-        let message = format!("the script threw a value that is no Error: {shown}");
-        assert_eq!(
-            (&error["kind"], &error["name"], &error["message"]),
-            (&json!("exception"), &json!(null), &json!(message))
-        );
-    }
 }
 
 #[test]
@@ -280,49 +157,6 @@ fn a_syntax_error() {
 }
 
 #[test]
-fn a_script_that_is_too_long() {
-    check(
-        &"\u{fc}".repeat((256 << 10) / 2 + 1),
-        &[],
-        expect![[r#"
-            --- stderr
-            error: the script is over 262144 bytes, the most it may have; let it fetch its data with tools
-            calls: none
-        "#]],
-    );
-}
-
-#[test]
-fn an_import() {
-    check(
-        "import fs from 'node:fs';\nfs.readFileSync('/etc/passwd')",
-        &[],
-        expect![[r#"
-            --- stderr
-            error: imports are not available; call tools as global functions, such as server_tool(input)
-              --> stdin.ts:1:1
-              1 | import fs from 'node:fs';
-                | ^
-            calls: none
-        "#]],
-    );
-}
-
-#[test]
-fn a_promise_that_never_settles() {
-    check(
-        "console.log('waiting');\nawait new Promise(() => {});",
-        &[],
-        expect![[r#"
-            waiting
-            --- stderr
-            error: the script waits for a promise that nothing can settle: no call and no timer is left
-            calls: none
-        "#]],
-    );
-}
-
-#[test]
 fn the_time_limit() {
     check(
         "console.log('spinning');\nwhile (true) {}",
@@ -332,20 +166,6 @@ fn the_time_limit() {
             --- stderr
             error: the script ran for _ ms, over its limit of _ ms
             hint: waiting for tools is not counted; raise the limit with --timeout or limits.timeout, or where the call set it, timeoutMs
-            calls: none
-        "#]],
-    );
-}
-
-#[test]
-fn the_memory_limit() {
-    check(
-        "const all = [];\nwhile (true) all.push([all.length, {}]);",
-        &["--memory", "32MiB", "--timeout", "60s"],
-        expect![[r#"
-            --- stderr
-            error: the script reached its memory limit of 33554432 bytes
-            hint: keep less at once, or raise the limit with --memory or limits.memory
             calls: none
         "#]],
     );

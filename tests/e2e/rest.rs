@@ -204,41 +204,6 @@ async fn scripts_are_run() {
     assert_eq!(ran.body["error"]["kind"], "types", "{}", ran.body);
 }
 
-/// It is denied and written down, as what a rule denies is.
-#[tokio::test]
-async fn a_call_out_of_the_servers_of_its_run() {
-    let bench = demo();
-    let served = Served::start(&bench, &["--ledger", "calls.jsonl"]);
-    let ran = run(
-        &served,
-        json!({
-            "code": "return await mcp.callTool('ticketing_listIssues', {})",
-            "servers": ["logging"],
-        }),
-    )
-    .await;
-    let because = "denied: ticketing_listIssues is of server \"ticketing\", and this run may use the \
-                   tools of \"logging\" alone";
-    let report = &ran.body;
-    assert_eq!(report["status"], "denied", "{report:#}");
-    assert_eq!(report["error"]["kind"], "denied", "{report:#}");
-    assert_eq!(
-        report["denials"],
-        json!([{ "function": "ticketing_listIssues", "line": 1, "because": because, "count": 1 }])
-    );
-    let call = &report["calls"][0];
-    assert_eq!(
-        (&call["ordinal"], &call["outcome"], &call["argumentBytes"]),
-        (&json!(1), &json!("denied"), &json!(2))
-    );
-    let written = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
-    let line: Value = serde_json::from_str(&written).expect("one line");
-    assert_eq!(
-        (&line["event"], &line["outcome"], &line["decision"]),
-        (&json!("notSent"), &json!("denied"), &json!(because))
-    );
-}
-
 /// What the rules leave to a person is denied, for there is none.
 #[tokio::test]
 async fn nobody_is_asked() {
@@ -426,20 +391,5 @@ async fn a_run_ends_with_its_client() {
     client.abort();
     assert!(client.await.is_err_and(|ended| ended.is_cancelled()));
     served.terminate();
-    assert_eq!(served.wait().0, Some(0));
-}
-
-/// One that waits when the server ends gets its report.
-#[tokio::test]
-async fn a_report_is_delivered_at_the_end() {
-    let mut bench = Noting::new(&json!({ "http": { "shutdownTime": "1ms" } }));
-    let mut served = Served::start(&bench.bench, &["--timeout", "1h"]);
-    let code = "await notes_note({ id: 'begun' }); while (true) {}";
-    let request = at(&served, Method::POST, "/v1/run").json(&json!({ "code": code }));
-    let client = tokio::spawn(Answer::to(request));
-    bench.noted().await;
-    served.terminate();
-    let ran = client.await.expect("no panic");
-    assert_eq!(ran.body["status"], "cancelled", "{}", ran.body);
     assert_eq!(served.wait().0, Some(0));
 }

@@ -1,11 +1,7 @@
 //! What tools answer, held to what their servers declare.
 
 use callgate_tests::{Workbench, odd};
-use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
-
-use crate::serve_client::{NEWEST, OLDER, User, connect};
-use crate::serve_native::call;
 
 fn bench() -> Workbench {
     Workbench::new(json!({ "odd": odd("flaky") }))
@@ -89,71 +85,4 @@ fn the_report_says_that_the_call_was_made_and_what_was_not_checked() {
         let reason = call["unchecked"].as_str().expect("a reason");
         assert!(reason.starts_with("the schema refers to "), "{report}");
     }
-}
-
-#[test]
-fn a_call_without_a_script_is_held_to_it_too() {
-    let bench = bench();
-    let ran = bench.callgate(&["call", "odd_counts", r#"{"value":{"n":1}}"#]);
-    assert_eq!(
-        (ran.code, ran.stdout.as_str()),
-        (0, "{\"n\":1}\n"),
-        "{ran:#?}"
-    );
-    let ran = bench.callgate(&["call", "odd_counts", r#"{"value":{"n":1.5}}"#]);
-    assert_eq!(ran.code, 1, "{ran:#?}");
-    let said = "the call was made, and its result does not fit the tool's outputSchema: /n: value \
-                is not of type \"integer\"";
-    assert!(ran.stderr.contains(said), "{ran:#?}");
-}
-
-/// A model that calls the tool itself hears of it, and gets the answer as text.
-async fn check_native(version: &ProtocolVersion) {
-    let session = connect(&bench(), User::new(version, &[]), &["--mode", "native"]).await;
-    let fits = call(&session, "odd_counts", json!({ "value": { "n": 1 } })).await;
-    assert_eq!(fits.structured_content, Some(json!({ "n": 1 })), "{fits:?}");
-    let misfit = call(&session, "odd_counts", json!({ "value": { "n": "x" } })).await;
-    assert_eq!(misfit.is_error, Some(true), "{misfit:?}");
-    assert_eq!(misfit.structured_content, None);
-    let texts: Vec<&str> = misfit
-        .content
-        .iter()
-        .filter_map(|block| block.as_text())
-        .map(|text| text.text.as_str())
-        .collect();
-    assert_eq!(
-        texts,
-        [
-            "odd_counts: the call was made, and its result does not fit the tool's outputSchema: \
-             /n: value is not of type \"integer\" (code -32055)",
-            "{\"n\":\"x\"}",
-        ]
-    );
-    session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn a_model_that_calls_a_tool_itself_is_told() {
-    check_native(&OLDER[1]).await;
-    check_native(&NEWEST).await;
-}
-
-#[test]
-fn what_a_server_sends_with_a_failure_may_be_nested_deep() {
-    // Deeper than JSON is read anywhere on the way.
-    let script = "
-        const deep = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
-        const caught = async (call: Promise<unknown>) => {
-          try { await call; return 'nothing'; } catch (error: any) { return `${error.name} ${error.code}`; }
-        };
-        return [
-          await caught(odd_counts({ value: deep(100) })),
-          await caught(odd_counts({ value: deep(100), fails: true })),
-          await caught(odd_rejects({ data: deep(100) })),
-        ].join(', ');";
-    let ran = bench().run(script, &[]);
-    assert_eq!(
-        ran.stdout, "McpProtocolError -32055, McpToolError undefined, McpProtocolError -32602\n",
-        "{ran:#?}"
-    );
 }

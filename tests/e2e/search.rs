@@ -36,45 +36,6 @@ fn by_words() {
 }
 
 #[test]
-fn in_one_server() {
-    check(
-        &["log", "--server", "logging", "--detail", "name"],
-        expect![[r#"
-            exit code 0
-            --- stdout
-            logging_getLogs
-            --- stderr
-        "#]],
-    );
-}
-
-#[test]
-fn nothing_is_found() {
-    check(
-        &["zzzzz"],
-        expect![[r#"
-        exit code 1
-        --- stdout
-        --- stderr
-        none of 3 tools fits
-    "#]],
-    );
-}
-
-#[test]
-fn a_server_that_is_not_there() {
-    check(
-        &["log", "--server", "loging"],
-        expect![[r#"
-        exit code 2
-        --- stdout
-        --- stderr
-        callgate: no server is named "loging"; did you mean "logging"?
-    "#]],
-    );
-}
-
-#[test]
 fn a_regular_expression_that_is_none() {
     check(
         &["(", "--by", "regex"],

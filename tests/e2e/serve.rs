@@ -100,26 +100,6 @@ async fn wrong_arguments_come_back_as_a_result() {
     client.cancel().await.expect("a clean end");
 }
 
-#[tokio::test]
-async fn nobody_is_asked_so_a_call_without_a_rule_is_denied() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }));
-    let client = connect(&bench).await;
-    let script = "try { await ticketing_createIssue({ title: 'A', body: 'B' }) }
-                  catch (error) { return error instanceof McpDeniedError }";
-    assert_eq!(
-        run_script(&client, script).await,
-        (
-            false,
-            "true\ndenied: ticketing_createIssue (line 1): needs approval: no rule matches, and \
-             there is nobody to ask\n"
-                .to_owned()
-        )
-    );
-    client.cancel().await.expect("a clean end");
-}
-
 /// Whatever scripts and servers print, standard output has MCP frames only.
 #[test]
 fn standard_output_carries_frames_only() {

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::{Workbench, fixture};
 use expect_test::expect;
 use rmcp::model::{CallToolRequestParams, InputRequest};
 use serde_json::{Value, json};
 
-use crate::serve_client::{ERAS, NEWEST, OLDER, USED, User, can, connect, one_ends, value};
+use crate::serve_client::{NEWEST, OLDER, USED, User, can, connect, one_ends, value};
 
 /// A folder whose rules leave every call to be asked about.
 fn bench() -> Workbench {
@@ -99,54 +99,6 @@ async fn the_form_says_what_is_asked() {
     session.client.cancel().await.expect("a clean end");
 }
 
-/// Leave for a session is leave for what the tool was then.
-#[tokio::test]
-async fn the_form_shows_what_has_changed_since_it_was_granted() {
-    for version in &ERAS {
-        let bench = Workbench::with_config(json!({
-            "mcpServers": { "odd": odd("changes") },
-            "permissions": { "allow": ["odd_add", "odd_change"] },
-        }));
-        let session = connect(&bench, User::new(version, &["session", "deny"]), &[]).await;
-        let call = "mcp.callTool('odd_fresh', {}).catch((error) => error.name)";
-        let script =
-            format!("await odd_add({{ name: 'fresh' }}); return [await {call}, await {call}]");
-        let (_, said) = session.run(&script).await;
-        let called = r#"["fresh was called","fresh was called"]"#;
-        assert_eq!(value(&said), called, "{version}");
-        assert_eq!(session.asked().len(), 1, "{version}");
-        // A name that is none waits for the list that is on its way.
-        let script = format!(
-            "await odd_change({{ name: 'fresh' }});
-             await mcp.callTool('odd_none', {{}}).catch(() => {{}});
-             return await {call}"
-        );
-        let (_, said) = session.run(&script).await;
-        assert_eq!(value(&said), "McpDeniedError", "{version}");
-        let asked = session.asked();
-        let message = asked[1]["message"].as_str().expect("a message");
-        expect![[r#"
-            ┌ The script wants to call odd_fresh:
-            │ tool "fresh" of server "odd", which needs approval: the 
-            │ grant for this session is void, the server has changed 
-            │ what the tool is
-            ├ its server says:
-            │ Changed 1 times
-            ├ line 3 of the script:
-            │ return await mcp.callTool('odd_fresh', {}).catch((error) 
-            │ => error.name)
-            ├ arguments:
-            │ {}
-            ├ so far in this run:
-            │ odd_change (1 called)
-            ├ its definition has changed since it was allowed:
-            │ - "description": "Changed 0 times",
-            │ + "description": "Changed 1 times",
-            └ May it be called? once: this call; run: all calls of this tool in this run; session: all calls of this tool in this session; deny: no."#]].assert_eq(message);
-        session.client.cancel().await.expect("a clean end");
-    }
-}
-
 #[tokio::test]
 async fn a_client_without_forms_is_not_asked() {
     for version in [&OLDER[0], &NEWEST] {
@@ -228,33 +180,6 @@ async fn a_state_is_good_once_and_for_its_script_alone() {
         session.come(&script, &state, yes()).await,
         Err(USED.to_owned())
     );
-    session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn parked_runs_do_not_meet() {
-    let bench = bench();
-    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
-    let script = |n: u32| format!("{CREATE}return [{n}, await make()];");
-    let states = [
-        session
-            .park(&script(1))
-            .await
-            .request_state
-            .expect("a state"),
-        session
-            .park(&script(2))
-            .await
-            .request_state
-            .expect("a state"),
-    ];
-    let say = |answer: &str| json!({ "question-1": { "action": "accept", "content": { "answer": answer } } });
-    let swapped = session.come(&script(1), &states[1], say("once")).await;
-    assert!(swapped.is_err(), "{swapped:?}");
-    let second = session.come(&script(2), &states[1], say("deny")).await;
-    let first = session.come(&script(1), &states[0], say("once")).await;
-    assert_eq!(second, Ok("[2,\"McpDeniedError\"]".to_owned()));
-    assert_eq!(first, Ok("[1,true]".to_owned()));
     session.client.cancel().await.expect("a clean end");
 }
 

@@ -3,7 +3,6 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
-use std::time::Duration;
 
 use callgate_tests::{Workbench, fixture, odd};
 use reqwest::header::HeaderMap;
@@ -111,28 +110,6 @@ async fn a_run_that_does_not_end_is_ended() {
     }
 }
 
-/// Who listens to the stream of a session is told by its end, and holds nothing
-/// up; nobody is let in any more.
-#[tokio::test]
-async fn streams_end_with_the_server() {
-    let bench = Workbench::new(json!({}));
-    let mut served = Served::start(&bench, &[]);
-    let session = served.session(None).await;
-    let stream = http()
-        .get(&served.url)
-        .header("Accept", "text/event-stream")
-        .header("Mcp-Session-Id", session)
-        .send()
-        .await
-        .expect("a stream");
-    assert_eq!(stream.status(), 200);
-    served.terminate();
-    let rest = tokio::time::timeout(Duration::from_secs(30), stream.text()).await;
-    assert!(rest.is_ok(), "the stream does not end");
-    assert_eq!(served.wait().0, Some(0));
-    assert!(served.post(&hello()).send().await.is_err());
-}
-
 #[tokio::test]
 async fn sessions_end_when_nothing_is_said() {
     let bench = Workbench::with_config(json!({
@@ -156,23 +133,6 @@ async fn sessions_end_when_nothing_is_said() {
         "404 -32600 to 2: there is no such session, or it has ended; begin one with initialize"
     );
     // Its place is free again.
-    served.session(None).await;
-}
-
-#[tokio::test]
-async fn sessions_are_bounded() {
-    let bench = Workbench::with_config(json!({ "serve": { "http": { "sessions": 2 } } }));
-    let served = Served::start(&bench, &[]);
-    let first = served.session(None).await;
-    served.session(None).await;
-    let third = served.post(&hello()).send().await.expect("an answer");
-    assert_eq!(third.headers()["retry-after"], "30");
-    assert_eq!(
-        said(third).await,
-        "503 -32603 to 1: there are as many sessions as there may be; end one, or come again later"
-    );
-    let ended = http().delete(&served.url).header("Mcp-Session-Id", first);
-    assert_eq!(ended.send().await.expect("an answer").status(), 202);
     served.session(None).await;
 }
 
@@ -208,71 +168,6 @@ async fn headers_of_the_newest_revision() {
     assert!(other.starts_with("400 "), "{other}");
     let other = said(send("2099-01-01", "tools/list").await).await;
     assert!(other.starts_with("400 "), "{other}");
-}
-
-/// Of the revisions before, none is agreed to, nor named.
-#[tokio::test]
-async fn revisions_that_are_served() {
-    let bench = Workbench::new(json!({}));
-    let served = Served::start(&bench, &[]);
-    for (asked, agreed) in [
-        ("2024-11-05", "2025-11-25"),
-        ("2025-03-26", "2025-11-25"),
-        ("2025-06-18", "2025-06-18"),
-        ("2025-11-25", "2025-11-25"),
-        ("2026-07-28", "2025-11-25"),
-    ] {
-        let mut hello = hello();
-        hello["params"]["protocolVersion"] = asked.into();
-        let answer = served.post(&hello).send().await.expect("an answer");
-        let answer = answer.text().await.expect("a text");
-        let expected = format!("\"protocolVersion\":\"{agreed}\"");
-        assert!(answer.contains(&expected), "{asked}: {answer}");
-    }
-    let discover = json!({ "jsonrpc": "2.0", "id": 2, "method": "server/discover", "params": {
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        } } });
-    let request = served
-        .post(&discover)
-        .header("MCP-Protocol-Version", "2026-07-28")
-        .header("Mcp-Method", "server/discover");
-    let answer = request.send().await.expect("an answer").text().await;
-    let answer = answer.expect("a text");
-    let listed = r#""supportedVersions":["2025-06-18","2025-11-25","2026-07-28"]"#;
-    assert!(answer.contains(listed), "{answer}");
-}
-
-#[tokio::test]
-async fn an_unknown_mode_is_refused_early() {
-    let bench = Workbench::new(json!({}));
-    let served = Served::start(&bench, &[]);
-    let expected = "400 -32600 to 1: \"fast\" is no mode; the modes are \"code\", \
-                    \"discovery\" and \"native\"";
-    let by_header = served.post(&hello()).header("X-MCP-Tool-Mode", "fast");
-    assert_eq!(
-        said(by_header.send().await.expect("an answer")).await,
-        expected
-    );
-    let by_query = http()
-        .post(format!("{}?tool_mode=fast", served.url))
-        .header("Content-Type", "application/json")
-        .body(hello().to_string());
-    assert_eq!(
-        said(by_query.send().await.expect("an answer")).await,
-        expected
-    );
-    // An error to what cannot be told has no id, rather than one that is null.
-    let stream = http().get(&served.url).header("X-MCP-Tool-Mode", "fast");
-    let refused = stream.send().await.expect("an answer").text().await;
-    assert_eq!(
-        refused.expect("a text"),
-        r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"\"fast\" is no mode; the modes are \"code\", \"discovery\" and \"native\""}}"#
-    );
-    let known = served.post(&hello()).header("X-MCP-Tool-Mode", "discovery");
-    assert_eq!(known.send().await.expect("an answer").status(), 200);
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use callgate_tests::{Workbench, odd};
-use serde_json::{Value, json};
+use callgate_tests::Workbench;
+use serde_json::json;
 
 use crate::served::{Served, hello, http, said};
 
@@ -96,43 +96,6 @@ async fn messages_that_are_none() {
     let wrong = post(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}"#).await;
     let why = r#"the params of tools/call do not have its form: \"name\" must be a string"#;
     assert!(wrong.contains("-32602") && wrong.contains(why), "{wrong}");
-}
-
-/// A request of a method that there is, whose params are not of its form.
-#[tokio::test]
-async fn params_that_do_not_fit() {
-    let bench = Workbench::new(json!({}));
-    let served = Served::start(&bench, &[]);
-    let mut wrong = hello();
-    wrong["params"]["protocolVersion"] = json!(7);
-    let send = async |request: reqwest::RequestBuilder| {
-        said(request.send().await.expect("an answer")).await
-    };
-    assert_eq!(
-        send(served.post(&wrong)).await,
-        "400 -32602 to 1: the params of initialize do not have its form: \"protocolVersion\" must \
-         be a string"
-    );
-    let newest = |method: &str, mut params: Value| {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let message = json!({ "jsonrpc": "2.0", "id": 3, "method": method, "params": params });
-        let request = served.post(&message).header("Mcp-Method", method);
-        request.header("MCP-Protocol-Version", "2026-07-28")
-    };
-    let call = json!({ "name": "run_script", "arguments": [], "requestState": 5 });
-    assert_eq!(
-        send(newest("tools/call", call).header("Mcp-Name", "run_script")).await,
-        "200 -32602 to 3: the params of tools/call do not have its form: \"arguments\" must be an \
-         object; \"requestState\" must be a string"
-    );
-    assert_eq!(
-        send(newest("no/such", json!({}))).await,
-        "404 -32601 to 3: there is no method \"no/such\""
-    );
 }
 
 #[tokio::test]
@@ -399,31 +362,4 @@ async fn what_is_too_many() {
         said(stream().await).await,
         "429 -32600 to nothing: there are 2 requests and streams of yours already; end some first"
     );
-}
-
-/// Two requests with one id in one session: the second is refused, and the first
-/// has its answer.
-#[tokio::test]
-async fn one_id_twice() {
-    let bench = Workbench::new(json!({ "odd": odd("hang-on-call") }));
-    let served = Served::start(&bench, &[]);
-    let session = served.session(None).await;
-    let post = async |message: Value| {
-        let request = served.post(&message).header("Mcp-Session-Id", &session);
-        request.send().await.expect("an answer")
-    };
-    post(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
-    let hang = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
-        "name": "run_script", "arguments": { "code": "return await odd_hang({})" } } });
-    // Its stream is open, and has no answer.
-    let first = post(hang.clone()).await;
-    assert_eq!(first.status(), 200);
-    let twice = "400 -32600 to 7: a request of this session with this id is not answered yet";
-    assert_eq!(said(post(hang).await).await, twice);
-    let ping = json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" });
-    assert_eq!(said(post(ping).await).await, twice);
-    // The id of another type is another one, and so is that of another session.
-    let ping = json!({ "jsonrpc": "2.0", "id": "7", "method": "ping" });
-    assert_eq!(post(ping).await.status(), 200);
-    drop(first);
 }

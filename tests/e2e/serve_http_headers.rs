@@ -4,7 +4,7 @@
 use callgate_tests::{Workbench, odd, repository};
 use serde_json::{Value, json};
 
-use crate::served::{Served, hello, http, said};
+use crate::served::{Served, http, said};
 
 /// A call as a client of 2026-07-28 sends it, with these headers besides.
 async fn call(served: &Served, arguments: Value, headers: &[(&str, &str)]) -> String {
@@ -95,68 +95,6 @@ const WORDS: [(Option<&str>, Option<&str>); 5] = [
     (None, Some("native")),
     (Some("discovery"), None),
 ];
-
-#[tokio::test]
-async fn a_session_keeps_the_mode_that_it_began_with() {
-    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
-    let served = Served::start(&bench, &[]);
-    let call = |name: &str, arguments: Value| {
-        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call",
-                "params": { "name": name, "arguments": arguments } })
-    };
-    // In mode native, too, a tool can be called by way of another one.
-    let run = call("run_script", json!({ "code": "return 'it ran'" }));
-    let by_way = call(
-        "call_tool",
-        json!({ "name": "odd_echo", "args": { "it": "ran" } }),
-    );
-    let direct = call("odd_echo", json!({ "it": "ran" }));
-    let calls = [
-        (&["code"][..], run),
-        (&["discovery", "native"], by_way),
-        (&["native"], direct),
-    ];
-    for (began, mode) in [
-        ((None, None), "code"),
-        ((Some("discovery"), None), "discovery"),
-        ((None, Some("native")), "native"),
-        ((Some("native"), Some("code")), "native"),
-    ] {
-        let answer = asking(&served, &hello(), began.0, began.1).send().await;
-        let answer = answer.expect("an answer");
-        let session = answer.headers().get("mcp-session-id").expect("a session");
-        let session = session.clone();
-        let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
-        for (header, query) in WORDS {
-            let told = async |message: &Value| {
-                let request = asking(&served, message, header, query);
-                let request = request.header("Mcp-Session-Id", session.clone());
-                said(request.send().await.expect("an answer")).await
-            };
-            let listed = told(&list).await;
-            let shown = [
-                ("code", "\"run_script\""),
-                ("discovery", "\"call_tool\""),
-                ("native", "\"odd_echo\""),
-            ]
-            .map(|(mode, tool)| (mode, listed.contains(tool)));
-            let expected = ["code", "discovery", "native"].map(|any| (any, any == mode));
-            assert_eq!(
-                shown, expected,
-                "{mode}, then {header:?} {query:?}: {listed}"
-            );
-            for (of, call) in &calls {
-                let called = told(call).await;
-                let ran = called.contains("ran") && !called.contains("-32602");
-                assert_eq!(
-                    ran,
-                    of.contains(&mode),
-                    "{mode}, then {header:?} {query:?}: {called}"
-                );
-            }
-        }
-    }
-}
 
 #[tokio::test]
 async fn without_sessions_each_request_has_its_mode() {

@@ -78,36 +78,6 @@ async fn roles_select_servers_and_rules() {
     assert_eq!(users, ["\"token alice\"", "\"token alice\""]);
 }
 
-/// Whoever may not use a server does not learn that there is one, also if it is disabled.
-#[tokio::test]
-async fn a_disabled_server_is_named_to_those_alone_who_may_use_it() {
-    let bench = two_users();
-    let served = Served::start(&bench, &[]);
-    let alice = served.connect(user(), Some(ALICE)).await;
-    let bob = served.connect(user(), Some(BOB)).await;
-    let code = "return await payroll_list({})";
-    let disabled = "server \"payroll\" is disabled in the configuration";
-    let answer = alice.call_tool(request(code)).await.expect("an answer");
-    let (is_error, text) = shown(&answer);
-    assert!(is_error && text.contains(disabled), "{text}");
-    // A run that may use others alone.
-    let mut narrow = request(code);
-    let arguments = narrow.arguments.as_mut().expect("arguments");
-    arguments.insert("servers".to_owned(), json!(["logging"]));
-    let by_name = "return await mcp.callTool('payroll_' + 'list', {})";
-    for request in [narrow, request(code), request(by_name)] {
-        let is_alice = request
-            .arguments
-            .as_ref()
-            .is_some_and(|it| it.contains_key("servers"));
-        let caller = if is_alice { &alice } else { &bob };
-        let answer = caller.call_tool(request).await.expect("an answer");
-        let (is_error, text) = shown(&answer);
-        assert!(is_error && !text.contains("disabled"), "{text}");
-        assert!(!text.contains("\"payroll\""), "{text}");
-    }
-}
-
 #[tokio::test]
 async fn sessions_of_others_are_not_found() {
     let bench = two_users();
@@ -224,36 +194,6 @@ async fn parked_runs_of_others_are_not_found() {
     assert_eq!(hers["result"]["isError"], false, "{hers}");
 }
 
-/// One whose gate cannot be made does not wait for ever, and hurts no other one;
-/// and it is tried again.
-#[tokio::test]
-async fn a_gate_that_cannot_be_made() {
-    let bench = Workbench::with_config(json!({
-        "ledger": { "path": "folder/calls.jsonl" },
-        "serve": { "http": { "bearer": { "alice": ALICE } } },
-    }));
-    let served = Served::start(&bench, &[]);
-    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": { "_meta": {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    } } });
-    let send = async || {
-        let request = served
-            .post(&call)
-            .bearer_auth(ALICE)
-            .header("MCP-Protocol-Version", "2026-07-28")
-            .header("Mcp-Method", "tools/list");
-        said(request.send().await.expect("an answer")).await
-    };
-    assert_eq!(
-        send().await,
-        "503 -32603 to 2: this server could not be made ready for you; whoever runs it can read why"
-    );
-    std::fs::create_dir(bench.path().join("folder")).expect("a folder");
-    assert!(send().await.starts_with("200 "));
-}
-
 /// So many users at a time: the idle one makes room, a busy one does not.
 #[tokio::test]
 async fn users_are_bounded() {
@@ -281,21 +221,6 @@ async fn users_are_bounded() {
         .header("Mcp-Session-Id", &session);
     assert_eq!(end.send().await.expect("an answer").status(), 202);
     served.session(Some(BOB)).await;
-}
-
-/// A user of the newest revision has no session, and is the same user with each
-/// request.
-#[tokio::test]
-async fn users_without_sessions() {
-    let bench = two_users();
-    let served = Served::start(&bench, &[]);
-    let client = served.connect(User::new(&NEWEST, &[]), Some(ALICE)).await;
-    let pids = "return JSON.stringify(await lingers_pids({}))";
-    let first = client.call_tool(request(pids)).await.expect("an answer");
-    let second = client.call_tool(request(pids)).await.expect("an answer");
-    let (is_error, text) = shown(&first);
-    assert!(!is_error, "{text}");
-    assert_eq!(value(&text), value(&shown(&second).1));
 }
 
 /// A run that one left, the other cannot wait for, end or read, with its very id.

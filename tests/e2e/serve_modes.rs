@@ -108,45 +108,6 @@ async fn what_is_inlined_is_said() {
     session.client.cancel().await.expect("a clean end");
 }
 
-/// What else `mcp` has is in the description, `mcp.extract` where there is a
-/// model to ask.
-#[tokio::test]
-async fn extract_is_told_of_where_there_is_a_model() {
-    let small = json!({ "small": { "url": "http://127.0.0.1:9/v1", "model": "small" } });
-    for (config, capabilities, extracts) in [
-        (json!({}), json!({}), false),
-        (json!({}), json!({ "sampling": {} }), true),
-        (json!({ "models": small }), json!({}), true),
-        (
-            json!({ "models": small, "permissions": { "deny": ["model_extract"] } }),
-            json!({ "sampling": {} }),
-            false,
-        ),
-    ] {
-        let mut all = config.clone();
-        all["mcpServers"] = demo();
-        let bench = Workbench::with_config(all);
-        for version in [OLD, NEWEST] {
-            let mut user = User::new(&version, &[]);
-            user.can = can(capabilities.clone());
-            let session = connect(&bench, user, &[]).await;
-            let listed = tools(&session).await;
-            let description = listed[0].description.as_deref().unwrap_or_default();
-            let lines = |begin: &str| {
-                let lines = description.lines();
-                lines.filter(|line| line.starts_with(begin)).count()
-            };
-            assert_eq!(lines("- mcp.emit("), 1, "{description}");
-            assert_eq!(
-                lines("- mcp.extract("),
-                usize::from(extracts),
-                "{version} {config} {capabilities}: {description}"
-            );
-            session.client.cancel().await.expect("a clean end");
-        }
-    }
-}
-
 /// A thousand tools, and nothing of them is inlined: what a model starts with.
 #[tokio::test]
 async fn a_thousand_tools_cost_few_tokens() {
@@ -378,67 +339,4 @@ async fn tools_are_shown_as_the_configuration_says() {
     assert_eq!(ran.code, 1, "{ran:#?}");
     let listed = bench.callgate(&["tools"]);
     assert!(!listed.stdout.contains("getLogs"), "{listed:#?}");
-}
-
-#[tokio::test]
-async fn instructions_are_those_of_the_mode() {
-    let bench = Workbench::new(json!({}));
-    for version in [OLD, NEWEST] {
-        for (mode, begin) in [
-            ("code", "Do a whole job in one run_script call"),
-            ("discovery", "Find tools with search_tools"),
-            ("native", "The tools are those of several servers"),
-        ] {
-            let session = client(&bench, &version, &["--mode", mode]).await;
-            let info = session.client.peer_info().expect("an introduction");
-            let instructions = info.instructions.clone().unwrap_or_default();
-            assert!(
-                instructions.starts_with(begin),
-                "{version} {mode}: {instructions}"
-            );
-            assert_eq!(instructions.lines().count(), 2);
-            session.client.cancel().await.expect("a clean end");
-        }
-    }
-}
-
-#[test]
-fn words_that_are_no_mode_and_no_share() {
-    let bench = Workbench::new(json!({}));
-    for (flags, expected) in [
-        (
-            ["--mode", "Code"],
-            "\"Code\" is no mode; the modes are \"code\", \"discovery\" and \"native\"",
-        ),
-        (
-            ["--context-share", "2"],
-            "a share is a number above 0 and at most 1, such as 0.02",
-        ),
-        (["--context-window", "0"], "0 is not in 1.."),
-    ] {
-        let ran = bench.callgate(&["serve", flags[0], flags[1]]);
-        assert_eq!(ran.code, 2, "{ran:#?}");
-        assert!(ran.stderr.contains(expected), "{ran:#?}");
-    }
-}
-
-#[test]
-fn rules_over_data_between_servers_are_said_to_find_nothing_without_scripts() {
-    for settings in [
-        json!({ "flows": [{ "from": "a", "to": "b", "action": "deny" }] }),
-        json!({ "toolLabels": { "a_*": ["private"] } }),
-        json!({}),
-    ] {
-        let mut config = json!({ "mcpServers": {} });
-        for (key, value) in settings.as_object().into_iter().flatten() {
-            config[key] = value.clone();
-        }
-        let bench = Workbench::with_config(config);
-        for mode in ["code", "discovery", "native"] {
-            let ran = bench.callgate(&["serve", "--mode", mode]);
-            let said = format!("in mode \"{mode}\" each call stands for itself: they stop none");
-            let is_blind = mode != "code" && settings != json!({});
-            assert_eq!(ran.stderr.contains(&said), is_blind, "{settings} {ran:#?}");
-        }
-    }
 }

@@ -1,14 +1,11 @@
 //! Servers' own tools, passed through by `callgate serve`: as they are, and by
 //! the same gate as a script's calls.
 
-use std::sync::{Arc, Mutex};
-
 use callgate_tests::{Workbench, fixture, odd};
-use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ProtocolVersion};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
-use crate::serve_client::{NEWEST, OLDER, Session, User, can, connect, shown};
+use crate::serve_client::{NEWEST, OLDER, Session, User, connect, shown};
 
 const NATIVE: [&str; 2] = ["--mode", "native"];
 
@@ -134,112 +131,4 @@ async fn calls_are_asked_about() {
     let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
     let calls = ledger.lines().filter(|line| line.contains("createIssue"));
     assert!(calls.count() >= 4, "{ledger}");
-}
-
-/// There is no run that a rule could count in, so it counts in all calls of the client.
-#[tokio::test]
-async fn uses_of_a_rule_are_those_of_all_calls() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        "permissions": { "allow": [{ "tool": "ticketing_createIssue", "maxCalls": 2 }] },
-    }));
-    for (mode, version) in ["native", "discovery"].into_iter().zip(eras()) {
-        let session = connect(&bench, User::new(version, &[]), &["--mode", mode]).await;
-        let issue = json!({ "title": "A", "body": "B" });
-        let (tool, arguments) = match mode {
-            "native" => ("ticketing_createIssue", issue),
-            _ => (
-                "call_tool",
-                json!({ "name": "ticketing_createIssue", "args": issue }),
-            ),
-        };
-        let calls = (0..6).map(|_| call(&session, tool, arguments.clone()));
-        let called = futures::future::join_all(calls).await;
-        let denied: Vec<String> = called
-            .iter()
-            .map(shown)
-            .filter_map(|(is_error, said)| is_error.then_some(said))
-            .collect();
-        assert_eq!(denied.len(), 4, "{mode}: {denied:?}");
-        // Whoever is asked about the others says no.
-        let asked = session.asked();
-        assert_eq!(asked.len(), 4, "{mode}: {asked:?}");
-        for question in asked {
-            let message = question["message"].as_str().expect("a message");
-            assert!(
-                message.replace("\n│ ", "").contains("is used up"),
-                "{mode}: {message}"
-            );
-        }
-        session.client.cancel().await.expect("a clean end");
-    }
-}
-
-/// What a client comes again with is good for the same call alone.
-#[tokio::test]
-async fn an_answer_is_for_its_call() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }));
-    let session = connect(&bench, User::new(&NEWEST, &[]), &NATIVE).await;
-    let first = request(
-        "ticketing_createIssue",
-        &json!({ "title": "A", "body": "B" }),
-    );
-    let required = match session.client.call_tool_once(first.clone()).await {
-        Ok(CallToolResponse::InputRequired(required)) => required,
-        other => panic!("{other:?}"),
-    };
-    let answer = json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });
-    let again = |mut request: CallToolRequestParams| {
-        request.request_state = required.request_state.clone();
-        request.input_responses = serde_json::from_value(answer.clone()).expect("responses");
-        session.client.call_tool_once(request)
-    };
-    let other = request(
-        "ticketing_createIssue",
-        &json!({ "title": "A", "body": "C" }),
-    );
-    let refused = again(other).await.expect_err("it is for another call");
-    assert!(
-        refused
-            .to_string()
-            .contains("the requestState is not one that this server gave for this call"),
-        "{refused}"
-    );
-    match again(first).await {
-        Ok(CallToolResponse::Complete(called)) => {
-            assert_ne!(called.is_error, Some(true), "{called:?}")
-        }
-        other => panic!("{other:?}"),
-    }
-    session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn what_a_server_asks_and_tells_is_passed_on() {
-    let bench = Workbench::new(json!({
-        "odd": odd("asks"),
-        "everything": crate::real_servers::node("server-everything", "dist/index.js", &["stdio"]),
-    }));
-    for version in eras() {
-        let mut user = User::new(version, &[]);
-        user.can = can(json!({ "elicitation": {} }));
-        user.answers = Arc::new(Mutex::new(vec![json!({ "name": "Ada" })]));
-        let (told, mut heard) = mpsc::unbounded_channel();
-        user.told = told;
-        let session = connect(&bench, user, &NATIVE).await;
-        let called = call(&session, "odd_ask", json!({})).await;
-        let said = serde_json::to_string(&called).expect("JSON");
-        assert!(said.contains("Ada"), "{version}: {said}");
-        assert_eq!(session.asked().len(), 1);
-        let long = json!({ "duration": 0.1, "steps": 2 });
-        let called = call(&session, "everything_trigger_long_running_operation", long).await;
-        assert_ne!(called.is_error, Some(true), "{called:?}");
-        for step in ["1/2", "2/2"] {
-            let line = heard.recv().await.expect("news of progress");
-            assert!(line.ends_with(step), "{line}");
-        }
-        session.client.cancel().await.expect("a clean end");
-    }
 }

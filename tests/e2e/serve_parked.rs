@@ -5,7 +5,7 @@ use callgate_tests::{Workbench, fixture};
 use rmcp::model::InputRequiredResult;
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, USED, User, connect, one_ends};
+use crate::serve_client::{NEWEST, USED, User, connect};
 
 /// A folder whose rules leave all calls to be asked about but these.
 fn bench(allowed: &[&str]) -> Workbench {
@@ -26,46 +26,6 @@ fn asked(required: InputRequiredResult) -> (Vec<String>, String) {
     let requests = required.input_requests.expect("requests");
     let state = required.request_state.expect("a state");
     (requests.into_keys().collect(), state)
-}
-
-#[tokio::test]
-async fn a_run_that_ended_while_its_client_was_away_has_a_report() {
-    let bench = bench(&["ticketing_createIssue"]);
-    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
-    let script = "const { issueId } = await ticketing_createIssue({ title: 'A' });
-        const controller = new AbortController();
-        setTimeout(() => controller.abort('given up'), 1_000);
-        const listed = await ticketing_listIssues({}, { signal: controller.signal })
-          .then(() => 'listed', (reason) => reason);
-        return [issueId, listed];";
-    let (keys, state) = asked(session.park(script).await);
-    assert_eq!(keys, ["question-1"]);
-    one_ends(&session.workers()).await;
-    // The issue is filed, and nobody is led to file it again.
-    for _ in 0..2 {
-        let report = session.come(script, &state, yes()).await;
-        assert_eq!(report, Ok(r#"["ISSUE-1","given up"]"#.to_owned()));
-    }
-    let not_ours = "the requestState is not one that this server gave for this script";
-    let other = session.come("return 1", &state, yes()).await;
-    assert_eq!(other, Err(not_ours.to_owned()));
-    session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn a_run_whose_script_failed_meanwhile_has_a_report() {
-    let bench = bench(&["ticketing_createIssue"]);
-    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
-    let script = "await ticketing_createIssue({ title: 'A' });
-        setTimeout(() => { throw new Error('enough') }, 1_000);
-        await ticketing_listIssues({});";
-    let (_, state) = asked(session.park(script).await);
-    one_ends(&session.workers()).await;
-    let (is_error, said) = session.come_for_report(script, &state, yes()).await;
-    assert!(is_error, "{said}");
-    assert!(said.contains("enough"), "{said}");
-    assert!(said.contains("ticketing_createIssue ok in"), "{said}");
-    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]

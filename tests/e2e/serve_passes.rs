@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use callgate_tests::Workbench;
 use rmcp::ServiceError;
-use rmcp::model::{CallToolRequestParams, InputRequiredResult, ProtocolVersion};
+use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -57,100 +57,6 @@ async fn what_a_client_cannot_do_is_declined() {
     for version in [&OLDER[1], &NEWEST] {
         check_passed_on(version, json!({}), declined.clone()).await;
     }
-}
-
-const WHO: &str = r#"{ method: "elicitation/create", params: { message: "who?",
-    requestedSchema: { type: "object", properties: { name: { type: "string" } } } } }"#;
-
-fn named(name: &str) -> Value {
-    json!({ "action": "accept", "content": { "name": name } })
-}
-
-#[tokio::test]
-async fn what_one_call_wants_is_asked_at_once() {
-    let bench = Workbench::new(json!({ "odd": odd_wanting() }));
-    let mut user = User::new(&NEWEST, &[]);
-    user.can = can(json!({ "elicitation": {}, "roots": {}, "sampling": {} }));
-    let session = connect(&bench, user, &[]).await;
-    let script = format!(
-        r#"return await odd_want({{ state: "s", requests: {{
-            who: {WHO},
-            where: {{ method: "roots/list" }},
-            what: {{ method: "sampling/createMessage", params: {{ messages: [], maxTokens: 1 }} }},
-        }} }})"#
-    );
-    let keys = |required: &InputRequiredResult| -> Vec<String> {
-        let requests = required.input_requests.as_ref().expect("requests");
-        requests.keys().cloned().collect()
-    };
-    let state = |required: InputRequiredResult| required.request_state.expect("a state");
-    let required = session.park(&script).await;
-    assert_eq!(keys(&required), ["what", "where", "who"]);
-
-    // Whoever answers a part is asked for the rest.
-    let message = json!({
-        "model": "m", "role": "assistant", "content": { "type": "text", "text": "t" },
-    });
-    let some = json!({ "what": message, "why": 1 });
-    let required = session.park_again(&script, &state(required), some).await;
-    assert_eq!(keys(&required), ["where", "who"]);
-    let none = session
-        .park_again(&script, &state(required), json!({}))
-        .await;
-    assert_eq!(keys(&none), ["where", "who"]);
-    let roots = json!({ "roots": [{ "uri": "file:///home/test" }] });
-    let rest = json!({ "who": named("Ada"), "where": roots, "what": { "again": true } });
-    let result = session.come(&script, &state(none), rest).await;
-    let result: Value = serde_json::from_str(&result.expect("a result")).expect("JSON");
-    assert_eq!(
-        result["inputResponses"],
-        json!({ "who": named("Ada"), "where": roots, "what": message })
-    );
-    session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn two_servers_may_ask_under_one_key() {
-    let bench = Workbench::new(json!({ "one": odd_wanting(), "two": odd_wanting() }));
-    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
-    let wants = format!(r#"{{ state: "s", requests: {{ who: {WHO} }} }}"#);
-    let script = format!("return await Promise.all([one_want({wants}), two_want({wants})])");
-    let mut required = session.park(&script).await;
-    // The first may have asked before the second did.
-    while required
-        .input_requests
-        .as_ref()
-        .is_none_or(|it| it.len() < 2)
-    {
-        let state = required.request_state.expect("a state");
-        required = session.park_again(&script, &state, json!({})).await;
-    }
-    let requests = serde_json::to_value(required.input_requests).expect("JSON");
-    let requests = requests.as_object().expect("an object");
-    let keys: Vec<_> = requests.keys().collect();
-    assert_eq!(keys, ["who", "who-2"]);
-    let answer = |request: &Value| match request["params"]["message"].as_str() {
-        Some("The server \"one\" asks: who?") => named("Ada"),
-        Some("The server \"two\" asks: who?") => named("Bob"),
-        other => panic!("{other:?}"),
-    };
-    let answers = requests
-        .iter()
-        .map(|(key, request)| (key.clone(), answer(request)));
-    let state = required.request_state.expect("a state");
-    let result = session.come(&script, &state, answers.collect()).await;
-    let result: Value = serde_json::from_str(&result.expect("a result")).expect("JSON");
-    for (index, name) in ["Ada", "Bob"].into_iter().enumerate() {
-        assert_eq!(
-            result[index]["inputResponses"],
-            json!({ "who": named(name) })
-        );
-    }
-    session.client.cancel().await.expect("a clean end");
-}
-
-fn odd_wanting() -> Value {
-    callgate_tests::fixture("callgate-odd-server", &["wants-input", "--modern"])
 }
 
 #[tokio::test]
@@ -233,85 +139,6 @@ async fn pages_and_their_ends_are_passed_on() {
     }
 }
 
-#[tokio::test]
-async fn a_call_that_needs_a_page_is_made_again() {
-    for version in [&OLDER[1], &NEWEST] {
-        let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
-        let mut user = User::new(version, &["yes", "yes"]);
-        user.can = can(json!({ "elicitation": { "form": {}, "url": {} } }));
-        let session = connect(&bench, user, &[]).await;
-        let (is_error, said) = session.run("return await odd_locked({})").await;
-        assert_eq!((is_error, said.as_str()), (false, "open\n"), "{version}");
-        let messages: Vec<Value> = session
-            .asked()
-            .iter()
-            .map(|asked| asked["message"].clone())
-            .collect();
-        assert_eq!(
-            messages,
-            [
-                "The server \"odd\" asks: Unlock the door, please",
-                "The server \"odd\" had you open a page for its tool \"locked\". When you are \
-                 done there, accept: the tool is called again.",
-            ]
-        );
-        session.client.cancel().await.expect("a clean end");
-    }
-}
-
-#[tokio::test]
-async fn the_end_of_a_page_that_two_calls_want_is_told_for_both() {
-    let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
-    let mut user = User::new(&OLDER[1], &["yes"; 4]);
-    user.can = can(json!({ "elicitation": { "form": {}, "url": {} } }));
-    let (told, mut heard) = mpsc::unbounded_channel();
-    user.told = told;
-    let session = connect(&bench, user, &[]).await;
-    let script = "const call = () => odd_locked({ visitors: 2 });
-         const said = await Promise.all([call(), call()]);
-         await odd_finish({ id: 'door' });
-         return said;";
-    let (is_error, said) = session.run(script).await;
-    assert_eq!((is_error, said.trim()), (false, r#"["open","open"]"#));
-    let asked = session.asked();
-    let asked = asked
-        .iter()
-        .filter_map(|asked| asked["elicitationId"].as_str());
-    let mut expected: Vec<String> = asked.map(|id| format!("done {id}")).collect();
-    assert_eq!(expected.len(), 2);
-    let mut done = Vec::new();
-    while done.len() < 2 {
-        let news = heard.recv().await.expect("news");
-        done.extend(news.starts_with("done ").then_some(news));
-    }
-    done.sort();
-    expected.sort();
-    assert_eq!(done, expected);
-    session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn a_client_without_pages_gets_their_list() {
-    for version in [&OLDER[0], &OLDER[1], &NEWEST] {
-        let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
-        let session = connect(&bench, User::new(version, &["yes"]), &[]).await;
-        let (is_error, said) = session.run("return await odd_locked({})").await;
-        assert!(is_error, "{version}: {said}");
-        let expected = "the door is locked; there is nobody to ask, so open \
-                        \"https://door.example/open\" and call again";
-        assert!(said.contains(expected), "{version}: {said}");
-        let (is_error, said) = session
-            .run(&format!("return await odd_elicit({})", page("a")))
-            .await;
-        assert_eq!(
-            (is_error, session.asked().len()),
-            (false, 0),
-            "{version}: {said}"
-        );
-        session.client.cancel().await.expect("a clean end");
-    }
-}
-
 /// Servers of both eras, and clients of both.
 #[tokio::test]
 async fn what_servers_log_is_passed_on_to_who_wants_it() {
@@ -347,31 +174,6 @@ async fn what_servers_log_is_passed_on_to_who_wants_it() {
             session.client.cancel().await.expect("a clean end");
         }
     }
-}
-
-#[tokio::test]
-async fn a_level_that_is_none_is_refused() {
-    let bench = Workbench::new(json!({}));
-    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
-    let mut request = crate::serve_client::request("return 1");
-    let meta = json!({ "io.modelcontextprotocol/logLevel": "loud" });
-    request.meta = serde_json::from_value(meta).expect("_meta");
-    let refused = session.client.call_tool_once(request).await;
-    let Err(ServiceError::McpError(refused)) = refused else {
-        panic!("{refused:?}");
-    };
-    assert_eq!(
-        (refused.code.0, &*refused.message),
-        (
-            -32602,
-            "this is no log level; they are debug, info, notice, warning, error, critical, alert \
-             and emergency"
-        )
-    );
-    // That revision has a level in each request.
-    let refused = set_level(&session, "info").await;
-    assert!(refused.is_err(), "{refused:?}");
-    session.client.cancel().await.expect("a clean end");
 }
 
 async fn set_level(session: &Session, level: &str) -> Result<(), ServiceError> {

@@ -1,7 +1,6 @@
 //! Skills as prompts of `callgate serve`, to clients of both eras.
 
 use callgate_tests::{Workbench, odd};
-use expect_test::expect;
 use rmcp::ServiceError;
 use rmcp::model::{CacheScope, GetPromptRequestParams};
 use serde_json::{Value, json};
@@ -62,49 +61,4 @@ async fn skills_are_prompts() {
         assert_eq!(mail, Ok(expected), "{version}");
         session.client.cancel().await.expect("a clean end");
     }
-}
-
-#[tokio::test]
-async fn what_is_no_prompt_is_said() {
-    let bench = bench();
-    let flags = ["--skill", "mail"];
-    let session = connect(&bench, User::new(&NEWEST, &[]), &flags).await;
-    let none = get(&session, GetPromptRequestParams::new("sort_mail")).await;
-    expect![[r#"-32602 no prompt is named "sort_mail"; did you mean "sort-mail"?"#]]
-        .assert_eq(&none.expect_err("it is none"));
-    let none = get(&session, GetPromptRequestParams::new("notes")).await;
-    expect![[r#"-32602 no prompt is named "notes""#]].assert_eq(&none.expect_err("it is none"));
-    let Value::Object(arguments) = json!({ "folder": "inbox" }) else {
-        unreachable!("an object")
-    };
-    let request = GetPromptRequestParams::new("sort-mail");
-    let wrong = get(&session, request.clone().with_arguments(arguments)).await;
-    expect!["-32602 the prompt sort-mail takes no arguments"]
-        .assert_eq(&wrong.expect_err("it takes none"));
-    // Some clients write it down that there are none.
-    let empty = request.with_arguments(serde_json::Map::new());
-    assert!(get(&session, empty).await.is_ok());
-    session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn without_skills_there_are_no_prompts() {
-    let bench = bench();
-    for version in [&OLDER[1], &NEWEST] {
-        let session = connect(&bench, User::new(version, &[]), &[]).await;
-        let listed = session.client.list_prompts(None).await.expect("a list");
-        assert_eq!(listed.prompts, [], "{version}");
-        session.client.cancel().await.expect("a clean end");
-    }
-}
-
-#[test]
-fn two_skills_of_one_name_are_refused() {
-    let bench = bench();
-    let twice = bench.callgate(&["tools", "--skill", "mail", "--skill", "mail"]);
-    assert_eq!(twice.code, 2);
-    expect![[r#"
-        callgate: two skills are named "sort-mail"; give one of them another name
-    "#]]
-    .assert_eq(&twice.stderr);
 }

@@ -106,24 +106,3 @@ async fn a_call_comes_after_the_word_that_folders_have_changed() {
     }
     session.client.cancel().await.expect("a clean end");
 }
-
-/// A server that is connected to later asks as any other does.
-#[tokio::test]
-async fn a_server_that_is_enabled_later_is_told_of_the_clients_folders() {
-    let bench = Workbench::empty();
-    let mut server = odd("roots");
-    server["connect"] = "manual".into();
-    let config = json!({
-        "mcpServers": { "odd": server },
-        "permissions": { "allow": ["*"] },
-    });
-    bench.write("callgate.json", &config.to_string());
-    let session = connect_with(&bench, &["file:///a".to_owned()]).await;
-    session.change_roots(&["file:///b"]).await;
-    let enabled = session
-        .result("enable_server", json!({ "server": "odd" }))
-        .await;
-    assert!(!enabled.0, "{enabled:?}");
-    assert_eq!(told(&session).await, json!([{ "uri": "file:///b" }]));
-    session.client.cancel().await.expect("a clean end");
-}

@@ -61,30 +61,6 @@ async fn a_run_that_is_left_is_picked_up() {
 }
 
 #[tokio::test]
-async fn two_may_wait_for_a_run() {
-    let bench = hanging_and_asked();
-    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
-    let run = session
-        .leave("try { await odd_hang({}) } catch { return 1 }")
-        .await;
-    let wait = || session.result("wait", json!({ "run": run, "waitMs": 60_000 }));
-    let cancel = async {
-        let (_, said) = session
-            .result("wait", json!({ "run": run, "waitMs": 0 }))
-            .await;
-        assert!(said.starts_with("The script goes on as run"), "{said}");
-        let cancel = json!({ "run": run, "waitMs": 60_000, "cancel": true });
-        session.result("wait", cancel).await
-    };
-    let (one, other, cancelled) = tokio::join!(wait(), wait(), cancel);
-    assert_eq!(one, other);
-    assert_eq!(one, cancelled);
-    assert!(one.0, "{one:?}");
-    assert!(one.1.contains("cancelled"), "{one:?}");
-    session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
 async fn a_question_of_a_run_that_is_left_waits_for_whoever_waits() {
     let bench = hanging_and_asked();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
@@ -134,22 +110,6 @@ async fn a_question_of_a_run_that_is_left_waits_for_whoever_waits() {
     let used = come(&run, &states[0]).await.expect_err("it is refused");
     assert!(used.to_string().contains("was used before"), "{used}");
     session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn a_run_that_never_was_cannot_be_waited_for() {
-    for version in ERAS {
-        let bench = Workbench::new(json!({}));
-        let session = connect(&bench, User::new(&version, &[]), &[]).await;
-        let (is_error, said) = session.result("wait", json!({ "run": "r-1" })).await;
-        assert!(is_error, "{said}");
-        assert_eq!(
-            said,
-            "there is no run \"r-1\" to wait for: it never was, it ended with its first answer, or \
-             it ended more than 600 s ago"
-        );
-        session.client.cancel().await.expect("a clean end");
-    }
 }
 
 /// Sends a call of a tool, to be cancelled.
@@ -272,38 +232,4 @@ async fn limits_and_servers_are_held() {
     let (_, said) = session.result("run_script", fine).await;
     assert!(!said.contains("may use the tools"), "{said}");
     session.client.cancel().await.expect("a clean end");
-}
-
-/// Our own client follows the tasks of our own server.
-#[test]
-fn a_gate_behind_a_gate_waits_for_its_tasks() {
-    let inner = Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }));
-    let serve = json!({
-        "command": callgate_tests::binary("callgate"),
-        "args": ["serve", "--wait", "1ms", "--config", inner.path().join("callgate.json")],
-        "protocol": "2026-07-28",
-    });
-    let outer = Workbench::new(json!({ "inner": serve }));
-    let script = "const code = `return (await ticketing_createIssue({ title: 'A', body: 'B' })).issueId !== ''`;
-        return mcp.text(await mcp.callTool('inner_run_script', { code }));";
-    let ran = outer.run(script, &[]);
-    assert_eq!(ran.stdout, "true\n", "{}", ran.stderr);
-}
-
-#[tokio::test]
-async fn how_long_a_call_waits_is_configured() {
-    for (wait, flags) in [("1ms", &[][..]), ("10m", &["--wait", "1ms"])] {
-        let bench = Workbench::with_config(json!({
-            "mcpServers": { "odd": callgate_tests::odd("hang-on-call") },
-            "permissions": { "allow": ["*"] },
-            "serve": { "wait": wait },
-        }));
-        let session = connect(&bench, User::new(&NEWEST, &[]), flags).await;
-        let (is_error, said) = session.run("await odd_hang({})").await;
-        assert!(
-            !is_error && said.starts_with("The script goes on as run"),
-            "{said}"
-        );
-        session.client.cancel().await.expect("a clean end");
-    }
 }

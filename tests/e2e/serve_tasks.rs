@@ -92,36 +92,6 @@ async fn a_client_with_tasks_gets_a_task() {
     session.client.cancel().await.expect("a clean end");
 }
 
-#[tokio::test]
-async fn a_call_that_takes_long_is_a_task() {
-    let bench = hanging_and_asked();
-    let flags = ["--mode", "native", "--wait", "1ms"];
-    let session = connect(&bench, with_tasks(), &flags).await;
-    let CallToolResponse::Task(created) = session.tool("odd_hang", json!({})).await else {
-        panic!("no task");
-    };
-    let id = created.task.task_id;
-    let (status, task) = session.task(&id).await;
-    assert_eq!(status, "working");
-    assert!(task.get("statusMessage").is_none(), "{task}");
-    session.end_task(&id).await;
-    while session.task(&id).await.0 != "cancelled" {}
-    // The server is told.
-    let counted = session.tool("odd_cancelled", json!({})).await;
-    let counted = match counted {
-        CallToolResponse::Complete(result) => serde_json::to_value(result).expect("JSON"),
-        CallToolResponse::Task(created) => loop {
-            let (status, task) = session.task(&created.task.task_id).await;
-            if status == "completed" {
-                break task["result"].clone();
-            }
-        },
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(counted["structuredContent"], 1, "{counted}");
-    session.client.cancel().await.expect("a clean end");
-}
-
 /// What a server answers with a task is one at once, for clients that have them;
 /// for others it is waited for.
 #[tokio::test]

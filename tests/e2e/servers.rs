@@ -1,15 +1,9 @@
 //! Servers that are connected to when they are called, what is kept of them from
 //! one start to the next, and skills.
 
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-
 use callgate::config::CacheConfig;
-use callgate::{
-    Answer, Connect, Definition, Event, Gate, Grant, Rules, RunRequest, ServerSpec, ServerState,
-    Shown, Status, Transport, ask_with, question_text,
-};
-use callgate_tests::{Workbench, binary, real_servers};
+use callgate::{Connect, Gate, Rules, RunRequest, ServerSpec, ServerState};
+use callgate_tests::{Workbench, binary};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -157,43 +151,6 @@ fn a_lazy_server_that_does_not_start_for_a_call_is_missing() {
 }
 
 #[test]
-fn another_configuration_is_asked_for_anew() {
-    let entry = |secret: &str| {
-        counted(
-            "odd",
-            "many",
-            json!({ "connect": "lazy", "env": { "TOKEN": secret } }),
-        )
-    };
-    let bench = Workbench::new(json!({ "odd": entry("hunter2") }));
-    for expected in [1, 1] {
-        assert_eq!(bench.callgate(&["tools"]).code, 0);
-        assert_eq!(starts(&bench, "odd"), expected);
-    }
-    let config = json!({ "mcpServers": { "odd": entry("hunter3") } });
-    bench.write("callgate.json", &config.to_string());
-    assert_eq!(bench.callgate(&["tools"]).code, 0);
-    assert_eq!(starts(&bench, "odd"), 2);
-    // Nor can a secret be found in what is kept.
-    assert!(!everything_in(bench.cache()).contains("hunter"));
-}
-
-/// The texts of all files under a folder.
-fn everything_in(folder: &Path) -> String {
-    let mut texts = String::new();
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-        match entry.path().is_dir() {
-            true => texts.push_str(&everything_in(&entry.path())),
-            false => {
-                let bytes = std::fs::read(entry.path()).expect("a file");
-                texts.push_str(&String::from_utf8_lossy(&bytes));
-            }
-        }
-    }
-    texts
-}
-
-#[test]
 fn nothing_is_kept_where_nothing_is_to_be() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "odd": counted("odd", "many", json!({ "connect": "lazy" })) },
@@ -323,150 +280,4 @@ async fn a_gates_servers_are_switched_and_keep_their_names() {
     let unknown = gate.disable("od").await.expect_err("there is none");
     expect![[r#"no server is named "od"; did you mean "odd"?"#]].assert_eq(&unknown.to_string());
     gate.shutdown().await;
-}
-
-/// A run's calls of a server that is switched off meanwhile say so.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_running_script_hears_that_its_server_is_disabled() {
-    let gate = Arc::new(gate(spec("odd", "hang-on-call"), None, all()).await);
-    let (began, mut begun) = tokio::sync::mpsc::unbounded_channel();
-    let code = "const said = [];
-         try { await odd_hang({}) } catch (error) { said.push(error.message) }
-         try { await odd_cancelled({}) } catch (error) { said.push(error.message) }
-         return said;";
-    let request = RunRequest::new(code).on_event(move |event| {
-        if let Event::CallStarted { .. } = event {
-            let _told = began.send(());
-        }
-    });
-    let running = tokio::spawn({
-        let gate = Arc::clone(&gate);
-        async move { gate.run(request).await }
-    });
-    begun.recv().await.expect("a call");
-    gate.disable("odd").await.expect("it is known");
-    let report = running.await.expect("no panic");
-    assert_eq!(report.status, Status::Completed, "{report}");
-    let said = report.to_string();
-    assert_eq!(said.matches("is disabled").count(), 2, "{said}");
-    gate.shutdown().await;
-}
-
-/// What was allowed for good is shown beside what it is now, though another process
-/// allowed it.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_definition_that_changed_since_another_process_shows_how() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let cache = || Some(CacheConfig::at(folder.path()));
-    let own = json!({ "name": "listed", "inputSchema": { "type": "object" } });
-    let mut before = own.clone();
-    before["description"] = "Lists what it has.".into();
-    let granted = Arc::new(Definition::of(&before));
-    let keeper = gate(spec("odd", "changes"), cache(), all()).await;
-    let kept = keeper
-        .keep(&[Grant::new("odd_listed").of(Arc::clone(&granted))])
-        .await;
-    // There is no file to keep the grant in; a judge's own "always" is below.
-    assert!(kept.is_err());
-    keeper.shutdown().await;
-
-    let bench = Workbench::with_config(json!({ "mcpServers": {} }));
-    let config = callgate::config::Config::load(&bench.path().join("callgate.json")).expect("one");
-    let keeper = Gate::builder()
-        .config(&config)
-        .cache(cache())
-        .worker_binary(binary("callgate-worker"))
-        .build()
-        .await
-        .expect("a gate");
-    let kept = keeper.keep(&[Grant::new("odd_listed").of(granted)]).await;
-    kept.expect("it is written into the file");
-    keeper.shutdown().await;
-
-    let config = callgate::config::Config::load(&bench.path().join("callgate.json")).expect("one");
-    let asked: Arc<Mutex<Option<String>>> = Arc::default();
-    let noted = Arc::clone(&asked);
-    let asker = ask_with(move |question| {
-        *noted.lock().expect("no panic") = Some(question_text(&question, Shown::Short, Some(80)));
-        std::future::ready(Answer::Deny)
-    });
-    let later = Gate::builder()
-        .config(&config)
-        .cache(cache())
-        .server(spec("odd", "changes"))
-        .asker(asker)
-        .worker_binary(binary("callgate-worker"))
-        .build()
-        .await
-        .expect("a gate");
-    let report = later.run("await odd_listed({})").await;
-    assert_eq!(report.status, Status::Denied, "{report}");
-    later.shutdown().await;
-    let asked = asked.lock().expect("no panic").take().expect("a question");
-    let (_, change) = asked.split_once("├ its definition").expect("a change");
-    expect![[r#"
-        has changed since it was allowed:
-        │ - "description": "Lists what it has.","#]]
-    .assert_eq(change.trim());
-}
-
-/// Other people's servers, with everything at once: at first learned, then known,
-/// idle and back.
-#[tokio::test(flavor = "multi_thread")]
-async fn real_servers_are_lazy_too() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let modules = real_servers().join("node/node_modules/@modelcontextprotocol");
-    let server = |name: &str, entry: &str, last: &Path| {
-        let mut spec = ServerSpec::stdio(name, "node", [""]);
-        if let Transport::Stdio(stdio) = &mut spec.transport {
-            let entry = modules.join(entry).display().to_string();
-            stdio.args = vec![entry, last.display().to_string()];
-        }
-        spec.connect = Connect::Lazy;
-        spec.idle = Some(std::time::Duration::ZERO);
-        spec
-    };
-    let build = || {
-        Gate::builder()
-            .worker_binary(binary("callgate-worker"))
-            .cache(Some(CacheConfig::at(folder.path())))
-            .server(server(
-                "fs",
-                "server-filesystem/dist/index.js",
-                folder.path(),
-            ))
-            .server(server(
-                "every",
-                "server-everything/dist/index.js",
-                Path::new("stdio"),
-            ))
-            .rules(all())
-            .build()
-    };
-    let first = build().await.expect("a gate");
-    let names: Vec<String> = first
-        .tools()
-        .into_iter()
-        .map(|tool| tool.function)
-        .collect();
-    assert!(names.len() > 20, "{names:?}");
-    first.shutdown().await;
-    let second = build().await.expect("a gate");
-    let states: Vec<ServerState> = second.servers().into_iter().map(|it| it.state).collect();
-    assert_eq!(states, [ServerState::Idle, ServerState::Idle]);
-    let known: Vec<String> = second
-        .tools()
-        .into_iter()
-        .map(|tool| tool.function)
-        .collect();
-    assert_eq!(known, names);
-    let report = second
-        .run(
-            "const [folders, echo] = await Promise.all([
-               fs_list_allowed_directories({}), every_echo({ message: 'hi' })]);
-             return String(echo);",
-        )
-        .await;
-    assert_eq!(report.status, Status::Completed, "{report}");
-    second.shutdown().await;
 }

@@ -59,19 +59,6 @@ fn no_denies() {
 }
 
 #[test]
-fn anything_else_asks_again_and_says_what_there_is_to_type() {
-    check(&["what", "r"], "one made|two made");
-    let (_bench, mut session) = asked(TWO_ISSUES);
-    session.exp_string("[n] no: ").expect("a question");
-    session.send_line("").expect("answer");
-    let said = as_read("├ type y, r, a, w or n, then Enter\r\n└ allow? ");
-    session.exp_string(&said).expect("what there is to type");
-    session.exp_string("[n] no: ").expect("the question again");
-    session.send_line("r").expect("answer");
-    session.exp_eof().expect("the end");
-}
-
-#[test]
 fn the_question_shows_tool_and_arguments_without_escape_sequences() {
     let (_bench, mut session) = asked("await ticketing_createIssue({ title: '\\u009b2J' })");
     let question = session.exp_string("allow?").expect("a question");
@@ -125,26 +112,6 @@ fn the_question_is_laid_out_for_the_terminal() {
 }
 
 #[test]
-fn a_call_without_a_script_is_called_one() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }));
-    let mut session = at_terminal(
-        &bench,
-        &["call", "ticketing_createIssue", "{\"title\":\"x\"}"],
-    );
-    for shown in [
-        "┌ ticketing_createIssue is to be called:",
-        "└ allow? [y] this call  [a] always, in callgate.json  [w] show whole  [n] no: ",
-    ] {
-        session.exp_string(&as_read(shown)).expect(shown);
-    }
-    session.send_line("y").expect("answer");
-    session.exp_string("\"title\":\"x\"").expect("the result");
-    session.exp_eof().expect("the end");
-}
-
-#[test]
 fn ctrl_c_ends_the_run_with_a_report() {
     let bench = Workbench::new(json!({ "odd": odd("hang-on-call") }));
     bench.write("script.ts", "console.log('started'); await odd_hang({})");
@@ -187,20 +154,6 @@ fn a_question_that_is_withdrawn_leaves_no_answer_behind() {
     session.send_line("n").expect("answer");
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("McpDeniedError"), "{rest}");
-}
-
-/// The person does not answer, and the rest of the host goes on all the same.
-#[test]
-fn ctrl_c_at_a_question_ends_the_run_with_a_report() {
-    let (_bench, mut session) = asked("await ticketing_createIssue({ title: 'x' })");
-    session.exp_string("[n] no: ").expect("a question");
-    session.send_control('c').expect("Ctrl-C");
-    let rest = session.exp_eof().expect("the end").replace('\r', "");
-    assert!(rest.contains("error: the run was cancelled\n"), "{rest}");
-    assert!(
-        rest.contains("ticketing_createIssue was cancelled before it was sent"),
-        "{rest}"
-    );
 }
 
 /// What is said of it is what the ledger knows.
@@ -289,31 +242,6 @@ fn nohup_is_respected() {
     session.exp_eof().expect("the end");
     let ended = session.process().wait().expect("an end");
     assert!(matches!(ended, WaitStatus::Exited(_, 0)), "{ended:?}");
-}
-
-#[test]
-fn a_call_times_out_while_a_question_is_open() {
-    let mut hang = odd("hang-on-call");
-    hang["callTimeout"] = json!("300ms");
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "hang": hang, "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        "permissions": { "allow": ["hang_*"] },
-    }));
-    // The time-out of the first call is what ends the script, with the second
-    // still being asked about.
-    bench.write(
-        "script.ts",
-        "const asked = ticketing_createIssue({ title: 'x' });
-         asked.catch(() => {});
-         await hang_hang({});",
-    );
-    let mut session = at_terminal(&bench, &["run", "script.ts"]);
-    let rest = session.exp_eof().expect("the end");
-    assert!(rest.contains("allow?"), "{rest}");
-    assert!(
-        rest.contains("McpTimeoutError: hang_hang gave no answer within 300 ms"),
-        "{rest}"
-    );
 }
 
 #[test]

@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 
-use callgate::auth::{self, LoginRequest, OAuth, TokenPlace};
-use callgate::{Gate, Rules};
-use callgate_tests::{Ran, Workbench, binary};
+use callgate::auth::{self, LoginRequest};
+use callgate_tests::{Ran, Workbench};
 use expect_test::expect;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::guarded::{Follow, Guarded};
@@ -95,46 +93,6 @@ async fn a_call_takes_the_token_along() {
 }
 
 #[tokio::test]
-async fn without_a_login_the_server_does_not_start() {
-    let guarded = Guarded::start(&json!({}));
-    let bench = guarded.bench(&json!({ "tokens": "file" }));
-    expect![[r#"
-        5 callgate: server `web` did not start: server `web` wants a login, and there is none; run `callgate auth login web`
-    "#]].assert_eq(&shown(&guarded, start(&bench, "web_read")));
-    assert!(
-        !bench.path().join("state").exists(),
-        "nothing is written for it"
-    );
-    let off = guarded.bench(&json!(false));
-    expect![[r#"
-        5 callgate: server `web` did not start: URL asks for authorization; set an `Authorization` header for it
-    "#]].assert_eq(&shown(&guarded, start(&off, "web_read")));
-}
-
-/// A proxy that is not there is not asked for what is on this machine.
-#[tokio::test]
-async fn no_proxy_is_used_on_this_machine() {
-    let guarded = Guarded::start(&json!({}));
-    for host in ["127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"] {
-        let url = guarded.url.replace("127.0.0.1", host);
-        let bench = Workbench::new(json!({ "web": { "url": url, "oauth": false } }));
-        let output = bench
-            .command(&["call", "web_read", "{}"])
-            .envs(
-                ["http_proxy", "HTTP_PROXY", "all_proxy"].map(|name| (name, "http://127.0.0.1:1")),
-            )
-            .env_remove("no_proxy")
-            .env_remove("NO_PROXY")
-            .output();
-        let ran = Ran::from(output.expect("start callgate"));
-        assert!(
-            ran.stderr.contains("asks for authorization"),
-            "{host}: {ran:?}"
-        );
-    }
-}
-
-#[tokio::test]
 async fn processes_that_need_a_new_token_at_one_time_renew_it_once() {
     let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
     // Both wait for the lock that this test holds; only then may they go on.
@@ -204,40 +162,6 @@ async fn an_older_login_is_renewed_where_its_issuer_says() {
     let renewed = kept();
     assert_eq!(renewed["tokenEndpoint"], right);
     assert_eq!(renewed["published"], true);
-}
-
-/// Each refresh token is good for one use, so what is stored is of none then.
-#[tokio::test]
-async fn a_renewed_login_that_cannot_be_saved_is_renewed_again() {
-    let here = LoggedIn::with(json!({})).await;
-    // A login is written to a file of this name first.
-    let in_the_way = here
-        .file("json")
-        .with_extension(format!("new-{}", std::process::id()));
-    std::fs::create_dir(&in_the_way).expect("something in the way");
-    let read_with_a_new_token = async || {
-        here.guarded.post("expire").await;
-        let gate = Gate::builder()
-            .worker_binary(binary("callgate-worker"))
-            .spare_workers(0)
-            .server(here.guarded.spec(&here.folder()))
-            .rules(Rules::new(["*"], [], []).expect("a rule"))
-            .build()
-            .await
-            .expect("a gate");
-        let arguments = RawValue::from_string("{\"a\":1}".to_owned()).expect("JSON");
-        let read = gate.call("web_read", arguments).await;
-        assert_eq!(read.expect("a result").get(), "{\"a\":1}");
-        gate.shutdown().await;
-    };
-    read_with_a_new_token().await;
-    read_with_a_new_token().await;
-    std::fs::remove_dir(&in_the_way).expect("nothing in the way");
-    read_with_a_new_token().await;
-    // It is saved now, and another process has nothing to renew.
-    assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["refresh_token"], 3, "{seen:#}");
 }
 
 /// A token is renewed half a minute before its end, and good until then.
@@ -320,67 +244,6 @@ async fn a_wider_scope_needs_a_person() {
     here.log_in(&[]).await;
     let seen = here.guarded.seen().await;
     assert_eq!(seen["lastScope"], "read", "{seen:#}");
-}
-
-/// An authorization server may say by other names what it has granted.
-#[tokio::test]
-async fn a_login_asks_for_no_names_that_nobody_asked_for() {
-    for said in ["read,write", "urn:read urn:write"] {
-        let here = LoggedIn::with(json!({ "answer": { "scope": said } })).await;
-        here.guarded.post("retire").await;
-        here.log_in(&[]).await;
-        let seen = here.guarded.seen().await;
-        assert_eq!(seen["lastScope"], "read", "{said}: {seen:#}");
-
-        // They do not tell that what was added is not granted.
-        let here = LoggedIn::with(json!({ "answer": { "scope": said } })).await;
-        here.log_in(&["write"]).await;
-        here.log_in(&[]).await;
-        let seen = here.guarded.seen().await;
-        assert_eq!(seen["lastScope"], "read write", "{said}: {seen:#}");
-    }
-    // Of those asked for, it may grant some.
-    let here = LoggedIn::with(json!({ "answer": { "scope": "read" } })).await;
-    here.log_in(&["write"]).await;
-    here.log_in(&[]).await;
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["lastScope"], "read", "{seen:#}");
-}
-
-#[tokio::test]
-async fn a_scope_that_is_no_more_goes_with_a_logout() {
-    let here = LoggedIn::with(json!({})).await;
-    here.log_in(&["write"]).await;
-    here.guarded.post("retire").await;
-    let server = here.guarded.spec_with(OAuth {
-        place: TokenPlace::File,
-        folder: Some(here.folder()),
-        login_flags: vec!["--config".to_owned(), "it's.json".to_owned()],
-        ..OAuth::default()
-    });
-    let failed = async |scopes: &[&str]| {
-        let mut request = LoginRequest::new(Arc::new(Follow));
-        request.scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-        let login = auth::login(&server, request).await;
-        login.expect_err("no login").to_string()
-    };
-    expect![[r#"the login at server `web` failed: the authorization server refused it with "invalid_scope"; it was asked for "write", too, because the login before has that; to log in without it, run `callgate auth logout web --config 'it'\''s.json'` first"#]].assert_eq(&failed(&[]).await);
-    // Of what was asked for, a logout leaves out no more than it says.
-    expect![[r#"the login at server `web` failed: the authorization server refused it with "invalid_scope"; it was asked for "read", too, because the login before has that; to log in without it, run `callgate auth logout web --config 'it'\''s.json'` first"#]].assert_eq(&failed(&["write"]).await);
-    auth::logout(&server).await.expect("a logout");
-    here.log_in(&[]).await;
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["lastScope"], "read", "{seen:#}");
-}
-
-/// The command that a person is told to run is pasted into a shell.
-#[tokio::test]
-async fn a_servers_scope_is_one_word_of_the_command_to_run() {
-    let here =
-        LoggedIn::with(json!({ "writeScope": "read $(touch${IFS}pwned) `id`;id it's" })).await;
-    expect![[r#"
-        1 callgate: web_write: server `web` wants the scope "read $(touch${IFS}pwned) `id`;id it's"; run `callgate auth login web --scope 'read $(touch${IFS}pwned) `id`;id it'\''s'` (code -32000)
-    "#]].assert_eq(&here.call("web_write"));
 }
 
 #[tokio::test]
@@ -473,43 +336,4 @@ async fn the_clients_own_credentials_need_nobody() {
     expect![[r#"
         5 callgate: server `web` did not start: the login at server `web` failed: the authorization server answered 401, "invalid_client"
     "#]].assert_eq(&shown(&guarded, start(&wrong, "web_read")));
-}
-
-#[tokio::test]
-async fn a_clients_token_has_the_scope_of_the_challenge() {
-    let challenge = r#"error_description="the scope=read is missing", scope="write""#;
-    let guarded = Guarded::start(&json!({ "challenge": challenge }));
-    let bench = guarded.bench(&json!({
-        "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
-        "clientSecret": "registered-secret"
-    }));
-    assert_eq!(shown(&guarded, start(&bench, "web_write")), "0 {\"a\":1}\n");
-}
-
-/// What it is said to have is not asked for.
-#[tokio::test]
-async fn the_next_token_of_a_client_is_asked_for_like_the_last() {
-    let guarded = Guarded::start(&json!({
-        "firstExpiresIn": 0, "answer": { "scope": "urn:read,urn:write" }, "writeScope": "read"
-    }));
-    let bench = guarded.bench(&json!({
-        "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
-        "clientSecret": "registered-secret"
-    }));
-    assert_eq!(shown(&guarded, start(&bench, "web_write")), "0 {\"a\":1}\n");
-    let seen = guarded.seen().await;
-    assert_eq!(seen["client_credentials"], 2, "{seen:#}");
-}
-
-/// The server names it when it is asked without a token only.
-#[tokio::test]
-async fn the_next_token_of_a_client_has_the_scope_of_the_last() {
-    let guarded = Guarded::start(&json!({ "firstExpiresIn": 0, "writeScope": "read" }));
-    let bench = guarded.bench(&json!({
-        "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,
-        "clientSecret": "registered-secret"
-    }));
-    assert_eq!(shown(&guarded, start(&bench, "web_write")), "0 {\"a\":1}\n");
-    let seen = guarded.seen().await;
-    assert_eq!(seen["client_credentials"], 2, "{seen:#}");
 }
