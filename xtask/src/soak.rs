@@ -20,9 +20,6 @@ pub(crate) struct Options {
     /// How many clients at once.
     #[arg(long, default_value_t = 50)]
     clients: u32,
-    /// The time from one request of a client to its next one.
-    #[arg(long, default_value_t = 1000, value_name = "MS")]
-    period_ms: u64,
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
@@ -34,7 +31,6 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
         soak.args(["--runs", &runs.to_string()]);
     }
     soak.args(["--clients", &options.clients.to_string()]);
-    soak.args(["--period-ms", &options.period_ms.to_string()]);
     process::run(&mut soak)?;
     Ok(ExitCode::SUCCESS)
 }

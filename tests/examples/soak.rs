@@ -1,0 +1,448 @@
+//! Many clients at `callgate serve --http` for minutes, while servers are killed and switched.
+//!
+//! `soak [--minutes 10] [--runs N] [--clients 50]`: ends after that time, or with that many runs,
+//! without which it fails. Half of the clients speak 2025-11-25, half 2026-07-28. Each sends a
+//! request a second and checks the answer. Exits with 1 if an answer is wrong or lost, an issue is
+//! not filed exactly once, or the host has grown.
+
+#![expect(clippy::print_stdout, reason = "the figures go to standard output")]
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use callgate_tests::{Workbench, fixture};
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
+};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Servers that are killed and switched.
+const PASSING: [&str; 3] = ["passing0", "passing1", "passing2"];
+/// The environment variable that names a server in its process.
+const MARK: &str = "SOAK_SERVER";
+const SECOND: Duration = Duration::from_secs(1);
+/// The time after which an answer counts as lost.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[tokio::main]
+async fn main() -> Result<ExitCode> {
+    let option = |name: &str| {
+        let mut arguments = std::env::args()
+            .skip_while(|argument| argument != name)
+            .skip(1);
+        arguments
+            .next()
+            .map(|value| value.parse::<f64>())
+            .transpose()
+    };
+    let time = SECOND.mul_f64(60.0 * option("--minutes")?.unwrap_or(10.0));
+    let runs = option("--runs")?.map(|runs| runs as usize);
+    let clients = option("--clients")?.unwrap_or(50.0) as u32;
+    let bench = Workbench::with_config(config());
+    let mut host = Host::start(&bench)?;
+    let tally = Arc::new(Tally::default());
+    let (stop, stopped) = watch::channel(false);
+    let mut tasks = tokio::task::JoinSet::new();
+    for number in 0..clients {
+        let (url, tally, stopped) = (host.url.clone(), Arc::clone(&tally), stopped.clone());
+        tasks.spawn(async move {
+            tokio::time::sleep(SECOND * number / clients).await;
+            match Client::connect(&url, number % 2 == 0, "code").await {
+                Ok(client) => client.work(number, &tally, &stopped).await,
+                Err(error) => tally.wrong("connect", error),
+            }
+        });
+    }
+    let switching = Client::connect(&host.url, true, "discovery").await?;
+    let began = Instant::now();
+    let mut samples = vec![host.sample()];
+    let mut every = tokio::time::interval(SECOND);
+    for step in 0_usize.. {
+        every.tick().await;
+        if began.elapsed() > time || runs.is_some_and(|runs| tally.runs() >= runs) {
+            break;
+        }
+        let server = PASSING[step / 3 % PASSING.len()];
+        let switched = match step % 3 {
+            0 => {
+                host.kill(server);
+                Ok(String::new())
+            }
+            1 => {
+                switching
+                    .call("disable_server", json!({ "server": server }))
+                    .await
+            }
+            _ => {
+                switching
+                    .call("enable_server", json!({ "server": server }))
+                    .await
+            }
+        };
+        if let Err(error) = switched {
+            tally.wrong("switch", error);
+        }
+        samples.push(host.sample());
+    }
+    stop.send(true)?;
+    tasks.join_all().await;
+    let last = Client::connect(&host.url, false, "code").await?;
+    if let Err(error) = last.compare_filed(&tally).await {
+        tally.wrong("issues", error);
+    }
+    let mut wrong = tally.print(began.elapsed());
+    wrong.extend(growth(&samples));
+    if runs.is_some_and(|runs| tally.runs() < runs) {
+        wrong.push(format!("only {} runs; give it more time", tally.runs()));
+    }
+    let log = host.end()?;
+    wrong.extend(
+        log.lines()
+            .filter(|line| line.contains("panicked"))
+            .map(str::to_owned),
+    );
+    for line in &wrong {
+        println!("WRONG: {line}");
+    }
+    println!(
+        "{}",
+        if wrong.is_empty() {
+            "all well"
+        } else {
+            "not well"
+        }
+    );
+    Ok(if wrong.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn config() -> Value {
+    let server = |name: &str| {
+        let mut server = fixture("callgate-demo-ticketing", &[]);
+        server["env"] = json!({ MARK: name });
+        (name.to_owned(), server)
+    };
+    let names = std::iter::once("steady").chain(PASSING);
+    let servers: serde_json::Map<String, Value> = names.map(server).collect();
+    json!({ "mcpServers": servers, "permissions": { "allow": ["*"] } })
+}
+
+/// A revision that a client announces.
+struct Announced(ProtocolVersion);
+
+impl ClientHandler for Announced {
+    fn get_info(&self) -> ClientConfig {
+        let who = Implementation::new("soak", "1");
+        let mut config = ClientConfig::new(ClientCapabilities::default(), who);
+        config.protocol_version = self.0.clone();
+        config
+    }
+}
+
+struct Client(RunningService<RoleClient, Announced>);
+
+impl Client {
+    async fn connect(url: &str, sessions: bool, mode: &str) -> Result<Self> {
+        let config =
+            StreamableHttpClientTransportConfig::with_uri(format!("{url}?tool_mode={mode}"));
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        let transport = StreamableHttpClientTransport::with_client(http, config);
+        let newest = ProtocolVersion::V_2026_07_28;
+        let discover = ClientLifecycleMode::Discover {
+            preferred_versions: vec![newest.clone()],
+        };
+        let (version, lifecycle) = match sessions {
+            true => (
+                ProtocolVersion::V_2025_11_25,
+                ClientLifecycleMode::Initialize,
+            ),
+            false => (newest, discover),
+        };
+        Ok(Self(
+            Announced(version)
+                .serve_with_lifecycle(transport, lifecycle)
+                .await?,
+        ))
+    }
+
+    /// Sends a request a second until it is told to stop.
+    async fn work(&self, number: u32, tally: &Tally, stopped: &watch::Receiver<bool>) {
+        let mut every = tokio::time::interval(SECOND);
+        for step in number.. {
+            every.tick().await;
+            if *stopped.borrow() {
+                return;
+            }
+            // An answer that can be no other's.
+            let own = format!("own-{number}-{step}");
+            let (kind, expected, code) = match step % 4 {
+                1 => ("run with calls", own.clone(), filing(&own)),
+                3 => ("run with passing servers", "true".to_owned(), passing()),
+                _ => ("empty run", own.clone(), format!("return '{own}'")),
+            };
+            if step % 4 == 1 {
+                tally.lock().sent += 5;
+            }
+            let start = Instant::now();
+            match self.call("run_script", json!({ "code": code })).await {
+                Ok(text) if text.lines().next() == Some(&expected) => {
+                    tally.took(kind, start.elapsed());
+                }
+                Ok(text) => tally.wrong(kind, text.into()),
+                Err(error) => tally.wrong(kind, error),
+            }
+        }
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Result<String> {
+        let Value::Object(arguments) = arguments else {
+            return Err("arguments are an object".into());
+        };
+        let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let answer = tokio::time::timeout(PATIENCE, self.0.call_tool(request)).await;
+        let result = answer.map_err(|_| "no answer in a minute")??;
+        let texts = result.content.iter().filter_map(|block| block.as_text());
+        let text: String = texts.map(|text| text.text.as_str()).collect();
+        if result.is_error == Some(true) {
+            Err(text.into())
+        } else {
+            Ok(text)
+        }
+    }
+
+    /// An error unless the steady server has each issue that was sent, once.
+    async fn compare_filed(&self, tally: &Tally) -> Result<()> {
+        let code = "const { issues } = await steady_listIssues({});
+                    return `${issues.length} ${new Set(issues.map((one) => one.title)).size}`";
+        let text = self.call("run_script", json!({ "code": code })).await?;
+        let sent = tally.lock().sent;
+        println!(
+            "issues sent, there, and different ones there: {sent} {}",
+            text.trim_end()
+        );
+        if text.trim_end() == format!("{sent} {sent}") {
+            return Ok(());
+        }
+        Err("issues were lost, or filed twice".into())
+    }
+}
+
+/// Five issues, each of which comes back as it was sent.
+fn filing(own: &str) -> String {
+    format!(
+        "const titles = [0, 1, 2, 3, 4].map((n) => `{own}.${{n}}`);
+         const filed = await Promise.all(titles.map((title) => steady_createIssue({{ title }})));
+         return titles.every((title, n) => filed[n].title === title) ? '{own}' : 'mixed up'"
+    )
+}
+
+/// Calls that may fail, but only as a call of a server that is away does.
+fn passing() -> String {
+    format!(
+        "const settled = await Promise.allSettled({}.map((server) =>
+             mcp.callTool(`${{server}}_listIssues`, {{}})));
+         const errors = ['McpProtocolError', 'McpDeniedError', 'McpToolError'];
+         return settled.every((one) => one.status === 'rejected'
+             ? errors.includes(one.reason.name) : Array.isArray(one.value.issues))",
+        json!(PASSING)
+    )
+}
+
+/// Counts of all clients.
+#[derive(Default)]
+struct Tally(Mutex<Counts>);
+
+#[derive(Default)]
+struct Counts {
+    took: BTreeMap<&'static str, Vec<Duration>>,
+    wrong: BTreeMap<String, u64>,
+    sent: u64,
+}
+
+impl Tally {
+    fn took(&self, kind: &'static str, time: Duration) {
+        self.lock().took.entry(kind).or_default().push(time);
+    }
+
+    fn wrong(&self, kind: &str, why: Box<dyn Error + Send + Sync>) {
+        let why: String = why.to_string().chars().take(200).collect();
+        *self
+            .lock()
+            .wrong
+            .entry(format!("{kind}: {why}"))
+            .or_default() += 1;
+    }
+
+    fn runs(&self) -> usize {
+        self.lock().took.values().map(Vec::len).sum()
+    }
+
+    /// Prints the times. Gives what was wrong.
+    fn print(&self, time: Duration) -> Vec<String> {
+        println!(
+            "{:.1} answers a second",
+            self.runs() as f64 / time.as_secs_f64()
+        );
+        let mut counts = self.lock();
+        for (kind, times) in &mut counts.took {
+            times.sort_unstable();
+            let [half, most] = [50, 99].map(|percent| times[(times.len() - 1) * percent / 100]);
+            println!(
+                "{kind:<26} {:>7}  p50 {half:>9.1?}  p99 {most:>9.1?}",
+                times.len()
+            );
+        }
+        let wrong = counts.wrong.iter();
+        wrong
+            .map(|(what, count)| format!("{count} x {what}"))
+            .collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `callgate serve --http`.
+struct Host {
+    process: Child,
+    url: String,
+    log: Option<thread::JoinHandle<String>>,
+}
+
+impl Host {
+    fn start(bench: &Workbench) -> Result<Self> {
+        let mut process = bench
+            .command(&["serve", "--http", "127.0.0.1:0"])
+            .env("XDG_STATE_HOME", bench.path().join("state"))
+            .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let mut reader = BufReader::new(process.stderr.take().ok_or("it has no stderr")?);
+        let url = loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Err(format!("it does not serve: {}", process.wait()?).into());
+            }
+            if let Some(url) = line.trim_end().strip_prefix("serving MCP at ") {
+                break url.to_owned();
+            }
+        };
+        let log = thread::spawn(move || {
+            let mut log = String::new();
+            let _ = reader.read_to_string(&mut log);
+            log
+        });
+        Ok(Self {
+            process,
+            url,
+            log: Some(log),
+        })
+    }
+
+    fn sample(&self) -> Sample {
+        let pid = self.process.id();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let word = line.and_then(|line| line.split_whitespace().next());
+            word.and_then(|word| word.parse().ok()).unwrap_or_default()
+        };
+        Sample {
+            memory: number("VmRSS:"),
+            threads: number("Threads:"),
+        }
+    }
+
+    /// Kills the process of a server.
+    fn kill(&self, server: &str) {
+        let mark = format!("{MARK}={server}");
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.process.id()));
+        let tasks = tasks.into_iter().flatten().flatten();
+        let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")));
+        let lists: Vec<String> = lists.map(std::result::Result::unwrap_or_default).collect();
+        for pid in lists.iter().flat_map(|list| list.split_whitespace()) {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            if environment
+                .split(|byte| *byte == 0)
+                .any(|one| one == mark.as_bytes())
+                && let Ok(pid) = pid.parse()
+            {
+                // SAFETY: a system call with numbers; the process is a child of our host.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+        }
+    }
+
+    /// Ends it as a service manager does. Gives its log.
+    fn end(&mut self) -> Result<String> {
+        // SAFETY: a system call with numbers; the process is ours and not waited for.
+        unsafe { libc::kill(i32::try_from(self.process.id())?, libc::SIGTERM) };
+        let status = self.process.wait()?;
+        let log = self
+            .log
+            .take()
+            .and_then(|log| log.join().ok())
+            .unwrap_or_default();
+        if status.success() {
+            Ok(log)
+        } else {
+            Err(format!("it ended with {status}: {log}").into())
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Resident memory in KiB and threads of the host.
+struct Sample {
+    memory: u64,
+    threads: u64,
+}
+
+/// Resources that grew between the second and the last tenth of the time.
+fn growth(samples: &[Sample]) -> Vec<String> {
+    let tenth = samples.len() / 10;
+    let early = &samples[tenth..2 * tenth];
+    let late = &samples[samples.len() - tenth..];
+    let median = |part: &[Sample], of: fn(&Sample) -> u64| {
+        let mut values: Vec<u64> = part.iter().map(of).collect();
+        values.sort_unstable();
+        values.get(values.len() / 2).copied().unwrap_or_default()
+    };
+    let kinds: [(&str, fn(&Sample) -> u64, u64); 2] = [
+        ("memory (KiB)", |sample| sample.memory, 8 * 1024),
+        ("threads", |sample| sample.threads, 8),
+    ];
+    let mut grown = Vec::new();
+    for (name, of, slack) in kinds {
+        let (before, after) = (median(early, of), median(late, of));
+        println!("{name}, median of the second and of the last tenth: {before}, {after}");
+        // A short run is still warming up.
+        if samples.len() >= 120 && after > before + before / 10 + slack {
+            grown.push(format!("{name} grew from {before} to {after}"));
+        }
+    }
+    grown
+}
