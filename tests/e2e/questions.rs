@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use callgate::{Answer, Question, Shown, question_text};
-use callgate_broker::{Broker, CallOptions, Place, RunSetup, ServerSpec, Target, ask_with};
+use callgate_broker::{Broker, CallOptions, Dispatcher, Place, ServerSpec, Setup, ask_with};
+use callgate_catalog::Tool;
 use callgate_policy::{Definition, Grant};
 use callgate_tests::binary;
 use expect_test::{Expect, expect};
@@ -20,7 +21,7 @@ async fn question(tool: &Value, before: Option<&Value>, arguments: &Value) -> Qu
         *noted.lock().expect("no panic") = Some(question);
         std::future::ready(Answer::Deny)
     });
-    let mut setup = RunSetup::new(Arc::default(), asker);
+    let mut setup = Setup::new(Arc::default(), asker);
     setup.grants = before
         .iter()
         .map(|before| Grant::new("flaky_text").of(Arc::new(Definition::of(before))))
@@ -28,21 +29,18 @@ async fn question(tool: &Value, before: Option<&Value>, arguments: &Value) -> Qu
     setup.lines = Some(Arc::new(|_| {
         Some("a();\u{1b}[2J // \u{202e}x\tb".to_owned())
     }));
-    let run = broker.run_with(setup);
-    let target = Target {
-        function: "flaky_text".to_owned(),
-        server: "flaky".to_owned(),
-        tool: "te\u{7}xt".to_owned(),
+    let run = Dispatcher::new(broker.clone(), setup);
+    let definition = Arc::new(Definition::of(tool));
+    let target = Tool {
         title: tool["title"].as_str().map(Into::into),
-        definition: Some(Arc::new(Definition::of(tool))),
-        ..Target::default()
+        ..Tool::new("flaky_text", "flaky", "te\u{7}xt", definition)
     };
     let options = CallOptions {
         place: Some(Place { line: 7, column: 1 }),
         ..CallOptions::default()
     };
     let arguments = to_raw_value(arguments).expect("JSON");
-    run.call(target, arguments, options)
+    run.call(&target, arguments, options)
         .await
         .expect_err("denied");
     broker.shutdown().await;

@@ -4,24 +4,64 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use callgate_policy::Rules;
+use callgate_policy::DefinitionHash;
 use futures::future::join_all;
+use rmcp::model::{ErrorCode, ErrorData};
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::{timeout, timeout_at};
 
-use crate::ask::Asker;
-use crate::error::StartError;
-use crate::patience::{later, soon};
-use crate::run::Run;
+use crate::caller::Caller;
+use crate::calls::Call;
+use crate::error::{CallFailure, StartError};
+use crate::failure::Failure;
+use crate::patience::{Patience, later, soon};
 use crate::server::Server;
-use crate::setup::RunSetup;
 use crate::spec::ServerSpec;
 
 /// How long processes that have not been started yet are waited for, before what has
 /// been heard of the others is made use of.
 const LAUNCHED: Duration = Duration::from_millis(250);
+
+/// How long a call waits for a list that is on its way.
+const LIST_PATIENCE: Duration = Duration::from_secs(2);
+
+/// One call of a tool.
+#[derive(Clone)]
+#[allow(missing_debug_implementations, reason = "arguments are in no log")]
+pub struct ToolCall<'a> {
+    /// The server's name.
+    pub server: &'a str,
+    /// The tool's own name.
+    pub tool: &'a str,
+    /// The definition that was decided on.
+    pub definition: &'a DefinitionHash,
+    /// A JSON object.
+    pub arguments: &'a str,
+    /// Serves the server while it works on the call. Default: that of the server's
+    /// specification.
+    pub caller: Option<Arc<dyn Caller>>,
+    /// The call's time limit. The server's own limits hold all the same.
+    pub limit: Option<Duration>,
+}
+
+fn call_failure(failure: Failure, said: String) -> CallFailure {
+    let sent = failure.was_sent();
+    match failure {
+        Failure::Refused(error) => CallFailure::Refused(error),
+        Failure::Timeout(limit) => CallFailure::Timeout(limit),
+        Failure::Unfit(reason) => {
+            CallFailure::Refused(ErrorData::new(ErrorCode::INVALID_PARAMS, reason, None))
+        }
+        Failure::Changed { .. } => CallFailure::ToolChanged { reason: said, sent },
+        Failure::TooLarge(_) => CallFailure::TooLarge(said),
+        Failure::Malformed(_) => CallFailure::Malformed(said),
+        Failure::Input(_) => CallFailure::Input(said),
+        _ => CallFailure::Lost { reason: said, sent },
+    }
+}
 
 /// Connections to MCP servers. Clones are the same broker; when the last one
 /// and every run is gone, so are the servers' processes.
@@ -274,14 +314,44 @@ impl Broker {
         }
     }
 
-    /// Begins a run: a ledger and a set of grants of its own.
-    pub fn run(&self, rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Run {
-        self.run_with(RunSetup::new(rules, asker))
+    /// Whether a server is marked trusted; `false` for a name that no server has.
+    pub fn is_trusted(&self, server: &str) -> bool {
+        self.find(server).is_some_and(Server::trusted)
     }
 
-    /// As [`Broker::run`], with everything that a run can be begun with.
-    pub fn run_with(&self, setup: RunSetup) -> Run {
-        Run::new(self.clone(), setup)
+    /// Calls a tool, if it still has the definition that was decided on.
+    ///
+    /// # Errors
+    ///
+    /// [`CallFailure`]. Nothing that was sent is sent again.
+    pub async fn call(&self, call: ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
+        let server = self
+            .known(call.server)
+            .map_err(|reason| CallFailure::Lost {
+                reason,
+                sent: false,
+            })?;
+        // A list that is on its way may have another tool of this name.
+        self.settle(Some(call.server), LIST_PATIENCE).await;
+        let configured = server.patience();
+        let limit = call.limit.unwrap_or(Duration::MAX);
+        let timed = Call {
+            tool: call.tool,
+            arguments: call.arguments,
+            caller: call.caller.unwrap_or_else(|| server.caller()),
+            patience: Patience {
+                most: configured.most.min(limit),
+                ..configured
+            },
+            decided: Some(server.decided(*call.definition)),
+        };
+        server.call(&timed).await.map_err(|(failure, said)| {
+            if !server.is_listed_by_login() {
+                // So that a later call can be decided on.
+                server.refresh();
+            }
+            call_failure(failure, said)
+        })
     }
 
     /// Ends all servers side by side: their input is closed, and whoever does

@@ -15,7 +15,7 @@ use crate::address;
 use crate::asked::Asking;
 use crate::caller::{Opened, PageDone, Refusal};
 use crate::calls::Call;
-use crate::error::code::PAGES_REQUIRED;
+use crate::error::PAGES_REQUIRED;
 use crate::failure::Failure;
 use crate::input::{self, Ask, Asks};
 use crate::link::LinkError;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use callgate_broker::{Consultant, ServerState};
-use callgate_catalog::{CatalogTool, ToolDefinition};
+use callgate_broker::ServerState;
+use callgate_catalog::{CatalogTool, Tool, ToolDefinition};
 use callgate_policy::{CallFacts, Decision, Hints, Rules, Verdict};
 use jiff::Timestamp;
 
@@ -47,12 +47,12 @@ impl Foresight {
 }
 
 /// The decision about giving data to one of the host's models, whatever the data.
-pub(crate) fn model_decision(rules: &Rules, model: &Consultant) -> Decision {
+pub(crate) fn model_decision(rules: &Rules, model: &Tool) -> Decision {
     rules.decide(&CallFacts {
         function: &model.function,
         other_names: None,
         server: &model.server,
-        tool: &model.tool,
+        tool: &model.name,
         hints: Hints {
             read_only: Some(true),
             ..Hints::default()

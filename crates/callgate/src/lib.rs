@@ -64,8 +64,8 @@ mod workers;
 pub use callgate_broker::{
     Answer, Asker, CallError, Changed, Connect, Done, DryRun, EraSetting, Http, JournalError,
     JournalLine, JournalOptions, JournalReader, Keep, LedgerLine, NobodyToAsk, Origin, Outcome,
-    Question, Recovered, ResultReview, Review, Reviewed, Reviewer, Ruling, ScriptLine, ServerSpec,
-    Source, SourceError, Stdio, Transport, Withheld, ask_with, code, shell_word,
+    Question, ResultReview, Review, Reviewed, Reviewer, Ruling, ScriptLine, ServerSpec, Source,
+    SourceError, Stdio, Transport, Withheld, ask_with, code, shell_word,
 };
 pub use callgate_broker::{
     Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
@@ -89,16 +89,6 @@ pub mod rule {
         Annotations, Condition, Effect, Glob, Pattern, Pointer, PointerError, Rule, RuleProblem,
         RuleProblemKind, ServerPattern, Step, Test, TextError, WholeRegex,
     };
-}
-
-/// Has a ledger's file take the lines that processes which were killed left beside it, as every
-/// gate with this ledger does when it is built.
-///
-/// # Errors
-///
-/// [`JournalError::Open`], also if there is no such file and nothing was left beside it.
-pub fn recover_ledger(path: &std::path::Path) -> Result<Recovered, JournalError> {
-    callgate_broker::Journal::recover(path)
 }
 
 pub use callgate_models::Api;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use callgate_broker::{CallError, CallOptions, Place, Run, Target, code};
-use callgate_catalog::{Catalog, CatalogTool};
+use callgate_broker::{CallError, CallOptions, Dispatcher, Place, code};
+use callgate_catalog::{Catalog, CatalogTool, Tool};
 use callgate_sandbox::{CallHandler, ScriptCall, Thrown, Undelivered};
 use callgate_schema::without_lone_surrogates;
 use futures::FutureExt as _;
@@ -35,7 +35,7 @@ pub(crate) struct CallContext {
     /// The catalog at the start of the run.
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) live: Arc<LiveCatalog>,
-    pub(crate) run: Run,
+    pub(crate) run: Arc<Dispatcher>,
     pub(crate) scope: Scope,
     pub(crate) host: HostFunctions,
     pub(crate) observer: Option<Observer>,
@@ -131,8 +131,8 @@ impl Inner {
         let refusal = scope.refusal(function, &tool.definition.server);
         let target = target(&tool);
         let result = match refusal {
-            Some(because) => Err(run.refuse(target, input, options.place, because)),
-            None => run.call(target, input, options).await,
+            Some(because) => Err(run.refuse(&target, input, options.place, because)),
+            None => run.call(&target, input, options).await,
         };
         watched.end = match &result {
             Ok(_) => CallEnd::Ok,
@@ -233,17 +233,17 @@ impl Drop for WatchedCall<'_> {
     }
 }
 
-/// The tool as the broker takes it.
-pub(crate) fn target(tool: &CatalogTool) -> Target {
+/// The tool as a call takes it.
+pub(crate) fn target(tool: &CatalogTool) -> Tool {
     let definition = &tool.definition;
-    Target {
+    Tool {
         function: tool.function.clone(),
         other_names: Some(Arc::clone(&tool.other_names)),
         server: definition.server.clone(),
-        tool: definition.name.clone(),
+        name: definition.name.clone(),
         title: definition.title.as_deref().map(Arc::from),
         hints: hints(definition),
-        definition: Some(Arc::clone(&definition.identity)),
+        definition: Arc::clone(&definition.identity),
         output_schema: definition.output_schema.clone(),
     }
 }

@@ -8,8 +8,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_broker::{Consultant, DryRun, Phase, ServerState, Status};
-use callgate_catalog::Catalog;
+use callgate_broker::{DryRun, Phase, ServerState, Status};
+use callgate_catalog::{Catalog, Tool};
 use callgate_policy::flow::{FlowRules, Side, UnknownTools};
 use callgate_policy::{Hints, KnownTool, Rules, Unmatched, Why};
 use jiff::Timestamp;
@@ -26,7 +26,7 @@ pub(crate) struct Oversight {
     pub(crate) settings: Arc<ToolSettings>,
     pub(crate) names: Arc<ServerNames>,
     /// What is consulted, as a tool is called.
-    pub(crate) consults: Vec<&'static Consultant>,
+    pub(crate) consults: Vec<&'static Tool>,
     pub(crate) told: Told,
 }
 
@@ -181,7 +181,7 @@ impl Oversight {
             })
             .collect();
         for model in [&*EXTRACTION, &*SEARCH] {
-            sides.push(Side::new(&model.function, &model.server, &model.tool));
+            sides.push(Side::new(&model.function, &model.server, &model.name));
         }
         sides
     }

@@ -7,9 +7,11 @@
 mod catalog;
 mod definition;
 pub mod search;
+mod tool;
 mod warning;
 
 pub use callgate_typegen::Detail;
 pub use catalog::{Catalog, CatalogTool};
 pub use definition::{Annotations, ToolDefinition};
+pub use tool::Tool;
 pub use warning::{Malformed, MalformedReason, SchemaFault, Warning};

@@ -120,15 +120,6 @@ pub enum Command {
     #[command(after_help = crate::auth::EXIT_CODES)]
     Auth(crate::auth::AuthArgs),
 
-    /// Have a ledger's file take the lines that killed processes left beside it
-    #[command(
-        after_help = "Every run, call and server with this ledger does the same when it begins.\n\nExample:\n  callgate recover logs/calls.jsonl\n\nExit codes: 0 the file has all lines of processes that are gone, 1 some stay beside it,\n2 usage error, or no such file"
-    )]
-    Recover {
-        /// The file of the ledger
-        file: PathBuf,
-    },
-
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  callgate completions bash > ~/.local/share/bash-completion/completions/callgate"

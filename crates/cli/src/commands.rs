@@ -2,13 +2,12 @@
 //! exit code.
 
 use std::io::IsTerminal as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
 use callgate::{
     CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, Status, code,
-    harmless, recover_ledger, shell_word,
+    shell_word,
 };
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
@@ -38,7 +37,6 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         Command::Serve(args) => serve(config, args).await,
         Command::Export(args) => crate::export::execute(config, args).await,
         Command::Auth(args) => crate::auth::execute(config, args).await,
-        Command::Recover { file } => recover(&file),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "callgate", &mut text);
@@ -46,24 +44,6 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
             Ok(0)
         }
     }
-}
-
-fn recover(file: &Path) -> anyhow::Result<u8> {
-    let recovered = recover_ledger(file)?;
-    for (path, reason) in &recovered.left {
-        let path = harmless(&path.display().to_string());
-        print::error(&format!("{path}: stays beside the ledger: {reason}"));
-    }
-    let file = harmless(&file.display().to_string());
-    print::err(&match recovered.lines {
-        0 => format!("no line came into {file}\n"),
-        1 => format!("1 line came into {file}\n"),
-        lines => format!("{lines} lines came into {file}\n"),
-    });
-    if recovered.in_use > 0 {
-        print::err("lines of processes that are there come into it by themselves\n");
-    }
-    Ok(u8::from(!recovered.left.is_empty()))
 }
 
 async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use callgate_broker::auth::{Browser, OpenUrl};
 use callgate_broker::{
-    Asker, Broker, Caller, Connect, Consultant, Journal, JournalError, JournalOptions, Keep,
-    NobodyToAsk, Reviewer, Root, ServerSpec, Transport,
+    Asker, Broker, Caller, Connect, Journal, JournalError, JournalOptions, Keep, NobodyToAsk,
+    Reviewer, Root, ServerSpec, Transport,
 };
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
@@ -475,7 +475,7 @@ async fn open_cache(
 }
 
 /// The model tools that a configuration makes possible.
-fn models_in_use(models: &ModelsConfig) -> Vec<&'static Consultant> {
+fn models_in_use(models: &ModelsConfig) -> Vec<&'static callgate_catalog::Tool> {
     let (small, embeddings) = (models.small.is_some(), models.embeddings.is_some());
     let extraction = small.then_some(&*EXTRACTION);
     let search = (small || embeddings).then_some(&*SEARCH);

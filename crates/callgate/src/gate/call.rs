@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::{Asker, CallError, CallOptions, Caller, DryRun, LedgerLine, Withheld};
+use callgate_broker::{
+    Asker, CallError, CallOptions, Caller, Dispatcher, DryRun, LedgerLine, Withheld,
+};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use callgate_schema::without_lone_surrogates;
 use serde_json::value::RawValue;
@@ -196,15 +198,15 @@ impl Gate {
         };
         let mut setup = self.setup(&request.settings);
         setup.one_call = true;
-        let run = self.broker.run_with(setup);
+        let run = Dispatcher::new(self.broker.clone(), setup);
+        let target = target(&tool);
         let arguments = without_lone_surrogates(request.arguments);
         let result = tokio::select! {
             biased;
-            result = run.call(target(&tool), arguments, options) => Some(result),
+            result = run.call(&target, arguments, options) => Some(result),
             () = cancel.cancelled() => None,
         };
-        // If the call was decided on again, the last line is of the call that was made.
-        let line = run.ledger().into_iter().next_back();
+        let line = run.lines().into_iter().next();
         let result = result.unwrap_or_else(|| {
             let sent = line.as_ref().is_some_and(|line| line.took_ms.is_some());
             let server = line.as_ref().map(|line| line.server.clone());

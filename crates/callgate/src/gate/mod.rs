@@ -95,13 +95,10 @@ impl Gate {
         &self.skills
     }
 
-    /// Ends the servers and the type checker, and writes the ledger out.
+    /// Ends the servers and the type checker.
     pub async fn shutdown(&self) {
         self.live.save().await;
         self.broker.shutdown().await;
         self.checker.shut_down().await;
-        if let Some(journal) = &self.journal {
-            journal.catch_up();
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_broker::{Caller, Definitions, RunSetup};
+use callgate_broker::{Caller, Definitions, Setup};
 use callgate_policy::{Decision, Grant, SessionGrants, Verdict};
 
 use super::Gate;
@@ -10,7 +10,6 @@ use crate::foresight::{Foresight, model_decision};
 use crate::model_tools::EXTRACTION;
 use crate::roots::with_roots;
 use crate::run_request::{CallSettings, RunRequest};
-use crate::script_calls::target;
 
 impl Gate {
     /// The grants of the session, for all runs that bring no session of their own.
@@ -84,16 +83,20 @@ impl Gate {
     }
 
     /// The setup of a run or call with these settings.
-    pub(super) fn setup(&self, settings: &CallSettings) -> RunSetup {
+    pub(super) fn setup(&self, settings: &CallSettings) -> Setup {
         let rules = settings.rules.as_ref().unwrap_or(&self.rules);
         let asker = settings.asker.as_ref().unwrap_or(&self.asker);
-        let mut setup = RunSetup::new(Arc::clone(rules), Arc::clone(asker));
+        let mut setup = Setup::new(Arc::clone(rules), Arc::clone(asker));
         setup.grants.clone_from(&settings.grants);
         setup.session = Arc::clone(settings.session.as_ref().unwrap_or(&self.session));
         setup.keep = self.keep.clone();
         setup.definitions = self.definitions();
         setup.dry_run.clone_from(&settings.dry_run);
-        setup.journal = self.journal.clone();
+        setup.sinks = self
+            .journal
+            .iter()
+            .map(|file| Arc::clone(file) as _)
+            .collect();
         setup.flows = Arc::clone(&self.flows);
         setup.reviewers.clone_from(&self.reviewers);
         let caller = settings.caller.clone();
@@ -102,19 +105,11 @@ impl Gate {
         setup.consults = self.models.has_small()
             || self.models.has_embeddings()
             || self.caller_of(settings).is_some_and(samples);
-        let live = Arc::clone(&self.live);
-        setup.renew = Some(Arc::new(move |function| {
-            let (live, function) = (Arc::clone(&live), function.to_owned());
-            Box::pin(async move {
-                live.update().await;
-                live.tool(&function).await.1.as_ref().map(target)
-            })
-        }));
         setup
     }
 
     /// The setup of a script's run.
-    pub(super) fn script_setup(&self, request: &RunRequest) -> RunSetup {
+    pub(super) fn script_setup(&self, request: &RunRequest) -> Setup {
         let mut setup = self.setup(&request.settings);
         let source = Arc::clone(&request.source);
         setup.script = Some(Arc::clone(&source));

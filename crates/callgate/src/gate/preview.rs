@@ -177,7 +177,7 @@ impl PreviewedTool {
         Self {
             function: EXTRACTION.function.clone(),
             server: EXTRACTION.server.clone(),
-            tool: EXTRACTION.tool.clone(),
+            tool: EXTRACTION.name.clone(),
             because: match decision.because {
                 // The hint is the host's own, and no server's.
                 Because::ReadOnlyHint => "allowed: no rule is about it".to_owned(),

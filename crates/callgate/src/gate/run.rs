@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use callgate_broker::Dispatcher;
 use callgate_catalog::Catalog;
 use callgate_sandbox::{Job, Stretch};
 use callgate_script::{Named, Prepared};
@@ -44,7 +45,8 @@ impl Gate {
         self.check_servers(request, &prepared.named)?;
         let checked = self.type_check(request, &prepared, &catalog).await?;
         let functions = stubs(&prepared.named, &catalog, &request.scope);
-        let run = self.broker.run_with(self.script_setup(request));
+        let setup = self.script_setup(request);
+        let run = Arc::new(Dispatcher::new(self.broker.clone(), setup));
         let caller = self.caller_of(settings).cloned();
         let host = HostFunctions {
             lookups: Lookups {
@@ -89,9 +91,8 @@ impl Gate {
         let handler = Arc::new(calls.clone());
         let ended = worker.run(job, handler, settings.cancel.clone()).await;
         let withheld = settings.dry_run.is_some().then(|| run.withheld());
-        run.write_out();
         let hint = |name: &str| self.why_unknown(name, &request.scope);
-        let mut report = build::ended(request, limits, ended, run.ledger(), withheld, hint);
+        let mut report = build::ended(request, limits, ended, run.lines(), withheld, hint);
         report.run = Some(run.id().to_owned());
         report.lookups = calls.lookups();
         report.check = checked;

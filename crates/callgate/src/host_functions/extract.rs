@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callgate_broker::{CallError, Caller, Place, Run, Unanswered, code};
+use callgate_broker::{CallError, Caller, Dispatcher, Place, Unanswered, code};
 use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Schema;
 use serde::Deserialize;
@@ -37,7 +37,7 @@ pub(crate) struct Extractor {
     pub(crate) models: Arc<Models>,
     /// The caller whose model is asked first.
     pub(crate) caller: Option<Arc<dyn Caller>>,
-    pub(crate) run: Run,
+    pub(crate) run: Arc<Dispatcher>,
     pub(crate) limits: ExtractLimits,
     pub(crate) schemas: SchemaReader,
     pub(crate) used: Used,
@@ -97,7 +97,7 @@ impl Extractor {
         };
         let (given, schema) = admitted.await.map_err(Failed::thrown)?;
         // The text is the input as rules, reviewers and the ledger saw it.
-        let work = async |text: Arc<String>| {
+        let work = async |text: Arc<str>| {
             let extracted = async {
                 let seen = Input::parse(&text)?;
                 if seen.schema.get() == given.get() {

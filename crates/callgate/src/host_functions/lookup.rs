@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use callgate_broker::{Caller, Place, Run, code};
+use callgate_broker::{Caller, Dispatcher, Place, code};
 use callgate_catalog::{Catalog, CatalogTool, Detail};
 use callgate_policy::Rules;
 use callgate_sandbox::{ErrorClass, Thrown};
@@ -49,7 +49,7 @@ pub(crate) struct Lookups {
     pub(crate) rules: Arc<Rules>,
     /// The caller whose model may pick tools.
     pub(crate) caller: Option<Arc<dyn Caller>>,
-    pub(crate) run: Run,
+    pub(crate) run: Arc<Dispatcher>,
     pub(crate) counts: Counts,
 }
 

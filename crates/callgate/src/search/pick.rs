@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use callgate_broker::{Place, Run, Unanswered};
+use callgate_broker::{Dispatcher, Place, Unanswered};
 use callgate_catalog::{Catalog, CatalogTool};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -37,7 +37,7 @@ const SYSTEM: &str = "You pick tools for a task. You get what is looked for, and
 /// model or an embeddings endpoint meets the run's rules, like a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Consult<'a> {
-    pub(crate) run: &'a Run,
+    pub(crate) run: &'a Dispatcher,
     pub(crate) place: Option<Place>,
 }
 
@@ -65,7 +65,7 @@ impl Consult<'_> {
             read: json!(null),
             error: error.to_string(),
         };
-        let work = move |text: Arc<String>| async move {
+        let work = move |text: Arc<str>| async move {
             let seen: Seen = serde_json::from_str(&text).map_err(unanswered)?;
             let ranked = rank(seen.query).await;
             let functions: Vec<&str> = ranked.hits.iter().map(|hit| &*hit.function).collect();

@@ -1,10 +1,10 @@
 //! Arguments in headers, from the list to the call.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_policy::{Definition, Rules};
+use callgate_policy::Definition;
 use expect_test::expect;
 use futures::FutureExt;
 use serde_json::value::{RawValue, to_raw_value};
@@ -19,14 +19,8 @@ use crate::fake::ready;
 use crate::handshake::{Opening, shake};
 use crate::listed::{Covered, Decided, Listed};
 use crate::listing::Listing;
-use crate::options::CallOptions;
-use crate::outcome::Outcome;
 use crate::patience::Patience;
 use crate::session::Session;
-use crate::setup::RunSetup;
-use crate::spec::ServerSpec;
-use crate::target::Target;
-use crate::{Answer, Broker, CallError, NobodyToAsk, Question, ask_with};
 use callgate_auth::Redact;
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -127,16 +121,6 @@ pub(super) async fn call_as(
 }
 
 /// Tool `t` for a run that knows it by this definition.
-fn target(definition: Option<&Value>) -> Target {
-    Target {
-        function: "s_t".to_owned(),
-        server: "s".to_owned(),
-        tool: "t".to_owned(),
-        definition: definition.map(|definition| Arc::new(Definition::of(definition))),
-        ..Target::default()
-    }
-}
-
 fn raw(arguments: &Value) -> Box<RawValue> {
     to_raw_value(arguments).expect("it is JSON")
 }
@@ -286,104 +270,6 @@ async fn a_call_is_made_again_only_of_the_tool_that_was_decided_about() {
         assert_eq!(server.log(), sent);
         assert_eq!(changes.borrow().tools, 1);
     }
-}
-
-/// Such a refusal says nothing of whether the tool may be called as it is now.
-#[tokio::test]
-async fn a_run_decides_anew_about_a_tool_that_its_call_found_changed() {
-    let (mut before, mut now) = (tool("t", None), tool("t", Some("Region")));
-    before["description"] = "Before.".into();
-    now["description"] = "Now.".into();
-    for (renews, shown, sent) in [
-        (
-            true,
-            ["Before.", "Now."].as_slice(),
-            "tools/call -\ntools/call us-west1\n",
-        ),
-        (false, ["Before."].as_slice(), "tools/call -\n"),
-    ] {
-        let server = serve(vec![json!([before]), json!([now])], "us-west1").await;
-        let broker = in_time(Broker::start(vec![ServerSpec::http("s", server.url())])).await;
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&asked);
-        let asker = ask_with(move |question: Question| {
-            let said = question.description.map(|said| said.to_string());
-            told.lock().expect("no panic").extend(said);
-            std::future::ready(Answer::Once)
-        });
-        let mut setup = RunSetup::new(Arc::new(Rules::default()), asker);
-        let renewed = target(Some(&now));
-        setup.renew = renews.then(|| -> crate::setup::Renew {
-            Arc::new(move |_function| std::future::ready(Some(renewed.clone())).boxed())
-        });
-        let run = broker.run_with(setup);
-        let arguments = raw(&json!({ "region": "us-west1" }));
-        let called = run.call(target(Some(&before)), arguments, CallOptions::default());
-        assert_eq!(in_time(called).await.is_ok(), renews);
-        assert_eq!(asked.lock().expect("no panic").as_slice(), shown);
-        assert_eq!(server.log(), sent);
-        // What was to be made and was not has a line of its own.
-        let refused = Outcome::protocol_error(
-            crate::error::code::TOOL_CHANGED,
-            "the server has changed the tool, which is another than the one that was decided \
-             about; nothing was done; call it again to have it decided anew",
-        );
-        let outcomes: Vec<_> = run.ledger().into_iter().map(|line| line.outcome).collect();
-        let expected = [refused, Outcome::Ok];
-        assert_eq!(outcomes, expected[..shown.len()]);
-        in_time(broker.shutdown()).await;
-    }
-}
-
-/// What it takes to look its tool up anew is time of the call.
-#[tokio::test]
-async fn a_tool_that_is_not_found_anew_in_time_ends_its_call() {
-    let (before, now) = (tool("t", None), tool("t", Some("Region")));
-    let server = serve(vec![json!([before]), json!([now])], "us-west1").await;
-    let broker = in_time(Broker::start(vec![ServerSpec::http("s", server.url())])).await;
-    let rules = Rules::new(["*"], [], []).expect("a pattern");
-    let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
-    setup.renew = Some(Arc::new(|_function| std::future::pending().boxed()));
-    let run = broker.run_with(setup);
-    let arguments = raw(&json!({ "region": "us-west1" }));
-    let options = CallOptions {
-        timeout: Some(Duration::from_millis(500)),
-        ..CallOptions::default()
-    };
-    let called = run.call(target(Some(&before)), arguments, options);
-    let Err(CallError::Timeout {
-        limit, retryable, ..
-    }) = in_time(called).await
-    else {
-        panic!("its time is over");
-    };
-    assert_eq!((limit, retryable), (Duration::from_millis(500), true));
-    assert_eq!(server.log(), "tools/call -\n");
-    let outcomes: Vec<_> = run.ledger().into_iter().map(|line| line.outcome).collect();
-    assert_eq!(outcomes, [Outcome::TimedOut { limit_ms: 500 }]);
-    in_time(broker.shutdown()).await;
-}
-
-#[tokio::test]
-async fn an_integer_that_no_header_may_have_is_not_sent() {
-    let id = json!({ "type": "integer", "x-mcp-header": "Id" });
-    let schema = json!({ "type": "object", "properties": { "id": id } });
-    let server = serve(vec![json!([{ "name": "t", "inputSchema": schema }])], "-").await;
-    let broker = in_time(Broker::start(vec![ServerSpec::http("s", server.url())])).await;
-    let rules = Arc::new(Rules::new(["*"], [], []).expect("a pattern"));
-    let run = broker.run(rules, Arc::new(NobodyToAsk));
-    let arguments = raw(&json!({ "id": 9_007_199_254_740_992_u64 }));
-    let called = run.call(target(None), arguments, CallOptions::default());
-    let Err(CallError::Protocol {
-        code, retryable, ..
-    }) = in_time(called).await
-    else {
-        panic!("it is refused");
-    };
-    let expected = crate::error::code::INVALID_ARGUMENTS;
-    assert_eq!((code, retryable), (expected, false));
-    assert_eq!(server.log(), "\n");
-    in_time(broker.shutdown()).await;
 }
 
 #[tokio::test]

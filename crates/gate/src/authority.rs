@@ -1,0 +1,285 @@
+//! Decides the calls of one run: rules, grants, data flows, reviewers and the asker.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+
+use callgate_catalog::Tool;
+use callgate_policy::flow::Finding;
+use callgate_policy::{
+    Authority as Permissions, Because, CallFacts, Decision, Definition, DefinitionHash, Grant,
+    Scope, Verdict,
+};
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+
+use crate::arguments::Arguments;
+use crate::ask::{About, Answer, Asker, Changed, Place, Question, ScriptLine};
+use crate::flows::Flows;
+use crate::keep::{Definitions, Keep};
+use crate::ledger::Ledger;
+use crate::review::{Reviewed, Reviewers};
+use crate::ruling::Ruling;
+use crate::setup::{LineText, Setup};
+
+/// Decides the calls of one run.
+pub(crate) struct Authority {
+    permissions: Permissions,
+    flows: Arc<Flows>,
+    reviewers: Arc<Reviewers>,
+    asker: Arc<dyn Asker>,
+    keep: Option<Arc<dyn Keep>>,
+    definitions: Option<Arc<dyn Definitions>>,
+    /// The definitions that rules are bound to, read once in a run.
+    known: StdMutex<HashMap<DefinitionHash, Option<Arc<Definition>>>>,
+    lines: Option<LineText>,
+    is_script: bool,
+    /// The number of questions that have been answered.
+    answered: AtomicU64,
+    /// The number of the last refusal, by the hash of function and arguments. Held while the
+    /// asker is asked, so that questions come one at a time.
+    refusals: Mutex<HashMap<u64, u64>>,
+    hasher: RandomState,
+}
+
+/// A call that is being decided.
+#[derive(Clone, Copy)]
+pub(crate) struct PendingCall<'a> {
+    pub(crate) tool: &'a Tool,
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) flows: &'a [Finding],
+    pub(crate) place: Option<Place>,
+    /// Whether the tool's server is marked so.
+    pub(crate) is_trusted: bool,
+    /// Whether it is sent if it is allowed. A dry run sends only calls that read.
+    pub(crate) is_sent: bool,
+}
+
+impl Authority {
+    pub(crate) fn new(setup: Setup, flows: Arc<Flows>, reviewers: Arc<Reviewers>) -> Self {
+        let permissions = if setup.one_call {
+            Permissions::of_one_call(setup.rules, setup.session)
+        } else {
+            Permissions::new(setup.rules, setup.session)
+        };
+        for grant in setup.grants {
+            permissions.grant(grant, Scope::Run);
+        }
+        Self {
+            permissions,
+            flows,
+            reviewers,
+            asker: setup.asker,
+            keep: setup.keep,
+            definitions: setup.definitions,
+            known: StdMutex::default(),
+            is_script: setup.script.is_some() || setup.lines.is_some(),
+            lines: setup.lines,
+            answered: AtomicU64::new(0),
+            refusals: Mutex::default(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Decides a call. For one that a dry run does not send, the asker is not asked, and the
+    /// session counts no use.
+    pub(crate) async fn decide(&self, call: &PendingCall<'_>, ledger: &Ledger) -> Ruling {
+        let review = self.reviewers.review_arguments(call.reviewed()).await;
+        let data = self.about_data(call, review.as_ref());
+        let decision = match data {
+            Some(denied) if denied.verdict == Verdict::Deny => denied,
+            data => match (self.about_call(call), data) {
+                (decision, Some(asked)) if decision.verdict == Verdict::Allow => asked,
+                (decision, _) => decision,
+            },
+        };
+        if decision.verdict != Verdict::Ask || !call.is_sent {
+            return Ruling::by_rules(decision);
+        }
+        self.ask(call, review.as_ref(), decision, ledger).await
+    }
+
+    /// The decision of rules and grants. A use that they count is taken.
+    fn about_call(&self, call: &PendingCall<'_>) -> Decision {
+        let tool = call.tool;
+        let arguments = call.arguments.value();
+        let facts = CallFacts {
+            function: &tool.function,
+            other_names: tool.other_names.as_ref(),
+            server: &tool.server,
+            tool: &tool.name,
+            hints: tool.hints,
+            trusted: call.is_trusted,
+            definition: Some(tool.definition.hash()),
+            arguments: Some(&arguments),
+            now: Timestamp::now(),
+        };
+        if call.is_sent {
+            self.permissions.take(&facts)
+        } else {
+            self.permissions.foresee(&facts)
+        }
+    }
+
+    /// The stricter of reviewers and flow rules, if they do not let the call pass.
+    fn about_data(&self, call: &PendingCall<'_>, review: Option<&Decision>) -> Option<Decision> {
+        let by_rules = self.flows.decide(call.flows);
+        let is_denied = |decision: &Option<Decision>| {
+            decision
+                .as_ref()
+                .is_some_and(|it| it.verdict == Verdict::Deny)
+        };
+        match review.cloned() {
+            review if is_denied(&by_rules) && !is_denied(&review) => by_rules,
+            Some(review) => Some(review),
+            None => by_rules,
+        }
+    }
+
+    /// Asks about a call, when its turn comes.
+    async fn ask(
+        &self,
+        call: &PendingCall<'_>,
+        review: Option<&Decision>,
+        decision: Decision,
+        ledger: &Ledger,
+    ) -> Ruling {
+        let before = self.answered.load(Ordering::Acquire);
+        let mut refusals = self.refusals.lock().await;
+        // An earlier answer may have granted it.
+        let decision = match &decision.because {
+            // The call itself may be made, and that is counted already.
+            Because::Flow(_) | Because::Reviewer(_) => match self.about_data(call, review) {
+                Some(decision) => decision,
+                None => return Ruling::passed(decision),
+            },
+            _ => self.about_call(call),
+        };
+        if decision.verdict != Verdict::Ask {
+            return Ruling::by_rules(decision);
+        }
+        // The same call may have been refused while this one waited.
+        let key = (&call.tool.function, call.arguments.text());
+        let key = self.hasher.hash_one(key);
+        if refusals.get(&key).is_some_and(|number| *number > before) {
+            return Ruling {
+                decision,
+                answer: Some(Answer::Deny),
+            };
+        }
+        let question = self.question(call, review, &decision, ledger);
+        let about = question.about.clone();
+        let answer = about.limit(self.asker.ask(question).await);
+        let number = self.answered.fetch_add(1, Ordering::AcqRel) + 1;
+        if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {
+            self.flows.pass(call.flows);
+        }
+        match answer {
+            Answer::Deny => {
+                refusals.insert(key, number);
+            }
+            // Leave for these data says nothing of the function's other calls.
+            _ if !about.call => {}
+            Answer::Run => self.permissions.grant(grant(call.tool), Scope::Run),
+            Answer::Session => self.permissions.grant(grant(call.tool), Scope::Session),
+            Answer::Always => self.keep(grant(call.tool)).await,
+            _ => {}
+        }
+        Ruling {
+            decision,
+            answer: Some(answer),
+        }
+    }
+
+    /// Keeps a grant for good, and for this session in any case: a kept grant counts from the
+    /// next start on.
+    async fn keep(&self, grant: Grant) {
+        self.permissions.grant(grant.clone(), Scope::Session);
+        let Some(keep) = &self.keep else {
+            return;
+        };
+        if let (Some(definitions), Some(definition)) = (&self.definitions, &grant.definition) {
+            definitions.keep(definition);
+        }
+        if let Err(reason) = keep.keep(std::slice::from_ref(&grant)).await {
+            tracing::error!(
+                "{} is allowed for this session only: {reason}",
+                grant.function
+            );
+        }
+    }
+
+    /// The definition that a rule is bound to.
+    fn definition(&self, hash: DefinitionHash) -> Option<Arc<Definition>> {
+        let definitions = self.definitions.as_ref()?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let definition = known.entry(hash).or_insert_with(|| definitions.find(&hash));
+        definition.clone()
+    }
+
+    fn question(
+        &self,
+        call: &PendingCall<'_>,
+        review: Option<&Decision>,
+        decision: &Decision,
+        ledger: &Ledger,
+    ) -> Question {
+        let tool = call.tool;
+        let find = |hash: &DefinitionHash| self.definition(*hash);
+        let line = call.place.map(|place| ScriptLine {
+            number: place.line,
+            text: self.lines.as_ref().and_then(|text| text(place.line)),
+        });
+        let is_about_call = !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
+        let (done, more_done) = ledger.done();
+        Question {
+            function: tool.function.clone(),
+            server: tool.server.clone(),
+            tool: tool.name.clone(),
+            title: tool.title.clone(),
+            description: tool.definition.description(),
+            arguments: call.arguments.text().to_string(),
+            decision: decision.clone(),
+            besides: self.about_data(call, review).filter(|_| is_about_call),
+            about: About {
+                call: is_about_call,
+                data: self.flows.to_ask(call.flows),
+            },
+            script: self.is_script,
+            line,
+            done,
+            more_done,
+            changed: Changed::of(decision, Some(&tool.definition), find),
+            flows: call.flows.to_vec(),
+            keeps_in: self.keep.as_ref().map(|keep| keep.place()),
+        }
+    }
+}
+
+impl<'a> PendingCall<'a> {
+    /// The call as reviewers see it.
+    pub(crate) fn reviewed(&self) -> Reviewed<'a> {
+        Reviewed {
+            function: &self.tool.function,
+            server: &self.tool.server,
+            tool: &self.tool.name,
+            arguments: self.arguments.text(),
+            flows: self.flows,
+        }
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority")
+            .field("permissions", &self.permissions)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A grant for every call of a tool as it is now.
+fn grant(tool: &Tool) -> Grant {
+    Grant::new(tool.function.as_str()).of(Arc::clone(&tool.definition))
+}

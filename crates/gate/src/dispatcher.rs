@@ -1,0 +1,347 @@
+//! The calls of one run, from the arguments to the result.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_broker::{Broker, CallFailure, Caller, ToolCall};
+use callgate_catalog::Tool;
+use callgate_policy::flow::Finding;
+use callgate_policy::{Because, Decision, Verdict};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+
+use crate::arguments::Arguments;
+use crate::ask::Place;
+use crate::authority::{Authority, PendingCall};
+use crate::dry_run::{DryRun, Withheld, WithheldCalls};
+use crate::error::{CallError, code};
+use crate::flows::Flows;
+use crate::ledger::{Entry, Ledger, LedgerLine, Outcome};
+use crate::result::{Answer, Checked, check_output};
+use crate::review::Reviewers;
+use crate::ruling::Ruling;
+use crate::setup::{CallOptions, Setup};
+
+/// Makes the calls of one run. It has the run's rules, its grants and its ledger.
+pub struct Dispatcher {
+    servers: Broker,
+    pub(crate) authority: Authority,
+    pub(crate) flows: Arc<Flows>,
+    pub(crate) ledger: Ledger,
+    reviewers: Arc<Reviewers>,
+    dry_run: Option<Arc<DryRun>>,
+    withheld: WithheldCalls,
+    caller: Option<Arc<dyn Caller>>,
+}
+
+impl Dispatcher {
+    /// The dispatcher of a run that begins.
+    pub fn new(servers: Broker, setup: Setup) -> Self {
+        let sources = servers.servers().len() + usize::from(setup.consults);
+        let rules = Arc::clone(&setup.flows);
+        let flows = Arc::new(Flows::new(rules, setup.script.as_deref(), sources));
+        let reviewers = Arc::new(Reviewers(setup.reviewers.clone()));
+        Self {
+            servers,
+            flows: Arc::clone(&flows),
+            ledger: Ledger::new(setup.sinks.clone()),
+            reviewers: Arc::clone(&reviewers),
+            dry_run: setup.dry_run.clone(),
+            withheld: WithheldCalls::default(),
+            caller: setup.caller.clone(),
+            authority: Authority::new(setup, flows, reviewers),
+        }
+    }
+
+    /// Calls a tool, if the call is allowed.
+    ///
+    /// `arguments` is a JSON object, or null for an empty one. The result is the tool's
+    /// `structuredContent`, else its text, else `{ "content": […] }`, else null. Dropping the
+    /// future cancels the call.
+    ///
+    /// # Errors
+    ///
+    /// [`CallError`], each kind of which a script can catch. If the tool changed between the
+    /// decision and the call, that is [`code::TOOL_CHANGED`]; the call is not made again.
+    pub async fn call(
+        &self,
+        tool: &Tool,
+        arguments: Box<RawValue>,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>, CallError> {
+        let mut entry = self.ledger.open(tool, &arguments, options.place)?;
+        let arguments = entry.parse(&arguments, "arguments")?;
+        let flows = self.flows.find(tool, &arguments).await;
+        entry.found(&flows);
+        let call = self.pending(tool, &arguments, &flows, options.place);
+        let ruling = self.authority.decide(&call, &self.ledger).await;
+        entry.decided(&ruling);
+        if let Some(answer) = self.answer_in_dry_run(&call, &mut entry, &ruling) {
+            return answer;
+        }
+        if !ruling.allows() {
+            return Err(entry.denied(ruling));
+        }
+        entry.sending()?;
+        let answer = self.servers.call(self.tool_call(&call, &options)).await;
+        self.finish(&call, entry, answer, &options).await
+    }
+
+    /// Denies a call that the run may not make, whatever the rules say.
+    pub fn refuse(
+        &self,
+        tool: &Tool,
+        arguments: Box<RawValue>,
+        place: Option<Place>,
+        reason: String,
+    ) -> CallError {
+        let refused = || {
+            let mut entry = self.ledger.open(tool, &arguments, place)?;
+            entry.parse(&arguments, "arguments")?;
+            let decision = Decision::new(Verdict::Deny, Because::Scope(reason));
+            let ruling = Ruling::by_rules(decision);
+            entry.decided(&ruling);
+            Ok(entry.denied(ruling))
+        };
+        refused().unwrap_or_else(|error| error)
+    }
+
+    /// The run in ledger files, as 32 hexadecimal digits.
+    pub fn id(&self) -> &str {
+        self.ledger.run()
+    }
+
+    /// The calls that a dry run did not send, in the order they were asked for.
+    pub fn withheld(&self) -> Vec<Withheld> {
+        self.withheld.list()
+    }
+
+    /// Every call of the run so far, in the order they were asked for.
+    pub fn lines(&self) -> Vec<LedgerLine> {
+        self.ledger.lines()
+    }
+
+    fn pending<'a>(
+        &self,
+        tool: &'a Tool,
+        arguments: &'a Arguments,
+        flows: &'a [Finding],
+        place: Option<Place>,
+    ) -> PendingCall<'a> {
+        let is_trusted = self.servers.is_trusted(&tool.server);
+        let dry_run = self.dry_run.as_deref();
+        PendingCall {
+            tool,
+            arguments,
+            flows,
+            place,
+            is_trusted,
+            is_sent: dry_run.is_none_or(|dry_run| dry_run.sends(tool, is_trusted)),
+        }
+    }
+
+    /// Answers a call that a dry run does not send and that no rule denies.
+    fn answer_in_dry_run(
+        &self,
+        call: &PendingCall<'_>,
+        entry: &mut Entry,
+        ruling: &Ruling,
+    ) -> Option<Result<Box<RawValue>, CallError>> {
+        let dry_run = self.dry_run.as_deref().filter(|_| !call.is_sent)?;
+        if ruling.decision.verdict == Verdict::Deny {
+            return None;
+        }
+        let (tool, ordinal) = (call.tool, entry.ordinal());
+        let decision = ruling.decision.to_string();
+        let recorded = dry_run.recorded_for(&tool.function);
+        let is_recorded = recorded.is_some();
+        self.withheld.add(
+            ordinal,
+            tool,
+            call.arguments,
+            call.place,
+            &decision,
+            is_recorded,
+        );
+        entry.withheld(&decision, recorded.as_deref().map(RawValue::get));
+        Some(recorded.ok_or_else(|| CallError::DryRun {
+            server: tool.server.clone(),
+            function: tool.function.clone(),
+            decision,
+        }))
+    }
+
+    fn tool_call<'a>(&self, call: &PendingCall<'a>, options: &CallOptions) -> ToolCall<'a> {
+        ToolCall {
+            server: &call.tool.server,
+            tool: &call.tool.name,
+            definition: call.tool.definition.hash(),
+            arguments: call.arguments.text(),
+            caller: self.caller.clone(),
+            limit: time_left(options),
+        }
+    }
+
+    /// Turns the server's answer into the script's result, and closes the ledger's line.
+    async fn finish(
+        &self,
+        call: &PendingCall<'_>,
+        mut entry: Entry,
+        answer: Result<Box<RawValue>, CallFailure>,
+        options: &CallOptions,
+    ) -> Result<Box<RawValue>, CallError> {
+        let tool = call.tool;
+        let retryable = is_harmless(tool);
+        let result = match answer {
+            Ok(result) => result,
+            Err(failure) => return Err(self.fail(call, entry, failure, options).await),
+        };
+        match Answer::of(&result, tool.output_schema.is_some()) {
+            Answer::Value {
+                value,
+                is_structured,
+            } => {
+                let read = if options.whole { &result } else { &value };
+                self.release(call, &mut entry, read.get()).await?;
+                let (value, checked) = check_output(tool, value, is_structured).await;
+                let given = if options.whole { result } else { value };
+                match checked {
+                    Checked::Fits => {}
+                    Checked::Unchecked(reason) => entry.unchecked(reason),
+                    Checked::Mismatch { message, problems } => {
+                        let outcome = Outcome::protocol_error(code::RESULT_MISMATCH, &message);
+                        entry.close(outcome, Some(given.get()));
+                        let data = format!(r#"{{"problems":{problems},"result":{given}}}"#);
+                        return Err(CallError::Protocol {
+                            server: tool.server.clone(),
+                            function: tool.function.clone(),
+                            code: code::RESULT_MISMATCH,
+                            message,
+                            data: RawValue::from_string(data).ok(),
+                            retryable,
+                        });
+                    }
+                }
+                entry.close(Outcome::Ok, Some(given.get()));
+                Ok(given)
+            }
+            Answer::Failed {
+                message,
+                content,
+                structured_content,
+            } => {
+                self.release(call, &mut entry, result.get()).await?;
+                entry.close(Outcome::tool_error(&message), Some(result.get()));
+                if options.whole {
+                    return Ok(result);
+                }
+                Err(CallError::Tool {
+                    server: tool.server.clone(),
+                    function: tool.function.clone(),
+                    message,
+                    content,
+                    structured_content,
+                    retryable,
+                })
+            }
+            Answer::InputRequired => {
+                let message = "the tool wants input in a way that the protocol revision it speaks \
+                               does not have";
+                Err(entry.fail(code::INPUT_REQUIRED, message.to_owned(), retryable))
+            }
+            Answer::Malformed(reason) => {
+                let message = format!("the answer is malformed: {reason}");
+                Err(entry.fail(code::MALFORMED_RESULT, message, retryable))
+            }
+        }
+    }
+
+    /// The error of a call that the server did not answer with a result.
+    async fn fail(
+        &self,
+        call: &PendingCall<'_>,
+        mut entry: Entry,
+        failure: CallFailure,
+        options: &CallOptions,
+    ) -> CallError {
+        let harmless = is_harmless(call.tool);
+        // A script can read these, too, and they may quote the server.
+        let read = match &failure {
+            CallFailure::Timeout(_) => None,
+            CallFailure::Refused(error) => Some(json!([error.message, error.data])),
+            other => Some(Value::from(other.to_string())),
+        };
+        if let Some(read) = read
+            && let Err(kept) = self.release(call, &mut entry, &read.to_string()).await
+        {
+            return kept;
+        }
+        let (code, data) = match &failure {
+            CallFailure::Timeout(limit) => {
+                // The whole limit, as the caller knows it.
+                let asked = options
+                    .timeout
+                    .filter(|_| time_left(options) == Some(*limit));
+                return entry.timed_out(asked.unwrap_or(*limit), harmless);
+            }
+            CallFailure::Refused(error) => (i64::from(error.code.0), error.data.as_ref()),
+            CallFailure::ToolChanged { .. } => (code::TOOL_CHANGED, None),
+            CallFailure::TooLarge(_) => (code::RESULT_TOO_LARGE, None),
+            CallFailure::Malformed(_) => (code::MALFORMED_RESULT, None),
+            CallFailure::Input(_) => (code::INPUT_REQUIRED, None),
+            _ => (code::CONNECTION_CLOSED, None),
+        };
+        let data = data.and_then(|data| to_raw_value(data).ok());
+        let message = match &failure {
+            CallFailure::Refused(error) => error.message.to_string(),
+            other => other.to_string(),
+        };
+        // A call that was never sent cannot be done twice.
+        let retryable = harmless || !failure.was_sent();
+        let mut error = entry.fail(code, message, retryable);
+        if let CallError::Protocol { data: of, .. } = &mut error {
+            *of = data;
+        }
+        error
+    }
+
+    /// Lets the script read a text: reviewers see it first, and its data is known from then on.
+    ///
+    /// # Errors
+    ///
+    /// A reviewer keeps it from the script. The entry is closed.
+    pub(crate) async fn release(
+        &self,
+        call: &PendingCall<'_>,
+        entry: &mut Entry,
+        text: &str,
+    ) -> Result<(), CallError> {
+        let refused = self.reviewers.review_result(call.reviewed(), text).await;
+        if let Some(reason) = refused {
+            return Err(entry.kept(reason, text));
+        }
+        self.flows.learn(call.tool, entry.ordinal(), text);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Dispatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dispatcher")
+            .field("authority", &self.authority)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether the tool says of itself that calling it once more does no harm. The script decides
+/// whether to believe it.
+fn is_harmless(tool: &Tool) -> bool {
+    tool.hints.read_only == Some(true) || tool.hints.idempotent == Some(true)
+}
+
+/// The time limit of a call, less the time that passed before it.
+fn time_left(options: &CallOptions) -> Option<Duration> {
+    let limit = options.timeout?;
+    Some(limit.saturating_sub(options.waited))
+}

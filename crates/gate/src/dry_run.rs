@@ -1,0 +1,168 @@
+//! Dry runs: which calls are sent, and what answers the others.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use callgate_catalog::Tool;
+use callgate_policy::{Pattern, PatternError};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::arguments::Arguments;
+use crate::ask::Place;
+
+/// The most bytes of arguments that are kept of one call that was not sent.
+const KEPT_OF_ONE: usize = 64 * 1024;
+
+/// The most bytes of arguments that are kept of all of them.
+const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
+
+/// A dry run sends calls that only read, under the usual rules, and answers every other call in
+/// its tool's place.
+///
+/// A call reads if its tool says so (`readOnlyHint`) and its server is marked trusted, or if its
+/// function matches a pattern of [`DryRun::reads`].
+#[derive(Clone, Default)]
+pub struct DryRun {
+    reads: Vec<Pattern>,
+    recorded: HashMap<String, Arc<RawValue>>,
+}
+
+impl DryRun {
+    /// A dry run without recorded results: a call that is not sent throws.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Treats the functions that match as ones that only read.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] for a pattern that could never match.
+    pub fn reads(mut self, pattern: &str) -> Result<Self, PatternError> {
+        self.reads.push(Pattern::new(pattern)?);
+        Ok(self)
+    }
+
+    /// Answers the calls of a function that are not sent with this value.
+    #[must_use]
+    pub fn recorded(mut self, function: impl Into<String>, value: Box<RawValue>) -> Self {
+        self.recorded.insert(function.into(), value.into());
+        self
+    }
+
+    /// The patterns of functions that are treated as ones that only read.
+    #[must_use]
+    pub fn patterns(&self) -> &[Pattern] {
+        &self.reads
+    }
+
+    /// The functions with a recorded value, in the order of their names.
+    #[must_use]
+    pub fn functions(&self) -> Vec<&str> {
+        let mut functions: Vec<&str> = self.recorded.keys().map(String::as_str).collect();
+        functions.sort_unstable();
+        functions
+    }
+
+    /// Whether a call is sent.
+    pub(crate) fn sends(&self, tool: &Tool, is_trusted: bool) -> bool {
+        let is_hinted = is_trusted && tool.hints.read_only == Some(true);
+        let mut patterns = self.reads.iter();
+        is_hinted || patterns.any(|pattern| pattern.matches(&tool.function))
+    }
+
+    /// The recorded answer of a function, if there is one.
+    pub(crate) fn recorded_for(&self, function: &str) -> Option<Box<RawValue>> {
+        self.recorded
+            .get(function)
+            .map(|value| value.as_ref().to_owned())
+    }
+}
+
+impl fmt::Debug for DryRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DryRun")
+            .field("reads", &self.reads)
+            .field("recorded", &self.recorded.keys())
+            .finish()
+    }
+}
+
+/// A call that a dry run did not send.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Withheld {
+    /// Its number in the ledger, from 1.
+    pub ordinal: usize,
+    /// The generated function name.
+    pub function: String,
+    /// The server's name.
+    pub server: String,
+    /// The tool's own name.
+    pub tool: String,
+    /// The script's line, from 1, where it is known.
+    pub line: Option<u32>,
+    /// The arguments; `None` if they are over 64 KiB, or those of all calls
+    /// over 16 MiB.
+    pub arguments: Option<Box<RawValue>>,
+    /// The size of the arguments, in bytes of JSON.
+    pub argument_bytes: usize,
+    /// The decision of the rules, in words.
+    pub decision: String,
+    /// Whether a recorded result answered it, and not an error.
+    pub recorded: bool,
+}
+
+/// The calls that a dry run did not send, in the order they were asked for.
+#[derive(Default)]
+pub(crate) struct WithheldCalls {
+    calls: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    calls: Vec<Withheld>,
+    bytes: usize,
+}
+
+impl WithheldCalls {
+    pub(crate) fn add(
+        &self,
+        ordinal: usize,
+        tool: &Tool,
+        arguments: &Arguments,
+        place: Option<Place>,
+        decision: &str,
+        recorded: bool,
+    ) {
+        let text = arguments.text();
+        let mut kept = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = text.len() <= KEPT_OF_ONE && kept.bytes + text.len() <= KEPT_IN_ALL;
+        let shown = fits
+            .then(|| RawValue::from_string(text.to_string()).ok())
+            .flatten();
+        if shown.is_some() {
+            kept.bytes += text.len();
+        }
+        kept.calls.push(Withheld {
+            ordinal,
+            function: tool.function.clone(),
+            server: tool.server.clone(),
+            tool: tool.name.clone(),
+            line: place.map(|place| place.line),
+            arguments: shown,
+            argument_bytes: text.len(),
+            decision: decision.to_owned(),
+            recorded,
+        });
+    }
+
+    pub(crate) fn list(&self) -> Vec<Withheld> {
+        let kept = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.calls.clone()
+    }
+}

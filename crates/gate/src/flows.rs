@@ -1,0 +1,122 @@
+//! The data flows of one run: copies of one server's results in arguments for another, and the
+//! rules for them.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use callgate_catalog::Tool;
+use callgate_policy::flow::{Detector, Finding, FlowRules, Side};
+use callgate_policy::{Decision, Verdict};
+use tokio::task::spawn_blocking;
+
+use crate::arguments::Arguments;
+
+/// The most bytes to search on the call's own thread; more go to a thread for such work.
+const MAX_SEARCHED_HERE: usize = 64 << 10;
+
+/// Learns the results of a run, finds copies of them in arguments, and applies the flow rules.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    /// `None` if the run has no second server that data could come from.
+    detector: Option<Arc<Detector>>,
+    rules: Arc<FlowRules>,
+    /// The flows that the asker let pass for the run, from function to function.
+    passed: Mutex<HashSet<(String, String)>>,
+}
+
+impl Flows {
+    /// Nothing learnt yet. The text of `script` is no server's data.
+    pub(crate) fn new(rules: Arc<FlowRules>, script: Option<&str>, servers: usize) -> Self {
+        let detector = || Arc::new(Detector::new(script.unwrap_or_default()));
+        Self {
+            detector: (servers > 1).then(detector),
+            rules,
+            passed: Mutex::default(),
+        }
+    }
+
+    /// The data of other servers in a call's arguments. What the rules are strictest about comes
+    /// first: where not all of it is kept or shown, that is.
+    pub(crate) async fn find(&self, tool: &Tool, arguments: &Arguments) -> Vec<Finding> {
+        let mut flows = self.search(tool, arguments).await;
+        flows.sort_by_cached_key(|flow| match self.rules.verdict(flow) {
+            Verdict::Deny => 0,
+            Verdict::Ask if !self.passed().contains(&ends(flow)) => 1,
+            Verdict::Ask => 2,
+            Verdict::Allow => 3,
+        });
+        flows
+    }
+
+    async fn search(&self, tool: &Tool, arguments: &Arguments) -> Vec<Finding> {
+        let Some(detector) = &self.detector else {
+            return Vec::new();
+        };
+        let to = side(tool);
+        let search = {
+            let detector = Arc::clone(detector);
+            let (to, text) = (to.clone(), Arc::clone(arguments.text()));
+            let definition = Arc::clone(&tool.definition);
+            move || detector.find(&to, &text, definition.text())
+        };
+        if detector.work(&to, arguments.text()) <= MAX_SEARCHED_HERE {
+            return search();
+        }
+        match spawn_blocking(search.clone()).await {
+            Ok(found) => found,
+            // The runtime is ending. The call must not pass without a search.
+            Err(_) => search(),
+        }
+    }
+
+    /// Learns what the script reads of a call's result.
+    pub(crate) fn learn(&self, tool: &Tool, ordinal: usize, result: &str) {
+        if let Some(detector) = &self.detector {
+            detector.learn(&side(tool), ordinal, result);
+        }
+    }
+
+    /// The decision of the rules, if they do not let all flows pass. A flow that the asker let
+    /// pass is no reason to ask again.
+    pub(crate) fn decide(&self, flows: &[Finding]) -> Option<Decision> {
+        self.rules.review(self.unpassed(flows))
+    }
+
+    /// The functions whose data needs leave.
+    pub(crate) fn to_ask(&self, flows: &[Finding]) -> Vec<String> {
+        let unpassed = self.unpassed(flows).into_iter();
+        let asked = unpassed.filter(|flow| self.is_asked(flow));
+        let functions: BTreeSet<String> = asked.map(|flow| flow.from.function.clone()).collect();
+        functions.into_iter().collect()
+    }
+
+    /// Lets the flows that the asker was asked about pass from now on.
+    pub(crate) fn pass(&self, flows: &[Finding]) {
+        let asked = flows.iter().filter(|flow| self.is_asked(flow));
+        self.passed().extend(asked.map(ends));
+    }
+
+    fn unpassed<'a>(&self, flows: &'a [Finding]) -> Vec<&'a Finding> {
+        let passed = self.passed();
+        let is_passed = |flow: &&Finding| passed.contains(&ends(flow)) && self.is_asked(flow);
+        flows.iter().filter(|flow| !is_passed(flow)).collect()
+    }
+
+    fn is_asked(&self, flow: &Finding) -> bool {
+        self.rules.verdict(flow) == Verdict::Ask
+    }
+
+    fn passed(&self) -> MutexGuard<'_, HashSet<(String, String)>> {
+        self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Labels and rules tell the tools of one server apart, so passes go by function.
+fn ends(flow: &Finding) -> (String, String) {
+    (flow.from.function.clone(), flow.to.function.clone())
+}
+
+fn side(tool: &Tool) -> Side {
+    let side = Side::new(&tool.function, &tool.server, &tool.name);
+    side.or_named(tool.other_names.as_ref())
+}

@@ -1,0 +1,63 @@
+//! Events of a run, and the sinks that receive them.
+
+use callgate_policy::Rule;
+use jiff::Timestamp;
+
+use super::LedgerLine;
+use super::file::LedgerError;
+
+/// Receives the events of runs, such as a ledger file.
+pub trait LedgerSink: Send + Sync {
+    /// Records an event before it returns.
+    ///
+    /// # Errors
+    ///
+    /// The event was not recorded. A call whose [`LedgerEvent::CallDecided`] fails is not sent.
+    fn event(&self, event: &LedgerEvent<'_>) -> Result<(), LedgerError>;
+}
+
+/// An event of a run.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum LedgerEvent<'a> {
+    /// A run began.
+    RunStarted {
+        /// The run, as 32 hexadecimal digits.
+        run: &'a str,
+        /// The time of the event.
+        time: Timestamp,
+    },
+    /// A call was allowed and is about to be sent.
+    CallDecided(CallEvent<'a>),
+    /// A call is over, or was not sent.
+    CallEnded(CallEvent<'a>),
+    /// A run is over. No event of this run follows.
+    RunEnded {
+        /// The run, as 32 hexadecimal digits.
+        run: &'a str,
+        /// The time of the event.
+        time: Timestamp,
+        /// The number of its calls.
+        calls: usize,
+    },
+}
+
+/// A call at the time of an event.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct CallEvent<'a> {
+    /// The run, as 32 hexadecimal digits.
+    pub run: &'a str,
+    /// The time of the event.
+    pub time: Timestamp,
+    /// The call's line, as the report has it.
+    pub line: &'a LedgerLine,
+    /// Whether the call was sent before this event.
+    pub was_sent: bool,
+    /// The rule that decided, or that said to ask.
+    pub rule: Option<&'a Rule>,
+    /// The arguments as they are sent; `None` if they are no JSON object.
+    pub arguments: Option<&'a str>,
+    /// The result as the script gets it; of a failed tool, its whole answer.
+    pub result: Option<&'a str>,
+}

@@ -1,0 +1,309 @@
+//! A ledger file: JSON lines, appended by one write each.
+//!
+//! A write reaches the kernel before the call is sent, so a line outlives the process. Several
+//! processes may append to one file. Nothing that is in the file is ever changed.
+
+use std::collections::VecDeque;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::events::{CallEvent, LedgerEvent, LedgerSink};
+use super::line::{Event, line};
+
+/// The size that a ledger file may have unless another is set: 1 GiB.
+pub const DEFAULT_LEDGER_BYTES: u64 = 1 << 30;
+
+/// Options of a ledger file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LedgerOptions {
+    /// Whether arguments and results are written too, and not only their hashes and sizes.
+    /// Default: false.
+    pub bodies: bool,
+    /// The user whose calls these are, where one process serves several: `user` in each line.
+    /// Default: none, and lines have no such member.
+    pub user: Option<String>,
+    /// The size in bytes that the file may reach. Beyond it the file is moved aside if `keep`
+    /// says so; else no call is made. A call that is already sent gets its last line all the
+    /// same. Default: 1 GiB.
+    pub max_bytes: u64,
+    /// The number of full files that are kept, as `FILE.1`, the newest, to `FILE.N`.
+    /// Default: 0, no file is moved aside and none is deleted.
+    pub keep: u32,
+    /// Whether each line is on the disk, and not only with the kernel, before the call goes on:
+    /// lines then survive a power failure. Default: false.
+    pub sync: bool,
+}
+
+impl Default for LedgerOptions {
+    fn default() -> Self {
+        Self {
+            bodies: false,
+            user: None,
+            max_bytes: DEFAULT_LEDGER_BYTES,
+            keep: 0,
+            sync: false,
+        }
+    }
+}
+
+/// Why a line could not be written. Its `Display` names the file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// The file could not be opened.
+    #[error("ledger {path}: cannot be opened: {reason}")]
+    Open {
+        /// The file.
+        path: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The file did not take the line.
+    #[error("ledger {path}: cannot be written: {reason}")]
+    Write {
+        /// The file.
+        path: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The line would make the file larger than it may be.
+    #[error(
+        "ledger {path}: is full: {bytes} bytes of {limit}; move the file away, and the next call \
+         begins a new one"
+    )]
+    Full {
+        /// The file.
+        path: String,
+        /// Its size in bytes.
+        bytes: u64,
+        /// The most it may have.
+        limit: u64,
+    },
+}
+
+/// A ledger file that is open for appending. The runs of a gate share it.
+#[derive(Debug)]
+pub struct LedgerFile {
+    path: PathBuf,
+    options: LedgerOptions,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    /// Lines of calls that are over, which the file has not taken. No further call is made
+    /// before it has.
+    pending: VecDeque<Vec<u8>>,
+}
+
+impl LedgerFile {
+    /// Opens a file for appending. A new file is for its owner alone to read and write. Its
+    /// folder must exist.
+    ///
+    /// # Errors
+    ///
+    /// [`LedgerError::Open`].
+    pub fn open(path: &Path, options: LedgerOptions) -> Result<Self, LedgerError> {
+        Ok(Self {
+            path: path.to_owned(),
+            options,
+            state: Mutex::new(State {
+                file: open(path)?,
+                pending: VecDeque::new(),
+            }),
+        })
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn line(&self, event: Event, call: &CallEvent<'_>) -> Result<Vec<u8>, LedgerError> {
+        line(event, call, &self.options).map_err(|error| self.unwritten(error))
+    }
+
+    /// Appends a line within the file's size limit.
+    fn write(&self, line: &[u8]) -> Result<(), LedgerError> {
+        let mut state = self.state();
+        self.write_pending(&mut state)?;
+        self.append(&mut state, line, false)
+    }
+
+    /// Appends a line, beyond the size limit if need be, or keeps it for later.
+    fn write_or_keep(&self, line: Vec<u8>) -> Result<(), LedgerError> {
+        let mut state = self.state();
+        state.pending.push_back(line);
+        self.write_pending(&mut state)
+    }
+
+    fn write_pending(&self, state: &mut State) -> Result<(), LedgerError> {
+        while let Some(line) = state.pending.pop_front() {
+            if let Err(error) = self.append(state, &line, true) {
+                state.pending.push_front(line);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&self, state: &mut State, line: &[u8], is_over: bool) -> Result<(), LedgerError> {
+        self.follow_path(state)?;
+        match self.make_room(state, line.len()) {
+            Err(error) if !is_over => return Err(error),
+            _ => {}
+        }
+        let written = ends_torn(&state.file).and_then(|is_torn| {
+            let torn_end: &[u8] = if is_torn { b"\n" } else { b"" };
+            // In one write, so that no other process's line comes in between.
+            state.file.write_all(&[torn_end, line].concat())?;
+            if self.options.sync {
+                state.file.sync_data()?;
+            }
+            Ok(())
+        });
+        written.map_err(|error| self.unwritten(error))
+    }
+
+    /// Opens the path again, if the open file was moved or deleted.
+    fn follow_path(&self, state: &mut State) -> Result<(), LedgerError> {
+        if !self.is_at_path(&state.file) {
+            state.file = open(&self.path)?;
+        }
+        Ok(())
+    }
+
+    fn is_at_path(&self, file: &File) -> bool {
+        let id = |known: Metadata| (known.dev(), known.ino());
+        let at_path = fs::metadata(&self.path).ok().map(id);
+        at_path.is_some() && at_path == file.metadata().ok().map(id)
+    }
+
+    /// Moves a file aside that has no room for so many more bytes.
+    fn make_room(&self, state: &mut State, more: usize) -> Result<(), LedgerError> {
+        let more = u64::try_from(more).unwrap_or(u64::MAX);
+        let limit = self.options.max_bytes;
+        let known = state.file.metadata();
+        let bytes = known.map_err(|error| self.unwritten(error))?.len();
+        if bytes.saturating_add(more) <= limit {
+            return Ok(());
+        }
+        // A line that is longer than a file may be finds room in none.
+        if self.options.keep == 0 || more > limit {
+            return Err(LedgerError::Full {
+                path: self.path.display().to_string(),
+                bytes,
+                limit,
+            });
+        }
+        self.move_aside(&state.file)
+            .map_err(|error| self.unwritten(format!("it is full and cannot be moved: {error}")))?;
+        self.follow_path(state)
+    }
+
+    /// Renames the file to `.1`, that one to `.2` and so on; the last one is gone. Of several
+    /// processes that want to, one does.
+    fn move_aside(&self, file: &File) -> io::Result<()> {
+        file.lock()?;
+        let moved = self.move_aside_locked(file);
+        let _ = file.unlock();
+        moved
+    }
+
+    fn move_aside_locked(&self, file: &File) -> io::Result<()> {
+        // The process that had the lock before may have moved it.
+        if !self.is_at_path(file) {
+            return Ok(());
+        }
+        for number in (1..self.options.keep).rev() {
+            match fs::rename(self.aside(number), self.aside(number + 1)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(&self.path, self.aside(1))
+    }
+
+    fn aside(&self, number: u32) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(format!(".{number}"));
+        path.into()
+    }
+
+    fn unwritten(&self, reason: impl ToString) -> LedgerError {
+        LedgerError::Write {
+            path: self.path.display().to_string(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+impl LedgerSink for LedgerFile {
+    fn event(&self, event: &LedgerEvent<'_>) -> Result<(), LedgerError> {
+        match event {
+            LedgerEvent::RunStarted { .. } => Ok(()),
+            LedgerEvent::CallDecided(call) => self.write(&self.line(Event::Before, call)?),
+            LedgerEvent::CallEnded(call) if call.was_sent => {
+                self.write_or_keep(self.line(Event::After, call)?)
+            }
+            LedgerEvent::CallEnded(call) => self.write(&self.line(Event::NotSent, call)?),
+            LedgerEvent::RunEnded { .. } => self.write_pending(&mut self.state()),
+        }
+    }
+}
+
+impl Drop for LedgerFile {
+    fn drop(&mut self) {
+        let mut state = self.state();
+        if let Err(error) = self.write_pending(&mut state) {
+            let calls = state.pending.len();
+            tracing::error!(%error, calls, "calls that were made have no line after them");
+        }
+    }
+}
+
+/// Opens a file for appending, and creates it if there is none.
+fn open(path: &Path) -> Result<File, LedgerError> {
+    let failed = |reason: &dyn ToString| LedgerError::Open {
+        path: path.display().to_string(),
+        reason: reason.to_string(),
+    };
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).read(true).mode(0o600);
+    // Opening a pipe without a reader would block; it is refused below.
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.open(path).map_err(|error| match path.parent() {
+        Some(folder)
+            if error.kind() == ErrorKind::NotFound
+                && !folder.as_os_str().is_empty()
+                && !folder.exists() =>
+        {
+            let folder = folder.display();
+            failed(&format!("its folder {folder} does not exist; create it"))
+        }
+        _ => failed(&error),
+    })?;
+    if !file.metadata().map_err(|error| failed(&error))?.is_file() {
+        return Err(failed(&"it is no regular file"));
+    }
+    Ok(file)
+}
+
+/// Whether a file's last line was cut off.
+fn ends_torn(file: &File) -> io::Result<bool> {
+    let Some(end) = file.metadata()?.len().checked_sub(1) else {
+        return Ok(false);
+    };
+    let mut last = [0];
+    file.read_exact_at(&mut last, end)?;
+    Ok(last != *b"\n")
+}

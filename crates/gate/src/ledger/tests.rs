@@ -1,0 +1,336 @@
+//! Ledger lines, counts and files.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use callgate_policy::flow::{Detector, Finding, Side};
+use callgate_policy::{Because, Decision, Definition, Effect, Pattern, Rule, Verdict};
+use expect_test::expect;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::line::START;
+use super::*;
+
+fn ruling(verdict: Verdict) -> Ruling {
+    Ruling::by_rules(Decision::new(verdict, Because::NoRule))
+}
+
+fn open(ledger: &Ledger, function: &str) -> Entry {
+    let definition = Arc::new(Definition::of(&Value::Null));
+    let tool = Tool::new(function, "s", "t", definition);
+    let opened = ledger.open(&tool, RawValue::NULL, None);
+    opened.expect("there is room")
+}
+
+fn parse(entry: &mut Entry, arguments: &str) {
+    let given = RawValue::from_string(arguments.to_owned()).expect("JSON");
+    entry.parse(&given, "arguments").expect("an object");
+}
+
+fn send(ledger: &Ledger, function: &str) -> Result<Entry, CallError> {
+    let mut entry = open(ledger, function);
+    parse(&mut entry, r#"{"a":1}"#);
+    entry.decided(&ruling(Verdict::Allow));
+    entry.sending()?;
+    Ok(entry)
+}
+
+fn deny(mut entry: Entry) {
+    let ruling = ruling(Verdict::Deny);
+    entry.decided(&ruling);
+    let _ = entry.denied(ruling);
+}
+
+struct Files {
+    folder: TempDir,
+    options: LedgerOptions,
+}
+
+impl Files {
+    fn new() -> Self {
+        Self {
+            folder: TempDir::new().expect("a folder"),
+            options: LedgerOptions::default(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn ledger(&self) -> Ledger {
+        let file = LedgerFile::open(&self.path("l"), self.options.clone());
+        Ledger::new(vec![Arc::new(file.expect("it opens"))])
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// The event and the number of each record, or the size of what was cut off.
+    fn read(&self, name: &str) -> String {
+        read(self.text(name).as_bytes())
+    }
+
+    /// The size of a line before a call.
+    fn line_bytes(&self) -> u64 {
+        let other = Files {
+            options: self.options.clone(),
+            ..Files::new()
+        };
+        let _entry = send(&other.ledger(), "f").expect("written");
+        other.text("l").len() as u64
+    }
+}
+
+fn read(text: &[u8]) -> String {
+    let records = LedgerReader::new(text).map(|record| match record.expect("it is read") {
+        LedgerRecord::Whole(record) => {
+            format!(
+                "{} {}",
+                record["event"].as_str().unwrap_or("?"),
+                record["call"]
+            )
+        }
+        LedgerRecord::Torn(bytes) => format!("{bytes} torn"),
+    });
+    records.collect::<Vec<_>>().join(", ")
+}
+
+/// What differs from run to run, replaced.
+fn same_each_time(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let record: Value = serde_json::from_str(line).expect("JSON");
+        let line = ["run", "time"].iter().fold(line.to_owned(), |line, key| {
+            line.replace(record[key].as_str().expect("text"), "…")
+        });
+        let took = format!("\"tookMs\":{}", record["tookMs"]);
+        line.replace(&took, "\"tookMs\":0") + "\n"
+    });
+    lines.collect()
+}
+
+#[test]
+fn lines_have_the_documented_form() {
+    let mut files = Files::new();
+    files.options.user = Some("token \"a\"".to_owned());
+    let ledger = files.ledger();
+    let rule = Rule::new(Effect::Allow, Pattern::new("f*").expect("a pattern"));
+    let allowed = Decision::new(Verdict::Allow, Because::Rule(Arc::new(rule)));
+    let mut entry = open(&ledger, "f");
+    parse(&mut entry, r#"{"a":1}"#);
+    entry.found(&flows(1));
+    entry.decided(&Ruling::by_rules(allowed));
+    entry.sending().expect("written");
+    entry.close(Outcome::tool_error("secret"), Some("1"));
+    deny(open(&ledger, "g"));
+    drop(open(&ledger, "h"));
+    expect![[r#"
+        {"v":1,"event":"before","run":"…","call":1,"time":"…","function":"f","server":"s","tool":"t","decision":"allowed by rule \"f*\" in permissions.allow","rule":"\"f*\"","flows":[{"from":"f0","to":"g"}],"arguments":{"bytes":7,"sha256":"015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"},"user":"token \"a\""}
+        {"v":1,"event":"after","run":"…","call":1,"time":"…","function":"f","server":"s","tool":"t","outcome":"toolError","tookMs":0,"result":{"bytes":1,"sha256":"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"},"user":"token \"a\""}
+        {"v":1,"event":"notSent","run":"…","call":2,"time":"…","function":"g","server":"s","tool":"t","decision":"denied: no rule matches","outcome":"denied","user":"token \"a\""}
+        {"v":1,"event":"notSent","run":"…","call":3,"time":"…","function":"h","server":"s","tool":"t","decision":"undecided: it was given up first","outcome":"cancelled","user":"token \"a\""}
+    "#]].assert_eq(&same_each_time(&files.text("l")));
+
+    files.options.bodies = true;
+    files.options.user = None;
+    let ledger = files.ledger();
+    fs::write(files.path("l"), "").expect("emptied");
+    let mut entry = send(&ledger, "f").expect("written");
+    entry.close(Outcome::tool_error("secret"), Some("1"));
+    expect![[r#"
+        {"v":1,"event":"before","run":"…","call":1,"time":"…","function":"f","server":"s","tool":"t","decision":"allowed: no rule matches","arguments":{"bytes":7,"sha256":"015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862","text":"{\"a\":1}"}}
+        {"v":1,"event":"after","run":"…","call":1,"time":"…","function":"f","server":"s","tool":"t","outcome":"toolError","message":"secret","tookMs":0,"result":{"bytes":1,"sha256":"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b","text":"1"}}
+    "#]].assert_eq(&same_each_time(&files.text("l")));
+}
+
+#[test]
+fn a_line_is_in_the_file_before_the_call_is_sent() {
+    let mut files = Files::new();
+    files.options.sync = true;
+    let ledger = files.ledger();
+    let mut entry = send(&ledger, "f").expect("written");
+    assert_eq!(files.read("l"), "before 1");
+    // Another gate may write to the same file.
+    let other = send(&files.ledger(), "f").expect("written");
+    entry.close(Outcome::Ok, Some("1"));
+    drop(other);
+    assert_eq!(files.read("l"), "before 1, before 1, after 1, after 1");
+    let mode = fs::metadata(files.path("l"))
+        .expect("a file")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_line_that_was_cut_off_costs_no_other_line() {
+    let files = Files::new();
+    drop(send(&files.ledger(), "f").expect("written"));
+    let text = files.text("l");
+    let whole = text.split_inclusive('\n').next().expect("a line");
+    for cut in (0..whole.len()).step_by(7) {
+        fs::write(files.path("l"), [&text, &whole[..cut]].concat()).expect("written");
+        drop(open(&files.ledger(), "f"));
+        let read = files.read("l");
+        let (begins, ends) = ("before 1, after 1, ", "notSent 1");
+        assert!(
+            read.starts_with(begins) && read.ends_with(ends),
+            "{cut}: {read}"
+        );
+        // Another process may have been cut off within a line.
+        let mixed = [&whole[..cut], whole].concat();
+        assert!(self::read(mixed.as_bytes()).ends_with("before 1"), "{cut}");
+    }
+    assert_eq!(
+        read(b"\n\nno line of ours\n{\"v\":2}\n\xff"),
+        "15 torn, 7 torn, 1 torn"
+    );
+}
+
+#[test]
+fn no_body_can_look_like_a_record() {
+    let mut files = Files::new();
+    files.options.bodies = true;
+    let ledger = files.ledger();
+    let mut entry = open(&ledger, START);
+    let forged = serde_json::json!({ "x": START, START: {} });
+    parse(&mut entry, &forged.to_string());
+    deny(entry);
+    assert_eq!(files.text("l").matches(START).count(), 1);
+    assert_eq!(files.read("l"), "notSent 1");
+}
+
+#[test]
+fn a_full_file_stops_calls_and_takes_what_is_over() {
+    let mut files = Files::new();
+    files.options.max_bytes = 2 * files.line_bytes();
+    let ledger = files.ledger();
+    let mut first = send(&ledger, "f").expect("there is room");
+    let second = send(&ledger, "f").expect("there is room");
+    let error = send(&ledger, "f").expect_err("it is full").to_string();
+    assert!(
+        error.contains("is full") && error.contains("move the file away"),
+        "{error}"
+    );
+    first.close(Outcome::Ok, Some("1"));
+    drop(second);
+    assert_eq!(files.read("l"), "before 1, before 2, after 1, after 2");
+    fs::rename(files.path("l"), files.path("away")).expect("moved");
+    drop(send(&ledger, "f").expect("a new file"));
+    assert_eq!(files.read("l"), "before 4, after 4");
+}
+
+#[test]
+fn full_files_are_moved_aside_and_the_last_is_deleted() {
+    let mut files = Files::new();
+    files.options.max_bytes = 2 * files.line_bytes();
+    files.options.keep = 2;
+    let gates = [files.ledger(), files.ledger()];
+    for _ in 0..5 {
+        for ledger in &gates {
+            drop(send(ledger, "f").expect("there is room"));
+        }
+    }
+    for name in ["l", "l.1", "l.2"] {
+        let read = files.read(name);
+        assert!(!read.is_empty() && !read.contains("torn"), "{name}: {read}");
+    }
+    assert!(!files.path("l.3").exists());
+}
+
+#[test]
+fn a_disk_that_is_full_stops_calls_until_it_has_taken_every_line() {
+    let files = Files::new();
+    let ledger = files.ledger();
+    let mut entry = send(&ledger, "f").expect("written");
+    // Nothing can be created where a folder is.
+    fs::rename(files.path("l"), files.path("away")).expect("moved");
+    fs::create_dir(files.path("l")).expect("a folder");
+    entry.close(Outcome::Ok, Some("1"));
+    let error = send(&ledger, "f")
+        .expect_err("the last call has no line")
+        .to_string();
+    assert!(error.contains("cannot be opened"), "{error}");
+    fs::remove_dir(files.path("l")).expect("removed");
+    drop(send(&ledger, "f").expect("written"));
+    assert_eq!(files.read("l"), "after 1, before 3, after 3");
+}
+
+#[test]
+fn a_file_that_cannot_be_a_ledger_is_refused() {
+    for (path, reason) in [
+        ("/dev/null", "regular file"),
+        ("/nowhere/l", "does not exist; create it"),
+    ] {
+        let opened = LedgerFile::open(path.as_ref(), LedgerOptions::default());
+        let error = opened.expect_err(path).to_string();
+        assert!(error.contains(path) && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn each_end_of_a_call_counts_once() {
+    let ledger = Ledger::new(Vec::new());
+    let check = |expected: &str| {
+        let done = ledger.done().0.into_iter().map(|done| {
+            format!(
+                "{} {}/{}/{}",
+                done.function, done.sent, done.failed, done.denied
+            )
+        });
+        assert_eq!(done.collect::<Vec<_>>().join(", "), expected);
+    };
+    let send = |function: &str| super::tests::send(&ledger, function).expect("no sink");
+    let asked = open(&ledger, "a");
+    let mut waits = send("b");
+    check("b 1/0/0");
+    waits.close(Outcome::Ok, Some("1"));
+    send("b").close(Outcome::tool_error("no"), None);
+    drop(send("c"));
+    check("b 2/1/0, c 1/1/0");
+    deny(asked);
+    check("a 0/0/1, b 2/1/0, c 1/1/0");
+    // None of these was sent, and none was denied.
+    drop(open(&ledger, "d"));
+    let _ = open(&ledger, "d").fail(-32602, "no object".to_owned(), false);
+    open(&ledger, "d").withheld("needs approval", Some("1"));
+    check("a 0/0/1, b 2/1/0, c 1/1/0");
+}
+
+/// This many flows, of as many functions.
+fn flows(count: usize) -> Vec<Finding> {
+    let detector = Detector::new("");
+    let text = r#""one of the results of other servers""#;
+    for number in 0..count {
+        detector.learn(&Side::new(&format!("f{number}"), "a", "t"), 1, text);
+    }
+    let arguments = format!(r#"{{"a":{text}}}"#);
+    let found = detector.find(&Side::new("g", "b", "t"), &arguments, "");
+    assert_eq!(found.len(), count);
+    found
+}
+
+#[test]
+fn the_flows_of_lines_are_bounded() {
+    let ledger = Ledger::new(Vec::new());
+    let found = flows(100);
+    let full = MAX_FLOWS / MAX_FLOWS_OF_LINE;
+    for _ in 0..full + 2 {
+        open(&ledger, "g").found(&found);
+    }
+    open(&ledger, "g").found(&[]);
+    let kept = |line: &LedgerLine| (line.flows.len(), line.more_flows);
+    let lines = ledger.lines();
+    assert!(
+        lines[..full]
+            .iter()
+            .all(|line| kept(line) == (MAX_FLOWS_OF_LINE, 84))
+    );
+    let last: Vec<_> = lines[full..].iter().map(kept).collect();
+    assert_eq!(last, [(1, 99), (1, 99), (0, 0)]);
+    let line = json!(lines[0]);
+    assert_eq!(line["flows"][0]["to"], "g");
+}

@@ -1,0 +1,99 @@
+//! The host's own reviewers of arguments and results.
+
+use std::sync::Arc;
+
+use callgate_policy::flow::Finding;
+use callgate_policy::{Because, Decision, Verdict};
+use futures::future::BoxFuture;
+
+/// A check by the host of what goes to servers and comes from them, besides the rules. Each
+/// method has a default that lets everything pass.
+///
+/// Reviewers are asked one after the other, in the order they were added, for calls of scripts
+/// and for those without one. The futures must not block their thread: the run and its limits
+/// wait on the same one. A call that is cancelled drops them.
+pub trait Reviewer: Send + Sync {
+    /// Reviews a call before it is decided.
+    fn review_arguments<'a>(&'a self, _call: Reviewed<'a>) -> BoxFuture<'a, Review> {
+        Box::pin(std::future::ready(Review::Allow))
+    }
+
+    /// Reviews what the script would get: the value as JSON text, or what a tool that failed
+    /// says of it.
+    fn review_result<'a>(
+        &'a self,
+        _call: Reviewed<'a>,
+        _result: &'a str,
+    ) -> BoxFuture<'a, ResultReview> {
+        Box::pin(std::future::ready(ResultReview::Allow))
+    }
+}
+
+/// A call as a [`Reviewer`] sees it.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Reviewed<'a> {
+    /// The generated function name.
+    pub function: &'a str,
+    /// The server's name.
+    pub server: &'a str,
+    /// The tool's own name.
+    pub tool: &'a str,
+    /// The whole arguments, as JSON text. Written by a script.
+    pub arguments: &'a str,
+    /// Other servers' data that was found in them.
+    pub flows: &'a [Finding],
+}
+
+/// A [`Reviewer`]'s answer about arguments. The stricter of this and the rules' decision holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Review {
+    /// The call may be made.
+    Allow,
+    /// The asker is asked, each time, for this reason.
+    Ask(String),
+    /// The call may not be made, for this reason, which the script is told.
+    Deny(String),
+}
+
+/// A [`Reviewer`]'s answer about a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResultReview {
+    /// The script gets it.
+    Allow,
+    /// The script gets an error with this reason in its place.
+    Withhold(String),
+}
+
+/// The reviewers of one run.
+pub(crate) struct Reviewers(pub(crate) Vec<Arc<dyn Reviewer>>);
+
+impl Reviewers {
+    /// The strictest decision about arguments, if not all reviewers let them pass.
+    pub(crate) async fn review_arguments(&self, call: Reviewed<'_>) -> Option<Decision> {
+        let mut strictest = None;
+        for reviewer in &self.0 {
+            match reviewer.review_arguments(call).await {
+                Review::Allow => {}
+                Review::Ask(reason) => {
+                    let asked = || Decision::new(Verdict::Ask, Because::Reviewer(reason));
+                    strictest = strictest.or_else(|| Some(asked()));
+                }
+                Review::Deny(reason) => {
+                    return Some(Decision::new(Verdict::Deny, Because::Reviewer(reason)));
+                }
+            }
+        }
+        strictest
+    }
+
+    /// The reason why the script may not have a result; `None` if it may.
+    pub(crate) async fn review_result(&self, call: Reviewed<'_>, result: &str) -> Option<String> {
+        for reviewer in &self.0 {
+            if let ResultReview::Withhold(reason) = reviewer.review_result(call, result).await {
+                return Some(reason);
+            }
+        }
+        None
+    }
+}

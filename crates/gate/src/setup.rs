@@ -1,0 +1,107 @@
+//! The settings of one run, and of one call in it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_broker::Caller;
+use callgate_policy::flow::FlowRules;
+use callgate_policy::{Grant, Rules, SessionGrants};
+
+use crate::ask::{Asker, Place};
+use crate::dry_run::DryRun;
+use crate::keep::{Definitions, Keep};
+use crate::ledger::LedgerSink;
+use crate::review::Reviewer;
+
+/// The text of a script's line by its number, counted from 1.
+pub type LineText = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
+
+/// The settings of one run.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Setup {
+    /// The rules for its calls.
+    pub rules: Arc<Rules>,
+    /// Answers where a rule says to ask.
+    pub asker: Arc<dyn Asker>,
+    /// The grants of the run. Default: none.
+    pub grants: Vec<Grant>,
+    /// The grants of all runs of its session. Default: a session of its own.
+    pub session: Arc<SessionGrants>,
+    /// Whether it is one call without a script. The uses that rules count are then counted over
+    /// all such runs of the session. Default: no.
+    pub one_call: bool,
+    /// Where an answer "always" is kept. Default: nowhere, and it lasts for the session.
+    pub keep: Option<Arc<dyn Keep>>,
+    /// The definitions of tools that were allowed for good earlier. Default: none are known.
+    pub definitions: Option<Arc<dyn Definitions>>,
+    /// The script's lines, for the asker. Default: not known.
+    pub lines: Option<LineText>,
+    /// Receive the events of its ledger. Default: none, and the ledger is in the report alone.
+    pub sinks: Vec<Arc<dyn LedgerSink>>,
+    /// The script, whose text is no server's data. Default: not known.
+    pub script: Option<Arc<str>>,
+    /// The rules for data that goes from one server to another. Default: none.
+    pub flows: Arc<FlowRules>,
+    /// The host's own checks of arguments and results. Default: none.
+    pub reviewers: Vec<Arc<dyn Reviewer>>,
+    /// A dry run sends only calls that read. Default: no dry run.
+    pub dry_run: Option<Arc<DryRun>>,
+    /// Serves servers while they work on its calls. Default: as
+    /// [`ServerSpec::caller`](callgate_broker::ServerSpec::caller) says.
+    pub caller: Option<Arc<dyn Caller>>,
+    /// Whether data may go to a model of the host besides servers; see
+    /// [`Dispatcher::consult`](crate::Dispatcher::consult). Default: no.
+    pub consults: bool,
+}
+
+impl Setup {
+    /// A run under these rules, with defaults for the rest.
+    pub fn new(rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Self {
+        Self {
+            rules,
+            asker,
+            grants: Vec::new(),
+            session: Arc::default(),
+            one_call: false,
+            keep: None,
+            definitions: None,
+            lines: None,
+            sinks: Vec::new(),
+            script: None,
+            flows: Arc::default(),
+            reviewers: Vec::new(),
+            dry_run: None,
+            caller: None,
+            consults: false,
+        }
+    }
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup")
+            .field("rules", &self.rules)
+            .field("grants", &self.grants)
+            .field("dry_run", &self.dry_run)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The settings of one call. The defaults set nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallOptions {
+    /// The call's time limit, after which it ends as
+    /// [`CallError::Timeout`](crate::CallError::Timeout). Default: the server's own limits,
+    /// which a longer one does not lift.
+    pub timeout: Option<Duration>,
+    /// The part of `timeout` that passed before the call, as the server was connected to.
+    pub waited: Duration,
+    /// The place in the script, for the asker. Default: not known. It comes from the script's
+    /// worker: a hint for a person and nothing more.
+    pub place: Option<Place>,
+    /// Whether the result is the server's whole answer, even if `isError` is set; reviewers see
+    /// it so, too. Default: [`Dispatcher::call`](crate::Dispatcher::call) describes the result.
+    pub whole: bool,
+}

@@ -1,0 +1,321 @@
+//! What lasts longer than one answer: grants, what is kept for good, rules that count.
+
+use std::sync::{Arc, Mutex};
+
+use callgate_gate::{
+    Answer, Asker, Broker, CallOptions, Keep, NobodyToAsk, Place, Question, RunSetup,
+};
+use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
+use expect_test::expect;
+use futures::future::{BoxFuture, join_all};
+use serde_json::json;
+
+use crate::support::{
+    Run, Runs as _, Target, always, call, decisions, go, in_time, odd, raw, target,
+};
+
+fn setup(asker: Arc<dyn Asker>) -> RunSetup {
+    RunSetup::new(Arc::default(), asker)
+}
+
+/// A tool of `flaky`, as its server describes it now.
+fn described(tool: &str, description: &str) -> Target {
+    let definition = json!({ "name": tool, "description": description });
+    Target {
+        definition: Some(Arc::new(Definition::of(&definition))),
+        ..target("flaky", tool)
+    }
+}
+
+#[tokio::test]
+async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let (asker, asked) = always(Answer::Session);
+    let first = setup(asker);
+    let second = first.clone();
+    let other = setup(Arc::new(NobodyToAsk));
+    let first = broker.run_with(first);
+    go(&first, described("empty", "gives nothing")).await;
+    let second = broker.run_with(second);
+    go(&second, described("empty", "gives nothing")).await;
+    assert_eq!(asked.len(), 1);
+    go(&second, described("empty", "sends your files away")).await;
+    expect![[r#"
+        flaky_empty allowed for this session when asked
+        flaky_empty allowed by the grant for this session
+        flaky_empty allowed for this session when asked
+    "#]]
+    .assert_eq(&(decisions(&first) + &decisions(&second)));
+
+    let asked = asked.all();
+    let changed = asked[1].changed.as_ref().expect("a change");
+    let (before, now) = (changed.before.as_ref(), changed.now.as_ref());
+    let text = |definition: Option<&Arc<Definition>>| definition.expect("known").text().to_owned();
+    assert!(text(before).contains("gives nothing"), "{changed:?}");
+    assert!(text(now).contains("sends your files away"), "{changed:?}");
+
+    // Another session knows nothing of it.
+    let other = broker.run_with(other);
+    go(&other, described("empty", "gives nothing")).await;
+    expect![[r#"
+        flaky_empty needs approval: no rule matches, and there is nobody to ask
+    "#]]
+    .assert_eq(&decisions(&other));
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_grant_for_the_run_is_void_once_the_tool_has_changed() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let (asker, asked) = always(Answer::Run);
+    let run = broker.run_with(setup(asker));
+    for description in ["one", "one", "two", "two", "one"] {
+        go(&run, described("empty", description)).await;
+    }
+    // What was granted for the first definition still holds for it.
+    assert_eq!(asked.len(), 2);
+    expect![[r#"
+        flaky_empty allowed for this run when asked
+        flaky_empty allowed by the grant for this run
+        flaky_empty allowed for this run when asked
+        flaky_empty allowed by the grant for this run
+        flaky_empty allowed by the grant for this run
+    "#]]
+    .assert_eq(&decisions(&run));
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let rules = Rules::new([], ["*"], ["flaky_bare"]).expect("patterns");
+    let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+    setup.grants = vec![Grant::new("flaky_empty").uses(2), Grant::new("flaky_bare")];
+    let run = broker.run_with(setup);
+    for tool in ["empty", "empty", "empty", "bare"] {
+        go(&run, target("flaky", tool)).await;
+    }
+    expect![[r#"
+        flaky_empty allowed by the grant for this run
+        flaky_empty allowed by the grant for this run
+        flaky_empty needs approval by rule "*" in permissions.ask: the grant for this run is used up, and there is nobody to ask
+        flaky_bare denied by rule "flaky_bare" in permissions.deny
+    "#]]
+    .assert_eq(&decisions(&run));
+    broker.shutdown().await;
+}
+
+/// Notes what it is to keep, or fails.
+struct Noting {
+    kept: Mutex<Vec<String>>,
+    fails: bool,
+}
+
+impl Keep for Noting {
+    fn place(&self) -> String {
+        "notes".to_owned()
+    }
+
+    fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), String>> {
+        let rules = grants.iter().map(|grant| grant.to_rule().expect("a rule"));
+        let rules: Vec<String> = rules.map(|rule| rule.to_json().to_string()).collect();
+        self.kept.lock().expect("no panic").extend(rules);
+        Box::pin(std::future::ready(match self.fails {
+            true => Err("the disk is full".to_owned()),
+            false => Ok(()),
+        }))
+    }
+}
+
+#[tokio::test]
+async fn always_is_kept_and_counts_for_the_session() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    for fails in [false, true] {
+        let keep = Arc::new(Noting {
+            kept: Mutex::default(),
+            fails,
+        });
+        let (asker, asked) = always(Answer::Always);
+        let mut setup = setup(asker);
+        setup.keep = Some(Arc::clone(&keep) as Arc<dyn Keep>);
+        for run in [broker.run_with(setup.clone()), broker.run_with(setup)] {
+            go(&run, described("empty", "gives nothing")).await;
+        }
+        let asked = asked.all();
+        assert_eq!(asked.len(), 1);
+        assert_eq!(asked[0].keeps_in.as_deref(), Some("notes"));
+        expect![[r#"{"tool":"flaky_empty","definition":"sha256:59ab1ed658110d8adab4c09fb34844e3b8909ca68c9fb33201d7e9f9f75b9469"}"#]].assert_eq(&keep.kept.lock().expect("no panic").join("\n"));
+    }
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_question_tells_what_there_is_to_know() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let (asker, asked) = always(Answer::Deny);
+    let rules = Rules::new(["flaky_empty", "flaky_fails"], [], ["flaky_bare"]).expect("patterns");
+    let mut setup = RunSetup::new(Arc::new(rules), asker);
+    setup.lines = Some(Arc::new(|line| {
+        (line == 3).then(|| "await it()".to_owned())
+    }));
+    let run = broker.run_with(setup);
+    for tool in ["empty", "empty", "fails", "bare"] {
+        go(&run, target("flaky", tool)).await;
+    }
+    let mut target = described("text", "first\nsecond");
+    target.title = Some("Text".into());
+    for line in [3, 4] {
+        let place = Some(Place { line, column: 7 });
+        let options = CallOptions {
+            place,
+            ..CallOptions::default()
+        };
+        let arguments = raw(json!({ "text": line }));
+        in_time(run.call(target.clone(), arguments, options))
+            .await
+            .expect_err("denied");
+    }
+    let asked = asked.all();
+    let shown = asked.iter().map(|question| {
+        let Question {
+            title,
+            description,
+            line,
+            done,
+            ..
+        } = question;
+        format!("{title:?} {description:?} {line:?}\n{done:#?}\n")
+    });
+    expect![[r#"
+        Some("Text") Some("first\nsecond") Some(ScriptLine { number: 3, text: Some("await it()") })
+        [
+            Done {
+                function: "flaky_empty",
+                sent: 2,
+                failed: 0,
+                denied: 0,
+            },
+            Done {
+                function: "flaky_fails",
+                sent: 1,
+                failed: 1,
+                denied: 0,
+            },
+            Done {
+                function: "flaky_bare",
+                sent: 0,
+                failed: 0,
+                denied: 1,
+            },
+        ]
+        Some("Text") Some("first\nsecond") Some(ScriptLine { number: 4, text: None })
+        [
+            Done {
+                function: "flaky_empty",
+                sent: 2,
+                failed: 0,
+                denied: 0,
+            },
+            Done {
+                function: "flaky_fails",
+                sent: 1,
+                failed: 1,
+                denied: 0,
+            },
+            Done {
+                function: "flaky_bare",
+                sent: 0,
+                failed: 0,
+                denied: 1,
+            },
+            Done {
+                function: "flaky_text",
+                sent: 0,
+                failed: 0,
+                denied: 1,
+            },
+        ]
+    "#]]
+    .assert_eq(&shown.collect::<String>());
+    assert_eq!(run.ledger()[4].line, Some(3));
+    broker.shutdown().await;
+}
+
+fn at_most(calls: u32) -> Arc<Rules> {
+    let mut rule = Rule::new(Effect::Allow, Pattern::new("*").expect("a pattern"));
+    rule.max_calls = Some(calls);
+    let mut rules = Rules::default();
+    rules.push(rule);
+    Arc::new(rules)
+}
+
+/// A server chooses what its tools are named, and a shell puts nothing for `$x`.
+#[tokio::test]
+async fn what_to_allow_is_one_word_of_a_command() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let run = broker.run(Arc::default(), Arc::new(NobodyToAsk));
+    let target = Target {
+        function: "flaky_empty$x".to_owned(),
+        ..target("flaky", "empty")
+    };
+    expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is nobody to ask; whoever runs Callgate can allow it with --allow 'flaky_empty$x', or under permissions.allow"].assert_eq(&go(&run, target).await);
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_rule_that_is_used_up_asks_again() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let (asker, asked) = always(Answer::Once);
+    let run = broker.run_with(RunSetup::new(at_most(2), asker));
+    for _ in 0..4 {
+        go(&run, target("flaky", "empty")).await;
+    }
+    assert_eq!(asked.len(), 2);
+    expect![[r#"
+        flaky_empty allowed by rule "*" (2 calls) in permissions.allow
+        flaky_empty allowed by rule "*" (2 calls) in permissions.allow
+        flaky_empty allowed once when asked
+        flaky_empty allowed once when asked
+    "#]]
+    .assert_eq(&decisions(&run));
+    // With nobody to ask, it is denied.
+    let run = broker.run(at_most(1), Arc::new(NobodyToAsk));
+    go(&run, target("flaky", "empty")).await;
+    expect![[r#"flaky_empty was not called: needs approval: rule "*" (1 call) in permissions.allow is used up, and there is nobody to ask; whoever runs Callgate can allow it with --allow flaky_empty, or under permissions.allow"#]].assert_eq(&go(&run, target("flaky", "empty")).await);
+    broker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
+    let broker = in_time(Broker::start(vec![odd("counter")])).await;
+    let run = broker.run(at_most(10), Arc::new(NobodyToAsk));
+    let calls = (0..100).map(|_| {
+        let run = run.clone();
+        tokio::spawn(async move { call(&run, "counter", "wait", json!({ "calls": 10 })).await })
+    });
+    // With nine the server would wait for ever, and with eleven once more.
+    let results = in_time(join_all(calls)).await;
+    let results = results.into_iter().map(|result| result.expect("no panic"));
+    let went = results.filter(|result| result == r#"{"inFlight":10}"#);
+    assert_eq!(went.count(), 10);
+    let sent = run
+        .ledger()
+        .into_iter()
+        .filter(|line| line.took_ms.is_some());
+    assert_eq!(sent.count(), 10);
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_no_serves_equal_calls_that_wait_and_no_others() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let (asker, asked) = always(Answer::Deny);
+    let run = broker.run_with(setup(asker));
+    let calls = (0..20).map(|n| call(&run, "flaky", "text", json!({ "text": n % 2 })));
+    in_time(join_all(calls)).await;
+    assert_eq!(asked.len(), 2);
+    // A later call has not waited for that answer.
+    in_time(call(&run, "flaky", "text", json!({ "text": 0 }))).await;
+    assert_eq!(asked.len(), 3);
+    broker.shutdown().await;
+}

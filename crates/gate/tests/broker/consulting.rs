@@ -1,0 +1,60 @@
+//! Data that is handed to something of the host's own, and what comes back.
+
+use std::sync::Arc;
+
+use callgate_catalog::Tool;
+use callgate_gate::{Broker, NobodyToAsk, RunSetup, Unanswered};
+use callgate_policy::Definition;
+use expect_test::expect;
+use serde_json::json;
+
+use crate::support::{Runs as _, Words, allow_all, call, in_time, odd, raw};
+
+#[tokio::test]
+async fn what_an_error_quotes_is_looked_at_and_remembered() {
+    in_time(async {
+        let broker = Broker::start(vec![odd("flaky")]).await;
+        let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+        setup.consults = true;
+        setup.reviewers = vec![Arc::new(Words)];
+        let run = broker.run_with(setup);
+        let definition = Definition::of(&json!({ "name": "mcp.extract" }));
+        let model = Tool::new("model_extract", "model", "extract", Arc::new(definition));
+        let mut said = String::new();
+        for problem in ["/id: Oberon, Puck and Titania", "/id: hide this from all"] {
+            let input = raw(json!({ "value": "nothing of it" }));
+            let work = async |_| {
+                Err(Unanswered {
+                    error: "the host's word",
+                    said: "it does not fit".to_owned(),
+                    read: json!(["it does not fit", [problem]]),
+                })
+            };
+            said += &format!(
+                "{:?}\n",
+                run.dispatcher.consult(&model, &input, None, work).await
+            );
+        }
+        // The one is known as the model's; of the other, the script has nothing.
+        for text in ["Oberon, Puck and Titania", "hide this from all"] {
+            call(&run, "flaky", "echo", json!({ "text": text })).await;
+        }
+        expect![[r#"
+            Ok(Err("the host's word"))
+            Err(Kept { server: "model", function: "model_extract", reason: "not for scripts" })
+        "#]]
+        .assert_eq(&said);
+        let lines = run.ledger();
+        let outcome = |line: usize| {
+            let outcome = serde_json::to_value(&lines[line].outcome).expect("JSON");
+            outcome["outcome"].as_str().map(str::to_owned)
+        };
+        assert_eq!(outcome(0).as_deref(), Some("toolError"));
+        assert_eq!(outcome(1).as_deref(), Some("kept"));
+        let flow = &lines[2].flows[0];
+        assert_eq!((&*flow.from, flow.bytes), ("model_extract", Some(24)));
+        assert!(lines[3].flows.is_empty());
+        broker.shutdown().await;
+    })
+    .await;
+}

@@ -1,0 +1,238 @@
+//! No call without a decision: rules, questions, grants, and their lines.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use callgate_gate::{Answer, Asker, Broker, CallOptions, NobodyToAsk, Question, RunSetup};
+use callgate_policy::{Definition, Grant, Rules};
+use expect_test::{Expect, expect};
+use futures::future::{BoxFuture, join_all};
+use serde_json::json;
+
+use crate::support::{Run, Runs as _, Target, call, in_time, odd, raw, show, target};
+
+/// Answers from a list, and notes what it was asked.
+#[derive(Default)]
+struct Scripted {
+    answers: Mutex<Vec<Answer>>,
+    asked: Mutex<Vec<String>>,
+    asking: AtomicUsize,
+}
+
+impl Scripted {
+    fn new(answers: &[Answer]) -> Arc<Self> {
+        let answers = answers.iter().rev().copied().collect();
+        Arc::new(Self {
+            answers: Mutex::new(answers),
+            ..Self::default()
+        })
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().expect("no panic").clone()
+    }
+}
+
+impl Asker for Scripted {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        Box::pin(async move {
+            assert_eq!(
+                self.asking.fetch_add(1, Ordering::SeqCst),
+                0,
+                "two questions at once"
+            );
+            let Question {
+                function,
+                server,
+                tool,
+                arguments,
+                decision,
+                ..
+            } = question;
+            self.asked.lock().expect("no panic").push(format!(
+                "{function} {server}.{tool} {arguments}: {decision}"
+            ));
+            tokio::task::yield_now().await;
+            self.asking.fetch_sub(1, Ordering::SeqCst);
+            self.answers
+                .lock()
+                .expect("no panic")
+                .pop()
+                .unwrap_or(Answer::Nobody)
+        })
+    }
+}
+
+fn rules(allow: &[&str], ask: &[&str], deny: &[&str]) -> Arc<Rules> {
+    let rules = Rules::new(allow.to_vec(), ask.to_vec(), deny.to_vec());
+    Arc::new(rules.expect("patterns"))
+}
+
+fn check_ledger(run: &Run, expected: Expect) {
+    let lines: Vec<_> = run
+        .ledger()
+        .into_iter()
+        .map(|line| {
+            let sent = if line.took_ms.is_some() {
+                "sent"
+            } else {
+                "not sent"
+            };
+            let outcome = format!("{:?}", line.outcome);
+            format!(
+                "{} {}: {}: {outcome}, {sent}\n",
+                line.ordinal, line.function, line.decision
+            )
+        })
+        .collect();
+    expected.assert_eq(&lines.concat());
+}
+
+#[tokio::test]
+async fn rules_decide_and_asking_fills_the_gap() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let asker = Scripted::new(&[Answer::Once, Answer::Deny, Answer::Run]);
+    let run = broker.run(rules(&["flaky_empty"], &[], &["flaky_bare"]), asker.clone());
+    for tool in ["empty", "bare", "text", "text", "text", "text"] {
+        in_time(call(&run, "flaky", tool, json!({ "text": "t\n" }))).await;
+    }
+    expect![[r#"
+        flaky_text flaky.text {"text":"t\n"}: needs approval: no rule matches
+        flaky_text flaky.text {"text":"t\n"}: needs approval: no rule matches
+        flaky_text flaky.text {"text":"t\n"}: needs approval: no rule matches"#]]
+    .assert_eq(&asker.asked().join("\n"));
+    check_ledger(
+        &run,
+        expect![[r#"
+            1 flaky_empty: allowed by rule "flaky_empty" in permissions.allow: Ok, sent
+            2 flaky_bare: denied by rule "flaky_bare" in permissions.deny: Denied, not sent
+            3 flaky_text: allowed once when asked: Ok, sent
+            4 flaky_text: denied when asked: Denied, not sent
+            5 flaky_text: allowed for this run when asked: Ok, sent
+            6 flaky_text: allowed by the grant for this run: Ok, sent
+        "#]],
+    );
+
+    // A grant is for its run alone.
+    let next = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
+    expect![[r#"Denied { server: "flaky", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(Nobody) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_read_only_hint_counts_only_from_a_trusted_server() {
+    for (trusted, expected) in [
+        (true, expect!["null"]),
+        (
+            false,
+            expect![
+                "flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is nobody to ask; whoever runs Callgate can allow it with --allow flaky_empty, or under permissions.allow"
+            ],
+        ),
+    ] {
+        let mut spec = odd("flaky");
+        spec.trusted = trusted;
+        let broker = in_time(Broker::start(vec![spec])).await;
+        let run = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
+        let mut target = target("flaky", "empty");
+        target.hints.read_only = Some(true);
+        let result = in_time(run.call(target, raw(json!({})), CallOptions::default())).await;
+        let shown = result.map_or_else(|error| error.to_string(), |value| value.to_string());
+        expected.assert_eq(&shown);
+        broker.shutdown().await;
+    }
+}
+
+/// A rule under permissions.allow would come after the one that asks.
+#[tokio::test]
+async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let before = Definition::of(&json!({ "name": "empty", "description": "did nothing" }));
+    let now = Definition::of(&json!({ "name": "empty", "description": "does nothing" }));
+    for (ask, expected) in [
+        (
+            None,
+            expect![
+                "flaky_empty was not called: needs approval: the grant for this run is void, the server has changed what the tool is, and there is nobody to ask; whoever runs Callgate can allow it with --allow flaky_empty, or under permissions.allow"
+            ],
+        ),
+        (
+            Some("flaky_*"),
+            expect![[
+                r#"flaky_empty was not called: needs approval by rule "flaky_*" in permissions.ask: the grant for this run is void, the server has changed what the tool is, and there is nobody to ask; whoever runs Callgate can allow it with --allow flaky_empty"#
+            ]],
+        ),
+    ] {
+        let rules = Rules::new([], ask, []).expect("patterns");
+        let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+        setup.grants = vec![Grant::new("flaky_empty").of(Arc::new(before.clone()))];
+        let target = Target {
+            definition: Some(Arc::new(now.clone())),
+            ..target("flaky", "empty")
+        };
+        let run = broker.run_with(setup);
+        let called = run.call(target, raw(json!({})), CallOptions::default());
+        let denied = in_time(called).await.expect_err("denied");
+        expected.assert_eq(&denied.to_string());
+    }
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn one_question_at_a_time_and_a_grant_answers_the_queue() {
+    let broker = in_time(Broker::start(vec![odd("counter")])).await;
+    let asker = Scripted::new(&[Answer::Run]);
+    let run = broker.run(rules(&[], &[], &[]), asker.clone());
+    // All fifty must be in flight together, so all fifty must be let through.
+    let calls = (0..50).map(|_| call(&run, "counter", "wait", json!({ "calls": 50 })));
+    let results = in_time(join_all(calls)).await;
+    assert_eq!(results, vec![r#"{"inFlight":50}"#; 50]);
+    assert_eq!(asker.asked().len(), 1);
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_given_up_while_asked_is_never_sent() {
+    struct Never;
+    impl Asker for Never {
+        fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let run = broker.run(rules(&[], &[], &[]), Arc::new(Never));
+    {
+        let call = call(&run, "flaky", "empty", json!({}));
+        futures::pin_mut!(call);
+        assert!(futures::poll!(call).is_pending());
+        check_ledger(
+            &run,
+            expect![[r#"
+            1 flaky_empty: : Asking, not sent
+        "#]],
+        );
+    }
+    check_ledger(
+        &run,
+        expect![[r#"
+        1 flaky_empty: undecided: it was given up first: Cancelled, not sent
+    "#]],
+    );
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_ledger_is_bounded() {
+    let broker = in_time(Broker::start(vec![])).await;
+    let run = broker.run(rules(&["*"], &[], &[]), Arc::new(NobodyToAsk));
+    for _ in 0..10_000 {
+        run.call(target("no", "tool"), raw(json!({})), CallOptions::default())
+            .await
+            .expect_err("there is no server");
+    }
+    let refused = run
+        .call(target("no", "tool"), raw(json!({})), CallOptions::default())
+        .await;
+    expect![[r#"Protocol { server: "no", function: "no_tool", code: -32053, message: "a run may make 10000 calls, and this one has", data: None, retryable: false }"#]].assert_eq(&show(refused));
+    assert_eq!(run.ledger().len(), 10_000);
+}

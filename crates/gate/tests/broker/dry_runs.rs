@@ -1,0 +1,133 @@
+//! Runs that change nothing.
+
+use std::sync::Arc;
+
+use callgate_gate::{Answer, Broker, DryRun, NobodyToAsk, RunSetup};
+use callgate_policy::Rules;
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use crate::support::{
+    Runs as _, allow_all, always, call, decisions, go, in_time, odd, raw, target,
+};
+
+#[tokio::test]
+async fn a_dry_run_makes_only_calls_that_read() {
+    for (trusted, expected) in [
+        (
+            true,
+            expect![[r#"
+                null
+                ""
+                {"made":"up"}
+                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny
+                flaky_structured was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
+                flaky_empty Ok true
+                flaky_text Ok true
+                flaky_fails Recorded false
+                flaky_bare Denied false
+                flaky_structured Withheld false
+                {"ordinal":3,"function":"flaky_fails","server":"flaky","tool":"fails","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":true}
+                {"ordinal":5,"function":"flaky_structured","server":"flaky","tool":"structured","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":false}
+            "#]],
+        ),
+        (
+            false,
+            expect![[r#"
+                flaky_empty was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
+                ""
+                {"made":"up"}
+                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny
+                flaky_structured was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
+                flaky_empty Withheld false
+                flaky_text Ok true
+                flaky_fails Recorded false
+                flaky_bare Denied false
+                flaky_structured Withheld false
+                {"ordinal":1,"function":"flaky_empty","server":"flaky","tool":"empty","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":false}
+                {"ordinal":3,"function":"flaky_fails","server":"flaky","tool":"fails","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":true}
+                {"ordinal":5,"function":"flaky_structured","server":"flaky","tool":"structured","line":null,"arguments":{},"argumentBytes":2,"decision":"allowed by rule \"*\" in permissions.allow","recorded":false}
+            "#]],
+        ),
+    ] {
+        check_dry_run(trusted, expected).await;
+    }
+}
+
+async fn check_dry_run(trusted: bool, expected: Expect) {
+    let mut spec = odd("flaky");
+    spec.trusted = trusted;
+    let broker = in_time(Broker::start(vec![spec])).await;
+    let rules = Rules::new(["*"], [], ["flaky_bare"]).expect("patterns");
+    let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+    let dry_run = DryRun::new().reads("flaky_text").expect("a pattern");
+    let dry_run = dry_run.recorded("flaky_fails", raw(json!({ "made": "up" })));
+    setup.dry_run = Some(Arc::new(dry_run));
+    let run = broker.run_with(setup);
+    let mut hinted = target("flaky", "empty");
+    hinted.hints.read_only = Some(true);
+    let mut text = String::new();
+    for target in [
+        hinted,
+        target("flaky", "text"),
+        target("flaky", "fails"),
+        target("flaky", "bare"),
+        target("flaky", "structured"),
+    ] {
+        text += &format!("{}\n", go(&run, target).await);
+    }
+    for line in run.ledger() {
+        text += &format!(
+            "{} {:?} {:?}\n",
+            line.function,
+            line.outcome,
+            line.took_ms.is_some()
+        );
+    }
+    for call in run.dispatcher.withheld() {
+        text += &format!("{}\n", serde_json::to_string(&call).expect("JSON"));
+    }
+    expected.assert_eq(&text);
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let (asker, asked) = always(Answer::Once);
+    let mut setup = RunSetup::new(Arc::default(), asker);
+    setup.dry_run = Some(Arc::new(
+        DryRun::new().reads("flaky_text").expect("a pattern"),
+    ));
+    let run = broker.run_with(setup);
+    go(&run, target("flaky", "empty")).await;
+    assert_eq!(asked.len(), 0);
+    go(&run, target("flaky", "text")).await;
+    assert_eq!(asked.len(), 1);
+    expect![[r#"
+        flaky_empty needs approval: no rule matches
+        flaky_text allowed once when asked
+    "#]]
+    .assert_eq(&decisions(&run));
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_dry_run_keeps_bounded_arguments() {
+    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+    setup.dry_run = Some(Arc::default());
+    let run = broker.run_with(setup);
+    for length in [10, 70_000] {
+        let arguments = json!({ "text": "x".repeat(length) });
+        in_time(call(&run, "flaky", "text", arguments)).await;
+    }
+    let kept: Vec<bool> = run
+        .dispatcher
+        .withheld()
+        .iter()
+        .map(|call| call.arguments.is_some())
+        .collect();
+    assert_eq!(kept, [true, false]);
+    broker.shutdown().await;
+}

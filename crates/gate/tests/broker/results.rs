@@ -1,0 +1,239 @@
+//! What comes back of a call, and what its tool declares of it.
+
+use callgate_gate::{CallOptions, LedgerLine, Outcome};
+use callgate_schema::Declared;
+use expect_test::{Expect, expect};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::support::{call, in_time, odd, one, raw, show, target};
+
+#[tokio::test]
+async fn results_of_every_kind() {
+    let (broker, run, server) = one(odd("flaky")).await;
+    let check = async |tool: &str, arguments: Value, expected: Expect| {
+        expected.assert_eq(&in_time(call(&run, &server, tool, arguments)).await);
+    };
+    for value in [
+        json!(null),
+        json!(true),
+        json!(1.5),
+        json!("s"),
+        json!([1]),
+        json!({"a": 1}),
+    ] {
+        let structured =
+            in_time(call(&run, &server, "structured", json!({ "value": value }))).await;
+        assert_eq!(structured, value.to_string());
+    }
+    check(
+        "text",
+        json!({ "text": "{\"a\":1}" }),
+        expect![[r#""{\"a\":1}""#]],
+    )
+    .await;
+    check(
+        "lines",
+        json!({ "texts": ["a", "é\n"] }),
+        expect![[r#""a\né\n""#]],
+    )
+    .await;
+    check(
+        "image",
+        json!({}),
+        expect![[r#"{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}"#]],
+    )
+    .await;
+    check("audio", json!({}), expect![[r#"{"content":[{"type":"text","text":"listen"},{"type":"audio","data":"AAEC","mimeType":"audio/wav"}]}"#]]).await;
+    check("mixed", json!({}), expect![[r#"{"content":[{"type":"text","text":"three more"},{"type":"image","data":"AAEC","mimeType":"image/png"},{"type":"resource","resource":{"uri":"file:///a","mimeType":"text/plain","text":"a"}},{"type":"resource_link","uri":"file:///b","name":"b"}]}"#]]).await;
+    check("empty", json!({}), expect!["null"]).await;
+    check("bare", json!({}), expect!["null"]).await;
+    check(
+        "unknown_block",
+        json!({}),
+        expect![[r#"{"content":[{"type":"hologram","data":"?"}]}"#]],
+    )
+    .await;
+    check(
+        "echo",
+        json!({ "a": [1e300, "\u{2028}", {}] }),
+        expect![[r#"{"a":[1e+300," ",{}]}"#]],
+    )
+    .await;
+    check("echo", json!(null), expect!["{}"]).await;
+    check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", function: "flaky_echo", code: -32602, message: "the arguments must be one JSON object: invalid type: sequence, expected a map at line 1 column 0", data: None, retryable: false }"#]]).await;
+    for (given, shown) in [
+        (
+            r#"{"a": 590295810358705700000, "b": 1E5}"#,
+            r#"{"a":5.902958103587057e+20,"b":100000.0}"#,
+        ),
+        (
+            r#"{"a": 12345678901234567890123}"#,
+            "the arguments have an integer that would not be kept exactly: 12345678901234567890123; \
+             give it as text, or with an exponent",
+        ),
+        (
+            &format!(r#"{{"a":[{}0]}}"#, "0,".repeat(1 << 20)),
+            "the arguments must have at most 1048576 values, and have more; give some of them as \
+             text, or in parts",
+        ),
+    ] {
+        let given = RawValue::from_string(given.to_owned()).expect("JSON");
+        let result = run.call(target(&server, "echo"), given, CallOptions::default());
+        let said = show(in_time(result).await);
+        assert!(said.contains(shown), "{said}");
+    }
+    check("fails", json!({}), expect![[r#"Tool { server: "flaky", function: "flaky_fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }"#]]).await;
+    check("fails_silently", json!({}), expect![[r#"Tool { server: "flaky", function: "flaky_fails_silently", message: "the tool failed and did not say why", content: RawValue([]), structured_content: None, retryable: false }"#]]).await;
+    check("rejects", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_rejects", code: -32602, message: "no such row", data: None, retryable: false }"#]]).await;
+    check(
+        "rejects",
+        json!({ "code": -1, "message": "é", "data": { "a": 1 } }),
+        expect![[r#"Protocol { server: "flaky", function: "flaky_rejects", code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false }"#]],
+    )
+    .await;
+    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer, expected an object at line 1 column 1", data: None, retryable: false }"#]]).await;
+    check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false }"#]]).await;
+    check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None, retryable: false }"#]]).await;
+
+    let mut typed = target(&server, "json_text");
+    typed.output_schema = Some(Declared::new(json!({})));
+    for (text, value) in [("{\"a\": 1}", "{\"a\": 1}"), ("{a", "\"{a\"")] {
+        let result = in_time(run.call(
+            typed.clone(),
+            raw(json!({ "text": text })),
+            CallOptions::default(),
+        ))
+        .await;
+        assert_eq!(show(result), value);
+    }
+    broker.shutdown().await;
+}
+
+#[tokio::test]
+async fn results_are_held_to_what_the_tool_declares() {
+    let (broker, run, server) = one(odd("flaky")).await;
+    let integer = json!({
+        "type": "object",
+        "properties": { "n": { "type": "integer" } },
+        "required": ["n"],
+    });
+    let call = async |tool: &str, schema: &Value, arguments: Value, whole: bool| {
+        let mut target = target(&server, tool);
+        target.output_schema = Some(Declared::new(schema.clone()));
+        let options = CallOptions {
+            whole,
+            ..CallOptions::default()
+        };
+        let result = in_time(run.call(target, raw(arguments), options)).await;
+        let line = run.ledger().pop().expect("a line");
+        format!("{}\n{}", show(result), told(&line))
+    };
+    let check = async |tool: &str, schema: &Value, arguments: Value, expected: Expect| {
+        expected.assert_eq(&call(tool, schema, arguments, false).await);
+    };
+    check(
+        "structured",
+        &integer,
+        json!({ "value": { "n": 1 } }),
+        expect![[r#"
+            {"n":1}
+            Ok, 7 bytes"#]],
+    )
+    .await;
+    check(
+        "structured",
+        &integer,
+        json!({ "value": { "n": "secret" } }),
+        expect![[r#"
+            Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"n":"secret"}})), retryable: false }
+            ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 14 bytes"#]],
+    )
+    .await;
+    check(
+        "structured",
+        &integer,
+        json!({ "value": null }),
+        expect![[r#"
+            Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":null})), retryable: false }
+            ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: the value: value is not of type \"object\"" }, 4 bytes"#]],
+    )
+    .await;
+    let whole = call(
+        "structured",
+        &integer,
+        json!({ "value": { "n": "x" } }),
+        true,
+    )
+    .await;
+    expect![[r#"
+        Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"n":"x"}}})), retryable: false }
+        ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 90 bytes"#]].assert_eq(&whole);
+    // Without structured content it is the text that counts.
+    check(
+        "json_text",
+        &integer,
+        json!({ "text": "{\"n\": 1}" }),
+        expect![[r#"
+            {"n": 1}
+            Ok, 8 bytes"#]],
+    )
+    .await;
+    check(
+        "json_text",
+        &integer,
+        json!({ "text": "one" }),
+        expect![[r#"
+            Protocol { server: "flaky", function: "flaky_json_text", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":"one"})), retryable: false }
+            ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"" }, 5 bytes"#]],
+    )
+    .await;
+    check(
+        "empty",
+        &integer,
+        json!({}),
+        expect![[r#"
+            Protocol { server: "flaky", function: "flaky_empty", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":null})), retryable: false }
+            ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"" }, 4 bytes"#]],
+    )
+    .await;
+    check("image", &integer, json!({}), expect![[r#"
+        Protocol { server: "flaky", function: "flaky_image", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property", data: Some(RawValue({"problems":["the value: \"n\" is a required property"],"result":{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}})), retryable: false }
+        ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property" }, 67 bytes"#]]).await;
+    // What failed is no result.
+    check("fails", &integer, json!({}), expect![[r#"
+        Tool { server: "flaky", function: "flaky_fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }
+        ToolError { message: "disk is full" }, 97 bytes"#]]).await;
+    // A schema that is not taken keeps no result back.
+    let elsewhere = json!({ "$ref": "https://example.com/a.json" });
+    check("structured", &elsewhere, json!({ "value": 1 }), expect![[r##"
+        1
+        Ok, 1 bytes, unchecked: the schema refers to "https://example.com/a.json", which is no part of it; write "#/$defs/NAME""##]]).await;
+    // Large ones are looked at on a thread of their own.
+    let numbers = json!({ "items": { "type": "integer" } });
+    let mut large = vec![json!(7); 800_000];
+    let shown = call("structured", &numbers, json!({ "value": large }), false).await;
+    assert!(shown.ends_with("]\nOk, 1600001 bytes"), "{}", shown.len());
+    large.push(json!("x"));
+    let shown = call("structured", &numbers, json!({ "value": large }), false).await;
+    expect![[r#"ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema" }, 1600005 bytes"#]].assert_eq(shown.lines().last().expect("a line"));
+    broker.shutdown().await;
+}
+
+/// What the ledger has of how a call ended.
+fn told(line: &LedgerLine) -> String {
+    let bytes = line.result_bytes.map(|bytes| format!(", {bytes} bytes"));
+    let outcome = match &line.outcome {
+        Outcome::Ok => "Ok".to_owned(),
+        other => format!("{other:?}"),
+    };
+    let unchecked = line
+        .unchecked
+        .as_ref()
+        .map(|it| format!(", unchecked: {it}"));
+    format!(
+        "{outcome}{}{}",
+        bytes.unwrap_or_default(),
+        unchecked.unwrap_or_default()
+    )
+}

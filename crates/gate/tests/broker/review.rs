@@ -1,0 +1,429 @@
+//! Data between servers, and reviewers of the host's.
+
+use std::sync::{Arc, Mutex};
+
+use callgate_gate::{
+    Answer, Asker, Broker, CallOptions, Keep, NobodyToAsk, Outcome, Question, Reviewer, RunSetup,
+    ask_with,
+};
+use callgate_policy::flow::{FlowRules, Seen};
+use callgate_policy::{Grant, Rules, Verdict};
+use expect_test::{Expect, expect};
+use futures::future::{BoxFuture, join_all};
+use serde_json::json;
+
+use crate::support::{
+    Run, Runs as _, Target, Words, allow_all, always, call, flow_rule, in_time, named, raw, target,
+};
+
+const NOTE: &str = "Oberon, Puck and Titania";
+
+fn rules(action: Verdict) -> FlowRules {
+    let mut rules = FlowRules::default();
+    rules.push(flow_rule("a", "b", action));
+    rules
+}
+
+async fn run_with(
+    flows: FlowRules,
+    asker: Arc<dyn Asker>,
+    reviewers: Vec<Arc<dyn Reviewer>>,
+) -> (Broker, Run) {
+    let mut setup = RunSetup::new(allow_all(), asker);
+    setup.flows = Arc::new(flows);
+    setup.reviewers = reviewers;
+    begin(setup).await
+}
+
+async fn begin(setup: RunSetup) -> (Broker, Run) {
+    let servers = ["a", "b", "c"].map(|name| named((name, "flaky")));
+    let broker = Broker::start(servers.into()).await;
+    let run = broker.run_with(setup);
+    (broker, run)
+}
+
+/// What the ledger says: outcome, decision and flows of each call.
+fn ledger(run: &Run) -> String {
+    let lines = run.ledger();
+    let line = |line: &callgate_gate::LedgerLine| {
+        let flows: Vec<String> = line
+            .flows
+            .iter()
+            .map(|flow| {
+                let bytes = flow.bytes.unwrap_or_default();
+                format!("{} → {} {bytes}", flow.from, flow.to)
+            })
+            .collect();
+        let outcome = serde_json::to_value(&line.outcome).expect("JSON");
+        let outcome = &outcome["outcome"];
+        format!("{} {outcome} {} {flows:?}", line.function, line.decision)
+    };
+    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[track_caller]
+fn check(run: &Run, expected: Expect) {
+    expected.assert_eq(&ledger(run));
+}
+
+#[tokio::test]
+async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
+    in_time(async {
+        let (broker, run) = run_with(rules(Verdict::Deny), Arc::new(NobodyToAsk), vec![]).await;
+        call(&run, "a", "echo", json!({ "note": NOTE })).await;
+        call(&run, "b", "echo", json!({ "text": NOTE })).await;
+        call(&run, "c", "echo", json!({ "text": NOTE })).await;
+        call(&run, "b", "echo", json!({ "text": "nothing of it" })).await;
+        check(&run, expect![[r#"
+            a_echo "ok" allowed by rule "*" in permissions.allow []
+            b_echo "denied" denied by the rule from "a" to "b" in flows: 24 bytes of a.echo (call 1) go to b.echo ["a_echo → b_echo 24"]
+            c_echo "ok" allowed by rule "*" in permissions.allow ["a_echo → c_echo 24"]
+            b_echo "ok" allowed by rule "*" in permissions.allow []"#]]);
+        broker.shutdown().await;
+    })
+    .await;
+}
+
+/// There is more of it than is compared, so that it may be in any call.
+#[tokio::test]
+async fn data_that_is_not_compared_is_decided_about() {
+    let broker = Broker::start(vec![named(("a", "big")), named(("b", "flaky"))]).await;
+    let mut lines = Vec::new();
+    for (action, min_bytes) in [
+        (Verdict::Deny, Some(1 << 40)),
+        (Verdict::Ask, Some(1 << 40)),
+        (Verdict::Allow, Some(1)),
+        (Verdict::Allow, None),
+    ] {
+        let mut flows = FlowRules::default();
+        flows.label_server("a", "private");
+        let mut rule = flow_rule("a", "b", action);
+        rule.min_bytes = min_bytes;
+        flows.push(rule);
+        let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+        setup.flows = Arc::new(flows);
+        let run = broker.run_with(setup);
+        in_time(call(&run, "a", "blob", json!({ "bytes": 11 << 20 }))).await;
+        in_time(call(&run, "b", "empty", json!({}))).await;
+        let said = ledger(&run);
+        lines.extend(said.lines().skip(1).map(str::to_owned));
+    }
+    in_time(broker.shutdown()).await;
+    expect![[r#"
+        b_empty "denied" denied by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared ["a_blob → b_empty 0"]
+        b_empty "denied" needs approval by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared, and there is nobody to ask ["a_blob → b_empty 0"]
+        b_empty "denied" needs approval: a_blob is labelled "private" and b_empty is not: results of a.blob may go to b.empty: this run has more results than can be compared, and there is nobody to ask ["a_blob → b_empty 0"]
+        b_empty "ok" allowed by rule "*" in permissions.allow ["a_blob → b_empty 0"]"#]]
+    .assert_eq(&lines.join("\n"));
+}
+
+#[tokio::test]
+async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
+    let (asker, asked) = always(Answer::Run);
+    in_time(async {
+        let mut rules = rules(Verdict::Ask);
+        rules.label_server("c", "private");
+        let (broker, run) = run_with(rules, asker, vec![]).await;
+        call(&run, "a", "echo", json!({ "note": NOTE })).await;
+        let calls = (0..10).map(|i| call(&run, "b", "echo", json!({ "text": NOTE, "i": i })));
+        join_all(calls).await;
+        call(&run, "c", "echo", json!({ "note": "another text of c's" })).await;
+        call(&run, "b", "echo", json!({ "text": "another text of c's" })).await;
+        broker.shutdown().await;
+    })
+    .await;
+    let pieces = |question: Question| {
+        let pieces = question.flows.iter().map(|flow| match &flow.seen {
+            Seen::Copied(copied) => format!("{flow}: {}", copied.piece),
+            _ => flow.to_string(),
+        });
+        pieces.collect::<Vec<_>>().join("; ")
+    };
+    let asked: Vec<String> = asked.all().into_iter().map(pieces).collect();
+    expect![[r#"
+        24 bytes of a.echo (call 1) go to b.echo: Oberon, Puck and Titania
+        19 bytes of c.echo (call 12) go to b.echo: another text of c's"#]]
+    .assert_eq(&asked.join("\n"));
+}
+
+#[tokio::test]
+async fn the_flows_that_are_asked_about_come_first() {
+    let (asker, asked) = always(Answer::Once);
+    in_time(async {
+        let mut flows = FlowRules::default();
+        flows.push(flow_rule("a_19", "b", Verdict::Ask));
+        let (broker, run) = run_with(flows, asker, vec![]).await;
+        let words = (0..20).map(|number| format!("{number} of twenty fairies"));
+        let words: Vec<String> = words.collect();
+        for (number, word) in words.iter().enumerate() {
+            let function = format!("a_{number}");
+            let echo = target("a", "echo");
+            let target = Target { function, ..echo };
+            let arguments = raw(json!({ "note": word }));
+            let result = run.call(target, arguments, CallOptions::default()).await;
+            result.expect("it echoes");
+        }
+        call(&run, "b", "echo", json!({ "all": words })).await;
+        let line = run.ledger().pop().expect("a line");
+        let named: Vec<String> = line.flows.into_iter().map(|flow| flow.from).collect();
+        assert_eq!(named[..3], ["a_19", "a_0", "a_1"]);
+        assert_eq!((named.len(), line.more_flows), (16, 4));
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.all();
+    let [question] = asked.as_slice() else {
+        panic!("{asked:#?}");
+    };
+    let first = question.flows.first().map(|flow| &*flow.from.function);
+    assert_eq!((first, question.flows.len()), (Some("a_19"), 20));
+}
+
+#[tokio::test]
+async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about() {
+    let (asker, asked) = always(Answer::Run);
+    in_time(async {
+        let mut rule = flow_rule("a", "b", Verdict::Ask);
+        rule.min_bytes = Some(25);
+        let mut flows = FlowRules::default();
+        flows.push(rule);
+        let calls = Rules::new(["a_*"], ["b_*"], []).expect("patterns");
+        let mut setup = RunSetup::new(Arc::new(calls), asker);
+        setup.flows = Arc::new(flows);
+        setup.script = Some("".into());
+        let (broker, run) = begin(setup).await;
+        let more = "and their company of fairies";
+        for text in [NOTE, more] {
+            call(&run, "a", "echo", json!({ "note": text })).await;
+        }
+        // Less than anybody is asked about; the question is about the call alone.
+        for text in [NOTE, more, more] {
+            call(&run, "b", "echo", json!({ "text": text })).await;
+        }
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.all().into_iter().map(|question| question.about.data);
+    let asked: Vec<_> = asked.collect();
+    assert_eq!(asked, [vec![], vec!["a_echo".to_owned()]]);
+}
+
+#[tokio::test]
+async fn an_answer_for_the_run_is_for_data_of_one_tool() {
+    let (asker, asked) = always(Answer::Run);
+    in_time(async {
+        let (broker, run) = run_with(rules(Verdict::Ask), asker, vec![]).await;
+        let another = "another text of a's";
+        call(&run, "a", "echo", json!({ "note": NOTE })).await;
+        call(&run, "a", "rejects", json!({ "message": another })).await;
+        for text in [NOTE, another, NOTE, another] {
+            call(&run, "b", "echo", json!({ "text": text })).await;
+        }
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.all().into_iter();
+    let asked: Vec<_> = asked.flat_map(|question| question.about.data).collect();
+    assert_eq!(asked, ["a_echo", "a_rejects"]);
+}
+
+#[tokio::test]
+async fn a_question_names_what_nobody_has_let_pass_yet() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let asker = ask_with({
+        let asked = Arc::clone(&asked);
+        move |question: Question| {
+            let mut asked = asked.lock().expect("no panic");
+            asked.push((question.decision.to_string(), question.about.data));
+            std::future::ready(match asked.len() {
+                1 => Answer::Run,
+                _ => Answer::Nobody,
+            })
+        }
+    });
+    in_time(async {
+        let mut flows = rules(Verdict::Ask);
+        flows.push(flow_rule("c", "b", Verdict::Ask));
+        let (broker, run) = run_with(flows, asker, vec![]).await;
+        let another = "another text of c's";
+        call(&run, "a", "echo", json!({ "note": NOTE })).await;
+        call(&run, "c", "echo", json!({ "note": another })).await;
+        call(&run, "b", "echo", json!({ "text": NOTE })).await;
+        let both = json!({ "text": NOTE, "more": another });
+        call(&run, "b", "echo", both).await;
+        let last = run.ledger().pop().expect("a line");
+        expect![[r#"needs approval by the rule from "c" to "b" in flows: 19 bytes of c.echo (call 2) go to b.echo, and there is nobody to ask"#]]
+            .assert_eq(&last.decision);
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.lock().expect("no panic");
+    let reason = |from: &str, summary: &str| {
+        format!("needs approval by the rule from {from:?} to \"b\" in flows: {summary}")
+    };
+    assert_eq!(
+        *asked,
+        [
+            (
+                reason("a", "24 bytes of a.echo (call 1) go to b.echo"),
+                vec!["a_echo".to_owned()]
+            ),
+            (
+                reason("c", "19 bytes of c.echo (call 2) go to b.echo"),
+                vec!["c_echo".to_owned()]
+            ),
+        ]
+    );
+}
+
+/// What a question of data is about is data: longer answers let it through for the
+/// run, and keep nothing.
+#[tokio::test]
+async fn a_question_offers_what_its_answers_do() {
+    let about = Arc::new(Mutex::new(Vec::new()));
+    let asker = |answer| {
+        let about = Arc::clone(&about);
+        ask_with(move |question: Question| {
+            let line = format!("{:?} {:?}", question.about, question.answers());
+            about.lock().expect("no panic").push(line);
+            std::future::ready(answer)
+        })
+    };
+    in_time(async {
+        for (rules_over_calls, answer) in [
+            (allow_all(), Answer::Always),
+            (Arc::default(), Answer::Session),
+        ] {
+            let mut setup = RunSetup::new(rules_over_calls, asker(answer));
+            setup.flows = Arc::new(rules(Verdict::Ask));
+            setup.script = Some("".into());
+            setup.keep = Some(Arc::new(Nowhere));
+            let (broker, run) = begin(setup).await;
+            call(&run, "a", "echo", json!({ "note": NOTE })).await;
+            call(&run, "b", "echo", json!({ "text": NOTE })).await;
+            call(&run, "b", "echo", json!({ "text": NOTE })).await;
+            about.lock().expect("no panic").push(ledger(&run));
+            broker.shutdown().await;
+        }
+        let (broker, run) = run_with(
+            FlowRules::default(),
+            asker(Answer::Run),
+            vec![Arc::new(Words)],
+        )
+        .await;
+        call(&run, "a", "echo", json!({ "text": "ask" })).await;
+        about.lock().expect("no panic").push(ledger(&run));
+        broker.shutdown().await;
+    })
+    .await;
+    let about = about.lock().expect("no panic").join("\n");
+    expect![[r#"
+        About { call: false, data: ["a_echo"] } [Once, Run, Deny]
+        a_echo "ok" allowed by rule "*" in permissions.allow []
+        b_echo "ok" allowed for this run when asked ["a_echo → b_echo 24"]
+        b_echo "ok" allowed by rule "*" in permissions.allow ["a_echo → b_echo 24"]
+        About { call: true, data: [] } [Once, Run, Session, Always, Deny]
+        About { call: true, data: ["a_echo"] } [Once, Run, Session, Always, Deny]
+        a_echo "ok" allowed for this session when asked []
+        b_echo "ok" allowed for this session when asked ["a_echo → b_echo 24"]
+        b_echo "ok" allowed by the grant for this session ["a_echo → b_echo 24"]
+        About { call: false, data: [] } [Once, Deny]
+        a_echo "ok" allowed once when asked []"#]]
+    .assert_eq(&about);
+}
+
+/// Nothing may be kept here.
+struct Nowhere;
+
+impl Keep for Nowhere {
+    fn place(&self) -> String {
+        "nowhere".to_owned()
+    }
+
+    fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), String>> {
+        panic!("{grants:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_reviewer_has_a_say_on_arguments_and_results() {
+    in_time(async {
+        let asker = Arc::new(NobodyToAsk);
+        let flows = FlowRules::default();
+        let (broker, run) = run_with(flows, asker, vec![Arc::new(Words)]).await;
+        let mut said = String::new();
+        for word in ["plain", "deny", "ask", "hide this note from everybody"] {
+            said += &call(&run, "a", "echo", json!({ "text": word })).await;
+            said += "\n";
+        }
+        let rejects = json!({ "message": "hide this, too" });
+        said += &call(&run, "a", "rejects", rejects).await;
+        said += "\n";
+        // What the script did not get it cannot pass on.
+        call(
+            &run,
+            "b",
+            "echo",
+            json!({ "text": "hide this note from everybody" }),
+        )
+        .await;
+        expect![[r#"
+            {"text":"plain"}
+            Denied { server: "a", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word"), asked_by: None, may_deny: None }, answer: None } }
+            Denied { server: "a", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word"), asked_by: None, may_deny: None }, answer: Some(Nobody) } }
+            Kept { server: "a", function: "a_echo", reason: "not for scripts" }
+            Kept { server: "a", function: "a_rejects", reason: "not for scripts" }
+        "#]].assert_eq(&said);
+        check(&run, expect![[r#"
+            a_echo "ok" allowed by rule "*" in permissions.allow []
+            a_echo "denied" denied by a reviewer: a word []
+            a_echo "denied" needs approval by a reviewer: another word, and there is nobody to ask []
+            a_echo "kept" allowed by rule "*" in permissions.allow []
+            a_rejects "kept" allowed by rule "*" in permissions.allow []
+            b_echo "kept" allowed by rule "*" in permissions.allow []"#]]);
+        broker.shutdown().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
+    let (asker, asked) = always(Answer::Session);
+    in_time(async {
+        let mut setup = RunSetup::new(Arc::default(), asker);
+        setup.reviewers = vec![Arc::new(Words)];
+        let (broker, run) = begin(setup).await;
+        for _ in 0..2 {
+            call(&run, "a", "echo", json!({ "text": "ask" })).await;
+        }
+        broker.shutdown().await;
+    })
+    .await;
+    let asked = asked.all().into_iter().map(|question| {
+        let besides = question.besides.map(|besides| besides.to_string());
+        (question.decision.to_string(), besides)
+    });
+    let asked: Vec<_> = asked.collect();
+    let reviewed = "needs approval by a reviewer: another word".to_owned();
+    let ruled = "needs approval: no rule matches".to_owned();
+    assert_eq!(asked, [(ruled, Some(reviewed.clone())), (reviewed, None)]);
+}
+
+#[tokio::test]
+async fn what_a_server_says_when_it_ends_is_its_data() {
+    in_time(async {
+        let servers = [("a", "dies-on-call"), ("b", "flaky")].map(named);
+        let broker = Broker::start(servers.into()).await;
+        let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+        setup.flows = Arc::new(rules(Verdict::Deny));
+        let run = broker.run_with(setup);
+        call(&run, "a", "die", json!({})).await;
+        let said = json!({ "text": "it says: odd server: out of luck" });
+        call(&run, "b", "echo", said).await;
+        let denied = run.ledger().pop().expect("a line");
+        assert_eq!(denied.outcome, Outcome::Denied);
+        assert_eq!(denied.flows[0].from, "a_die");
+        broker.shutdown().await;
+    })
+    .await;
+}

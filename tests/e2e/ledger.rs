@@ -1,0 +1,173 @@
+//! The ledger file of real runs: its lines, and what `kill -9` leaves.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use callgate::{JournalLine, JournalReader};
+use callgate_tests::{Workbench, binary, fixture};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+#[test]
+fn a_call_that_is_not_sent_has_its_rule() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": {
+            "ask": [{ "tool": "ticketing_createIssue", "arguments": [{ "at": "/title", "equals": "b" }] }],
+            "deny": ["ticketing_list*"],
+        },
+        "check": { "mode": "off" },
+    }));
+    let script = "const call = (made) => made.catch(() => {});
+await call(ticketing_listIssues());
+await call(ticketing_createIssue({ title: 'b' }));
+await call(ticketing_createIssue({ title: 'c' }));";
+    let ran = bench.run(script, &["--ledger", "calls.jsonl"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    bench.write(
+        "results.json",
+        r#"{ "ticketing_createIssue": { "issueId": "7" } }"#,
+    );
+    let flags = [
+        "--ledger",
+        "calls.jsonl",
+        "--dry-run",
+        "--recorded",
+        "results.json",
+    ];
+    let ran = bench.run("await ticketing_createIssue({ title: 'b' })", &flags);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let ledger = fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
+    let lines = ledger.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let members = ["event", "outcome", "rule", "result"].map(|key| line[key].to_string());
+        members.join(" ") + "\n"
+    });
+    expect![[r#"
+        "notSent" "denied" "\"ticketing_list*\"" null
+        "notSent" "denied" "{\"tool\":\"ticketing_createIssue\",\"arguments\":[{\"at\":\"/title\",\"equals\":\"b\"}]}" null
+        "notSent" "denied" null null
+        "notSent" "recorded" "{\"tool\":\"ticketing_createIssue\",\"arguments\":[{\"at\":\"/title\",\"equals\":\"b\"}]}" {"bytes":18,"sha256":"13988b3ce814c59097d9c5419710c7d28d806cad9391eb3ff3de6cef2d1ce5b7"}
+    "#]].assert_eq(&lines.collect::<String>());
+}
+
+/// Makes calls until it is killed. Each tells which calls had been answered by then.
+const LOOP: &str = "let answered: string[] = [];
+const note = async (i: number) => {
+  const id = `${new Date().getTime()}.${Math.random()}.${i}`;
+  await effects_note({ id, answered });
+  return id;
+};
+for (let i = 0; ; i++)
+  answered = await Promise.all(Array.from({ length: 1 + i % 4 }, (_, j) => note(j)));";
+
+/// A line that was cut off.
+const TORN: &str = r#"{"v":1,"event":"before","run":"torn"#;
+
+/// Each call that the server made has a line before it, and each call whose answer came back has
+/// a line after it.
+#[test]
+fn a_program_that_is_killed_loses_no_line() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "effects": {
+            "command": binary("callgate-odd-server"), "args": ["effects"],
+            "env": { "EFFECTS": "effects" }, "cwd": ".",
+        } },
+        "permissions": { "allow": ["*"] },
+        "ledger": { "path": "calls.jsonl", "bodies": true },
+        "check": { "mode": "off" },
+    }));
+    bench.write("loop.ts", LOOP);
+    let (ledger, effects) = (
+        bench.path().join("calls.jsonl"),
+        bench.path().join("effects"),
+    );
+    let kills = [1, 2, 3, 5, 8, 13, 21, 34];
+    for more in kills {
+        let before = lines_of(&effects);
+        let mut command = bench.command(&["run", "loop.ts"]);
+        let mut program = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("callgate starts");
+        while lines_of(&effects) < before + more {
+            std::thread::yield_now();
+        }
+        kill(&mut program);
+        let mut file = File::options()
+            .append(true)
+            .open(&ledger)
+            .expect("a ledger");
+        file.write_all(TORN.as_bytes()).expect("a part of a line");
+    }
+
+    let records = records(&ledger);
+    let (mut calls, mut torn) = (HashMap::new(), 0);
+    for record in &records {
+        let Some(record) = record else {
+            torn += 1;
+            continue;
+        };
+        let call = (record["run"].as_str(), record["call"].as_u64());
+        let (before, after) = calls.entry(call).or_insert((None, None));
+        match record["event"].as_str() {
+            Some("before") => *before = record["arguments"]["text"].as_str(),
+            _ => *after = record["outcome"].as_str(),
+        }
+    }
+    // A kill may cut one line off besides.
+    assert!((kills.len()..=2 * kills.len()).contains(&torn), "{torn}");
+    let mut by_id = HashMap::new();
+    let mut answered = Vec::new();
+    for (before, after) in calls.into_values() {
+        let arguments: Value = serde_json::from_str(before.expect("a line before")).expect("JSON");
+        let ids = arguments["answered"].as_array().expect("a list");
+        answered.extend(ids.iter().filter_map(Value::as_str).map(str::to_owned));
+        by_id.insert(arguments["id"].as_str().expect("an id").to_owned(), after);
+    }
+    let effects = fs::read_to_string(effects).expect("the server's own file");
+    let made: Vec<&str> = effects
+        .lines()
+        .filter_map(|line| line.strip_prefix("done "))
+        .collect();
+    assert!(made.len() >= kills.len() && !answered.is_empty());
+    for id in made {
+        assert!(
+            by_id.contains_key(id),
+            "{id} was made without a line before it"
+        );
+    }
+    for id in &answered {
+        assert_eq!(
+            by_id[id],
+            Some("ok"),
+            "{id} was answered without a line after it"
+        );
+    }
+}
+
+/// The records of a ledger; `None` for what was cut off.
+fn records(ledger: &Path) -> Vec<Option<Value>> {
+    let file = BufReader::new(File::open(ledger).expect("a ledger"));
+    let records = JournalReader::new(file).map(|record| match record.expect("it is read") {
+        JournalLine::Whole(record) => Some(record),
+        JournalLine::Torn(_) => None,
+    });
+    records.collect()
+}
+
+fn kill(child: &mut Child) {
+    child.kill().expect("it runs");
+    let ended = child.wait().expect("it ends");
+    assert_eq!(ended.signal(), Some(libc::SIGKILL), "{ended}");
+}
+
+fn lines_of(path: &Path) -> usize {
+    let bytes = fs::read(path).unwrap_or_default();
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
