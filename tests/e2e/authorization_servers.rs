@@ -66,13 +66,13 @@ fn authorization_servers_that_cannot_be_trusted() {
     check(
         metadata("issuer", json!("http://127.0.0.1:1")),
         expect![[
-            r#"cannot find how to log in at server `web`: the issuer is "http://127.0.0.1:1", and it should be "ISSUER/""#
+            r#"cannot find how to log in at server `web`: Authorization server issuer mismatch: expected ISSUER/, received http://127.0.0.1:1"#
         ]],
     );
     check(
         metadata("issuer", Value::Null),
         expect![[
-            r#"cannot find how to log in at server `web`: the issuer "ISSUER/" is not named where it has to be"#
+            r#"cannot find how to log in at server `web`: Authorization server response missing required issuer: expected ISSUER/"#
         ]],
     );
     check(
@@ -133,7 +133,7 @@ fn authorization_servers_that_cannot_be_trusted() {
     check(
         resource("resource", "https://other.example/mcp"),
         expect![
-            "cannot find how to log in at server `web`: the metadata at SERVER cannot be used: Protected resource metadata resource mismatch: reference 'URL', permitted 'https://other.example/mcp'"
+            "cannot find how to log in at server `web`: Protected resource metadata at SERVER/.well-known/oauth-protected-resource/mcp is unusable: Protected resource metadata resource mismatch: reference 'URL', permitted 'https://other.example/mcp'"
         ],
     );
     check(
@@ -145,7 +145,7 @@ fn authorization_servers_that_cannot_be_trusted() {
     check(
         json!({ "resource": { "authorization_servers": ["https://169.254.169.254"] } }),
         expect![
-            "cannot find how to log in at server `web`: none of its authorization servers publishes metadata that can be used: https://169.254.169.254"
+            "cannot find how to log in at server `web`: Protected resource metadata at SERVER/.well-known/oauth-protected-resource/mcp names authorization servers https://169.254.169.254, but none published usable metadata"
         ],
     );
     check(

@@ -47,7 +47,7 @@ fn refused(quirks: Value, expected: Expect) {
 fn an_issuer_that_says_to_be_another_is_refused() {
     refused(
         json!({ "resource": { "authorization_server": "ELSEWHERE" } }),
-        expect![[r#"the issuer is "ISSUER", and it should be "ELSEWHERE/""#]],
+        expect!["Authorization server issuer mismatch: expected ELSEWHERE/, received ISSUER"],
     );
 }
 

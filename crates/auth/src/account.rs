@@ -1,102 +1,77 @@
-//! One server's login: what is configured of it, where it is kept, and the
-//! client that reaches its authorization server.
+//! One server's login: its settings, its store, and its HTTP client.
 
 use tokio::sync::OnceCell;
 use url::Url;
 
-use super::error::{AuthError, AuthErrorKind};
-use super::http::Web;
-use super::issuer;
-use super::settings::{Endpoint, OAuth};
-use super::store::{Login, Store};
-use super::tokens::covers;
+use crate::error::{AuthError, AuthErrorKind};
+use crate::http::Web;
 use crate::redact::Redact;
+use crate::settings::{Endpoint, OAuth};
+use crate::store::{Login, Store};
 
 #[derive(Debug)]
-pub(super) struct Account {
-    pub(super) server: String,
-    /// Without query and fragment: they may hold a key, and the authorization
-    /// server is told what the token is for.
-    pub(super) url: Url,
-    pub(super) settings: OAuth,
-    pub(super) secrets: Redact,
-    pub(super) store: Store,
+pub(crate) struct Account {
+    pub(crate) server: String,
+    /// Without query and fragment: they may hold a key, and the authorization server is told
+    /// the resource.
+    pub(crate) url: Url,
+    pub(crate) settings: OAuth,
+    pub(crate) redact: Redact,
+    pub(crate) store: Store,
     web: OnceCell<Web>,
 }
 
 impl Account {
-    pub(super) fn new(endpoint: &Endpoint, secrets: &Redact) -> Result<Self, AuthError> {
-        let Endpoint {
-            server,
-            url,
-            oauth: settings,
-        } = endpoint;
-        let mut url = url.clone();
+    pub(crate) fn new(endpoint: &Endpoint, redact: &Redact) -> Result<Self, AuthError> {
+        let mut url = endpoint.url.clone();
         url.set_query(None);
         url.set_fragment(None);
-        let store = Store::new(server, url.as_str(), settings)?;
         Ok(Self {
-            server: server.clone(),
+            store: Store::new(&endpoint.server, url.as_str(), &endpoint.oauth)?,
+            server: endpoint.server.clone(),
             url,
-            settings: settings.clone(),
-            secrets: secrets.clone(),
-            store,
+            settings: endpoint.oauth.clone(),
+            redact: redact.clone(),
             web: OnceCell::new(),
         })
     }
 
-    /// The client. It is made once: what the server may send a login to is
-    /// settled then.
-    pub(super) async fn web(&self) -> Result<&Web, AuthError> {
-        self.web
-            .get_or_try_init(|| Web::new(&self.url))
-            .await
-            .map_err(|error| {
-                self.error(AuthErrorKind::Discovery {
-                    reason: error.to_string(),
-                })
-            })
+    /// The HTTP client. It is made once, with the addresses that the server has then.
+    pub(crate) async fn web(&self) -> Result<&Web, AuthError> {
+        let web = self.web.get_or_try_init(|| Web::new(&self.url)).await;
+        web.map_err(|error| self.discovery(error.to_string()))
     }
 
-    /// Refuses an authorization server that is not the configured one.
-    pub(super) fn check_issuer(&self, issuer: &str) -> Result<(), AuthError> {
+    /// Refuses an issuer that is not the configured one.
+    pub(crate) fn check_issuer(&self, issuer: &str) -> Result<(), AuthError> {
         match &self.settings.issuer {
-            Some(configured) if !issuer::is_same(configured, issuer) => {
-                let reason = format!(
-                    "its authorization server is {issuer:?}, and the \"issuer\" is {configured:?}"
-                );
-                Err(self.error(AuthErrorKind::Settings {
-                    reason: self.secrets.message(&reason),
-                }))
-            }
+            Some(configured) if !is_same_issuer(configured, issuer) => Err(self.settings(format!(
+                "its authorization server is {issuer:?}, and the \"issuer\" is {configured:?}"
+            ))),
             _ => Ok(()),
         }
     }
 
-    /// Refuses the configured client at another authorization server than the one where it was
-    /// used first: it is not known there, or is another one.
-    pub(super) async fn check_client(&self, id: &str, issuer: &str) -> Result<(), AuthError> {
-        // Who configures that says where the client is registered.
+    /// Refuses the configured client at another issuer than the one where it was used first.
+    pub(crate) async fn check_client(&self, id: &str, issuer: &str) -> Result<(), AuthError> {
         if self.settings.issuer.is_some() {
             return Ok(());
         }
         match self.store.record().await {
-            Some(record) if record.client_id == id && !issuer::is_same(&record.issuer, issuer) => {
-                let reason = format!(
-                    "its \"clientId\" was used at {:?} before, and the server names {issuer:?} now; \
-                     write the \"issuer\" that the client is registered at",
+            Some(record) if record.client_id == id && !is_same_issuer(&record.issuer, issuer) => {
+                Err(self.settings(format!(
+                    "its \"clientId\" was used at {:?} before, and the server names {issuer:?} \
+                     now; write the \"issuer\" that the client is registered at",
                     record.issuer
-                );
-                Err(self.error(AuthErrorKind::Settings {
-                    reason: self.secrets.message(&reason),
-                }))
+                )))
             }
             _ => Ok(()),
         }
     }
 
-    /// Why a login is not to be used for this server, if it is not.
-    pub(super) fn unfit(&self, login: &Login) -> Option<&'static str> {
+    /// Why a login must not be used for this server, if so. The configured issuer may be newer
+    /// than the login.
+    pub(crate) fn unfit(&self, login: &Login) -> Option<&'static str> {
         if !covers(&login.record.resource, self.url.as_str()) {
             Some("has a login that is for another resource")
         } else if self.check_issuer(&login.record.issuer).is_err() {
@@ -106,49 +81,32 @@ impl Account {
         }
     }
 
-    /// The login that requests are made with, not one that is for somebody else.
-    pub(super) async fn fitting(&self) -> Result<Option<Login>, AuthError> {
+    /// The login that is kept, if it may be used for this server.
+    pub(crate) async fn fitting(&self) -> Result<Option<Login>, AuthError> {
         let login = self.store.load().await?;
         Ok(login.filter(|login| self.unfit(login).is_none()))
     }
 
-    /// The scopes of the login before that a new one is to ask for, too: else it would take away
-    /// what was added to the first one. `used` is the login that requests are made with here.
-    pub(super) async fn repeated(&self, used: Option<&Login>) -> Vec<String> {
-        match self.fitting().await {
-            Ok(Some(login)) => {
-                self.hide(&login);
-                login.repeated()
-            }
-            // Somebody may have logged out, to have no scopes asked for again.
-            Ok(None) => Vec::new(),
-            // What cannot be read is in no new login's way, and as a rule it is the one in use.
-            Err(_) => used.map(Login::repeated).unwrap_or_default(),
-        }
-    }
-
-    /// The secret of the configured client, for the issuer that it is of alone.
-    pub(super) async fn client_secret(&self, issuer: &str) -> Result<Option<String>, AuthError> {
+    /// The secret of the configured client, for its own issuer alone.
+    pub(crate) async fn client_secret(&self, issuer: &str) -> Result<Option<String>, AuthError> {
         let Some(source) = &self.settings.client_secret else {
             return Ok(None);
         };
         if self.settings.issuer.is_none() {
-            return Err(self.error(AuthErrorKind::Settings {
-                reason: "a \"clientSecret\" is for one authorization server; write its \"issuer\""
-                    .to_owned(),
-            }));
+            return Err(self.settings(
+                "a \"clientSecret\" is for one authorization server; write its \"issuer\"",
+            ));
         }
         self.check_issuer(issuer)?;
-        match source.resolve("clientSecret", &self.secrets).await {
-            Ok(secret) => Ok(Some(secret)),
-            Err(error) => Err(self.error(AuthErrorKind::Settings {
-                reason: format!("there is no value for \"clientSecret\": {error}"),
-            })),
-        }
+        let secret = source.resolve("clientSecret", &self.redact).await;
+        let secret = secret.map_err(|error| {
+            self.settings(format!("there is no value for \"clientSecret\": {error}"))
+        })?;
+        Ok(Some(secret))
     }
 
-    /// The secret to show with a login's tokens.
-    pub(super) async fn secret_of(&self, login: &Login) -> Result<Option<String>, AuthError> {
+    /// The client's secret for requests about a login.
+    pub(crate) async fn secret_of(&self, login: &Login) -> Result<Option<String>, AuthError> {
         match &login.tokens.client_secret {
             Some(secret) => Ok(Some(secret.clone())),
             None if self.settings.client_id.as_ref() == Some(&login.record.client_id) => {
@@ -158,31 +116,105 @@ impl Account {
         }
     }
 
-    /// Keeps a login's tokens out of every message.
-    pub(super) fn hide(&self, login: &Login) {
+    /// Hides a login's secrets in messages.
+    pub(crate) fn hide(&self, login: &Login) {
         let tokens = &login.tokens;
-        self.secrets.learn("access token", &tokens.access_token);
+        self.redact.learn("access token", &tokens.access_token);
         if let Some(token) = &tokens.refresh_token {
-            self.secrets.learn("refresh token", token);
+            self.redact.learn("refresh token", token);
         }
         if let Some(secret) = &tokens.client_secret {
-            self.secrets.learn("client secret", secret);
+            self.redact.learn("client secret", secret);
         }
     }
 
-    pub(super) fn error(&self, kind: AuthErrorKind) -> AuthError {
+    pub(crate) fn error(&self, kind: AuthErrorKind) -> AuthError {
         AuthError::new(self.server.as_str(), kind).login_flags(&self.settings.login_flags)
     }
 
-    pub(super) fn login_required(&self, reason: &str) -> AuthError {
-        self.error(AuthErrorKind::LoginRequired {
-            reason: format!("server `{}` {reason}", self.server),
-        })
+    pub(crate) fn login_required(&self, reason: &str) -> AuthError {
+        let reason = format!("server `{}` {reason}", self.server);
+        self.error(AuthErrorKind::LoginRequired { reason })
     }
 
-    pub(super) fn exchange(&self, reason: impl Into<String>) -> AuthError {
-        self.error(AuthErrorKind::Exchange {
-            reason: self.secrets.message(&reason.into()),
-        })
+    pub(crate) fn exchange(&self, reason: impl AsRef<str>) -> AuthError {
+        let reason = self.redact.message(reason.as_ref());
+        self.error(AuthErrorKind::Exchange { reason })
+    }
+
+    pub(crate) fn discovery(&self, reason: impl AsRef<str>) -> AuthError {
+        let reason = self.redact.message(reason.as_ref());
+        self.error(AuthErrorKind::Discovery { reason })
+    }
+
+    pub(crate) fn settings(&self, reason: impl AsRef<str>) -> AuthError {
+        let reason = self.redact.message(reason.as_ref());
+        self.error(AuthErrorKind::Settings { reason })
+    }
+}
+
+/// Tells whether two issuers are the same text, except for the slash of a URL without a path.
+pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
+    let bare = |issuer: &str| {
+        let is_origin = |url: Url| url.path() == "/" && url.query().is_none();
+        let bare = issuer.strip_suffix('/');
+        let bare = bare.filter(|bare| Url::parse(bare).is_ok_and(is_origin));
+        bare.unwrap_or(issuer).to_owned()
+    };
+    bare(one) == bare(other)
+}
+
+/// Tells whether a token for `resource` may go to `url`: the same origin, and the resource's
+/// path or one below it.
+pub(crate) fn covers(resource: &str, url: &str) -> bool {
+    let (Ok(resource), Ok(url)) = (Url::parse(resource), Url::parse(url)) else {
+        return false;
+    };
+    if resource.origin() != url.origin() || !resource.origin().is_tuple() {
+        return false;
+    }
+    let folder = resource.path().strip_suffix('/').unwrap_or(resource.path());
+    let rest = url.path().strip_prefix(folder);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_that_a_token_covers() {
+        for (resource, url, expected) in [
+            ("https://a.example/mcp", "https://a.example/mcp", true),
+            ("https://a.example/mcp", "https://a.example/mcp/x?y=1", true),
+            ("https://a.example/mcp/", "https://a.example/mcp", true),
+            ("https://a.example:443/", "https://a.example/mcp", true),
+            ("https://a.example/mcp", "https://a.example/mcp2", false),
+            ("https://a.example/mcp", "https://a.example/mcp/../x", false),
+            ("https://a.example/mcp", "http://a.example/mcp", false),
+            ("https://a.example/mcp", "https://a.example:8443/mcp", false),
+            ("https://a.example", "https://a.example.evil/mcp", false),
+            ("https://a.example", "https://a.example@evil/mcp", false),
+            ("data:x", "data:x", false),
+        ] {
+            assert_eq!(covers(resource, url), expected, "{resource} {url}");
+        }
+    }
+
+    #[test]
+    fn issuers_that_are_the_same() {
+        assert!(is_same_issuer("https://a.example", "https://a.example/"));
+        for other in [
+            "https://a.example//",
+            "https://a.example/b",
+            "https://A.example",
+            "",
+        ] {
+            assert!(!is_same_issuer("https://a.example", other), "{other}");
+        }
+        assert!(!is_same_issuer(
+            "https://a.example/b",
+            "https://a.example/b/"
+        ));
     }
 }

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use http::HeaderValue;
 use url::Url;
 
-use super::error::AuthError;
+use crate::error::AuthError;
 
 /// The authorization of requests to one server.
 pub trait Authorize: fmt::Debug + Send + Sync {

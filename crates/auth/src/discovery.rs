@@ -1,91 +1,141 @@
-//! Finding a server's authorization server, and whether it can be trusted with
-//! a login.
+//! Finds a server's authorization server, and checks whether a login may use it.
 //!
-//! rmcp reads the documents (RFC 9728, RFC 8414, OpenID Connect), binds the
-//! resource to the server's URL and the issuer to the place it was found at,
-//! where it knows the form of that place's URL; so the issuer's own word counts
-//! here (see [`published`]). Of several authorization servers it takes the first
-//! one that it can; it is shown the configured one alone. What else it lets pass
-//! is refused here: endpoints that no login may go to, and an authorization
-//! server that does not say that it checks PKCE by S256.
+//! rmcp reads the documents (RFC 9728, RFC 8414, OpenID Connect) and compares resource and
+//! issuer. This module adds: the configured issuer is taken from a list of several; a metadata
+//! document must lie at a place that belongs to its issuer; endpoints must be safe to use; and
+//! PKCE with S256 must be announced.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::FutureExt;
-use http::{Request, header};
+use futures::FutureExt as _;
+use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{Request, StatusCode};
 use rmcp::transport::auth::{
     AuthError as RmcpError, AuthorizationManager, AuthorizationMetadata,
     AuthorizationMetadataSource, OAuthClientConfig, OAuthHttpClient, OAuthHttpClientFuture,
     OAuthHttpRequest,
 };
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::account::Account;
-use super::challenge::{Challenge, is_scope};
-use super::error::{AuthError, AuthErrorKind};
-use super::http::Web;
-use super::issuer::{is_same, published};
-use super::settings::Grant;
-use super::store::{ClientAuthentication, Record};
-use super::tokens::{code, covers, refusal};
+use crate::account::{Account, covers, is_same_issuer};
+use crate::challenge::{Challenge, is_scope};
+use crate::error::AuthError;
+use crate::http::Web;
+use crate::settings::Grant;
+use crate::store::{ClientAuthentication, Kept, Record};
+use crate::tokens::{error_code, now};
 
 /// An authorization server that a login may use.
-pub(super) struct Found {
-    pub(super) manager: AuthorizationManager,
-    pub(super) metadata: AuthorizationMetadata,
-    pub(super) issuer: String,
-    /// What tokens will be for.
-    pub(super) resource: String,
-    /// The scopes that the server names, by its challenge before its metadata.
-    pub(super) scopes: Vec<String>,
-    heard: Arc<Heard>,
+pub(crate) struct Found {
+    pub(crate) manager: AuthorizationManager,
+    pub(crate) metadata: AuthorizationMetadata,
+    pub(crate) issuer: String,
+    /// The resource that tokens will be for.
+    pub(crate) resource: String,
+    /// The scopes that the server names, in its challenge or else in its metadata.
+    pub(crate) scopes: Vec<String>,
+    /// The `token_endpoint_auth_method` of a registration.
+    registered: Arc<Mutex<Option<String>>>,
 }
 
 impl Found {
-    /// How a client that was registered just now is to show who it is, if the authorization
-    /// server has said so and it is a way that a client has here.
-    pub(super) fn registered_authentication(&self) -> Option<ClientAuthentication> {
-        let method = self.heard.0.lock();
-        match method.unwrap_or_else(PoisonError::into_inner).as_deref()? {
-            "client_secret_basic" => Some(ClientAuthentication::Basic),
-            "client_secret_post" => Some(ClientAuthentication::Post),
-            "none" => Some(ClientAuthentication::None),
-            _ => None,
+    /// How a client with a secret that was just registered authenticates.
+    pub(crate) fn registered_authentication(&self) -> ClientAuthentication {
+        let method = self
+            .registered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match method.as_deref() {
+            Some("client_secret_basic") => ClientAuthentication::Basic,
+            Some("client_secret_post") => ClientAuthentication::Post,
+            Some("none") => ClientAuthentication::None,
+            _ => self.authentication(true),
+        }
+    }
+
+    /// How a client authenticates, by what the authorization server supports.
+    pub(crate) fn authentication(&self, has_secret: bool) -> ClientAuthentication {
+        let methods = self
+            .metadata
+            .additional_fields
+            .get("token_endpoint_auth_methods_supported");
+        let methods = methods.and_then(Value::as_array);
+        let supports = |method: &str| {
+            methods.is_some_and(|methods| methods.iter().any(|one| one.as_str() == Some(method)))
+        };
+        if !has_secret {
+            ClientAuthentication::None
+        } else if supports("client_secret_post") && !supports("client_secret_basic") {
+            ClientAuthentication::Post
+        } else {
+            ClientAuthentication::Basic
+        }
+    }
+
+    /// Tells whether a member of the metadata is `true`.
+    pub(crate) fn supports(&self, name: &str) -> bool {
+        self.metadata.additional_fields.get(name) == Some(&Value::Bool(true))
+    }
+
+    /// The endpoint that revokes tokens, if there is one.
+    pub(crate) fn revocation_endpoint(&self) -> Option<String> {
+        let url = self.metadata.additional_fields.get("revocation_endpoint")?;
+        url.as_str().map(str::to_owned)
+    }
+
+    /// The record of a login here by this client. It has no identifier yet.
+    pub(crate) fn record(
+        &self,
+        account: &Account,
+        client_id: String,
+        client: ClientAuthentication,
+    ) -> Record {
+        Record {
+            server: account.server.clone(),
+            url: account.url.to_string(),
+            resource: self.resource.clone(),
+            issuer: self.issuer.clone(),
+            token_endpoint: self.metadata.token_endpoint.clone(),
+            revocation_endpoint: self.revocation_endpoint(),
+            published: true,
+            made: now(),
+            id: String::new(),
+            client,
+            client_id,
+            asked: Vec::new(),
+            kept: Kept::File,
         }
     }
 }
 
-/// The `token_endpoint_auth_method` of the last answer: rmcp gives no more of a registration
-/// than the client's identifier and secret.
-#[derive(Default)]
-struct Heard(Mutex<Option<String>>);
-
-/// The client that rmcp has.
-struct Listening {
+/// The HTTP client that rmcp uses: ours, which also reads and corrects what passes.
+struct RmcpClient {
     web: Web,
-    /// The issuer that is configured.
+    /// The configured issuer.
     issuer: Option<String>,
-    heard: Arc<Heard>,
+    registered: Arc<Mutex<Option<String>>>,
 }
 
-impl OAuthHttpClient for Listening {
+impl OAuthHttpClient for RmcpClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        #[derive(Deserialize)]
-        struct Registered {
-            token_endpoint_auth_method: Option<String>,
-        }
         async move {
             let mut answer = self.web.send(request.request).await?;
-            let read = serde_json::from_slice::<Registered>(answer.body()).ok();
-            let method = read.and_then(|read| read.token_endpoint_auth_method);
-            let mut heard = self.heard.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *heard = method;
-            drop(heard);
-            let issuer = self.issuer.as_deref();
-            if let Some(body) = issuer.and_then(|issuer| narrowed(answer.body(), issuer)) {
-                *answer.body_mut() = body;
+            let Ok(mut body) = serde_json::from_slice::<Map<String, Value>>(answer.body()) else {
+                return Ok(answer);
+            };
+            if let Some(Value::String(method)) = body.get("token_endpoint_auth_method") {
+                let mut registered = self
+                    .registered
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                *registered = Some(method.clone());
+            }
+            if body.contains_key("authorization_servers")
+                || body.contains_key("authorization_server")
+            {
+                narrow(&mut body, self.issuer.as_deref());
+                *answer.body_mut() = serde_json::to_vec(&body)?;
             }
             Ok(answer)
         }
@@ -93,81 +143,100 @@ impl OAuthHttpClient for Listening {
     }
 }
 
-/// The metadata of a resource with this authorization server alone, if it is one of those
-/// that they name.
-fn narrowed(body: &[u8], issuer: &str) -> Option<Vec<u8>> {
-    const NAMES: &str = "authorization_servers";
-    let mut metadata: Map<String, Value> = serde_json::from_slice(body).ok()?;
-    let mut named = metadata.get(NAMES)?.as_array()?.iter();
-    let is_it = |named: &&Value| named.as_str().is_some_and(|named| is_same(named, issuer));
-    let only = vec![named.find(is_it)?.clone()];
-    metadata.insert(NAMES.to_owned(), only.into());
-    // A draft's, of which rmcp would take it first.
-    metadata.remove("authorization_server");
-    serde_json::to_vec(&metadata).ok()
+/// Leaves in a resource's metadata the authorization servers that may be used: those whose
+/// metadata rmcp compares with the URL, and of these the configured issuer, if it is there.
+fn narrow(metadata: &mut Map<String, Value>, issuer: Option<&str>) {
+    // A draft's member, which rmcp would take first.
+    let mut all: Vec<Value> = metadata
+        .remove("authorization_server")
+        .into_iter()
+        .collect();
+    if let Some(Value::Array(more)) = metadata.remove("authorization_servers") {
+        all.extend(more);
+    }
+    all.retain(|server| server.as_str().is_some_and(has_known_issuer));
+    if let Some(issuer) = issuer
+        && let Some(at) = all.iter().position(|server| {
+            server
+                .as_str()
+                .is_some_and(|server| is_same_issuer(server, issuer))
+        })
+    {
+        all = vec![all.swap_remove(at)];
+    }
+    metadata.insert("authorization_servers".to_owned(), all.into());
 }
 
-/// Finds the authorization server, beginning with the server's challenge if
-/// there is one.
-pub(super) async fn discover(
+/// Tells whether rmcp knows the issuer that metadata named by this URL must have. For a
+/// document at an unknown place it would believe any issuer, and a server could have the code
+/// of another issuer's login sent to its own token endpoint.
+fn has_known_issuer(server: &str) -> bool {
+    const OAUTH: &str = "/.well-known/oauth-authorization-server";
+    const OPENID: &str = "/.well-known/openid-configuration";
+    // rmcp joins a relative one to the URL of the resource's metadata.
+    let path = Url::parse(server).map_or_else(|_| server.to_owned(), |url| url.path().to_owned());
+    let is_below = |place: &str| {
+        let rest = path.strip_prefix(place);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    !path.contains("/.well-known") || is_below(OAUTH) || is_below(OPENID) || path.ends_with(OPENID)
+}
+
+/// Finds the authorization server, from the server's challenge if there is one.
+pub(crate) async fn discover(
     account: &Account,
     challenge: Option<&str>,
 ) -> Result<Found, AuthError> {
-    let unfit = |reason: String| {
-        account.error(AuthErrorKind::Discovery {
-            reason: account.secrets.message(&reason),
-        })
-    };
+    let unfit = |reason: &str| Err(account.discovery(reason));
+    let failed = |error| account.discovery(describe(&error));
     let web = account.web().await?;
     web.check(&account.url)
-        .map_err(|error| unfit(error.to_string()))?;
-    let heard = Arc::<Heard>::default();
-    let listening = Listening {
+        .map_err(|error| account.discovery(error.to_string()))?;
+    let registered = Arc::<Mutex<Option<String>>>::default();
+    let client = Arc::new(RmcpClient {
         web: web.clone(),
         issuer: account.settings.issuer.clone(),
-        heard: Arc::clone(&heard),
-    };
-    let mut manager =
-        AuthorizationManager::new_with_oauth_http_client(account.url.clone(), Arc::new(listening))
-            .await
-            .map_err(|error| unfit(describe(&error)))?;
-    let resolved = manager.resolve_metadata_from_challenge(challenge).await;
-    let resolved = resolved.map_err(|error| unfit(describe(&error)))?;
+        registered: Arc::clone(&registered),
+    });
+    let url = account.url.clone();
+    let manager = AuthorizationManager::new_with_oauth_http_client(url, client).await;
+    let mut manager = manager.map_err(failed)?;
+    let resolved = manager
+        .resolve_metadata_from_challenge(challenge)
+        .await
+        .map_err(failed)?;
     if resolved.source == AuthorizationMetadataSource::LegacyEndpointFallback {
-        return Err(unfit(
-            "it publishes no metadata of an authorization server (RFC 9728, RFC 8414)".to_owned(),
-        ));
+        return unfit("it publishes no metadata of an authorization server (RFC 9728, RFC 8414)");
     }
-    let Some(issuer) = resolved.metadata.issuer else {
-        return Err(unfit("its authorization server names no issuer".to_owned()));
+    let metadata = resolved.metadata;
+    let Some(issuer) = metadata.issuer.clone() else {
+        return unfit("its authorization server names no issuer");
     };
     account.check_issuer(&issuer)?;
-    let metadata = published(web, &issuer).await.map_err(unfit)?;
-    let person = account.settings.grant == Grant::AuthorizationCode;
-    let methods = metadata.code_challenge_methods_supported.as_deref();
-    if person && !methods.is_some_and(|methods| methods.iter().any(|method| method == "S256")) {
-        return Err(unfit(
-            "its authorization server does not say that it checks PKCE by S256".to_owned(),
-        ));
+    let is_persons = account.settings.grant == Grant::AuthorizationCode;
+    let methods = metadata.code_challenge_methods_supported.iter().flatten();
+    if is_persons && !methods.into_iter().any(|method| method == "S256") {
+        return unfit("its authorization server does not say that it checks PKCE by S256");
     }
     let mut endpoints = vec![&metadata.token_endpoint];
-    if person {
+    if is_persons {
         endpoints.push(&metadata.authorization_endpoint);
         endpoints.extend(&metadata.registration_endpoint);
     }
     for endpoint in endpoints {
-        check(web, endpoint).map_err(unfit)?;
+        let url = Url::parse(endpoint).map_err(|error| error.to_string());
+        let checked = url.and_then(|url| web.check(&url).map_err(|error| error.to_string()));
+        checked
+            .map_err(|reason| account.discovery(format!("an endpoint cannot be used: {reason}")))?;
     }
-    let resource = resource(&mut manager, &metadata)
-        .await
-        .ok_or_else(|| unfit("it does not say what its tokens are for".to_owned()))?;
+    let Some(resource) = resource(&mut manager, &metadata).await else {
+        return unfit("it does not say what its tokens are for");
+    };
     if !covers(&resource, account.url.as_str()) {
-        return Err(unfit("its metadata is for another resource".to_owned()));
+        return unfit("its metadata is for another resource");
     }
     manager.set_metadata(metadata.clone());
-    let challenge = challenge.and_then(Challenge::bearer);
-    let mut scopes = challenge.map_or(Vec::new(), |challenge| challenge.scopes());
-    // rmcp finds one of a challenge wherever it stands in it, in a description, say.
+    let mut scopes = challenge.map_or(Vec::new(), |header| Challenge::parse(header).scopes);
     if scopes.is_empty() {
         scopes = manager.select_initial_scopes(&[]).await;
         scopes.retain(|scope| is_scope(scope));
@@ -178,94 +247,54 @@ pub(super) async fn discover(
         issuer,
         resource,
         scopes,
-        heard,
+        registered,
     })
 }
 
-/// Has a login's endpoints be those that its issuer publishes.
-pub(super) async fn settle(account: &Account, record: &mut Record) -> Result<(), AuthError> {
+/// Replaces the endpoints of an older login by those that its issuer publishes.
+pub(crate) async fn update_endpoints(
+    account: &Account,
+    record: &mut Record,
+) -> Result<(), AuthError> {
     if record.published {
         return Ok(());
     }
-    let unfit = |reason: String| {
-        account.error(AuthErrorKind::Discovery {
-            reason: account.secrets.message(&reason),
-        })
-    };
-    account.check_issuer(&record.issuer)?;
-    let web = account.web().await?;
-    let metadata = published(web, &record.issuer).await.map_err(unfit)?;
-    check(web, &metadata.token_endpoint).map_err(unfit)?;
-    record.revocation_endpoint = revocation(&metadata);
-    record.token_endpoint = metadata.token_endpoint;
+    let found = discover(account, None).await?;
+    if !is_same_issuer(&found.issuer, &record.issuer) {
+        return Err(
+            account.login_required("needs a new login: it has another authorization server")
+        );
+    }
+    record.revocation_endpoint = found.revocation_endpoint();
+    record.token_endpoint = found.metadata.token_endpoint;
     record.published = true;
     Ok(())
 }
 
-/// Refuses an endpoint that no login may go to.
-fn check(web: &Web, endpoint: &str) -> Result<(), String> {
-    let checked = Url::parse(endpoint)
-        .map_err(|error| error.to_string())
-        .and_then(|url| web.check(&url).map_err(|error| error.to_string()));
-    checked.map_err(|reason| format!("an endpoint cannot be used: {reason}"))
-}
-
-/// Where the authorization server takes tokens back, if it does.
-pub(super) fn revocation(metadata: &AuthorizationMetadata) -> Option<String> {
-    let url = metadata.additional_fields.get("revocation_endpoint")?;
-    url.as_str().map(str::to_owned)
-}
-
-/// The challenge that the server answers a request without a token with, if it
-/// does. Servers that guard their POSTs only are not seen by a GET.
-pub(super) async fn probe(account: &Account, url: &str) -> Result<Option<String>, AuthError> {
+/// Asks the server without a token for its challenge. Some servers guard only their POSTs.
+pub(crate) async fn probe(account: &Account, url: &str) -> Result<Option<String>, AuthError> {
     let body = br#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"callgate","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let request = Request::post(url)
-        .header(header::ACCEPT, "application/json, text/event-stream")
-        .header(header::CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "application/json, text/event-stream")
+        .header(CONTENT_TYPE, "application/json")
         .header("mcp-protocol-version", "2026-07-28")
         .header("mcp-method", "server/discover")
         .body(body.to_vec());
     let Ok(request) = request else {
         return Ok(None);
     };
-    let answered = account.web().await?.challenge(request).await;
-    answered.map_err(|error| {
-        account.error(AuthErrorKind::Discovery {
-            reason: error.to_string(),
-        })
-    })
-}
-
-/// How the client shows who it is, by what the authorization server takes.
-pub(super) fn authentication(
-    metadata: &AuthorizationMetadata,
-    has_secret: bool,
-) -> ClientAuthentication {
-    if !has_secret {
-        return ClientAuthentication::None;
+    let response = account.web().await?.open(request).await;
+    let response = response.map_err(|error| account.discovery(error.to_string()))?;
+    if response.status() != StatusCode::UNAUTHORIZED {
+        return Ok(None);
     }
-    let methods = metadata
-        .additional_fields
-        .get("token_endpoint_auth_methods_supported")
-        .and_then(Value::as_array);
-    let takes = |method: &str| {
-        methods.is_some_and(|methods| methods.iter().any(|one| one.as_str() == Some(method)))
-    };
-    if takes("client_secret_post") && !takes("client_secret_basic") {
-        ClientAuthentication::Post
-    } else {
-        ClientAuthentication::Basic
-    }
+    let values = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
+    Ok((!values.is_empty()).then(|| values.join(", ")))
 }
 
-/// Whether the metadata says so.
-pub(super) fn says(metadata: &AuthorizationMetadata, what: &str) -> bool {
-    metadata.additional_fields.get(what) == Some(&Value::Bool(true))
-}
-
-/// What rmcp found the resource to be. It tells only in an authorization URL,
-/// so one is made that goes nowhere.
+/// The resource that rmcp found. It appears only in an authorization URL, so one is made that
+/// is not used.
 async fn resource(
     manager: &mut AuthorizationManager,
     metadata: &AuthorizationMetadata,
@@ -282,65 +311,74 @@ async fn resource(
 }
 
 /// A parameter of a URL's query.
-pub(super) fn parameter(url: &str, name: &str) -> Option<String> {
+pub(crate) fn parameter(url: &str, name: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let mut pairs = url.query_pairs();
-    pairs
-        .find(|(key, _)| key == name)
-        .map(|(_, value)| value.into_owned())
+    let pair = pairs.find(|(key, _)| key == name);
+    pair.map(|(_, value)| value.into_owned())
 }
 
-/// What rmcp says of a failure, in words that hold nothing of an answer's body
-/// but names of servers, which cannot pass for lines of ours.
-pub(super) fn describe(error: &RmcpError) -> String {
-    let said = told(error);
-    let mut described = String::with_capacity(said.len());
-    for character in said.chars() {
-        match character.is_control() {
-            true => described.extend(character.escape_default()),
-            false => described.push(character),
-        }
-    }
-    described
-}
-
-fn told(error: &RmcpError) -> String {
-    let origin = |url: &Url| url.origin().ascii_serialization();
-    match error {
+/// An error of rmcp as it may be shown: of an answer's body only names of servers, and no
+/// control characters.
+pub(crate) fn describe(error: &RmcpError) -> String {
+    let text = match error {
         RmcpError::DiscoveryRequestFailed { url, source } => {
-            format!("the metadata at {} cannot be had: {source}", origin(url))
+            let origin = url.origin().ascii_serialization();
+            format!("the metadata at {origin} cannot be had: {source}")
         }
-        RmcpError::ProtectedResourceMetadataInvalid { url, reason } => {
-            format!("the metadata at {} cannot be used: {reason}", origin(url))
-        }
-        RmcpError::AuthorizationServerMismatch {
-            expected_issuer,
-            received_issuer,
-        } => format!("the issuer is {received_issuer:?}, and it should be {expected_issuer:?}"),
-        RmcpError::AuthorizationServerMissingIssuer { expected_issuer } => {
-            format!("the issuer {expected_issuer:?} is not named where it has to be")
-        }
-        RmcpError::AuthorizationServersUnavailable {
-            authorization_servers,
-            ..
-        } => format!(
-            "none of its authorization servers publishes metadata that can be used: {}",
-            authorization_servers.join(", ")
-        ),
         // The answer's body follows the status (RFC 7591, section 3.2.2).
         RmcpError::RegistrationFailed(text) => match text.split_once(": ") {
             Some((status, body)) if status.starts_with("HTTP ") && !status.contains("error") => {
-                let error = refusal(body.as_bytes());
-                let error = error.map_or(String::new(), |error| format!(", {}", code(&error)));
-                format!("the client could not be registered: {status}{error}")
+                let code = error_code(body.as_bytes());
+                let code = code.map_or(String::new(), |code| format!(", {code}"));
+                format!("the client could not be registered: {status}{code}")
             }
             _ => "the client could not be registered".to_owned(),
         },
-        RmcpError::UrlError(error) => format!("a URL is not valid: {error}"),
-        RmcpError::PkceUnsupported => {
-            "its authorization server does not check PKCE by S256".to_owned()
-        }
-        RmcpError::NoAuthorizationSupport => "it has no authorization server".to_owned(),
+        RmcpError::ProtectedResourceMetadataInvalid { .. }
+        | RmcpError::AuthorizationServerMismatch { .. }
+        | RmcpError::AuthorizationServerMissingIssuer { .. }
+        | RmcpError::AuthorizationServersUnavailable { .. }
+        | RmcpError::NoAuthorizationSupport => error.to_string(),
         _ => "its metadata cannot be used".to_owned(),
+    };
+    text.replace(char::is_control, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn authorization_servers_of_a_resource() {
+        let check = |metadata: Value, issuer: Option<&str>, expected: &[&str]| {
+            let mut metadata = metadata.as_object().expect("an object").clone();
+            narrow(&mut metadata, issuer);
+            assert_eq!(
+                Value::Object(metadata),
+                json!({ "authorization_servers": expected })
+            );
+        };
+        let several = json!({ "authorization_server": "https://a", "authorization_servers": ["https://b/", 7] });
+        check(several.clone(), None, &["https://a", "https://b/"]);
+        check(several.clone(), Some("https://b"), &["https://b/"]);
+        check(several, Some("https://c"), &["https://a", "https://b/"]);
+        for bound in [
+            "https://a/.well-known/oauth-authorization-server",
+            "https://a/.well-known/openid-configuration/tenant",
+            "https://a/tenant/.well-known/openid-configuration",
+        ] {
+            check(json!({ "authorization_servers": [bound] }), None, &[bound]);
+        }
+        for unbound in [
+            "https://a/.well-known/impostor",
+            "https://a/x/.well-known/oauth-authorization-server",
+            "https://a/.well-known/oauth-authorization-serverx",
+            "/.well-known/impostor",
+        ] {
+            check(json!({ "authorization_servers": [unbound] }), None, &[]);
+        }
     }
 }

@@ -1,25 +1,87 @@
-//! Why there is no token, and what a person can do about it.
+//! Why there is no token, and the command that helps.
 
 use std::fmt;
 
-use super::settings::Grant;
 use callgate_process::shell_word;
 
-/// Why a server could not be authorized at.
+use crate::settings::Grant;
+
+/// Why a request cannot be authorized.
 ///
-/// Its `Display` names the server and says what to do. It never holds a token,
-/// a code or a secret; what an authorization server said is in it only without
-/// those, and cut.
+/// Its `Display` names the server and says what to do. It never holds a token, a code or a
+/// secret, and no text of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthError {
-    pub(crate) server: String,
-    pub(crate) kind: AuthErrorKind,
-    /// As in [`OAuth::login_flags`](super::OAuth::login_flags).
+    server: String,
+    kind: AuthErrorKind,
+    /// As in [`OAuth::login_flags`](crate::OAuth::login_flags).
     login_flags: Vec<String>,
 }
 
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AuthErrorKind {
+    /// A person has to log in: there is no token, or it is refused and cannot be renewed.
+    LoginRequired {
+        /// Why, as a clause.
+        reason: String,
+    },
+    /// The server refused the token's scope: a person has to agree to a wider one, or the
+    /// configuration has to ask for it.
+    InsufficientScope {
+        /// The scope that the server names, space-separated.
+        scope: Option<String>,
+        /// How the token was issued, which decides who can widen its scope.
+        grant: Grant,
+    },
+    /// A [`Browser`](crate::Browser) showed a login's page, and the person refused it or did
+    /// not come back. The page is not shown again by itself: that takes a login with
+    /// [`login`](fn@crate::login), or another gate.
+    Declined {
+        /// The scope to add to the current login, space-separated, if the page was for that.
+        scope: Option<String>,
+    },
+    /// The call's time was over while a person was asked to log in. The page is still open.
+    Awaited {
+        /// As in [`AuthErrorKind::Declined`].
+        scope: Option<String>,
+    },
+    /// The metadata of the server or of its authorization server is missing, unsafe or unusable.
+    Discovery {
+        /// Why.
+        reason: String,
+    },
+    /// The authorization server refused a step of the login, or its answer cannot be trusted.
+    Exchange {
+        /// Why.
+        reason: String,
+    },
+    /// The token has ended or is refused, and the authorization server issued no other one. It
+    /// may do so later.
+    Renewal {
+        /// Why.
+        reason: String,
+    },
+    /// The keyring or the file of tokens failed.
+    Store {
+        /// Why.
+        reason: String,
+    },
+    /// The server takes no login by its configuration.
+    NoLogin {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The configuration cannot work.
+    Settings {
+        /// Why, and what to change.
+        reason: String,
+    },
+}
+
 impl AuthError {
-    /// An error about this server, which advises a login without flags, if it does.
+    /// An error about this server. A login that it advises has no flags.
     pub fn new(server: impl Into<String>, kind: AuthErrorKind) -> Self {
         Self {
             server: server.into(),
@@ -28,7 +90,7 @@ impl AuthError {
         }
     }
 
-    /// The same, with what a login is to be given.
+    /// The same error with the flags of a login that it advises.
     pub(crate) fn login_flags(mut self, flags: &[String]) -> Self {
         self.login_flags = flags.to_vec();
         self
@@ -47,13 +109,17 @@ impl AuthError {
 
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use AuthErrorKind as Kind;
+
         let server = &self.server;
         let login = auth_command("login", server, &self.login_flags);
+        let login_for = |scope: &Option<String>| match scope {
+            Some(scope) => format!("{login} --scope {}", shell_word(scope)),
+            None => login.clone(),
+        };
         match &self.kind {
-            AuthErrorKind::LoginRequired { reason } => {
-                write!(f, "{reason}; run `{login}`")
-            }
-            AuthErrorKind::InsufficientScope { scope, grant } => {
+            Kind::LoginRequired { reason } => write!(f, "{reason}; run `{login}`"),
+            Kind::InsufficientScope { scope, grant } => {
                 match scope {
                     Some(scope) => write!(f, "server `{server}` wants the scope {scope:?}; ")?,
                     None => write!(
@@ -62,36 +128,28 @@ impl fmt::Display for AuthError {
                          not name it; "
                     )?,
                 }
-                match grant {
-                    Grant::AuthorizationCode => {
-                        let scope = scope
-                            .as_ref()
-                            .map_or("SCOPE".into(), |scope| shell_word(scope));
-                        write!(f, "run `{login} --scope {scope}`")
-                    }
-                    Grant::ClientCredentials => write!(
-                        f,
+                match (grant, scope) {
+                    (Grant::ClientCredentials, _) => f.write_str(
                         "write it in \"scopes\" of the server's \"oauth\", and see that the \
-                         authorization server grants it to the client"
+                         authorization server grants it to the client",
                     ),
+                    (_, Some(_)) => write!(f, "run `{}`", login_for(scope)),
+                    (_, None) => write!(f, "run `{login} --scope SCOPE`"),
                 }
             }
-            AuthErrorKind::Declined { scope } => {
+            Kind::Declined { scope } => {
                 match scope {
                     Some(scope) => write!(f, "server `{server}` wants the scope {scope:?}")?,
                     None => write!(f, "server `{server}` wants a login")?,
                 }
+                let login = login_for(scope);
                 write!(
                     f,
                     "; its page was shown, no login has come of it, and it is not shown again; \
-                     run `{login}"
-                )?;
-                match scope {
-                    Some(scope) => write!(f, " --scope {}`", shell_word(scope)),
-                    None => f.write_str("`"),
-                }
+                     run `{login}`"
+                )
             }
-            AuthErrorKind::Awaited { scope } => {
+            Kind::Awaited { scope } => {
                 match scope {
                     Some(scope) => write!(
                         f,
@@ -99,37 +157,33 @@ impl fmt::Display for AuthError {
                     )?,
                     None => write!(f, "server `{server}` wants a login, which")?,
                 }
+                let login = login_for(scope);
                 write!(
                     f,
-                    " has not come in time; log in on the page that was shown, or run `{login}"
-                )?;
-                if let Some(scope) = scope {
-                    write!(f, " --scope {}", shell_word(scope))?;
-                }
-                f.write_str("`, and try again")
+                    " has not come in time; log in on the page that was shown, or run `{login}`, \
+                     and try again"
+                )
             }
-            AuthErrorKind::Discovery { reason } => {
+            Kind::Discovery { reason } => {
                 write!(
                     f,
                     "cannot find how to log in at server `{server}`: {reason}"
                 )
             }
-            AuthErrorKind::Exchange { reason } => {
+            Kind::Exchange { reason } => {
                 write!(f, "the login at server `{server}` failed: {reason}")
             }
-            AuthErrorKind::Renewal { reason } => write!(
+            Kind::Renewal { reason } => write!(
                 f,
                 "the token of server `{server}` cannot be renewed: {reason}; try again later, or \
                  run `{login}`"
             ),
-            AuthErrorKind::Store { reason } => write!(
+            Kind::Store { reason } => write!(
                 f,
                 "the tokens of server `{server}` cannot be read or kept: {reason}"
             ),
-            AuthErrorKind::NoLogin { reason } => {
-                write!(f, "server `{server}` takes no login: {reason}")
-            }
-            AuthErrorKind::Settings { reason } => {
+            Kind::NoLogin { reason } => write!(f, "server `{server}` takes no login: {reason}"),
+            Kind::Settings { reason } => {
                 write!(
                     f,
                     "the \"oauth\" of server `{server}` cannot be used: {reason}"
@@ -141,79 +195,9 @@ impl fmt::Display for AuthError {
 
 impl std::error::Error for AuthError {}
 
-/// A command about a server's login, as it is given to a shell; `flags` as in
-/// [`OAuth::login_flags`](super::OAuth::login_flags).
-pub(super) fn auth_command(command: &str, server: &str, flags: &[String]) -> String {
+/// A `callgate auth` command about a server, as a shell takes it.
+pub(crate) fn auth_command(command: &str, server: &str, flags: &[String]) -> String {
     let words = std::iter::once(server).chain(flags.iter().map(String::as_str));
     let words: Vec<_> = words.map(shell_word).collect();
     format!("callgate auth {command} {}", words.join(" "))
-}
-
-/// What is wrong.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AuthErrorKind {
-    /// A person has to log in: there is no token, or it is refused and cannot
-    /// be renewed.
-    LoginRequired {
-        /// Why, as a clause.
-        reason: String,
-    },
-    /// The server refused the token's scope: a person has to agree to a wider
-    /// one, or the configuration has to ask for it.
-    InsufficientScope {
-        /// The scope that the server names, space-separated.
-        scope: Option<String>,
-        /// How the token was had, which says who can have one of a wider scope.
-        grant: Grant,
-    },
-    /// A person was shown the page of a login, by a [`Browser`](super::Browser),
-    /// and has refused it or not come back. The page of what was
-    /// refused is not shown again by itself: that takes another login, such as by
-    /// [`login`](fn@super::login), or another gate.
-    Declined {
-        /// The scope that the login is to have besides that of the one before,
-        /// space-separated, if it is for a wider one.
-        scope: Option<String>,
-    },
-    /// A person is being asked for a login, and the time of the call that waited for it
-    /// was over. Its page is still there for some time.
-    Awaited {
-        /// As in [`AuthErrorKind::Declined`].
-        scope: Option<String>,
-    },
-    /// The metadata of the server or of its authorization server is missing,
-    /// unsafe or of no use.
-    Discovery {
-        /// Why.
-        reason: String,
-    },
-    /// The authorization server refused a step of the login, or its answer
-    /// cannot be trusted.
-    Exchange {
-        /// Why.
-        reason: String,
-    },
-    /// The token has ended or is refused, and the authorization server gave no
-    /// other one; it may another time.
-    Renewal {
-        /// Why.
-        reason: String,
-    },
-    /// The keyring or the file of tokens failed.
-    Store {
-        /// Why.
-        reason: String,
-    },
-    /// There is nothing to log in to: the server is none over HTTP, or says by its
-    /// configuration that it takes no login.
-    NoLogin {
-        /// Why, and what to do.
-        reason: String,
-    },
-    /// The configuration cannot work.
-    Settings {
-        /// Why and what to change.
-        reason: String,
-    },
 }

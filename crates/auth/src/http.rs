@@ -1,113 +1,70 @@
-//! The HTTP client of a login: what it may reach, and how much it takes.
+//! The HTTP client of a login: where it may go, and how much it takes.
 //!
-//! A server names the places that a login goes to, so it could send this
-//! process anywhere: each is checked, as are the addresses that its name leads
-//! to, and no redirect is followed. What goes by the environment's proxy has its name looked
-//! up there; the proxy itself may be anywhere, as no server names it.
+//! A server names the places that a login goes to, so it could send this process anywhere.
+//! Each URL is checked, as are the addresses of its host, and no redirect is followed. Only
+//! `https` is used, except on loopback for a server on loopback; a private or loopback address
+//! is refused unless the server itself has such a one. rmcp filters addresses likewise, but
+//! only in a client of its own, which follows redirects and takes no checks of ours.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use http::header::WWW_AUTHENTICATE;
-use http::{Request, Response, StatusCode};
-use hyper_util::client::proxy::matcher::Matcher;
+use futures::FutureExt as _;
+use http::{Request, Response};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use url::Url;
+use url::{Host, Origin, Url};
 
-use super::reach::Reach;
-
-/// The largest document taken, in bytes.
+/// The largest document, in bytes.
 const MAX_BODY: usize = 256 << 10;
-/// How long one exchange may take.
+/// The time limit of one exchange.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a connection may take to open.
+/// The time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client for one server's login.
+/// A client for the login at one server.
 #[derive(Debug, Clone)]
-pub(super) struct Web {
-    /// Goes nowhere but where its name leads.
-    direct: reqwest::Client,
-    /// The environment's proxy, where it has one and the server is not on this machine.
-    proxy: Option<Arc<Proxy>>,
-    reach: Arc<Reach>,
-}
-
-/// The way by a proxy.
-#[derive(Debug)]
-struct Proxy {
-    /// What goes that way.
-    matcher: Matcher,
-    /// Goes to the proxy alone, for what goes that way.
+pub(crate) struct Web {
     client: reqwest::Client,
+    allowed: Arc<Allowed>,
 }
 
 /// Why an exchange failed. Its `Display` names an origin and no more of a URL.
-#[derive(Debug)]
-pub(super) struct WebError(String);
+#[derive(Debug, Clone)]
+pub(crate) struct WebError(String);
 
 impl Web {
-    /// For the server at this URL.
-    pub(super) async fn new(server: &Url) -> Result<Self, WebError> {
-        let reach = Reach::of(server).await;
-        // Both read the environment alike: reqwest has its proxies of the same matcher.
-        let proxy = (!reach.is_here()).then(|| (Matcher::from_system(), builder()));
-        Self::with(reach, proxy)
-    }
-
-    fn with(
-        reach: Reach,
-        proxy: Option<(Matcher, reqwest::ClientBuilder)>,
-    ) -> Result<Self, WebError> {
-        let build = |client: reqwest::ClientBuilder| {
-            let built = client.build();
-            built.map_err(|error| WebError(error.without_url().to_string()))
-        };
-        let reach = Arc::new(reach);
-        let resolver = Arc::new(Resolver(Arc::clone(&reach)));
-        let direct = build(builder().no_proxy().dns_resolver(resolver))?;
-        let proxy = match proxy {
-            Some((matcher, client)) => {
-                let client = build(client)?;
-                Some(Arc::new(Proxy { matcher, client }))
-            }
-            None => None,
-        };
-        Ok(Self {
-            direct,
-            proxy,
-            reach,
-        })
-    }
-
-    /// Refuses a URL that this client would not go to.
-    pub(super) fn check(&self, url: &Url) -> Result<(), WebError> {
-        self.reach.check(url).map_err(WebError)
-    }
-
-    /// Sends a request to the server itself and gives the challenge of a 401,
-    /// the values of its headers joined. Nothing of a body is read.
-    pub(super) async fn challenge(
-        &self,
-        request: Request<Vec<u8>>,
-    ) -> Result<Option<String>, WebError> {
-        let response = self.open(request).await?;
-        if response.status() != StatusCode::UNAUTHORIZED {
-            return Ok(None);
+    /// A client for the server at this URL.
+    pub(crate) async fn new(server: &Url) -> Result<Self, WebError> {
+        let mut found = Vec::new();
+        if let Some(Host::Domain(name)) = server.host()
+            && !is_loopback(server)
+            && let Ok(addresses) = tokio::net::lookup_host((name, 0)).await
+        {
+            found.extend(addresses.map(|address| address.ip()));
         }
-        let values = response.headers().get_all(WWW_AUTHENTICATE);
-        let values: Vec<_> = values
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .collect();
-        Ok((!values.is_empty()).then(|| values.join(", ")))
+        let allowed = Arc::new(Allowed::new(server, &found, proxy_hosts()));
+        let mut builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
+            .dns_resolver(Arc::new(Resolver(Arc::clone(&allowed))));
+        if allowed.nearness == Nearness::Loopback {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build();
+        let client = client.map_err(|error| WebError(error.without_url().to_string()))?;
+        Ok(Self { client, allowed })
+    }
+
+    /// Refuses a URL that a login must not go to.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), WebError> {
+        self.allowed.check(url).map_err(WebError)
     }
 
     /// Sends a request and reads the whole answer, whatever its status.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         request: Request<Vec<u8>>,
     ) -> Result<Response<Vec<u8>>, WebError> {
@@ -117,9 +74,8 @@ impl Web {
         while let Some(chunk) = response.chunk().await.map_err(|e| failed(&origin, e))? {
             if chunk.len() > MAX_BODY - bytes.len() {
                 let limit = MAX_BODY >> 10;
-                return Err(WebError(format!(
-                    "{origin} answered with more than {limit} KiB"
-                )));
+                let reason = format!("{origin} answered with more than {limit} KiB");
+                return Err(WebError(reason));
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -129,53 +85,19 @@ impl Web {
         Ok(answer)
     }
 
-    async fn open(&self, request: Request<Vec<u8>>) -> Result<reqwest::Response, WebError> {
+    /// Sends a request and waits for the head of the answer.
+    pub(crate) async fn open(
+        &self,
+        request: Request<Vec<u8>>,
+    ) -> Result<reqwest::Response, WebError> {
         let (parts, body) = request.into_parts();
         let url = Url::parse(&parts.uri.to_string())
             .map_err(|error| WebError(format!("a URL of the login cannot be used: {error}")))?;
         self.check(&url)?;
         let origin = url.origin().ascii_serialization();
-        self.way_to(&url)
-            .request(parts.method, url)
-            .headers(parts.headers)
-            .body(body)
-            .send()
-            .await
-            .map_err(|error| failed(&origin, error))
-    }
-
-    fn way_to(&self, url: &Url) -> &reqwest::Client {
-        let by = |proxy: &&Arc<Proxy>| {
-            let uri = url.as_str().parse();
-            uri.is_ok_and(|uri| proxy.matcher.intercept(&uri).is_some())
-        };
-        match self.proxy.as_ref().filter(by) {
-            Some(proxy) => &proxy.client,
-            None => &self.direct,
-        }
-    }
-}
-
-fn builder() -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(TIMEOUT)
-}
-
-/// Looks names up and leaves out the addresses that a login must not reach.
-struct Resolver(Arc<Reach>);
-
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let reach = Arc::clone(&self.0);
-        async move {
-            let name = name.as_str();
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name, 0)).await?.collect();
-            let allowed = reach.of_those(name, found).map_err(WebError)?;
-            Ok(Box::new(allowed.into_iter()) as Addrs)
-        }
-        .boxed()
+        let request = self.client.request(parts.method, url);
+        let sent = request.headers(parts.headers).body(body).send().await;
+        sent.map_err(|error| failed(&origin, error))
     }
 }
 
@@ -187,7 +109,7 @@ impl fmt::Display for WebError {
 
 impl std::error::Error for WebError {}
 
-/// What it comes down to, such as "connection refused", without the URL.
+/// The innermost reason, such as "connection refused", without the URL.
 fn failed(origin: &str, error: reqwest::Error) -> WebError {
     let error = error.without_url();
     let mut innermost: &dyn std::error::Error = &error;
@@ -197,60 +119,310 @@ fn failed(origin: &str, error: reqwest::Error) -> WebError {
     WebError(format!("{origin}: {innermost}"))
 }
 
+/// Resolves names, without the addresses that a login must not reach.
+struct Resolver(Arc<Allowed>);
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let allowed = Arc::clone(&self.0);
+        async move {
+            let name = name.as_str();
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name, 0)).await?.collect();
+            let found = allowed.filter(name, found).map_err(WebError)?;
+            Ok(Box::new(found.into_iter()) as Addrs)
+        }
+        .boxed()
+    }
+}
+
+/// The hosts of the proxies in the environment. They may have any address: no server names them.
+fn proxy_hosts() -> Vec<Host> {
+    let names = [
+        "http_proxy",
+        "HTTP_PROXY",
+        "https_proxy",
+        "HTTPS_PROXY",
+        "all_proxy",
+        "ALL_PROXY",
+    ];
+    let values = names.iter().filter_map(|name| std::env::var(name).ok());
+    let urls = values.filter_map(|value| {
+        let has_scheme = value.contains("://");
+        let url = if has_scheme {
+            value
+        } else {
+            format!("http://{value}")
+        };
+        Url::parse(&url).ok()
+    });
+    urls.filter_map(|url| Host::parse(url.host_str()?).ok())
+        .collect()
+}
+
+/// The addresses that a login at one server may reach.
+#[derive(Debug)]
+struct Allowed {
+    /// The server's own host, which the configuration names.
+    own: Option<Host>,
+    /// The nearness of the server: a login may go as near.
+    nearness: Nearness,
+    proxies: Vec<Host>,
+}
+
+/// How near an address is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Nearness {
+    Public,
+    Private,
+    Loopback,
+    /// Link-local, multicast and other addresses at which no login can be, and tunnels whose
+    /// end is unknown.
+    Never,
+}
+
+impl Allowed {
+    /// For a server whose name leads to the addresses `found`.
+    fn new(server: &Url, found: &[IpAddr], proxies: Vec<Host>) -> Self {
+        let literal = |ip: IpAddr| match nearness(ip) {
+            Nearness::Never => Nearness::Public,
+            other => other,
+        };
+        let nearness = match server.host() {
+            _ if is_loopback(server) => Nearness::Loopback,
+            Some(Host::Ipv4(ip)) => literal(ip.into()),
+            Some(Host::Ipv6(ip)) => literal(ip.into()),
+            // The farthest of its addresses counts. The DNS may say anything, so no name is
+            // taken to be on this machine.
+            _ => {
+                let all = found.iter().map(|ip| nearness(*ip));
+                let farthest = all.filter(|near| *near != Nearness::Never).min();
+                farthest.map_or(Nearness::Public, |near| near.min(Nearness::Private))
+            }
+        };
+        Self {
+            own: server.host().map(|host| host.to_owned()),
+            nearness,
+            proxies,
+        }
+    }
+
+    fn check(&self, url: &Url) -> Result<(), String> {
+        let refused = |why: &str| {
+            let place = match url.origin() {
+                Origin::Tuple(..) => url.origin().ascii_serialization(),
+                Origin::Opaque(_) => format!("a {}: URL", url.scheme()),
+            };
+            Err(format!("a login must not go to {place}: {why}"))
+        };
+        let literal = match url.host() {
+            Some(Host::Ipv4(ip)) => Some(IpAddr::from(ip)),
+            Some(Host::Ipv6(ip)) => Some(ip.into()),
+            Some(Host::Domain(_)) => None,
+            None => return refused("it is no web address"),
+        };
+        let is_on_loopback = self.nearness == Nearness::Loopback;
+        match url.scheme() {
+            "https" => {}
+            "http" if is_loopback(url) && is_on_loopback => {}
+            "http" => return refused("it is not https"),
+            _ => return refused("it is no web address"),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return refused("it holds a user name");
+        }
+        if is_loopback(url) && !is_on_loopback {
+            return refused("it is this machine, and the server is not");
+        }
+        let host = url.host().map(|host| host.to_owned());
+        match literal {
+            Some(ip) if !self.allows(host.as_ref(), ip) => refused("it is a private address"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The addresses of a name that a login may reach.
+    fn filter(&self, name: &str, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
+        let host = Host::parse(name).ok();
+        if host
+            .as_ref()
+            .is_some_and(|host| self.proxies.contains(host))
+        {
+            return Ok(found);
+        }
+        found.retain(|address| self.allows(host.as_ref(), address.ip()));
+        if found.is_empty() {
+            return Err("it leads to no address that a login may reach".to_owned());
+        }
+        Ok(found)
+    }
+
+    fn allows(&self, host: Option<&Host>, ip: IpAddr) -> bool {
+        let near = nearness(ip);
+        let is_own = host.is_some() && host == self.own.as_ref();
+        near != Nearness::Never && (near <= self.nearness || is_own)
+    }
+}
+
+/// Tells whether a URL names this machine. Nothing is looked up.
+pub fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => {
+            let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Some(Host::Ipv4(ip)) => nearness(ip.into()) == Nearness::Loopback,
+        Some(Host::Ipv6(ip)) => nearness(ip.into()) == Nearness::Loopback,
+        None => false,
+    }
+}
+
+fn nearness(ip: IpAddr) -> Nearness {
+    match ip {
+        IpAddr::V4(ip) => nearness_v4(ip),
+        IpAddr::V6(ip) => nearness_v6(ip),
+    }
+}
+
+fn nearness_v4(ip: Ipv4Addr) -> Nearness {
+    match ip.octets() {
+        [127, ..] => Nearness::Loopback,
+        // "This network", link-local, protocol assignments, multicast, reserved, broadcast.
+        [0, ..] | [169, 254, ..] | [192, 0, 0, _] | [224..=255, ..] => Nearness::Never,
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Nearness::Private,
+        // Between a provider and its customers, and for measurements.
+        [100, 64..=127, ..] | [198, 18..=19, ..] => Nearness::Private,
+        _ => Nearness::Public,
+    }
+}
+
+fn nearness_v6(ip: Ipv6Addr) -> Nearness {
+    let [a, b, c, d, e, f, g, h] = ip.segments();
+    let v4 = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    // A gateway's loopback would be another machine's.
+    let by_gateway = |high: u16, low: u16| match nearness_v4(v4(high, low)) {
+        Nearness::Loopback => Nearness::Never,
+        other => other,
+    };
+    match [a, b, c, d, e, f] {
+        [0, 0, 0, 0, 0, 0xffff] => nearness_v4(v4(g, h)),
+        _ if ip.is_loopback() => Nearness::Loopback,
+        // IPv4-compatible (`::` among them), IPv4-translated, NAT64 of the well-known prefix.
+        [0, 0, 0, 0, 0, 0] | [0, 0, 0, 0, 0xffff, 0] | [0x64, 0xff9b, 0, 0, 0, 0] => {
+            by_gateway(g, h)
+        }
+        // 6to4.
+        [0x2002, high, low, ..] => by_gateway(high, low),
+        // NAT64 of a network's own prefix, whose length is unknown, and Teredo.
+        [0x64, 0xff9b, 1, ..] | [0x2001, 0, ..] => Nearness::Never,
+        // Link-local, multicast.
+        [0xfe80..=0xfebf, ..] | [0xff00..=0xffff, ..] => Nearness::Never,
+        // Unique local, and the deprecated site-local.
+        [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Nearness::Private,
+        _ => Nearness::Public,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-    use tokio::net::TcpListener;
-
     use super::*;
 
-    /// A client of a server far away, with this proxy for all but `direct.example`.
-    async fn behind(proxy: &str) -> Web {
-        let matcher = Matcher::builder().https(proxy).no("direct.example").build();
-        let all = reqwest::Proxy::all(proxy).expect("a proxy");
-        let server = Url::parse("https://93.184.216.34/mcp").expect("a URL");
-        let reach = Reach::of(&server).await;
-        Web::with(reach, Some((matcher, builder().proxy(all)))).expect("a client")
+    fn allowed(server: &str, found: &[&str]) -> Allowed {
+        let found: Vec<IpAddr> = found.iter().map(|ip| ip.parse().expect("an IP")).collect();
+        let proxy = Host::parse("proxy.example").expect("a host");
+        Allowed::new(&Url::parse(server).expect("a URL"), &found, vec![proxy])
     }
 
-    #[tokio::test]
-    async fn a_proxy_may_have_a_name_of_this_machine() {
-        let listener = TcpListener::bind("localhost:0").await.expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        let web = behind(&format!("http://localhost:{port}")).await;
-        let request = Request::get("https://as.example/token").body(Vec::new());
-        let sent = web.send(request.expect("a request"));
-        let asked = async {
-            let (stream, _) = listener.accept().await.expect("a connection");
-            let mut stream = BufReader::new(stream);
-            let mut line = String::new();
-            stream.read_line(&mut line).await.expect("a line");
-            let answer = b"HTTP/1.1 502 Bad Gateway\r\n\r\n";
-            stream.write_all(answer).await.expect("it is taken");
-            line
-        };
-        let both = tokio::time::timeout(TIMEOUT, futures::future::join(sent, asked));
-        let (sent, asked) = both.await.expect("in time");
-        assert_eq!(asked, "CONNECT as.example:443 HTTP/1.1\r\n");
-        let error = sent.expect_err("there is no way").to_string();
-        assert!(error.starts_with("https://as.example: "), "{error}");
+    #[test]
+    fn nearness_of_addresses() {
+        for (expected, all) in [
+            (Nearness::Loopback, "127.255.0.1 ::1 ::ffff:127.0.0.1"),
+            (
+                Nearness::Private,
+                "10.0.0.1 172.31.255.255 192.168.0.1 100.64.0.1 198.19.0.1 fd00::1 fec0::1 \
+                 ::ffff:10.0.0.1 64:ff9b::10.0.0.1 2002:a00:1::1",
+            ),
+            (
+                Nearness::Public,
+                "172.15.0.1 100.128.0.1 192.0.2.1 2001:4860:4860::8888 ::8.8.8.8 \
+                 64:ff9b::8.8.8.8 2002:808:808::1",
+            ),
+            (
+                Nearness::Never,
+                "0.0.0.0 169.254.169.254 192.0.0.192 224.0.0.1 255.255.255.255 :: fe80::1 \
+                 ff02::1 ::127.0.0.1 ::ffff:169.254.169.254 64:ff9b::127.0.0.1 2002:7f00:1::1 \
+                 64:ff9b:1::8.8.8.8 2001:0:808:808::1",
+            ),
+        ] {
+            for ip in all.split_whitespace() {
+                assert_eq!(nearness(ip.parse().expect("an IP")), expected, "{ip}");
+            }
+        }
     }
 
-    #[tokio::test]
-    async fn a_proxy_is_no_way_to_where_a_login_must_not_go() {
-        let web = behind("http://localhost:1").await;
-        let goes_by_proxy = |url: &str| {
-            let way = web.way_to(&Url::parse(url).expect("a URL"));
-            std::ptr::eq(way, &web.proxy.as_ref().expect("a proxy").client)
+    #[test]
+    fn addresses_of_names() {
+        let filter = |allowed: &Allowed, name: &str, ip: &str| {
+            let address = SocketAddr::new(ip.parse().expect("an IP"), 0);
+            allowed.filter(name, vec![address]).is_ok()
         };
-        assert!(goes_by_proxy("https://as.example/"));
-        // Its name is looked up here.
-        assert!(!goes_by_proxy("https://direct.example/"));
-        for url in ["https://localhost:1/", "https://10.0.0.1/"] {
-            let request = Request::get(url).body(Vec::new()).expect("a request");
-            let refused = web.send(request).await.expect_err("it is too near");
-            let refused = refused.to_string();
-            assert!(refused.starts_with("a login must not go to"), "{refused}");
+        // A name that leads to loopback is not taken to be on this machine.
+        let named = allowed("https://mcp.example/mcp", &["127.0.0.1"]);
+        assert!(!filter(&named, "as.example", "127.0.0.1"));
+        assert!(filter(&named, "as.example", "10.0.0.1"));
+        assert!(filter(&named, "mcp.example", "127.0.0.1"));
+        assert!(!filter(&named, "mcp.example", "169.254.169.254"));
+        // The farthest address counts.
+        let far = allowed("https://mcp.example/mcp", &["10.0.0.1", "8.8.8.8"]);
+        assert!(!filter(&far, "as.example", "10.0.0.1"));
+        assert!(filter(&far, "as.example", "8.8.4.4"));
+        assert!(filter(&far, "proxy.example", "127.0.0.1"));
+    }
+
+    #[test]
+    fn urls_of_a_login() {
+        let far = "https://93.184.216.34/mcp";
+        let here = "http://localhost:9/mcp";
+        for (server, url, expected) in [
+            (far, "https://as.example/token", "yes"),
+            (far, "http://as.example/token", "it is not https"),
+            (far, "http://127.0.0.1:1/token", "it is not https"),
+            (
+                far,
+                "https://127.0.0.1/",
+                "it is this machine, and the server is not",
+            ),
+            (
+                far,
+                "https://a.LocalHost./",
+                "it is this machine, and the server is not",
+            ),
+            (
+                far,
+                "https://[::ffff:127.0.0.1]/",
+                "it is this machine, and the server is not",
+            ),
+            (far, "https://10.0.0.1/", "it is a private address"),
+            (
+                far,
+                "https://[64:ff9b::a9fe:a9fe]/",
+                "it is a private address",
+            ),
+            (far, "https://me:pw@as.example/", "it holds a user name"),
+            (far, "file:///etc/passwd", "it is no web address"),
+            (far, "ftp://as.example/", "it is no web address"),
+            ("https://10.1.2.3/mcp", "https://10.0.0.1/", "yes"),
+            (
+                "https://10.1.2.3/mcp",
+                "https://169.254.169.254/",
+                "it is a private address",
+            ),
+            (here, "http://127.0.0.1:1/token", "yes"),
+            (here, "http://as.example/token", "it is not https"),
+            (here, "https://localhost.example/token", "yes"),
+        ] {
+            let checked = allowed(server, &[]).check(&Url::parse(url).expect("a URL"));
+            let answer = checked.err().unwrap_or_else(|| "yes".to_owned());
+            assert!(answer.ends_with(expected), "{server} {url}: {answer}");
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The system's keyring: the Secret Service on Linux, the Keychain on macOS.
 //!
-//! A keyring may wait for a person to unlock it, and its client blocks. So each
-//! access has a thread of its own and a time limit; a thread that is given up
-//! ends when the keyring answers.
+//! A keyring may wait for a person to unlock it, and its client blocks. So each access has a
+//! thread of its own and a time limit. A thread that is given up ends when the keyring answers.
 
 #[cfg(test)]
 pub(crate) mod fake;
@@ -18,34 +17,26 @@ use tokio::sync::oneshot;
 #[cfg(test)]
 use self::fake::Entry;
 
-/// How long a keyring may take, a person's unlocking included.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit of one access, a person's unlocking included.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Why the keyring did not do it. Never holds a value.
+/// Why an access failed. Never holds a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyringError {
     reason: String,
     is_absent: bool,
-    is_garbled: bool,
 }
 
 impl KeyringError {
-    /// Whether there is no keyring at all, and not one that does not answer.
+    /// Tells whether there is no keyring at all, in contrast to one that does not answer.
     pub(crate) fn is_absent(&self) -> bool {
         self.is_absent
     }
 
-    /// Whether there is an entry, and it holds what nobody can read.
-    pub(crate) fn is_garbled(&self) -> bool {
-        self.is_garbled
-    }
-
-    /// Of one that is there, as far as is known.
-    fn new(reason: impl Into<String>) -> Self {
+    fn other(reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
             is_absent: false,
-            is_garbled: false,
         }
     }
 }
@@ -85,29 +76,26 @@ async fn on_thread<T: Send + 'static>(
 ) -> Result<T, KeyringError> {
     let (service, account) = (service.to_owned(), account.to_owned());
     let (done, result) = oneshot::channel();
-    let started = std::thread::Builder::new()
+    std::thread::Builder::new()
         .name("callgate-keyring".to_owned())
         .spawn(move || {
             let result = Entry::new(&service, &account).and_then(|entry| act(&entry));
-            let _given_up = done.send(result.map_err(|error| describe(&error)));
-        });
-    if let Err(error) = started {
-        let reason = format!("no thread for the keyring: {error}");
-        return Err(KeyringError::new(reason));
-    }
-    match tokio::time::timeout(PATIENCE, result).await {
+            let _ = done.send(result.map_err(|error| describe(&error)));
+        })
+        .map_err(|error| KeyringError::other(format!("no thread for the keyring: {error}")))?;
+    match tokio::time::timeout(TIME_LIMIT, result).await {
         Ok(Ok(result)) => result,
-        Ok(Err(_)) => Err(KeyringError::new("the keyring's client ended early")),
-        Err(_) => Err(KeyringError::new(format!(
+        Ok(Err(_)) => Err(KeyringError::other("the keyring's client ended early")),
+        Err(_) => Err(KeyringError::other(format!(
             "the keyring did not answer within {} s; unlock it",
-            PATIENCE.as_secs()
+            TIME_LIMIT.as_secs()
         ))),
     }
 }
 
-/// Some of the client's errors hold the value, so their own texts are not used.
+/// Describes a failure in our own words: some errors of the client hold the value.
 fn describe(error: &Error) -> KeyringError {
-    let text = match error {
+    let reason = match error {
         Error::NoDefaultStore => match Entry::store_status() {
             Err(Error::PlatformFailure(reason) | Error::NoStorageAccess(reason)) => {
                 format!("there is no keyring to reach: {reason}")
@@ -127,9 +115,8 @@ fn describe(error: &Error) -> KeyringError {
         _ => "the keyring failed".to_owned(),
     };
     KeyringError {
-        reason: text,
+        reason,
         is_absent: matches!(error, Error::NoDefaultStore),
-        is_garbled: matches!(error, Error::BadEncoding(_) | Error::BadDataFormat(..)),
     }
 }
 

@@ -6,35 +6,31 @@
 
 mod account;
 mod authorize;
-mod bearer;
 mod browser;
 mod challenge;
 mod discovery;
 mod error;
 mod http;
-mod issuer;
 mod keyring;
 mod login;
 mod manage;
-mod reach;
 mod redact;
 mod redirect;
+mod renew;
 mod settings;
 mod source;
-mod spellings;
 mod store;
 mod tokens;
-mod unsaved;
 
 pub use self::authorize::{Authorize, NoAuthorization, Prompt, Refused, TryAgain};
-pub use self::bearer::authorize;
 pub use self::browser::{Browser, OpenUrl};
 pub use self::error::{AuthError, AuthErrorKind};
+pub use self::http::is_loopback;
 pub use self::manage::{
     LoggedOut, LoginRequest, LoginStatus, login, login_id, logout, status, takes_login,
 };
-pub use self::reach::is_loopback;
 pub use self::redact::{MAX_MESSAGE_BYTES, Redact, cut_message, url_secrets};
+pub use self::renew::authorize;
 pub use self::settings::{Endpoint, Grant, OAuth, TokenPlace};
 pub use self::source::{Origin, Source, SourceError};
 pub use self::store::Kept;

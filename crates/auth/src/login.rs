@@ -1,6 +1,7 @@
-//! A login: the authorization code grant with PKCE, by a person's browser.
+//! A person's login: the authorization code grant with PKCE, in a browser.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use rmcp::transport::auth::{
@@ -8,40 +9,40 @@ use rmcp::transport::auth::{
 };
 use url::Url;
 
-use super::account::Account;
-use super::browser::OpenUrl;
-use super::challenge::is_scope;
-use super::discovery::{Found, authentication, describe, discover, parameter, revocation, says};
-use super::error::{AuthError, AuthErrorKind, auth_command};
-use super::redirect::{Callback, Redirect};
-use super::store::{ClientAuthentication, Kept, Login, Record};
-use super::tokens::{self, Ask, Refused, code};
+use crate::account::Account;
+use crate::browser::OpenUrl;
+use crate::challenge::is_scope;
+use crate::discovery::{Found, describe, discover, parameter};
+use crate::error::{AuthError, auth_command};
+use crate::redirect::{Callback, Redirect};
+use crate::store::{ClientAuthentication, Login};
+use crate::tokens::{self, NoToken, shown_code};
 
-/// What the client calls itself where it registers.
+/// The client's name in a registration.
 const CLIENT_NAME: &str = "Callgate";
-/// The longest identifier that a registration may give, in bytes.
+/// The longest identifier from a registration, in bytes.
 const MAX_CLIENT_ID: usize = 2_048;
-/// A refresh token, where the authorization server makes it depend on a scope.
-pub(super) const OFFLINE: &str = "offline_access";
+/// The scope that some authorization servers want for a refresh token.
+pub(crate) const OFFLINE: &str = "offline_access";
 
-/// What to log in for.
-pub(super) struct Wish<'a> {
-    /// The scopes to ask for, besides those that the login before has; empty for
-    /// those that are configured, or else those that the server names.
-    pub(super) scopes: Vec<String>,
-    /// The login that requests are made with until then, if there is one.
-    pub(super) used: Option<&'a Login>,
+/// A login to make.
+pub(crate) struct Wish<'a> {
+    /// The scopes to ask for, besides those of the login before. Empty for the configured ones,
+    /// or else those that the server names.
+    pub(crate) scopes: Vec<String>,
+    /// The login in use, if there is one.
+    pub(crate) used: Option<&'a Login>,
     /// The server's challenge, if there is one.
-    pub(super) challenge: Option<&'a str>,
-    /// How long the person has.
-    pub(super) patience: Duration,
+    pub(crate) challenge: Option<&'a str>,
+    /// The person's time limit.
+    pub(crate) patience: Duration,
 }
 
 /// Why no login came of it.
-pub(super) enum NoLogin {
-    /// A person does not want it, or the authorization server does not let them.
+pub(crate) enum NoLogin {
+    /// The person does not want it, or the authorization server does not let them.
     Refused(AuthError),
-    /// Something failed, which says nothing of another time.
+    /// Something failed. Another attempt may work.
     Failed(AuthError),
 }
 
@@ -59,10 +60,10 @@ impl From<NoLogin> for AuthError {
     }
 }
 
-/// Has a person log in and gives what came of it, not kept yet.
-pub(super) async fn log_in(
+/// Has a person log in, and keeps the login.
+pub(crate) async fn log_in(
     account: &Account,
-    browser: &dyn OpenUrl,
+    opener: &dyn OpenUrl,
     wish: Wish<'_>,
 ) -> Result<Login, NoLogin> {
     let mut found = discover(account, wish.challenge).await?;
@@ -70,19 +71,21 @@ pub(super) async fn log_in(
     let redirect = redirect.map_err(|error| {
         account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
     })?;
-    let before = account.repeated(wish.used).await;
-    let Scopes { asked, repeated } = scopes(account, &found, wish.scopes, before)?;
     let redirect_uri = redirect.uri();
+    let before = scopes_before(account, wish.used).await;
+    let Scopes { asked, repeated } = scopes(account, &found, wish.scopes, before)?;
     let client = client(account, &mut found, &redirect_uri, &asked).await?;
     let states = InMemoryStateStore::new();
     found.manager.set_state_store(states.clone());
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();
     let url = found.manager.get_authorization_url(&words).await;
     let url = url.map_err(|error| account.exchange(describe(&error)))?;
-    let state = parameter(&url, "state").ok_or_else(|| account.exchange("there is no state"))?;
+    let state = parameter(&url, "state").unwrap_or_default();
+    let begun = states.load(&state).await.ok().flatten();
+    let begun = begun.ok_or_else(|| account.exchange("there is no state"))?;
 
     let opened = async {
-        match browser.open(&url).await {
+        match opener.open(&url).await {
             Ok(()) => std::future::pending().await,
             Err(error) => error,
         }
@@ -100,46 +103,29 @@ pub(super) async fn log_in(
         }
     };
     drop(redirect);
-    let code = checked(account, &found, callback, &repeated)?;
-    // A server must not be told of it in a message.
-    account.secrets.learn("authorization code", &code);
-    // rmcp has made the request, and knows the secret half of its challenge.
-    let begun = states.load(&state).await.ok().flatten();
-    let begun = begun.ok_or_else(|| account.exchange("what it began with is gone"))?;
+    let code = code(account, &found, callback, &repeated)?;
+    account.redact.learn("authorization code", &code);
 
-    let record = Record {
-        server: account.server.clone(),
-        url: account.url.to_string(),
-        resource: found.resource,
-        issuer: found.issuer,
-        token_endpoint: found.metadata.token_endpoint.clone(),
-        revocation_endpoint: revocation(&found.metadata),
-        published: true,
-        made: tokens::now(),
-        id: unique_id(),
-        client: client.authentication,
-        client_id: client.id,
-        asked,
-        kept: Kept::File,
-        left_in_keyring: false,
-    };
-    let ask = Ask::Code {
-        code: &code,
-        redirect_uri: &redirect_uri,
-        verifier: &begun.pkce_verifier,
-        scopes: &record.asked,
-    };
-    let web = account.web().await?;
-    let answer = tokens::request(web, &record, client.secret.as_deref(), ask).await;
-    let mut tokens = answer.map_err(|refused| {
-        account.exchange(match refused {
-            Refused::Other(reason) => reason,
-            Refused::InvalidGrant => "the authorization server refuses its own code".to_owned(),
-        })
+    let mut record = found.record(account, client.id, client.authentication);
+    record.id = unique_id();
+    record.asked = asked;
+    let grant = [
+        ("grant_type", "authorization_code"),
+        ("code", &code),
+        ("redirect_uri", &redirect_uri),
+        ("code_verifier", &begun.pkce_verifier),
+    ];
+    let (web, secret) = (account.web().await?, client.secret.as_deref());
+    let issued = tokens::request(web, &record, secret, &grant, &record.asked).await;
+    let mut tokens = issued.map_err(|refused| match refused {
+        NoToken::Other(reason) => account.exchange(reason),
+        NoToken::InvalidGrant => account.exchange("the authorization server refuses its own code"),
     })?;
     tokens.client_secret = client.secret.filter(|_| client.is_new);
-    let login = Login { record, tokens };
+    let mut login = Login { record, tokens };
     account.hide(&login);
+    let _lock = account.store.lock().await?;
+    login.record.kept = account.store.create(&login).await?;
     Ok(login)
 }
 
@@ -147,12 +133,12 @@ struct Client {
     id: String,
     authentication: ClientAuthentication,
     secret: Option<String>,
-    /// Whether it was registered just now, its secret with it.
+    /// Whether it was registered just now.
     is_new: bool,
 }
 
-/// The client's identifier, in the order that MCP sets: one that is registered
-/// already, a metadata document, a registration made now.
+/// The client for a login, in the order of MCP: a configured one, a metadata document, a
+/// registration.
 async fn client(
     account: &Account,
     found: &mut Found,
@@ -160,179 +146,169 @@ async fn client(
     scopes: &[String],
 ) -> Result<Client, AuthError> {
     let settings = &account.settings;
-    let failed = |error| account.exchange(describe(&error));
-    if let Some(id) = &settings.client_id {
-        account.check_client(id, &found.issuer).await?;
-        let secret = account.client_secret(&found.issuer).await?;
-        let mut config = OAuthClientConfig::new(id, redirect_uri);
-        let authentication = authentication(&found.metadata, secret.is_some());
-        if let Some(secret) = &secret {
-            config = config.with_client_secret(secret);
+    let failed = |error: RmcpError| account.exchange(describe(&error));
+    let known = match (&settings.client_id, &settings.client_metadata_url) {
+        (Some(id), _) => {
+            account.check_client(id, &found.issuer).await?;
+            Some((id, account.client_secret(&found.issuer).await?))
         }
+        (None, Some(url)) if found.supports("client_id_metadata_document_supported") => {
+            let is_fit = |url: Url| url.scheme() == "https" && url.path() != "/";
+            if !Url::parse(url).is_ok_and(is_fit) {
+                let reason = "\"clientMetadataUrl\" must be an https URL with a path";
+                return Err(account.settings(reason));
+            }
+            Some((url, None))
+        }
+        _ => None,
+    };
+    if let Some((id, secret)) = known {
+        let config = OAuthClientConfig::new(id, redirect_uri);
         found.manager.configure_client(config).map_err(failed)?;
         return Ok(Client {
             id: id.clone(),
-            authentication,
+            authentication: found.authentication(secret.is_some()),
             secret,
             is_new: false,
         });
     }
-    if let Some(url) = &settings.client_metadata_url
-        && says(&found.metadata, "client_id_metadata_document_supported")
-    {
-        let usable = Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.path() != "/");
-        if !usable {
-            return Err(account.error(AuthErrorKind::Settings {
-                reason: "\"clientMetadataUrl\" must be an https URL with a path".to_owned(),
-            }));
-        }
-        let config = OAuthClientConfig::new(url, redirect_uri);
-        found.manager.configure_client(config).map_err(failed)?;
-        return Ok(Client {
-            id: url.clone(),
-            authentication: ClientAuthentication::None,
-            secret: None,
-            is_new: false,
-        });
-    }
     if found.metadata.registration_endpoint.is_none() {
-        return Err(account.error(AuthErrorKind::Settings {
-            reason: "the authorization server registers no clients by itself; register one there \
-                     and write its \"clientId\" (and \"clientSecret\")"
-                .to_owned(),
-        }));
+        return Err(account.settings(
+            "the authorization server registers no clients by itself; register one there and \
+             write its \"clientId\" (and \"clientSecret\")",
+        ));
     }
-    let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let words: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let manager = &mut found.manager;
     let mut registered = manager
-        .register_client(CLIENT_NAME, redirect_uri, &scopes)
+        .register_client(CLIENT_NAME, redirect_uri, &words)
         .await;
-    // To some authorization servers the scopes of a resource are none that a client can be
-    // registered for (RFC 7591, section 2); they are asked for all the same.
+    // Some authorization servers register no client for the scopes of a resource (RFC 7591,
+    // section 2). The login asks for them all the same.
+    let is_bad_request = |error: &RmcpError| matches!(error, RmcpError::RegistrationFailed(text) if text.starts_with("HTTP 400 "));
     if !scopes.is_empty() && registered.as_ref().is_err_and(is_bad_request) {
         registered = manager
             .register_client(CLIENT_NAME, redirect_uri, &[])
             .await;
     }
     let registered = registered.map_err(failed)?;
-    if !is_client_id(&registered.client_id) {
+    // RFC 6749, appendix A.1, and of a sensible length.
+    let is_fit = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    let id = registered.client_id;
+    if id.is_empty() || id.len() > MAX_CLIENT_ID || !id.bytes().all(is_fit) {
         return Err(account.exchange("the client was registered without an id that can be used"));
     }
     let secret = registered.client_secret;
-    let by_metadata = || authentication(&found.metadata, secret.is_some());
-    let registered_as = found.registered_authentication();
+    let authentication = match &secret {
+        Some(_) => found.registered_authentication(),
+        None => ClientAuthentication::None,
+    };
     Ok(Client {
-        id: registered.client_id,
-        authentication: registered_as
-            .filter(|_| secret.is_some())
-            .unwrap_or_else(by_metadata),
+        id,
+        authentication,
         secret,
         is_new: true,
     })
 }
 
-/// Whether a registration was refused for what it says (RFC 7591, section 3.2.2).
-fn is_bad_request(error: &RmcpError) -> bool {
-    matches!(error, RmcpError::RegistrationFailed(text) if text.starts_with("HTTP 400 "))
+/// The scopes of the login before, which a new one asks for too: else it would take away what
+/// was added to the first one.
+async fn scopes_before(account: &Account, used: Option<&Login>) -> Vec<String> {
+    match account.fitting().await {
+        Ok(Some(login)) => {
+            account.hide(&login);
+            login.scopes_to_repeat()
+        }
+        // A person may have logged out, to have no scopes asked for again.
+        Ok(None) => Vec::new(),
+        // A login that cannot be read is, as a rule, the one in use.
+        Err(_) => used.map(Login::scopes_to_repeat).unwrap_or_default(),
+    }
 }
 
-/// RFC 6749, appendix A.1, and not endlessly long.
-fn is_client_id(id: &str) -> bool {
-    let fit = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
-    !id.is_empty() && id.len() <= MAX_CLIENT_ID && id.bytes().all(fit)
-}
-
-/// The scopes to ask for.
 struct Scopes {
     asked: Vec<String>,
-    /// Those of them that are asked for only because the login before has them.
+    /// Those that are asked for only because the login before has them.
     repeated: Vec<String>,
 }
 
-/// The scopes to ask for, in place of a login that has those of `before`.
+/// The scopes to ask for. `before` are those of the login before.
 fn scopes(
     account: &Account,
     found: &Found,
     wished: Vec<String>,
     before: Vec<String>,
 ) -> Result<Scopes, AuthError> {
-    let mut scopes = wished;
-    scopes.extend(account.settings.scopes.iter().cloned());
-    if let Some(unfit) = scopes.iter().find(|scope| !is_scope(scope)) {
-        return Err(account.error(AuthErrorKind::Settings {
-            reason: format!("{unfit:?} is no scope"),
-        }));
+    let mut asked = wished;
+    asked.extend(account.settings.scopes.iter().cloned());
+    if let Some(unfit) = asked.iter().find(|scope| !is_scope(scope)) {
+        return Err(account.settings(format!("{unfit:?} is no scope")));
     }
-    if scopes.is_empty() {
-        scopes.clone_from(&found.scopes);
+    if asked.is_empty() {
+        asked.clone_from(&found.scopes);
     }
-    if !(scopes.is_empty() && before.is_empty()) {
+    if !(asked.is_empty() && before.is_empty()) {
         let supported = found.metadata.scopes_supported.iter().flatten();
-        scopes.extend(supported.filter(|scope| *scope == OFFLINE).cloned());
+        asked.extend(supported.filter(|scope| *scope == OFFLINE).cloned());
     }
-    let only_before = |scope: &String| !scopes.contains(scope);
-    let repeated: Vec<String> = before.into_iter().filter(only_before).collect();
-    scopes.extend(repeated.iter().cloned());
-    let mut seen = HashSet::new();
-    scopes.retain(|scope| seen.insert(scope.clone()));
-    Ok(Scopes {
-        asked: scopes,
-        repeated,
-    })
+    let mut repeated = before;
+    repeated.retain(|scope| !asked.contains(scope));
+    asked.extend(repeated.iter().cloned());
+    dedup(&mut asked);
+    Ok(Scopes { asked, repeated })
 }
 
-/// The code, from the right issuer. An error from another issuer than the
-/// expected one says nothing either (RFC 9207, section 2.4).
-fn checked(
+/// Removes what stands twice, without changing the order.
+pub(crate) fn dedup(scopes: &mut Vec<String>) {
+    let mut seen = HashSet::new();
+    scopes.retain(|scope| seen.insert(scope.clone()));
+}
+
+/// The code of a callback from the right issuer. An error from another issuer counts for
+/// nothing either (RFC 9207, section 2.4).
+fn code(
     account: &Account,
     found: &Found,
     callback: Callback,
     repeated: &[String],
 ) -> Result<String, NoLogin> {
-    let issuer = callback.issuer.as_deref();
-    let announced = says(
-        &found.metadata,
-        "authorization_response_iss_parameter_supported",
-    );
-    match issuer {
+    let is_announced = found.supports("authorization_response_iss_parameter_supported");
+    match callback.issuer {
         Some(issuer) if issuer != found.issuer => {
-            let error = account.exchange("the browser came back from another issuer");
-            return Err(NoLogin::Failed(error));
+            let reason = "the browser came back from another issuer";
+            return Err(NoLogin::Failed(account.exchange(reason)));
         }
-        None if announced => {
-            let error = account.exchange("the browser came back without the issuer's name");
-            return Err(NoLogin::Failed(error));
+        None if is_announced => {
+            let reason = "the browser came back without the issuer's name";
+            return Err(NoLogin::Failed(account.exchange(reason)));
         }
         _ => {}
     }
-    match callback.outcome {
-        Ok(code) => Ok(code),
-        Err(said) => {
-            let mut reason = format!("the authorization server refused it with {}", code(&said));
-            // It may have given one up since.
-            if said == "invalid_scope" && !repeated.is_empty() {
-                reason += &format!(
-                    "; it was asked for {:?}, too, because the login before has that; to log in \
-                     without it, run `{}` first",
-                    repeated.join(" "),
-                    auth_command("logout", &account.server, &account.settings.login_flags)
-                );
-            }
-            let error = account.exchange(reason);
-            // RFC 6749, section 4.1.2.1: these say that it is not well.
-            Err(match said.as_str() {
-                "server_error" | "temporarily_unavailable" => NoLogin::Failed(error),
-                _ => NoLogin::Refused(error),
-            })
-        }
+    let error = match callback.outcome {
+        Ok(code) => return Ok(code),
+        Err(error) => error,
+    };
+    let code = shown_code(&error);
+    let mut reason = format!("the authorization server refused it with {code}");
+    // It may have withdrawn the scope since.
+    if error == "invalid_scope" && !repeated.is_empty() {
+        reason += &format!(
+            "; it was asked for {:?}, too, because the login before has that; to log in without \
+             it, run `{}` first",
+            repeated.join(" "),
+            auth_command("logout", &account.server, &account.settings.login_flags)
+        );
     }
+    // RFC 6749, section 4.1.2.1: these say that the authorization server is not well.
+    Err(match error.as_str() {
+        "server_error" | "temporarily_unavailable" => NoLogin::Failed(account.exchange(reason)),
+        _ => NoLogin::Refused(account.exchange(reason)),
+    })
 }
 
 /// 128 random bits in hexadecimal. An identifier and no secret, so the random state of hash
 /// tables is enough.
 fn unique_id() -> String {
-    use std::hash::{BuildHasher as _, RandomState};
-
     let half = || RandomState::new().hash_one(tokens::now());
     format!("{:016x}{:016x}", half(), half())
 }

@@ -1,36 +1,35 @@
-//! Logging in, looking at a login, and logging out: what a person does.
+//! The commands of a person: log in, look at a login, log out.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::account::Account;
-use super::browser::OpenUrl;
-use super::discovery::{probe, settle};
-use super::error::{AuthError, AuthErrorKind};
-use super::login::{Wish, log_in};
-use super::settings::{Endpoint, Grant};
-use super::store::{Kept, Login};
-use super::tokens;
+use crate::account::Account;
+use crate::browser::OpenUrl;
+use crate::discovery::{probe, update_endpoints};
+use crate::error::{AuthError, AuthErrorKind};
+use crate::login::{Wish, log_in};
 use crate::redact::{Redact, url_secrets};
+use crate::settings::{Endpoint, Grant};
+use crate::store::{Kept, Login};
+use crate::tokens;
 
 /// A login to make.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct LoginRequest {
-    /// Scopes to ask for, besides those that an earlier login has and those that
-    /// are configured. Default: none; if none are configured either, those that the
-    /// server names take their place.
+    /// Scopes to ask for, besides those of an earlier login and the configured ones. Default:
+    /// none; if none are configured either, those that the server names.
     pub scopes: Vec<String>,
-    /// Who shows the login's URL to the person.
+    /// Shows the login's page to the person.
     pub browser: Arc<dyn OpenUrl>,
-    /// How long the person has. Default: 5 min. Over it the login fails with
+    /// The person's time limit. Default: 5 min. Over it the login fails with
     /// [`AuthErrorKind::Exchange`].
     pub patience: Duration,
 }
 
 impl LoginRequest {
-    /// A login for what the server names.
+    /// A login for the scopes that the server names.
     pub fn new(browser: Arc<dyn OpenUrl>) -> Self {
         Self {
             scopes: Vec::new(),
@@ -40,133 +39,122 @@ impl LoginRequest {
     }
 }
 
-/// What is known of a server's login. No token is in it.
+/// A server's login, without tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoginStatus {
     /// The authorization server that issued the tokens.
     pub issuer: String,
-    /// What the tokens are for.
+    /// The resource that the tokens are for.
     pub resource: String,
     /// The client's identifier.
     pub client_id: String,
-    /// What was granted.
+    /// The granted scopes.
     pub scopes: Vec<String>,
-    /// When the access token ends, in seconds since 1970; `None` if the
-    /// authorization server did not say.
+    /// The end of the access token, in seconds since 1970, if it is known.
     pub expires_at: Option<u64>,
     /// Whether the access token has ended.
     pub expired: bool,
-    /// Whether there is a token to renew it by.
+    /// Whether there is a token to renew it with.
     pub renewable: bool,
-    /// Where the tokens are.
+    /// The place of the tokens.
     pub kept: Kept,
-    /// The file in which the login is described, tokens included if they are
-    /// kept in a file.
+    /// The file about the login, which holds the tokens if they are kept in a file.
     pub file: PathBuf,
 }
 
 impl LoginStatus {
-    /// How long the access token is still good for, if that is known.
+    /// The time until the access token ends, if it is known.
     pub fn ends_in(&self) -> Option<Duration> {
         let left = self.expires_at?.saturating_sub(tokens::now());
         Some(Duration::from_secs(left))
     }
 }
 
-/// What came of logging out.
+/// The result of logging out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoggedOut {
     /// There was no login.
     WasNot,
-    /// The tokens are deleted, and the authorization server has taken them back.
+    /// The tokens are deleted, and the authorization server has revoked them.
     Revoked,
-    /// The tokens are deleted here. The authorization server was not told, or
-    /// did not say that it took them back.
+    /// The tokens are deleted here. The authorization server was not told, or did not confirm.
     Forgotten,
-    /// There is no login here now, but tokens of an earlier one may be in the
-    /// keyring: it could not be looked at, and no file says that there are none.
+    /// There is no login here now, but the keyring cannot be read and may hold tokens of an
+    /// earlier one.
     MayBeLeft {
-        /// Why it could not.
+        /// Why it cannot be read.
         reason: String,
     },
 }
 
-/// Whether a person can log in at a server by its configuration. Nobody is asked.
+/// Checks by the configuration that a person can log in at a server.
 ///
 /// # Errors
 ///
-/// [`AuthError`], as [`login`] has it for a server that takes no login.
+/// [`AuthErrorKind::NoLogin`] if the grant is the client's own credentials.
 pub fn takes_login(endpoint: &Endpoint) -> Result<(), AuthError> {
     persons_account(endpoint).map(drop)
 }
 
-/// Has a person log in at an HTTP server and keeps the tokens.
+/// Has a person log in at an HTTP server, and keeps the tokens.
 ///
 /// # Errors
 ///
-/// [`AuthError`], also for a server that takes no login: a program to start,
-/// one with a configured `Authorization` header, one whose `oauth` is off, one whose
-/// grant is the client's own credentials.
+/// [`AuthError`], also as [`takes_login`].
 pub async fn login(endpoint: &Endpoint, request: LoginRequest) -> Result<LoginStatus, AuthError> {
-    let (account, url) = persons_account(endpoint)?;
-    let challenge = probe(&account, &url).await?;
+    let account = persons_account(endpoint)?;
+    let challenge = probe(&account, endpoint.url.as_str()).await?;
     let wish = Wish {
         scopes: request.scopes,
         used: None,
         challenge: challenge.as_deref(),
         patience: request.patience,
     };
-    let mut login = log_in(&account, &*request.browser, wish).await?;
-    let _lock = account.store.lock().await?;
-    login.record.kept = account.store.create(&login).await?;
+    let login = log_in(&account, &*request.browser, wish).await?;
     Ok(describe(&account, login))
 }
 
-/// What is known of a server's login; `None` if there is none, or if it is not used, as one of
-/// another issuer than the configured one is not. Asks nobody but the keyring.
+/// The login of a server; `None` if there is none that may be used. Reads the file and the
+/// keyring alone.
 ///
 /// # Errors
 ///
-/// As [`login`] for servers that take none, and [`AuthErrorKind::Store`].
+/// As [`takes_login`], and [`AuthErrorKind::Store`].
 pub async fn status(endpoint: &Endpoint) -> Result<Option<LoginStatus>, AuthError> {
-    let (account, _) = persons_account(endpoint)?;
+    let account = persons_account(endpoint)?;
     let login = account.fitting().await?;
     Ok(login.map(|login| describe(&account, login)))
 }
 
-/// The name of the login that is kept for a server, which is no secret and another for each
-/// login; `None` if there is none, or the server takes none. Reads a file, and waits for that.
+/// The identifier of a server's login: no secret, and another one for each login. `None` if
+/// there is none, or the server takes none. Reads a file, and blocks for that.
 ///
 /// # Errors
 ///
-/// [`AuthErrorKind::Settings`] and [`AuthErrorKind::Store`].
+/// [`AuthErrorKind::Store`].
 pub fn login_id(endpoint: &Endpoint) -> Result<Option<String>, AuthError> {
-    match account(endpoint) {
-        Ok((account, _)) if account.settings.grant == Grant::AuthorizationCode => {
-            account.store.login_id()
-        }
-        Ok(_) => Ok(None),
-        Err(error) => Err(error),
+    let account = account(endpoint)?;
+    match account.settings.grant {
+        Grant::AuthorizationCode => account.store.login_id(),
+        Grant::ClientCredentials => Ok(None),
     }
 }
 
-/// Deletes a server's tokens, and has the authorization server take them back
-/// where it offers that. Those of a login of which no file is left go, too, if the keyring
-/// can be reached.
+/// Deletes a server's tokens, and has the authorization server revoke them if it offers that.
 ///
 /// # Errors
 ///
-/// As [`status`], except that a login from before the grant was the client's own credentials
-/// can be ended; [`AuthErrorKind::Store`] too, with the login left as it is, where its tokens
-/// or those of an earlier login may be in a keyring that does not give them up.
+/// [`AuthErrorKind::Store`]; the login is left as it is if its tokens, or those of an earlier
+/// one, may be in a keyring that cannot be reached.
 pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
-    let (account, _) = account(endpoint)?;
+    let account = account(endpoint)?;
     // For a login that never was, nothing is written, nor has to be writable.
-    let _lock = match account.store.is_untouched() {
-        true => None,
-        false => Some(account.store.lock().await?),
+    let _lock = if account.store.is_untouched() {
+        None
+    } else {
+        Some(account.store.lock().await?)
     };
     // A login that cannot be read is deleted all the same.
     let login = account.store.load().await.ok().flatten();
@@ -176,40 +164,38 @@ pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
     }
     Ok(match login {
         _ if !removed.was_there => LoggedOut::WasNot,
-        Some(login) if revoked(&account, &login).await => LoggedOut::Revoked,
+        Some(login) if revoke(&account, &login).await => LoggedOut::Revoked,
         _ => LoggedOut::Forgotten,
     })
 }
 
-async fn revoked(account: &Account, login: &Login) -> bool {
+async fn revoke(account: &Account, login: &Login) -> bool {
     account.hide(login);
-    let mut record = login.record.clone();
-    let settled = settle(account, &mut record).await;
     let secret = account.secret_of(login).await;
-    let (Ok(web), Ok(()), Ok(secret)) = (account.web().await, settled, secret) else {
+    let mut record = login.record.clone();
+    let updated = update_endpoints(account, &mut record).await;
+    let (Ok(web), Ok(()), Ok(secret)) = (account.web().await, updated, secret) else {
         return false;
     };
     tokens::revoke(web, &record, &login.tokens, secret.as_deref()).await
 }
 
 /// The account at a server where a person logs in.
-fn persons_account(endpoint: &Endpoint) -> Result<(Account, String), AuthError> {
-    let (account, url) = account(endpoint)?;
-    if account.settings.grant == Grant::ClientCredentials {
-        return Err(account.error(AuthErrorKind::NoLogin {
-            reason:
-                "with the grant \"client_credentials\" its tokens come without one, when it is \
-                     connected to"
-                    .to_owned(),
-        }));
+fn persons_account(endpoint: &Endpoint) -> Result<Account, AuthError> {
+    let account = account(endpoint)?;
+    match account.settings.grant {
+        Grant::AuthorizationCode => Ok(account),
+        Grant::ClientCredentials => Err(account.error(AuthErrorKind::NoLogin {
+            reason: "with the grant \"client_credentials\" its tokens come without one, when it \
+                     is connected to"
+                .to_owned(),
+        })),
     }
-    Ok((account, url))
 }
 
-fn account(endpoint: &Endpoint) -> Result<(Account, String), AuthError> {
-    let url = endpoint.url.to_string();
-    let redact = Redact::new(url_secrets(&url));
-    Ok((Account::new(endpoint, &redact)?, url))
+fn account(endpoint: &Endpoint) -> Result<Account, AuthError> {
+    let redact = Redact::new(url_secrets(endpoint.url.as_str()));
+    Account::new(endpoint, &redact)
 }
 
 fn describe(account: &Account, login: Login) -> LoginStatus {

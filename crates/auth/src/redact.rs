@@ -1,35 +1,30 @@
-//! What must not appear in a message: the values a server was given to keep.
+//! Redaction: the values that must not appear in messages, and their replacement by names.
 
-mod in_url;
-
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use aho_corasick::AhoCorasick;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
-use memchr::memmem;
 use serde_json::Value;
+use url::form_urlencoded;
 
-pub use self::in_url::url_secrets;
-use crate::spellings::{needle, readings, span};
-
-/// Values shorter than this are left alone: they are settings such as `1` or
-/// `true`, and hiding every `1` would make messages useless.
+/// Shorter values are not hidden: they are settings such as `1` or `true`, and a message
+/// without every `1` would be useless.
 const SHORTEST_SECRET: usize = 6;
-/// Lines of a value that are shorter than this are not looked for by themselves: they are
-/// rather `{` than a part of a key.
+/// Shorter lines of a value are not hidden by themselves: they are `{` rather than a key.
 const SHORTEST_LINE: usize = 16;
+/// The number of learned values that are kept. The oldest goes first: an old token is refused.
+const MAX_LEARNED: usize = 64;
+/// How often escapes of JSON and URLs are nested: a URL in JSON, JSON in JSON.
+const ESCAPE_DEPTH: usize = 2;
 /// The longest message about a failure, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
-/// How many values learned while a server is up are kept: tokens are renewed,
-/// and an old one is refused anyway. The oldest goes first.
-const MAX_LEARNED: usize = 64;
 
-/// The values of a server's environment and headers, the secret parts of its URL
-/// and arguments, and what was learned since, each with the name to show in its place.
-/// Clones share what they learn.
+/// The secret values of one server, each with the name to show in its place. Clones share
+/// the values that they learn.
 #[derive(Clone, Default)]
 pub struct Redact {
     values: Arc<RwLock<Values>>,
@@ -39,17 +34,12 @@ pub struct Redact {
 struct Values {
     given: Vec<Secret>,
     learned: VecDeque<Secret>,
-    /// What is looked for: each as it is, and what base64 makes of it.
-    forms: Vec<Form>,
-    /// How long the shortest and the longest of these are, in bytes.
-    lengths: Option<RangeInclusive<usize>>,
-    /// Those that are numbers, as JSON has them that keeps no more digits than this.
-    numbers: Vec<(f64, Arc<str>)>,
-}
-
-struct Form {
-    finder: memmem::Finder<'static>,
-    name: Arc<str>,
+    /// Finds every spelling of every value; `None` if there are none.
+    finder: Option<AhoCorasick>,
+    /// The name to show for each pattern of the finder.
+    names: Vec<Arc<str>>,
+    /// The length of the longest pattern, in bytes.
+    longest: usize,
 }
 
 #[derive(Clone, PartialEq)]
@@ -59,7 +49,7 @@ struct Secret {
 }
 
 impl Redact {
-    /// Redaction of these values, each with the name to show in its place.
+    /// Hides these values, each a pair of a name and a value.
     pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
         let given = values.into_iter().map(|(name, value)| Secret {
             name: name.into(),
@@ -69,13 +59,13 @@ impl Redact {
             given: given.collect(),
             ..Values::default()
         };
-        values.spell_out();
+        values.rebuild();
         Self {
             values: Arc::new(RwLock::new(values)),
         }
     }
 
-    /// Adds a value that came later, to be shown as `name`.
+    /// Hides one more value, to be shown as `name`.
     pub fn learn(&self, name: &str, value: &str) {
         let secret = Secret {
             name: name.into(),
@@ -89,17 +79,16 @@ impl Redact {
             values.learned.pop_front();
         }
         values.learned.push_back(secret);
-        values.spell_out();
+        values.rebuild();
     }
 
-    /// What a server says of a failure, as it may be passed on: without secrets and not too long.
+    /// A server's text about a failure: without secrets, and cut to [`MAX_MESSAGE_BYTES`].
     pub fn message(&self, text: &str) -> String {
-        // No more is searched than may be shown: it may be as long as a message.
         let mut message = self.redact_start(text, MAX_MESSAGE_BYTES);
         if text.len() > MAX_MESSAGE_BYTES {
             message.push('…');
         }
-        // Names may be longer than what they stand for.
+        // A name may be longer than the value it stands for.
         cut_message(&mut message);
         message
     }
@@ -117,11 +106,7 @@ impl Redact {
             }
             Value::Number(number) => {
                 let text = number.to_string();
-                let redacted = match number.as_f64().filter(|_| number.is_f64()) {
-                    // Not every digit of a long one is left.
-                    Some(number) => self.named(number).unwrap_or_else(|| self.redact(&text)),
-                    None => self.redact(&text),
-                };
+                let redacted = self.redact(&text);
                 if redacted != text {
                     *value = Value::String(redacted);
                 }
@@ -130,119 +115,153 @@ impl Redact {
         }
     }
 
-    /// What is shown instead of a number that is a secret.
-    fn named(&self, number: f64) -> Option<String> {
-        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
-        let mut numbers = values.numbers.iter();
-        let (_, name) = numbers.find(|(secret, _)| secret.abs() == number.abs())?;
-        let sign = if number.is_sign_negative() { "-" } else { "" };
-        Some(format!("{sign}[{name}]"))
-    }
-
-    /// `text` with every secret replaced by its name, whatever escapes it is written with.
+    /// `text` with every secret replaced by its name.
     pub fn redact(&self, text: &str) -> String {
         self.redact_start(text, text.len())
     }
 
-    /// The first `most` bytes of `text`, as [`Redact::redact`] has them, whatever follows. Of a
-    /// secret that begins there and goes on, nothing is left.
+    /// The first `most` bytes of `text`, redacted. A secret that begins there and goes on
+    /// leaves nothing.
     pub fn redact_start(&self, text: &str, most: usize) -> String {
         let end = text.floor_char_boundary(most);
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
-        let mut found: Vec<(Range<usize>, &str)> = Vec::new();
-        // Undoing escapes makes no text longer.
-        let lengths = values.lengths.as_ref();
-        let lengths = lengths.filter(|lengths| *lengths.start() <= text.len());
-        if let Some(longest) = lengths.map(|lengths| *lengths.end()) {
-            let searched = text.floor_char_boundary(end.saturating_add(span(longest)));
-            let searched = text.get(..searched).unwrap_or_default();
-            readings(searched, longest, |reading| {
-                for Form { finder, name } in &values.forms {
-                    let places = finder.find_iter(reading.bytes()).map(|start| {
-                        let end = start + finder.needle().len();
-                        (reading.place(&(start..end)), name.as_ref())
-                    });
-                    found.extend(places);
-                }
-            });
-        }
-        found.retain(|(place, _)| place.start < end);
-        replaced(text, end, found)
+        let Some(finder) = &values.finder else {
+            return text.get(..end).unwrap_or_default().to_owned();
+        };
+        let searched = text.floor_char_boundary(end.saturating_add(values.longest));
+        let searched = text.get(..searched).unwrap_or_default();
+        let found = finder.find_overlapping_iter(searched);
+        let found = found.filter(|found| found.start() < end).map(|found| {
+            let name = values.names.get(found.pattern().as_usize());
+            (found.range(), name.map_or("", |name| name))
+        });
+        replaced(text, end, found.collect())
     }
 
-    /// In how many bytes of a text a secret may be written.
+    /// The length of the longest spelling of a secret, in bytes.
     pub fn span(&self) -> usize {
         let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
-        let lengths = values.lengths.as_ref();
-        lengths.map_or(0, |lengths| span(*lengths.end()))
+        values.longest
     }
 }
 
-/// `text` up to `end`, with names in these places, which begin before that. Of places that overlap, all goes, and the longest
-/// has its name shown.
-fn replaced(text: &str, end: usize, mut places: Vec<(Range<usize>, &str)>) -> String {
-    places.sort_by_key(|(place, name)| (place.start, *name));
+impl fmt::Debug for Redact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        write!(f, "Redact({})", values.given.len() + values.learned.len())
+    }
+}
+
+impl Values {
+    /// Makes the finder of all spellings.
+    fn rebuild(&mut self) {
+        let mut patterns = Vec::new();
+        self.names.clear();
+        for Secret { name, value } in self.given.iter().chain(&self.learned) {
+            if value.len() >= SHORTEST_SECRET {
+                let spellings = spellings(value);
+                self.names
+                    .extend(spellings.iter().map(|_| Arc::clone(name)));
+                patterns.extend(spellings);
+            }
+        }
+        self.longest = patterns.iter().map(String::len).max().unwrap_or_default();
+        // It fails only for more patterns than memory holds.
+        self.finder = AhoCorasick::new(patterns).ok().filter(|_| self.longest > 0);
+    }
+}
+
+/// `text` up to `end`, with names in place of these ranges. Ranges that overlap are replaced
+/// as one, with the name of the longest.
+fn replaced(text: &str, end: usize, mut ranges: Vec<(Range<usize>, &str)>) -> String {
+    ranges.sort_by_key(|(range, name)| (range.start, *name));
     let mut merged: Vec<(Range<usize>, usize, &str)> = Vec::new();
-    for (place, name) in places {
+    for (range, name) in ranges {
         match merged.last_mut() {
-            Some((all, longest, named)) if place.start < all.end => {
-                all.end = all.end.max(place.end);
-                if place.len() > *longest {
-                    (*longest, *named) = (place.len(), name);
+            Some((all, longest, named)) if range.start < all.end => {
+                all.end = all.end.max(range.end);
+                if range.len() > *longest {
+                    (*longest, *named) = (range.len(), name);
                 }
             }
-            _ => merged.push((place.clone(), place.len(), name)),
+            _ => merged.push((range.clone(), range.len(), name)),
         }
     }
     let mut out = String::with_capacity(end);
     let mut done = 0;
-    for (place, _, name) in merged {
-        out.push_str(text.get(done..place.start).unwrap_or_default());
+    for (range, _, name) in merged {
+        out.push_str(text.get(done..range.start).unwrap_or_default());
         out.extend(["[", name, "]"]);
-        done = place.end;
+        done = range.end;
     }
     out.push_str(text.get(done..end).unwrap_or_default());
     out
 }
 
-impl Values {
-    /// Writes down every form in which a server may repeat a value.
-    fn spell_out(&mut self) {
-        self.forms.clear();
-        self.numbers.clear();
-        for Secret { name, value } in self.given.iter().chain(&self.learned) {
-            if value.len() < SHORTEST_SECRET {
-                continue;
-            }
-            if let Some(number) = value.parse().ok().filter(|number: &f64| number.is_finite()) {
-                self.numbers.push((number, Arc::clone(name)));
-            }
-            let mut forms = vec![value.clone()];
-            // What is read or shown line by line never has the whole value.
-            if value.contains('\n') {
-                let lines = value.lines().map(str::trim);
-                let lines = lines.filter(|line| line.len() >= SHORTEST_LINE);
-                forms.extend(lines.map(str::to_owned));
-            }
-            forms.extend(in_base64(&BASE64_STANDARD_NO_PAD, value));
-            forms.extend(in_base64(&BASE64_URL_SAFE_NO_PAD, value));
-            // In most base64, nothing is of one alphabet alone.
-            forms.sort_unstable();
-            forms.dedup();
-            let named = forms.into_iter().map(|form| Form {
-                finder: memmem::Finder::new(&needle(&form)).into_owned(),
-                name: Arc::clone(name),
-            });
-            self.forms.extend(named);
-        }
-        let lengths = self.forms.iter().map(|form| form.finder.needle().len());
-        let shortest = lengths.clone().min();
-        self.lengths = shortest.zip(lengths.max()).map(|(from, to)| from..=to);
+/// Every form in which a server may repeat a value: as it is, line by line, escaped for JSON
+/// and for URLs, and in base64.
+fn spellings(value: &str) -> BTreeSet<String> {
+    let mut all = BTreeSet::from([value.to_owned()]);
+    if value.contains('\n') {
+        let lines = value.lines().map(str::trim);
+        let lines = lines.filter(|line| line.len() >= SHORTEST_LINE);
+        all.extend(lines.map(str::to_owned));
     }
+    for _ in 0..ESCAPE_DEPTH {
+        let escaped: Vec<String> = all.iter().flat_map(|text| escapes(text)).collect();
+        all.extend(escaped);
+    }
+    all.extend(in_base64(&BASE64_STANDARD_NO_PAD, value));
+    all.extend(in_base64(&BASE64_URL_SAFE_NO_PAD, value));
+    all
 }
 
-/// What base64 makes of a value that stands in a longer text, by the place that
-/// it begins at: the characters that do not depend on what is around it.
+/// The escaped forms of a text that libraries write: in a JSON string, and in a URL.
+fn escapes(text: &str) -> Vec<String> {
+    let json = serde_json::to_string(text).unwrap_or_default();
+    let json = json
+        .get(1..json.len().saturating_sub(1))
+        .unwrap_or_default();
+    let ascii = json.chars().fold(String::new(), |mut ascii, character| {
+        if character.is_ascii() {
+            ascii.push(character);
+        } else {
+            let units = character.encode_utf16(&mut [0; 2]).to_vec();
+            ascii.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+        ascii
+    });
+    let form: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+    let mut all = vec![json.replace('/', "\\/"), json.to_owned(), ascii, form];
+    // RFC 3986, and encodeURIComponent of JavaScript.
+    for kept in ["-._~", "-._~!*'()"] {
+        let percent = text.bytes().fold(String::new(), |mut percent, byte| {
+            let character = char::from(byte);
+            if character.is_ascii_alphanumeric() || kept.contains(character) {
+                percent.push(character);
+            } else {
+                percent.push_str(&format!("%{byte:02X}"));
+            }
+            percent
+        });
+        // Some write the digits in lower case.
+        let mut lower = percent.clone().into_bytes();
+        for at in 0..lower.len() {
+            if lower.get(at) == Some(&b'%') {
+                lower
+                    .iter_mut()
+                    .skip(at)
+                    .take(3)
+                    .for_each(|b| b.make_ascii_lowercase());
+            }
+        }
+        all.extend([percent, String::from_utf8(lower).unwrap_or_default()]);
+    }
+    all
+}
+
+/// A value in base64 within a longer text, for each of the three offsets: the characters that
+/// do not depend on the text around it.
 fn in_base64(engine: &impl Engine, value: &str) -> Vec<String> {
     let at = |offset: usize| {
         let padded = [vec![0; offset], value.as_bytes().to_vec()].concat();
@@ -253,19 +272,43 @@ fn in_base64(engine: &impl Engine, value: &str) -> Vec<String> {
     (0..3).map(at).collect()
 }
 
-impl fmt::Debug for Redact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
-        write!(f, "Redact({})", values.given.len() + values.learned.len())
-    }
-}
-
-/// Cuts a message about a failure to the longest that is shown.
+/// Cuts a message about a failure to [`MAX_MESSAGE_BYTES`].
 pub fn cut_message(message: &mut String) {
     if message.len() > MAX_MESSAGE_BYTES {
         message.truncate(message.floor_char_boundary(MAX_MESSAGE_BYTES));
         message.push('…');
     }
+}
+
+/// The values of a URL's query, its user and its password, each with the name to show in its
+/// place. A key may stand there, and a server may repeat one value without the others.
+pub fn url_secrets(url: &str) -> Vec<(String, String)> {
+    let plain = url.split('#').next().unwrap_or_default();
+    let (place, query) = plain.split_once('?').unwrap_or((plain, ""));
+    let mut found = Vec::new();
+    let mut add = |name: &str, value: &str| {
+        let pair = format!("={}", value.replace('&', "%26"));
+        let decoded = form_urlencoded::parse(pair.as_bytes()).next();
+        found.push((name.to_owned(), value.to_owned()));
+        found.extend(decoded.map(|(_, value)| (name.to_owned(), value.into_owned())));
+    };
+    for pair in query.split('&') {
+        match pair.split_once('=') {
+            Some((name, value)) if !name.is_empty() => add(name, value),
+            Some((_, value)) => add("URL query", value),
+            None => add("URL query", pair),
+        }
+    }
+    let authority = place.split_once("://").map_or(place, |(_, rest)| rest);
+    let authority = authority.split('/').next().unwrap_or_default();
+    if let Some((user, _host)) = authority.rsplit_once('@') {
+        add("URL user", user);
+        if let Some((user, password)) = user.split_once(':') {
+            add("URL user", user);
+            add("URL password", password);
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
-//! The place on loopback where the browser comes back to (RFC 8252, section
-//! 7.3).
+//! The loopback address that the browser comes back to (RFC 8252, section 7.3).
 //!
-//! Whoever can reach 127.0.0.1 can knock here, pages in the person's browser
-//! included: only a request that knows the login's state counts, and what it
-//! says is repeated to nobody.
+//! Every program on this machine can send requests here, and so can pages in the person's
+//! browser. Only a request with the login's state counts.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -15,52 +13,52 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
 
-/// The longest request head taken, in bytes.
+/// The longest request head, in bytes.
 const MAX_HEAD: usize = 16 << 10;
-/// How long a connection may take to send it. Browsers open some for later.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Connections handled together; the next one waits.
+/// The time limit for a request head. Browsers open connections ahead of use.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// The number of connections that are served at the same time.
 const MAX_CONNECTIONS: usize = 32;
 
 /// A listener for one login.
 #[derive(Debug)]
-pub(super) struct Redirect {
+pub(crate) struct Redirect {
     listener: TcpListener,
     port: u16,
 }
 
-/// What came back.
+/// The authorization server's answer, brought back by the browser.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Callback {
-    /// The code, or the error that stands in its place.
-    pub(super) outcome: Result<String, String>,
-    /// Who says so (RFC 9207).
-    pub(super) issuer: Option<String>,
+pub(crate) struct Callback {
+    /// The code, or the error in its place.
+    pub(crate) outcome: Result<String, String>,
+    /// The issuer of the answer (RFC 9207).
+    pub(crate) issuer: Option<String>,
 }
 
 impl Redirect {
     /// Listens on a port of 127.0.0.1; any free one if none is given.
-    pub(super) async fn listen(port: Option<u16>) -> io::Result<Self> {
+    pub(crate) async fn listen(port: Option<u16>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
         Ok(Self { listener, port })
     }
 
-    /// Where the browser is to be sent.
-    pub(super) fn uri(&self) -> String {
+    /// The redirect URI for the authorization request.
+    pub(crate) fn uri(&self) -> String {
         format!("http://127.0.0.1:{}/callback", self.port)
     }
 
-    /// Waits for the request that knows `state`. Never ends without it.
-    pub(super) async fn callback(&self, state: &str) -> Callback {
+    /// Waits for the request that has this state. Never ends without one.
+    pub(crate) async fn callback(&self, state: &str) -> Callback {
         let mut connections = FuturesUnordered::new();
         loop {
             tokio::select! {
                 accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
                     match accepted {
                         Ok((stream, _)) => connections.push(tokio::time::timeout(
-                            PATIENCE,
-                            converse(stream, state),
+                            TIME_LIMIT,
+                            serve(stream, state),
                         )),
                         // Out of descriptors, most likely: those at work go on.
                         Err(error) => {
@@ -80,7 +78,7 @@ impl Redirect {
 }
 
 /// Reads one request and answers it.
-async fn converse(mut stream: TcpStream, state: &str) -> io::Result<Option<Callback>> {
+async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Callback>> {
     let mut head = Vec::new();
     let mut chunk = [0; 2048];
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {
@@ -91,9 +89,8 @@ async fn converse(mut stream: TcpStream, state: &str) -> io::Result<Option<Callb
         head.extend_from_slice(chunk.get(..read).unwrap_or_default());
     }
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let callback = std::str::from_utf8(line)
-        .ok()
-        .and_then(|line| understand(line, state));
+    let line = std::str::from_utf8(line).ok();
+    let callback = line.and_then(|line| parse(line, state));
     let (status, text) = match &callback {
         Some(Callback { outcome: Ok(_), .. }) => (
             "200 OK",
@@ -113,32 +110,32 @@ async fn converse(mut stream: TcpStream, state: &str) -> io::Result<Option<Callb
          Connection: close\r\n\r\n{page}",
         page.len()
     );
-    // The browser may be gone; what it brought counts all the same.
-    let _gone = stream.write_all(answer.as_bytes()).await;
-    let _gone = stream.shutdown().await;
+    // The callback counts even if the browser is gone.
+    let _ = stream.write_all(answer.as_bytes()).await;
+    let _ = stream.shutdown().await;
     Ok(callback)
 }
 
-/// What a request line says, if it is this login's.
-fn understand(line: &str, state: &str) -> Option<Callback> {
+/// Parses a request line; `None` if it is not this login's callback.
+fn parse(line: &str, state: &str) -> Option<Callback> {
     let target = line.strip_prefix("GET ")?.strip_suffix(" HTTP/1.1")?;
     let query = target.strip_prefix("/callback?")?;
     let url = Url::parse(&format!("http://127.0.0.1/?{query}")).ok()?;
-    let (mut code, mut error, mut said, mut issuer) = (None, None, None, None);
+    let (mut code, mut error, mut received_state, mut issuer) = (None, None, None, None);
     for (name, value) in url.query_pairs() {
         let place = match name.as_ref() {
             "code" => &mut code,
             "error" => &mut error,
-            "state" => &mut said,
+            "state" => &mut received_state,
             "iss" => &mut issuer,
             _ => continue,
         };
-        // None of them may stand twice (RFC 6749, section 3.1).
+        // No parameter may stand twice (RFC 6749, section 3.1).
         if place.replace(value.into_owned()).is_some() {
             return None;
         }
     }
-    if said? != state {
+    if received_state? != state {
         return None;
     }
     let outcome = match (error, code) {
@@ -159,7 +156,7 @@ mod tests {
             outcome: outcome.map(str::to_owned).map_err(str::to_owned),
             issuer: issuer.map(str::to_owned),
         });
-        assert_eq!(understand(line, "st8"), expected, "{line}");
+        assert_eq!(parse(line, "st8"), expected, "{line}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Values that are looked up when a server starts: a command's output, or an
-//! entry of the system's keyring.
+//! Values that are looked up when they are needed: the output of a command, or an entry of
+//! the system's keyring.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,18 +12,17 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use crate::keyring;
 use crate::redact::Redact;
 
-/// The longest value, in bytes; a longer output of a command is refused.
+/// The longest value, in bytes. A longer output of a command is refused.
 const MAX_VALUE: usize = 64 << 10;
-/// How long a command may take where nothing else is said.
+/// The default time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A value, and what stands before it.
+/// A value to look up, and the text to put before it.
 ///
-/// The `Debug` form tells where the value comes from, and never a value, a
-/// prefix or an argument.
+/// The `Debug` form tells where the value comes from, and shows no value, prefix or argument.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source {
-    /// What is put before the value, such as `"Bearer "`. Default: nothing.
+    /// The text before the value, such as `"Bearer "`. Default: none.
     pub prefix: String,
     /// Where the value comes from.
     pub origin: Origin,
@@ -33,16 +32,15 @@ pub struct Source {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
-    /// It is known already.
+    /// The value itself.
     Text(String),
-    /// What a program prints, with the line end at its end cut off.
+    /// The output of a program, without the line end at its end.
     Command {
-        /// The program and its arguments; no shell is involved.
+        /// The program and its arguments. No shell is involved.
         command: Vec<String>,
-        /// Where it runs; the host's own folder, when there is none.
+        /// Its working directory; the host's, if there is none.
         cwd: Option<PathBuf>,
-        /// How long it may take. Default: 30 s. Over it the program and its
-        /// process group are killed and the server does not start.
+        /// Its time limit. Default: 30 s. Over it the program and its process group are killed.
         timeout: Duration,
     },
     /// The password of an entry in the system's keyring.
@@ -54,7 +52,7 @@ pub enum Origin {
     },
 }
 
-/// Why there is no value. Its `Display` never holds one.
+/// Why a value cannot be looked up. Its `Display` never holds one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -91,7 +89,7 @@ pub enum SourceError {
         /// The limit.
         limit: Duration,
     },
-    /// What came is no value.
+    /// The value cannot be used.
     #[error("{origin} gave {what}")]
     Unfit {
         /// Where it came from.
@@ -105,12 +103,12 @@ pub enum SourceError {
 }
 
 impl Source {
-    /// A value that is known.
+    /// A known value.
     pub fn text(value: impl Into<String>) -> Self {
         Self::new(Origin::Text(value.into()))
     }
 
-    /// What a program prints.
+    /// The output of a program.
     pub fn command(command: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self::new(Origin::Command {
             command: command.into_iter().map(Into::into).collect(),
@@ -144,12 +142,12 @@ impl Source {
         self.resolve("", &Redact::default()).await
     }
 
-    /// Looks the value up and has `secrets` keep it out of messages, as `name`.
+    /// Looks the value up. `redact` then hides it in messages, as `name`.
     ///
     /// # Errors
     ///
     /// [`SourceError`], which never holds a value.
-    pub async fn resolve(&self, name: &str, secrets: &Redact) -> Result<String, SourceError> {
+    pub async fn resolve(&self, name: &str, redact: &Redact) -> Result<String, SourceError> {
         let value = match &self.origin {
             Origin::Text(value) => value.clone(),
             Origin::Command {
@@ -167,7 +165,7 @@ impl Source {
                 })?,
         };
         let unfit = |what| SourceError::Unfit {
-            origin: self.origin.shown(),
+            origin: format!("{:?}", self.origin),
             what,
         };
         if value.is_empty() {
@@ -176,41 +174,40 @@ impl Source {
         if value.contains('\0') {
             return Err(unfit("a value with a NUL character"));
         }
-        secrets.learn(name, &value);
+        redact.learn(name, &value);
         Ok(format!("{}{value}", self.prefix))
-    }
-}
-
-impl Origin {
-    /// For messages.
-    fn shown(&self) -> String {
-        match self {
-            Self::Text(_) => "the configuration".to_owned(),
-            Self::Command { command, .. } => {
-                format!("command {:?}", command.first().map_or("", String::as_str))
-            }
-            Self::Keyring { service, account } => {
-                format!("the keyring's entry for service {service:?} and account {account:?}")
-            }
-        }
     }
 }
 
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.origin.shown())
+        self.origin.fmt(f)
     }
 }
 
 impl fmt::Debug for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
+        match self {
+            Self::Text(_) => f.write_str("the configuration"),
+            Self::Command { command, .. } => {
+                write!(
+                    f,
+                    "command {:?}",
+                    command.first().map_or("", String::as_str)
+                )
+            }
+            Self::Keyring { service, account } => {
+                write!(
+                    f,
+                    "the keyring's entry for service {service:?} and account {account:?}"
+                )
+            }
+        }
     }
 }
 
-/// Runs a program and gives what it printed. It has the host's whole
-/// environment, as a password manager needs its session; its standard error is
-/// thrown away, as a value may stand there.
+/// Runs a program and returns its output. It has the host's whole environment, as a password
+/// manager needs its session. Its standard error is discarded, as a value may stand there.
 async fn run(
     command: &[String],
     cwd: Option<&PathBuf>,
@@ -239,7 +236,7 @@ async fn run(
     let mut child = callgate_process::spawn(command).await.map_err(failed)?;
     let mut group = Group(child.id());
     let Some(stdout) = child.stdout.take() else {
-        return Err(failed(std::io::Error::other("it came without its output")));
+        return Err(failed(std::io::Error::other("it has no output")));
     };
     let unfit = |what| SourceError::Unfit {
         origin: format!("command {program:?}"),
@@ -247,7 +244,7 @@ async fn run(
     };
     let ended = async {
         let printed = read_bounded(stdout).await.map_err(failed)?;
-        // It may go on printing for ever.
+        // A program that printed too much may go on for ever.
         let printed = printed.ok_or_else(|| unfit("more than 64 KiB"))?;
         Ok((printed, child.wait().await.map_err(failed)?))
     };
@@ -255,7 +252,7 @@ async fn run(
         return Err(SourceError::TimedOut { program, limit });
     };
     let (printed, status) = ended?;
-    // What it left running of its own will, such as an agent, may go on.
+    // Processes that the program left behind, such as an agent, may go on.
     group.0 = None;
     if !status.success() {
         let status = describe(status);
@@ -271,7 +268,7 @@ async fn run(
     Ok(printed)
 }
 
-/// The whole stream; `None` if it is too long.
+/// Reads the whole stream; `None` if it is too long.
 async fn read_bounded(stream: impl AsyncRead + Unpin) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     let limit = MAX_VALUE as u64 + 1;
@@ -279,8 +276,7 @@ async fn read_bounded(stream: impl AsyncRead + Unpin) -> std::io::Result<Option<
     Ok((bytes.len() <= MAX_VALUE).then_some(bytes))
 }
 
-/// A process group that is killed when this is dropped: a program that was
-/// given up must not go on with what it started.
+/// A process group that is killed on drop, so that a program that is given up does not go on.
 struct Group(Option<u32>);
 
 impl Drop for Group {
@@ -356,7 +352,7 @@ mod tests {
             expect![[r#"command "sh" gave a value that is not UTF-8"#]],
         )
         .await;
-        // It would never end; it is not waited for once it has said too much.
+        // It never ends by itself.
         check(
             "yes hunter2",
             expect![[r#"command "sh" gave more than 64 KiB"#]],

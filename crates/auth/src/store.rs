@@ -1,36 +1,36 @@
-//! What is kept of a login: a file about it, and its tokens in the keyring or,
-//! where there is none, in the same file.
+//! The login that is kept for a server: a file about it, and its tokens in the keyring or, if
+//! there is none, in the same file.
 //!
-//! A login belongs to a server's name and URL together: the same name with
-//! another URL, as a changed configuration has it, finds nothing here.
-
-mod entry;
-mod file;
+//! A login belongs to a server's name and URL together. The same name with another URL, as
+//! in a changed configuration, has no login.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
 
-use self::entry::{NotKept, SERVICE};
-use self::file::{Document, is_absent, prepare_folder, private, read_document, write_whole};
-use super::challenge::is_scope;
-use super::error::{AuthError, AuthErrorKind};
-use super::settings::{OAuth, TokenPlace};
-use super::tokens::Tokens;
-use super::unsaved;
+use crate::challenge::is_scope;
+use crate::error::{AuthError, AuthErrorKind};
 use crate::keyring;
+use crate::settings::{OAuth, TokenPlace};
+use crate::tokens::Tokens;
 
-/// How long another process may take over a token.
-const LOCK_PATIENCE: Duration = Duration::from_secs(60);
+/// The service of our entries in the keyring.
+const SERVICE: &str = "callgate";
+/// The time to wait for another process that changes the login.
+const LOCK_LIMIT: Duration = Duration::from_secs(60);
+/// The largest file that is read. Ours are smaller.
+const MAX_FILE: u64 = 1 << 20;
 
-/// Where one server's login is kept.
+/// The place of one server's login.
 #[derive(Debug, Clone)]
-pub(super) struct Store {
+pub(crate) struct Store {
     server: String,
     /// Without an extension.
     path: PathBuf,
@@ -39,66 +39,54 @@ pub(super) struct Store {
     place: TokenPlace,
 }
 
-/// What is known of a login besides its tokens.
+/// A login without its secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Record {
-    /// The server's name and URL in the configuration, for people who look.
-    pub(super) server: String,
-    pub(super) url: String,
-    /// What the tokens are for, as the server names itself.
-    pub(super) resource: String,
-    /// Who issued them.
-    pub(super) issuer: String,
-    pub(super) token_endpoint: String,
+pub(crate) struct Record {
+    /// The server's name and URL in the configuration, for people who read the file.
+    pub(crate) server: String,
+    pub(crate) url: String,
+    /// The resource that the tokens are for.
+    pub(crate) resource: String,
+    /// The issuer of the tokens.
+    pub(crate) issuer: String,
+    pub(crate) token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) revocation_endpoint: Option<String>,
-    /// Whether the endpoints were read where the issuer publishes them. Those of
-    /// an older login may be the word of somebody else.
+    pub(crate) revocation_endpoint: Option<String>,
+    /// Whether the endpoints are those that the issuer publishes. In an older login they may
+    /// come from another party.
     #[serde(default)]
-    pub(super) published: bool,
-    /// When it was made, in seconds since 1970, which renewals leave as it is.
+    pub(crate) published: bool,
+    /// The time of the login, in seconds since 1970. A renewal does not change it.
     #[serde(default)]
-    pub(super) made: u64,
-    /// Its own name, which no other login has and renewals leave as it is; no secret. Empty
-    /// for an older one, and for a token by the client's credentials.
+    pub(crate) made: u64,
+    /// The identifier of the login, which no other login has: no secret. A renewal does not
+    /// change it. Empty in an older login, and for the client credentials grant.
     #[serde(default)]
-    pub(super) id: String,
-    /// How the client shows who it is at the token endpoint.
-    pub(super) client: ClientAuthentication,
-    pub(super) client_id: String,
-    /// The scopes that were asked for, which may be others than those that were granted. Empty
-    /// for an older login.
+    pub(crate) id: String,
+    pub(crate) client: ClientAuthentication,
+    pub(crate) client_id: String,
+    /// The scopes that were asked for, which may differ from those that were granted. Empty in
+    /// an older login.
     #[serde(default)]
-    pub(super) asked: Vec<String>,
-    /// Where the tokens are.
-    pub(super) kept: Kept,
-    /// Whether tokens may be in the keyring though these are not read from there: those of an
-    /// earlier login, or these, by a keyring that was given up.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) left_in_keyring: bool,
+    pub(crate) asked: Vec<String>,
+    /// The place of the tokens.
+    pub(crate) kept: Kept,
 }
 
-impl Record {
-    /// Whether tokens, its own or those of an earlier login, may be in the keyring.
-    fn may_be_in_keyring(&self) -> bool {
-        self.kept == Kept::Keyring || self.left_in_keyring
-    }
-}
-
-/// How a client shows who it is.
+/// How a client authenticates at the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum ClientAuthentication {
-    /// By its identifier only.
+pub(crate) enum ClientAuthentication {
+    /// With its identifier only.
     None,
-    /// By its secret in the request's body.
+    /// With its secret in the form.
     Post,
-    /// By its secret in the request's header.
+    /// With its secret in a header.
     Basic,
 }
 
-/// Where tokens are.
+/// The place of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -109,42 +97,62 @@ pub enum Kept {
     File,
 }
 
-/// A login as it is kept.
+/// A login and its secrets.
 #[derive(Debug, Clone)]
-pub(super) struct Login {
-    pub(super) record: Record,
-    pub(super) tokens: Tokens,
+pub(crate) struct Login {
+    pub(crate) record: Record,
+    pub(crate) tokens: Tokens,
 }
 
-impl Login {
-    /// The scopes that tokens in the place of these are to be for, too, lest they be for less:
-    /// those that were both asked for and granted. What an authorization server says it has
-    /// granted may be names of its own, which it does not take when they are asked for and which
-    /// do not tell what they stand for; then, all that were asked for.
-    pub(super) fn repeated(&self) -> Vec<String> {
-        let (asked, granted) = (&self.record.asked, &self.tokens.scopes);
-        let has_own_names = granted.iter().any(|scope| !asked.contains(scope));
-        // A file may have been written by hand.
-        let fit = |scope: &&String| is_scope(scope) && (has_own_names || granted.contains(*scope));
-        asked.iter().filter(fit).cloned().collect()
-    }
+/// The content of the file.
+#[derive(Serialize, Deserialize)]
+struct Document {
+    version: u32,
+    #[serde(flatten)]
+    record: Record,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<Tokens>,
 }
 
-/// What there was of a login that has been removed.
-pub(super) struct Removed {
-    /// Whether there was a file about one.
-    pub(super) was_there: bool,
-    /// Why tokens may be in the keyring still, if they may.
-    pub(super) may_be_left: Option<String>,
+/// The content of the keyring's entry. It is not written at the same moment as the file, so it
+/// names its login.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    #[serde(default)]
+    login: String,
+    #[serde(flatten)]
+    tokens: Tokens,
 }
 
 /// The right to change a login, across processes, until it is dropped.
-pub(super) struct Lock {
+pub(crate) struct Lock {
     _file: File,
 }
 
+/// The result of removing a login.
+pub(crate) struct Removed {
+    /// Whether there was a file about one.
+    pub(crate) was_there: bool,
+    /// Why tokens may still be in the keyring, if they may.
+    pub(crate) may_be_left: Option<String>,
+}
+
+impl Login {
+    /// The scopes that a login in place of this one asks for too, so that it is not narrower:
+    /// those that were both asked for and granted. If the authorization server granted names
+    /// of its own, which do not tell what they stand for: all that were asked for.
+    pub(crate) fn scopes_to_repeat(&self) -> Vec<String> {
+        let (asked, granted) = (&self.record.asked, &self.tokens.scopes);
+        let has_own_names = granted.iter().any(|scope| !asked.contains(scope));
+        // The file may have been edited.
+        let is_fit =
+            |scope: &&String| is_scope(scope) && (has_own_names || granted.contains(*scope));
+        asked.iter().filter(is_fit).cloned().collect()
+    }
+}
+
 impl Store {
-    pub(super) fn new(server: &str, url: &str, settings: &OAuth) -> Result<Self, AuthError> {
+    pub(crate) fn new(server: &str, url: &str, settings: &OAuth) -> Result<Self, AuthError> {
         let folder = match &settings.folder {
             Some(folder) => folder.clone(),
             None => default_folder().ok_or_else(|| {
@@ -169,18 +177,18 @@ impl Store {
         })
     }
 
-    /// The file in which the login is described.
-    pub(super) fn file(&self) -> PathBuf {
+    /// The file about the login.
+    pub(crate) fn file(&self) -> PathBuf {
         self.path.with_extension("json")
     }
 
-    /// Whether there may be a login.
-    pub(super) fn exists(&self) -> bool {
+    /// Tells whether there is a file about a login.
+    pub(crate) fn exists(&self) -> bool {
         self.file().exists()
     }
 
-    /// Whether nothing was ever written for a login here.
-    pub(super) fn is_untouched(&self) -> bool {
+    /// Tells whether nothing was ever written for a login.
+    pub(crate) fn is_untouched(&self) -> bool {
         !self.exists() && !self.lock_file().exists()
     }
 
@@ -188,180 +196,121 @@ impl Store {
         self.path.with_extension("lock")
     }
 
-    /// The newest login that is known, if there is one.
-    pub(super) async fn load(&self) -> Result<Option<Login>, AuthError> {
-        let stored = self.stored().await?;
-        Ok(stored.map(|stored| unsaved::newest(&self.path, stored)))
+    /// The identifier of the login; `None` without one.
+    pub(crate) fn login_id(&self) -> Result<Option<String>, AuthError> {
+        let path = self.file();
+        let document = read_document(&path)
+            .map_err(|error| self.failed(format!("{}: {error}", path.display())))?;
+        Ok(document.map(|document| document.record.id))
     }
 
-    /// The name of the login that is kept; `None` if there is none.
-    pub(super) fn login_id(&self) -> Result<Option<String>, AuthError> {
-        let path = self.file();
-        match read_document(&path) {
-            Ok(document) => Ok(document.map(|document| document.record.id)),
-            Err(error) => Err(self.failed(format!("{}: {error}", path.display()))),
-        }
+    /// The record of the login, with tokens or without; `None` also if it cannot be read.
+    pub(crate) async fn record(&self) -> Option<Record> {
+        Some(self.document().await.ok()??.record)
     }
 
-    /// What is known of the login that is kept, tokens or none; `None` too if that cannot be
-    /// read.
-    pub(super) async fn record(&self) -> Option<Record> {
-        let path = self.file();
-        let read = self.blocking(move || read_document(&path)).await;
-        Some(read.ok()??.record)
-    }
-
-    async fn stored(&self) -> Result<Option<Login>, AuthError> {
-        let path = self.file();
-        let read = self.blocking(move || read_document(&path)).await?;
-        let Some(Document { record, tokens, .. }) = read else {
+    /// Reads the login.
+    pub(crate) async fn load(&self) -> Result<Option<Login>, AuthError> {
+        let Some(Document { record, tokens, .. }) = self.document().await? else {
             return Ok(None);
         };
-        let tokens = match (record.kept, tokens) {
-            (Kept::File, Some(tokens)) => tokens,
-            (Kept::File, None) => return Ok(None),
-            (Kept::Keyring, _) => {
-                let Some(tokens) = self.read_entry(&record).await? else {
-                    return Ok(None);
-                };
-                tokens
-            }
+        let tokens = match record.kept {
+            Kept::File => tokens,
+            Kept::Keyring => self.read_entry(&record).await?,
         };
-        Ok(Some(Login { record, tokens }))
+        Ok(tokens.map(|tokens| Login { record, tokens }))
     }
 
-    /// Keeps a login made just now and says where. The one before it stays if it cannot be.
-    pub(super) async fn create(&self, login: &Login) -> Result<Kept, AuthError> {
+    async fn document(&self) -> Result<Option<Document>, AuthError> {
+        let path = self.file();
+        self.blocking(move || read_document(&path)).await
+    }
+
+    /// Reads the tokens of this login from the keyring.
+    async fn read_entry(&self, record: &Record) -> Result<Option<Tokens>, AuthError> {
+        let text = keyring::read(SERVICE, &self.account).await;
+        let Some(text) = text.map_err(|error| self.failed(error.to_string()))? else {
+            return Ok(None);
+        };
+        let entry: Entry = serde_json::from_str(&text)
+            .map_err(|_| self.failed("the keyring's entry is not one of ours".to_owned()))?;
+        // Another login's tokens must not go where this record says.
+        Ok((entry.login == record.id).then_some(entry.tokens))
+    }
+
+    /// Keeps a new login and returns its place. If it fails, the login before stays.
+    pub(crate) async fn create(&self, login: &Login) -> Result<Kept, AuthError> {
         let mut login = login.clone();
-        let mut may_be_left = false;
-        let mut no_keyring = false;
+        let before = self.record().await;
         if self.place != TokenPlace::File {
             login.record.kept = Kept::Keyring;
-            login.record.left_in_keyring = false;
-            match self.create_in_keyring(&login).await {
+            match self.put(&login).await {
                 Ok(()) => return Ok(Kept::Keyring),
-                Err(NotKept { error, .. }) if self.place == TokenPlace::Keyring => {
-                    return Err(error);
-                }
-                Err(not_kept) => {
-                    may_be_left = not_kept.may_be_left;
-                    no_keyring = not_kept.no_keyring;
-                    let error = not_kept.error;
-                    tracing::info!(server = self.server, %error, "tokens go to a file");
-                }
+                Err(error) if self.place == TokenPlace::Keyring => return Err(error),
+                Err(error) => tracing::info!(server = self.server, %error, "tokens go to a file"),
             }
         }
-        let path = self.file();
-        let before = self.blocking(move || read_document(&path)).await;
         login.record.kept = Kept::File;
-        login.record.left_in_keyring = may_be_left
-            || match &before {
-                Ok(Some(before)) => before.record.may_be_in_keyring(),
-                Ok(None) => false,
-                // It may have said so. Where there is no keyring, none was put into it.
-                Err(_) => !no_keyring,
-            };
-        self.save(&login).await?;
-        // A keyring that takes nothing just now gives nothing up either: that is left to a
-        // logout then.
-        if self.place == TokenPlace::File && login.record.left_in_keyring {
-            let removed = match keyring::remove(SERVICE, &self.account).await {
-                Err(error) if error.is_absent() && before.is_err() => Ok(()),
-                removed => removed,
-            };
-            match removed {
-                Ok(()) => {
-                    login.record.left_in_keyring = false;
-                    // It is kept as it is. Until its file is written again, a logout is only the
-                    // more careful.
-                    if let Err(error) = self.save(&login).await {
-                        tracing::warn!(
-                            server = self.server, %error,
-                            "a logout looks for an earlier login's tokens in the keyring, where \
-                             none are left"
-                        );
-                    }
-                }
-                Err(error) => tracing::warn!(
-                    server = self.server, %error,
-                    "an earlier login's tokens stay in the keyring until a logout"
-                ),
-            }
+        self.put(&login).await?;
+        if self.place == TokenPlace::File
+            && before.is_some_and(|before| before.kept == Kept::Keyring)
+            && let Err(error) = keyring::remove(SERVICE, &self.account).await
+        {
+            tracing::warn!(
+                server = self.server, %error,
+                "an earlier login's tokens may stay in the keyring until a logout"
+            );
         }
         Ok(Kept::File)
     }
 
-    /// Keeps a renewed login in place of `before`. With the lock held: nobody
-    /// else's is overwritten. This process can go on with one that cannot be
-    /// saved; others cannot until it is.
-    pub(super) async fn replace(&self, login: &Login, before: &Login) {
-        if let Err(error) = self.save(login).await {
-            tracing::warn!(
-                server = self.server,
-                %error,
-                "a renewed login is not saved; its next renewal tries again"
-            );
-            unsaved::remember(&self.path, login, before);
-        }
-    }
-
-    /// Tries again to save a login if it could not be. With the lock held.
-    pub(super) async fn save_again(&self, login: &Login) {
-        if unsaved::is_unsaved(&self.path, login) {
-            self.replace(login, login).await;
-        }
-    }
-
-    /// Keeps a login where it was kept before.
-    async fn save(&self, login: &Login) -> Result<(), AuthError> {
-        if login.record.kept == Kept::Keyring {
-            self.write_entry(login).await?;
-        }
-        self.write_file(login).await
-    }
-
-    async fn write_file(&self, login: &Login) -> Result<(), AuthError> {
+    /// Writes a login to the place that its record names. The file is prepared first, so that
+    /// a full disk leaves both as they are.
+    pub(crate) async fn put(&self, login: &Login) -> Result<(), AuthError> {
+        let in_keyring = login.record.kept == Kept::Keyring;
         let document = Document {
             version: 1,
             record: login.record.clone(),
-            tokens: (login.record.kept == Kept::File).then(|| login.tokens.clone()),
+            tokens: (!in_keyring).then(|| login.tokens.clone()),
         };
-        let text =
-            serde_json::to_vec_pretty(&document).map_err(|error| self.failed(error.to_string()))?;
+        let text = serde_json::to_vec_pretty(&document).map_err(|e| self.failed(e.to_string()))?;
         let path = self.file();
-        self.blocking(move || write_whole(&path, &text)).await?;
-        unsaved::forget(&self.path);
-        Ok(())
+        let prepared = self.blocking(move || prepare(&path, &text)).await?;
+        if in_keyring {
+            let entry = Entry {
+                login: login.record.id.clone(),
+                tokens: login.tokens.clone(),
+            };
+            let entry = serde_json::to_string(&entry).map_err(|e| self.failed(e.to_string()))?;
+            let written = keyring::write(SERVICE, &self.account, entry).await;
+            written.map_err(|error| self.failed(error.to_string()))?;
+        }
+        let path = self.file();
+        self.blocking(move || prepared.persist(path).map(drop).map_err(io::Error::from))
+            .await
     }
 
-    /// Forgets the login. Nothing is forgotten where its file says that its tokens, or those of
-    /// an earlier one, may be in a keyring that does not give them up, or where a damaged one may
-    /// have said so.
-    pub(super) async fn remove(&self) -> Result<Removed, AuthError> {
-        let path = self.file();
-        let read_path = path.clone();
-        let read = self.blocking(move || read_document(&read_path)).await;
+    /// Removes the login. Nothing is removed if its tokens may be in a keyring that fails.
+    pub(crate) async fn remove(&self) -> Result<Removed, AuthError> {
+        let document = self.document().await;
         let mut may_be_left = None;
         // Tokens may be there whatever the file says, and without one.
         if let Err(error) = keyring::remove(SERVICE, &self.account).await {
-            // Where there is none, none were put into it.
-            let is_there = !error.is_absent();
-            let may_be_in_it = match &read {
-                Ok(Some(document)) => document.record.may_be_in_keyring(),
+            let must_be_reached = match &document {
+                Ok(Some(document)) => document.record.kept == Kept::Keyring,
                 Ok(None) => false,
-                Err(_) => is_there && self.place != TokenPlace::File,
+                Err(_) => !error.is_absent() && self.place != TokenPlace::File,
             };
-            if may_be_in_it {
+            if must_be_reached {
                 return Err(self.failed(format!(
                     "{error}; some may be in it, so log out where it can be reached"
                 )));
             }
-            let is_told = matches!(read, Ok(Some(_)));
-            may_be_left = (is_there && !is_told).then(|| error.to_string());
-            tracing::debug!(server = self.server, %error, "no keyring was looked at");
+            let is_unknown = !matches!(document, Ok(Some(_))) && !error.is_absent();
+            may_be_left = is_unknown.then(|| error.to_string());
         }
-        unsaved::forget(&self.path);
-        let removed = self.blocking(move || match fs::remove_file(&path) {
+        let path = self.file();
+        let removed = self.blocking(move || match fs::remove_file(path) {
             Ok(()) => Ok(true),
             Err(error) if is_absent(&error) => Ok(false),
             Err(error) => Err(error),
@@ -373,25 +322,24 @@ impl Store {
     }
 
     /// Waits until no other process changes the login.
-    pub(super) async fn lock(&self) -> Result<Lock, AuthError> {
+    pub(crate) async fn lock(&self) -> Result<Lock, AuthError> {
         let path = self.lock_file();
         let locked = self.blocking(move || {
-            prepare_folder(&path)?;
-            let file = private()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(&path)?;
+            make_folder(&path)?;
+            let mut options = File::options();
+            options.mode(0o600).create(true).truncate(false).write(true);
+            let file = options.open(&path)?;
             file.lock()?;
             Ok(Lock { _file: file })
         });
-        match tokio::time::timeout(LOCK_PATIENCE, locked).await {
-            Ok(locked) => locked,
-            Err(_) => Err(self.failed(format!(
-                "another process has been busy with them for {} s",
-                LOCK_PATIENCE.as_secs()
-            ))),
-        }
+        tokio::time::timeout(LOCK_LIMIT, locked)
+            .await
+            .unwrap_or_else(|_| {
+                Err(self.failed(format!(
+                    "another process has been busy with them for {} s",
+                    LOCK_LIMIT.as_secs()
+                )))
+            })
     }
 
     async fn blocking<T: Send + 'static>(
@@ -409,7 +357,45 @@ impl Store {
     }
 }
 
-/// 128 bits of a digest over all parts, in hexadecimal digits.
+fn read_document(path: &Path) -> io::Result<Option<Document>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.take(MAX_FILE).read_to_string(&mut text)?;
+    // A parser's message may quote a token.
+    let document = serde_json::from_str(&text).ok();
+    let document = document.filter(|document: &Document| document.version == 1);
+    let unreadable = || io::Error::other("it is not one of ours; log in again");
+    document.map(Some).ok_or_else(unreadable)
+}
+
+/// Tells whether the file or its folder does not exist.
+fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
+}
+
+/// Writes a file beside `path`, to be moved there. Only the user can read it.
+fn prepare(path: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let folder = make_folder(path)?;
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// Makes the folder of a file, for the user alone.
+fn make_folder(file: &Path) -> io::Result<&Path> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(folder)?;
+    Ok(folder)
+}
+
+/// The first 128 bits of the SHA-256 of all parts, in hexadecimal.
 fn digest(parts: &[&[u8]]) -> String {
     let digest = parts.iter().fold(Sha256::new(), Sha256::chain_update);
     let digest = digest.finalize();
@@ -417,14 +403,12 @@ fn digest(parts: &[&[u8]]) -> String {
 }
 
 fn default_folder() -> Option<PathBuf> {
-    let absolute = |path: PathBuf| path.is_absolute().then_some(path);
-    let state = std::env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .and_then(absolute)
-        .or_else(|| {
-            let home = std::env::var_os("HOME").map(PathBuf::from);
-            Some(home.and_then(absolute)?.join(".local/state"))
-        })?;
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let home = || Some(absolute("HOME")?.join(".local/state"));
+    let state = absolute("XDG_STATE_HOME").or_else(home)?;
     Some(state.join("callgate/auth"))
 }
 

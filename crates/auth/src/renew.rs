@@ -1,0 +1,563 @@
+//! The token of one server: read when first needed, renewed before it ends, and replaced when
+//! the server refuses it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::HeaderValue;
+use url::Url;
+
+use crate::account::{Account, covers};
+use crate::authorize::{Authorize, NoAuthorization, Prompt, Refused, TryAgain};
+use crate::browser::{Browser, NotShown, Page};
+use crate::challenge::Challenge;
+use crate::discovery::{discover, probe, update_endpoints};
+use crate::error::{AuthError, AuthErrorKind};
+use crate::login::{NoLogin, OFFLINE, Wish, dedup, log_in};
+use crate::redact::Redact;
+use crate::settings::{Endpoint, Grant};
+use crate::store::Login;
+use crate::tokens::{self, NoToken};
+
+/// The pause after a failed renewal of a token that still lasts.
+const RENEW_AGAIN: Duration = Duration::from_secs(5);
+/// A token that is refused so soon after it was issued was never good.
+const SOON: Duration = Duration::from_secs(60);
+/// A person's time limit for a login that a call waits for.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
+
+/// The authorization of requests to this server. `redact` hides the tokens in messages.
+pub fn authorize(endpoint: &Endpoint, redact: &Redact) -> Arc<dyn Authorize> {
+    match Account::new(endpoint, redact) {
+        Ok(account) => Arc::new(Bearer(Arc::new(Inner {
+            account,
+            current: RwLock::default(),
+            busy: tokio::sync::Mutex::default(),
+            pending: Mutex::default(),
+        }))),
+        Err(error) => {
+            tracing::warn!(server = endpoint.server, %error, "no login can be used");
+            Arc::new(NoAuthorization)
+        }
+    }
+}
+
+/// An [`Authorize`] with a login.
+struct Bearer(Arc<Inner>);
+
+struct Inner {
+    account: Account,
+    /// The login that requests use. Requests read it while `busy` is held.
+    current: RwLock<Current>,
+    /// Held while tokens are read, renewed or asked for.
+    busy: tokio::sync::Mutex<Busy>,
+    /// The error for a caller that cannot wait for the page that is open.
+    pending: Mutex<Option<AuthError>>,
+}
+
+#[derive(Clone, Default)]
+enum Current {
+    /// The store was not read yet.
+    #[default]
+    Unread,
+    None,
+    Login(Arc<Login>, HeaderValue),
+}
+
+#[derive(Default)]
+struct Busy {
+    /// The last token that was issued without a person, and the time: if it is refused soon,
+    /// another one is of no use.
+    issued: Option<(String, Instant)>,
+    /// The time of the last failed renewal of a token that still lasted.
+    not_renewed: Option<Instant>,
+}
+
+/// A request that waits for a token.
+struct Waiting {
+    since: Instant,
+    prompt: Prompt,
+    /// The `Authorization` header that the server refused.
+    sent: Option<HeaderValue>,
+    /// The `WWW-Authenticate` header of the refusal.
+    challenge: Option<String>,
+}
+
+/// Resets [`Inner::pending`] on drop.
+struct Pending<'a>(&'a Mutex<Option<AuthError>>);
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Authorize for Bearer {
+    fn header(&self, prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        match self.0.current() {
+            Current::None => std::future::ready(Ok(None)).boxed(),
+            Current::Login(login, header) if !login.tokens.is_stale() => {
+                std::future::ready(Ok(Some(header))).boxed()
+            }
+            _ => {
+                let waiting = Waiting {
+                    since: Instant::now(),
+                    prompt,
+                    sent: None,
+                    challenge: None,
+                };
+                self.in_task(|inner| async move { inner.fresh(waiting).await })
+                    .boxed()
+            }
+        }
+    }
+
+    fn refused<'a>(&'a self, refused: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
+        let waiting = Waiting {
+            since: Instant::now(),
+            prompt: refused.prompt,
+            sent: refused.sent.cloned(),
+            challenge: refused.www_authenticate.map(str::to_owned),
+        };
+        let challenge = Challenge::parse(refused.www_authenticate.unwrap_or_default());
+        match refused.status {
+            401 => self
+                .in_task(|inner| async move { inner.replace(waiting).await })
+                .boxed(),
+            403 if challenge.error.as_deref() == Some("insufficient_scope") => {
+                let scopes = challenge.scopes;
+                self.in_task(|inner| async move { inner.widen(waiting, scopes).await })
+                    .boxed()
+            }
+            _ => std::future::ready(Ok(TryAgain::No)).boxed(),
+        }
+    }
+
+    fn accepted(&self, sent: &HeaderValue) {
+        let account = &self.0.account;
+        if let (Some(browser), Current::Login(login, header)) =
+            (&account.settings.browser, self.0.current())
+            && header == sent
+        {
+            browser.accepted(&account.store.file(), &login.record.id);
+        }
+    }
+
+    fn pending(&self) -> Option<AuthError> {
+        self.0
+            .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn may_follow(&self, url: &Url) -> bool {
+        match self.0.current() {
+            Current::Login(login, _) => covers(&login.record.resource, url.as_str()),
+            _ => true,
+        }
+    }
+
+    fn login_id(&self) -> Option<Arc<str>> {
+        match self.0.current() {
+            Current::Login(login, _) if self.0.is_persons() => {
+                Some(login.record.id.as_str().into())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Bearer {
+    /// Runs in a task of its own: a call that is cancelled must not take a renewal with it, as
+    /// the old refresh token may be used up then and the new one not kept yet.
+    async fn in_task<
+        T: Send + 'static,
+        F: Future<Output = Result<T, AuthError>> + Send + 'static,
+    >(
+        &self,
+        act: impl FnOnce(Arc<Inner>) -> F,
+    ) -> Result<T, AuthError> {
+        let task = tokio::spawn(act(Arc::clone(&self.0)));
+        let ended = |_| Err(self.0.account.exchange("its task has ended"));
+        task.await.unwrap_or_else(ended)
+    }
+}
+
+impl Inner {
+    fn current(&self) -> Current {
+        self.current
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn login(&self) -> Option<Arc<Login>> {
+        match self.current() {
+            Current::Login(login, _) => Some(login),
+            _ => None,
+        }
+    }
+
+    /// Tells whether a request that had this header would have another one now.
+    fn has_other_than(&self, sent: Option<&HeaderValue>) -> bool {
+        matches!(self.current(), Current::Login(_, header) if Some(&header) != sent)
+    }
+
+    fn is_persons(&self) -> bool {
+        self.account.settings.grant == Grant::AuthorizationCode
+    }
+
+    /// The header for the next request, with a token that has not ended.
+    async fn fresh(&self, waiting: Waiting) -> Result<Option<HeaderValue>, AuthError> {
+        let mut busy = self.busy.lock().await;
+        if let Err(error) = self.refresh(&mut busy).await {
+            self.by_person(&mut busy, &waiting, Vec::new(), error)
+                .await?;
+        }
+        Ok(match self.current() {
+            Current::Login(_, header) => Some(header),
+            _ => None,
+        })
+    }
+
+    /// Reads the store if that was not done, and renews a token that is about to end.
+    async fn refresh(&self, busy: &mut Busy) -> Result<(), AuthError> {
+        if matches!(self.current(), Current::Unread) {
+            let login = if self.is_persons() {
+                self.account.store.load().await?
+            } else {
+                None
+            };
+            self.adopt(login)?;
+        }
+        let Some(login) = self.login().filter(|login| login.tokens.is_stale()) else {
+            return Ok(());
+        };
+        let is_soon = busy
+            .not_renewed
+            .is_some_and(|at| at.elapsed() < RENEW_AGAIN);
+        if is_soon && !login.tokens.has_ended() {
+            return Ok(());
+        }
+        let renewed = self.renew(
+            busy,
+            Some(&login.tokens.access_token),
+            "the token has ended",
+        );
+        let Err(error) = renewed.await else {
+            return Ok(());
+        };
+        let lasts = |now: Arc<Login>| {
+            now.tokens.access_token == login.tokens.access_token && !now.tokens.has_ended()
+        };
+        if !self.login().is_some_and(lasts) {
+            return Err(error);
+        }
+        tracing::warn!(server = self.account.server, %error, "a token is used to its end");
+        busy.not_renewed = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Replaces the token after a 401.
+    async fn replace(&self, waiting: Waiting) -> Result<TryAgain, AuthError> {
+        let mut busy = self.busy.lock().await;
+        if self.has_other_than(waiting.sent.as_ref()) {
+            return Ok(TryAgain::Yes);
+        }
+        let access = self.login().map(|login| login.tokens.access_token.clone());
+        let was_just_issued = busy
+            .issued
+            .as_ref()
+            .is_some_and(|(issued, at)| access.as_ref() == Some(issued) && at.elapsed() < SOON);
+        if !self.is_persons() {
+            if was_just_issued {
+                return Err(self
+                    .account
+                    .exchange("the server refuses the token just issued"));
+            }
+            let challenge = waiting.challenge.as_deref();
+            self.by_credentials(&mut busy, challenge).await?;
+            return Ok(TryAgain::Yes);
+        }
+        let renewed = if !was_just_issued {
+            self.renew(&mut busy, access.as_deref(), "it refuses the token")
+                .await
+        } else if self.adopt_newer().await? {
+            Ok(())
+        } else {
+            Err(self.account.login_required("refuses its token"))
+        };
+        if let Err(error) = renewed {
+            self.by_person(&mut busy, &waiting, Vec::new(), error)
+                .await?;
+        }
+        Ok(TryAgain::Yes)
+    }
+
+    /// Widens the scope after a 403 with `insufficient_scope`, which names these scopes.
+    async fn widen(&self, waiting: Waiting, wanted: Vec<String>) -> Result<TryAgain, AuthError> {
+        let mut busy = self.busy.lock().await;
+        if self.has_other_than(waiting.sent.as_ref()) {
+            return Ok(TryAgain::Yes);
+        }
+        let narrow = self.account.error(AuthErrorKind::InsufficientScope {
+            scope: (!wanted.is_empty()).then(|| wanted.join(" ")),
+            grant: self.account.settings.grant,
+        });
+        if self.is_persons() && self.adopt_newer().await? {
+            return Ok(TryAgain::Yes);
+        }
+        let login = self.login();
+        let has = |scope| {
+            login
+                .as_ref()
+                .is_some_and(|it| it.tokens.scopes.contains(scope))
+        };
+        // A scope that was granted and is refused all the same is not asked for again.
+        if wanted.iter().all(has) {
+            return Err(narrow);
+        }
+        self.by_person(&mut busy, &waiting, wanted, narrow).await?;
+        Ok(TryAgain::Yes)
+    }
+
+    /// Replaces the token `refused` by one from another process, or by renewing it, which one
+    /// process at a time does.
+    async fn renew(
+        &self,
+        busy: &mut Busy,
+        refused: Option<&str>,
+        why: &str,
+    ) -> Result<(), AuthError> {
+        let account = &self.account;
+        if !self.is_persons() {
+            return self.by_credentials(busy, None).await;
+        }
+        let none = || account.login_required("wants a login, and there is none");
+        // Nothing is written for a server at which no person ever logged in.
+        if !account.store.exists() {
+            self.adopt(None)?;
+            return Err(none());
+        }
+        let _lock = account.store.lock().await?;
+        let Some(mut login) = account.store.load().await? else {
+            self.adopt(None)?;
+            return Err(none());
+        };
+        let is_newer = Some(login.tokens.access_token.as_str()) != refused;
+        self.adopt(Some(login.clone()))?;
+        if is_newer && !login.tokens.is_stale() {
+            return Ok(());
+        }
+        let Some(refresh_token) = login.tokens.refresh_token.clone() else {
+            return Err(account.login_required(&format!(
+                "needs a new login: {why}, and there is nothing to renew it by"
+            )));
+        };
+        update_endpoints(account, &mut login.record).await?;
+        let secret = account.secret_of(&login).await?;
+        // A renewed token is for the scopes of the one before (RFC 6749, section 6).
+        let grant = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", &refresh_token),
+        ];
+        let (web, scopes) = (account.web().await?, &login.tokens.scopes);
+        let issued = tokens::request(web, &login.record, secret.as_deref(), &grant, scopes).await;
+        let ended = match issued {
+            Ok(mut tokens) => {
+                // A new refresh token is optional (RFC 6749, section 6).
+                tokens.refresh_token = tokens.refresh_token.or(Some(refresh_token));
+                tokens.client_secret = login.tokens.client_secret.take();
+                busy.issued = Some((tokens.access_token.clone(), Instant::now()));
+                login.tokens = tokens;
+                None
+            }
+            Err(NoToken::InvalidGrant) => {
+                login.tokens.refresh_token = None;
+                let why = format!("needs a new login: {why}, and the login has ended");
+                Some(account.login_required(&why))
+            }
+            Err(NoToken::Other(reason)) => {
+                let reason = account.redact.message(&reason);
+                return Err(account.error(AuthErrorKind::Renewal { reason }));
+            }
+        };
+        self.adopt(Some(login.clone()))?;
+        if let Err(error) = account.store.put(&login).await {
+            tracing::warn!(server = account.server, %error, "a renewed login is not saved");
+        }
+        ended.map_or(Ok(()), Err)
+    }
+
+    /// Gets a token with the client's own credentials. It is not kept.
+    async fn by_credentials(
+        &self,
+        busy: &mut Busy,
+        challenge: Option<&str>,
+    ) -> Result<(), AuthError> {
+        let account = &self.account;
+        let lacking = || {
+            account.settings("the client credentials grant needs \"clientId\" and \"clientSecret\"")
+        };
+        let id = account.settings.client_id.as_ref().ok_or_else(lacking)?;
+        let (mut record, mut scopes) = match self.login() {
+            Some(login) => {
+                // The next token is for the scopes of this one, and for those wanted now.
+                let mut scopes = login.scopes_to_repeat();
+                scopes.extend(challenge.map_or(Vec::new(), |it| Challenge::parse(it).scopes));
+                (login.record.clone(), scopes)
+            }
+            None => {
+                let found = discover(account, challenge).await?;
+                let mut scopes = found.scopes.clone();
+                // There is no refresh token to ask for.
+                scopes.retain(|scope| scope != OFFLINE);
+                let authentication = found.authentication(true);
+                (found.record(account, id.clone(), authentication), scopes)
+            }
+        };
+        let secret = account
+            .client_secret(&record.issuer)
+            .await?
+            .ok_or_else(lacking)?;
+        if !account.settings.scopes.is_empty() {
+            scopes.clone_from(&account.settings.scopes);
+        }
+        dedup(&mut scopes);
+        record.asked = scopes;
+        let joined = record.asked.join(" ");
+        let mut grant = vec![("grant_type", "client_credentials")];
+        if !joined.is_empty() {
+            grant.push(("scope", &joined));
+        }
+        let (web, secret) = (account.web().await?, Some(secret.as_str()));
+        let issued = tokens::request(web, &record, secret, &grant, &record.asked).await;
+        let tokens = issued.map_err(|refused| match refused {
+            NoToken::InvalidGrant => account.exchange("the client's credentials were refused"),
+            NoToken::Other(reason) => account.exchange(reason),
+        })?;
+        busy.issued = Some((tokens.access_token.clone(), Instant::now()));
+        self.adopt(Some(Login { record, tokens }))
+    }
+
+    /// Has a person log in for these scopes; none for those that the server names. Of several
+    /// connections one at a time shows a page, and its login is for all. `otherwise` is the
+    /// error if no page is shown.
+    async fn by_person(
+        &self,
+        busy: &mut Busy,
+        waiting: &Waiting,
+        scopes: Vec<String>,
+        otherwise: AuthError,
+    ) -> Result<(), AuthError> {
+        use AuthErrorKind::{Awaited, Declined, InsufficientScope, LoginRequired};
+
+        let browser = match (&self.account.settings.browser, otherwise.kind()) {
+            (Some(browser), LoginRequired { .. } | InsufficientScope { .. })
+                if self.is_persons() && waiting.prompt == Prompt::Allowed =>
+            {
+                browser
+            }
+            _ => return Err(otherwise),
+        };
+        let file = self.account.store.file();
+        let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
+        let error = |kind| self.account.error(kind);
+        let _pending = self.set_pending(error(Awaited {
+            scope: scope.clone(),
+        }));
+        let _turn = browser.turn(&file).await;
+        busy.issued = None;
+        // If another page's login is for too little, the server says so once more.
+        if self.adopt_newer().await.is_ok_and(|is_newer| is_newer) {
+            return Ok(());
+        }
+        let used = self.login();
+        let id = used.as_ref().map(|login| login.record.id.as_str());
+        let shown = browser.check(&file, id, &scopes, waiting.since);
+        shown.map_err(|not| match not {
+            NotShown::Declined => error(Declined { scope }),
+            NotShown::OfNoUse => otherwise,
+            NotShown::Failed(error) => error,
+        })?;
+        let challenge = waiting.challenge.as_deref();
+        let made = self.show_page(browser, &scopes, challenge, used.as_deref());
+        let made = made.await;
+        let page = match &made {
+            Ok(login) => Page::Granted(login.record.id.clone()),
+            Err(NoLogin::Refused(_)) => Page::Declined,
+            Err(NoLogin::Failed(error)) => Page::Failed(error.clone()),
+        };
+        browser.note(&file, &scopes, page);
+        self.adopt(Some(made?))
+    }
+
+    async fn show_page(
+        &self,
+        browser: &Browser,
+        scopes: &[String],
+        challenge: Option<&str>,
+        used: Option<&Login>,
+    ) -> Result<Login, NoLogin> {
+        let probed = match challenge {
+            Some(_) => None,
+            None => probe(&self.account, self.account.url.as_str()).await?,
+        };
+        let wish = Wish {
+            scopes: scopes.to_vec(),
+            used,
+            challenge: challenge.or(probed.as_deref()),
+            patience: LOGIN_PATIENCE,
+        };
+        log_in(&self.account, browser.opener(), wish).await
+    }
+
+    /// Sets the error for callers that cannot wait, until the result is dropped.
+    fn set_pending(&self, error: AuthError) -> Pending<'_> {
+        *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        Pending(&self.pending)
+    }
+
+    /// Uses the stored login if it has another token, and tells whether it has.
+    async fn adopt_newer(&self) -> Result<bool, AuthError> {
+        let stored = self.account.store.load().await?;
+        let access = self.login().map(|login| login.tokens.access_token.clone());
+        let is_newer = |login: &Login| Some(&login.tokens.access_token) != access.as_ref();
+        match stored.filter(is_newer) {
+            Some(login) => self.adopt(Some(login)).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Uses this login from now on, or none.
+    fn adopt(&self, login: Option<Login>) -> Result<(), AuthError> {
+        let current = match login {
+            None => Current::None,
+            Some(login) => {
+                self.account.hide(&login);
+                if let Some(reason) = self.account.unfit(&login) {
+                    return Err(self.account.login_required(reason));
+                }
+                let header = login.tokens.header().ok_or_else(|| {
+                    self.account
+                        .login_required("has a token that no header can carry")
+                })?;
+                Current::Login(Arc::new(login), header)
+            }
+        };
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bearer")
+            .field("server", &self.0.account.server)
+            .finish_non_exhaustive()
+    }
+}
