@@ -8,7 +8,7 @@ use expect_test::expect;
 use rmcp::model::{CallToolRequestParams, InputRequest};
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, OLDER, USED, User, can, connect, one_ends, value};
+use crate::serve_client::{NEWEST, NO_RUN, OLDER, User, can, connect, one_ends, value};
 
 /// A folder whose rules leave every call to be asked about.
 fn bench() -> Workbench {
@@ -114,7 +114,7 @@ async fn a_client_without_forms_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_state_is_good_once_and_for_its_script_alone() {
+async fn a_state_is_good_for_its_script_alone() {
     let bench = bench();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let script = format!("{CREATE}return await make();");
@@ -131,15 +131,13 @@ async fn a_state_is_good_once_and_for_its_script_alone() {
     let mut forged = state.clone();
     let last = forged.pop().expect("a character");
     forged.push(if last == 'A' { 'B' } else { 'A' });
-    for (code, state) in [
-        (script.as_str(), forged.as_str()),
-        (&script, ""),
-        ("return 1", &state),
+    for (code, state, why) in [
+        (script.as_str(), forged.as_str(), NO_RUN),
+        (&script, "", NO_RUN),
+        ("return 1", &state, not_ours),
     ] {
-        assert_eq!(
-            session.come(code, state, yes()).await,
-            Err(not_ours.to_owned())
-        );
+        let refused = session.come(code, state, yes()).await;
+        assert_eq!(refused, Err(why.to_owned()));
     }
 
     for (tool, arguments) in [
@@ -172,14 +170,11 @@ async fn a_state_is_good_once_and_for_its_script_alone() {
         assert_eq!(question(&again), question(&asked));
     }
 
-    assert_eq!(
-        session.come(&script, &state, yes()).await,
-        Ok("true".to_owned())
-    );
-    assert_eq!(
-        session.come(&script, &state, yes()).await,
-        Err(USED.to_owned())
-    );
+    // A client that comes again later gets the same answer, and no other run.
+    for _ in 0..2 {
+        let answer = session.come(&script, &state, yes()).await;
+        assert_eq!(answer, Ok("true".to_owned()));
+    }
     session.client.cancel().await.expect("a clean end");
 }
 

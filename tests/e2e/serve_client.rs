@@ -182,9 +182,10 @@ pub const OLDER: [ProtocolVersion; 2] =
 pub const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 /// One of each.
 pub const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, NEWEST];
-/// What a client is told that comes with a state that was answered before.
-pub const USED: &str = "the requestState was used before, or its run ended too long ago; the call \
-                        can be made anew, and then does again what that run did";
+/// The refusal of a state that belongs to no run.
+pub const NO_RUN: &str = "the requestState is of no run: this server did not give it, or its run \
+                          ended too long ago; the call can be made anew, and then does again what \
+                          that run did";
 
 /// A server whose tool answers never, and one whose calls are asked about.
 pub fn hanging_and_asked() -> Workbench {

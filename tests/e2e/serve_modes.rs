@@ -189,9 +189,9 @@ async fn wrong_arguments_are_all_told_at_once() {
             "search_tools",
             json!({ "qeury": "a", "limit": 0, "detail": "all" }),
             "search_tools was not called:\n\
-             - \"query\" is missing: what to look for, a string\n\
-             - \"detail\" must be one of \"summaries\", \"names\", \"signatures\", \"full\", and this is \"all\"\n\
-             - \"limit\" must be a whole number from 1 to 50, and this is 0\n\
+             - /detail: \"all\" is not one of \"summaries\", \"names\", \"signatures\" or \"full\"\n\
+             - /limit: 0 is less than the minimum of 1\n\
+             - the value: \"query\" is a required property\n\
              - there is no argument \"qeury\"; did you mean \"query\"?",
         ),
         (
@@ -208,8 +208,8 @@ async fn wrong_arguments_are_all_told_at_once() {
             "call_tool",
             json!({ "name": ["x"], "args": "{}" }),
             "call_tool was not called:\n\
-             - \"name\" must be a string: the name of a tool, and this is an array\n\
-             - \"args\" must be an object: the tool's arguments, and this is \"{}\"",
+             - /args: \"{}\" is not of type \"object\"\n\
+             - /name: [\"x\"] is not of type \"string\"",
         ),
         (
             "enable_server",
@@ -220,12 +220,12 @@ async fn wrong_arguments_are_all_told_at_once() {
             "get_tool_details",
             json!({ "names": "ticketing_createIssue" }),
             "get_tool_details was not called:\n\
-             - \"names\" must be an array of 1 to 50 strings: names of tools, and this is \"ticketing_createIssue\"",
+             - /names: \"ticketing_createIssue\" is not of type \"array\"",
         ),
         (
             "list_servers",
             json!({ "server": "x" }),
-            "list_servers was not called:\n- there is no argument \"server\": it takes none",
+            "list_servers was not called:\n- there is no argument \"server\"; there are none",
         ),
     ] {
         let answer = said(&session, tool, arguments).await;

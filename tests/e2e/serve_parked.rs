@@ -5,7 +5,7 @@ use callgate_tests::{Workbench, fixture};
 use rmcp::model::InputRequiredResult;
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, USED, User, connect};
+use crate::serve_client::{NEWEST, User, connect};
 
 /// A folder whose rules leave all calls to be asked about but these.
 fn bench(allowed: &[&str]) -> Workbench {
@@ -56,8 +56,6 @@ async fn an_answer_to_what_is_asked_no_more_is_none_to_the_next_question() {
     let report = Ok(r#"["given up","McpDeniedError"]"#.to_owned());
     assert_eq!(session.come(script, &second, no).await, report);
     let again = session.come(script, &second, yes()).await;
-    assert_eq!(again, Err(USED.to_owned()));
-    // Nobody has answered with the first one.
-    assert_eq!(session.come(script, &first, yes()).await, report);
+    assert_eq!(again, report);
     session.client.cancel().await.expect("a clean end");
 }

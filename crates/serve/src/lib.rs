@@ -30,9 +30,6 @@ pub enum ServeError {
     /// The client could not be given a session.
     #[error("the MCP handshake failed: {0}")]
     Handshake(String),
-    /// The system gives no random bytes for keys.
-    #[error("no random bytes can be had: {0}")]
-    NoRandomBytes(std::io::Error),
     /// The task that serves the connection ended abnormally.
     #[error("the MCP connection ended abnormally: {0}")]
     Connection(String),
@@ -54,6 +51,5 @@ pub async fn serve_stdio(
     options: ServeOptions,
 ) -> Result<(), ServeError> {
     let service = Service::new(gate.boxed(), options, Some(client));
-    let service = service.map_err(ServeError::NoRandomBytes)?;
     stdio::serve(&service, tokio::io::stdin(), tokio::io::stdout()).await
 }

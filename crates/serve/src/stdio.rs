@@ -261,7 +261,6 @@ mod tests {
     async fn answers(lines: &[String]) -> Vec<Value> {
         let gate = futures::future::pending::<Arc<Gate>>().boxed();
         let service = Service::new(gate, ServeOptions::default(), Some(OneClient::default()));
-        let service = service.expect("random bytes");
         let (mut to, from_client) = duplex(1 << 16);
         let (to_client, mut from) = duplex(1 << 16);
         let served = tokio::spawn(async move { serve(&service, from_client, to_client).await });

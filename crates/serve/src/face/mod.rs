@@ -8,7 +8,6 @@ mod prompts;
 mod search;
 mod server_tools;
 mod service;
-mod stateless_arrays;
 mod texts;
 mod tool_array;
 mod unknown_request;
@@ -19,7 +18,6 @@ pub(crate) use unknown_request::unfit;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use callgate::Gate;
 use callgate::config::ToolMode;
@@ -97,25 +95,23 @@ impl Session {
         }
     }
 
-    /// The tools that the client sees. Stateless requests are told for how many milliseconds.
+    /// The tools that the client sees.
     fn tools(
         &self,
         gate: &Gate,
         context: &RequestContext<RoleServer>,
-    ) -> Result<(Arc<ToolArray>, Option<u64>), ErrorData> {
+    ) -> Result<Arc<ToolArray>, ErrorData> {
         let mode = self.mode(context)?;
         let options = &self.service.options;
         let audience = Audience {
             any_result: is_stateless(context),
             has_model: runs::has_model(context),
         };
-        if is_stateless(context) {
-            let arrays = &self.service.stateless_arrays;
-            let (array, left) = arrays.get(gate, mode, options, audience);
-            return Ok((array, Some(millis(left))));
-        }
         let make = || Arc::new(ToolArray::new(gate, mode, options, audience));
-        Ok((Arc::clone(self.tools.get_or_init(make)), None))
+        if is_stateless(context) {
+            return Ok(make());
+        }
+        Ok(Arc::clone(self.tools.get_or_init(make)))
     }
 
     /// Calls a server's tool.
@@ -185,6 +181,11 @@ impl Session {
                 Err(wrong) => Err(wrong),
             },
         }))
+    }
+
+    /// How long a client without a session may keep a list.
+    fn ttl_ms(&self) -> u64 {
+        u64::try_from(self.service.options.tools_ttl.as_millis()).unwrap_or(u64::MAX)
     }
 
     fn info(&self, mode: ToolMode) -> ServerConfig {
@@ -272,14 +273,14 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let gate = self.gate(&context).await?;
-        let (array, ttl) = self.tools(&gate, &context)?;
+        let array = self.tools(&gate, &context)?;
         let listed = ListToolsResult::with_all_items(array.tools.clone());
-        Ok(match ttl {
-            Some(ttl) => listed
-                .with_ttl_ms(ttl)
-                .with_cache_scope(CacheScope::Private),
-            None => listed,
-        })
+        if !is_stateless(&context) {
+            return Ok(listed);
+        }
+        Ok(listed
+            .with_ttl_ms(self.ttl_ms())
+            .with_cache_scope(CacheScope::Private))
     }
 
     async fn call_tool(
@@ -295,7 +296,7 @@ impl ServerHandler for Session {
         let mut is_own = own_tools::is_in_mode(name, mode);
         if is_own && is_server_tool {
             // Of two tools with the name, the one that the client sees is meant.
-            is_own = self.tools(&gate, &context)?.0.own().any(|own| own == name);
+            is_own = self.tools(&gate, &context)?.own().any(|own| own == name);
         }
         if is_own {
             return self.call_own(gate, &request, &context).await;
@@ -307,7 +308,7 @@ impl ServerHandler for Session {
             };
             return self.call(gate, call, &request, &context).await;
         }
-        let (array, _) = self.tools(&gate, &context)?;
+        let array = self.tools(&gate, &context)?;
         if is_native && array.tools.iter().any(|tool| tool.name == name) {
             let gone = format!("{name} is gone: no server lists it any more");
             return Ok(answer(Err(gone)));
@@ -338,7 +339,7 @@ impl ServerHandler for Session {
             return Ok(listed);
         }
         Ok(listed
-            .with_ttl_ms(millis(self.service.options.tools_ttl))
+            .with_ttl_ms(self.ttl_ms())
             .with_cache_scope(CacheScope::Private))
     }
 
@@ -404,10 +405,6 @@ impl ServerHandler for Session {
 
 fn cancelled() -> ErrorData {
     ErrorData::internal_error("the request was cancelled", None)
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether the request is of a revision without sessions.

@@ -7,7 +7,6 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::Session;
-use super::stateless_arrays::StatelessArrays;
 use crate::options::ServeOptions;
 use crate::pending_gate::PendingGate;
 use crate::runs::{ClientSettings, OneClient, Runs};
@@ -17,28 +16,23 @@ pub(crate) struct Service {
     pub(crate) gate: PendingGate,
     pub(crate) runs: Arc<Runs>,
     pub(crate) options: ServeOptions,
-    pub(crate) stateless_arrays: StatelessArrays,
     /// The client, over stdio.
     client: Option<OneClient>,
 }
 
 impl Service {
-    /// # Errors
-    ///
-    /// The system gives no random bytes.
     pub(crate) fn new(
         gate: BoxFuture<'static, Arc<Gate>>,
         options: ServeOptions,
         client: Option<OneClient>,
-    ) -> std::io::Result<Arc<Self>> {
+    ) -> Arc<Self> {
         let gate = gate.shared();
-        Ok(Arc::new(Self {
-            runs: Arc::new(Runs::new(gate.clone(), options.clone())?),
+        Arc::new(Self {
+            runs: Arc::new(Runs::new(gate.clone(), options.clone())),
             gate,
             options,
-            stateless_arrays: StatelessArrays::default(),
             client,
-        }))
+        })
     }
 
     /// The handler of one MCP session, or of one stateless request.

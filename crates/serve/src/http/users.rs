@@ -188,10 +188,7 @@ impl Users {
                 self.end_later(user);
             }
         }
-        let user = self.new_user(identity, gate).map_err(|error| {
-            tracing::error!(%error, "a user could not be served");
-            Refusal::unavailable("this server cannot serve you at the moment", 10)
-        })?;
+        let user = self.new_user(identity, gate);
         known.insert(identity.clone(), Arc::clone(&user));
         Ok(user)
     }
@@ -200,7 +197,7 @@ impl Users {
         &self,
         identity: &Identity,
         gate: BoxFuture<'static, Result<Arc<Gate>, String>>,
-    ) -> std::io::Result<Arc<User>> {
+    ) -> Arc<User> {
         let stop = CancellationToken::new();
         let made = {
             let (stop, name) = (stop.clone(), identity.user.clone());
@@ -217,7 +214,7 @@ impl Users {
                 Err(()) => std::future::pending().await,
             }
         });
-        let service = Service::new(pending.boxed(), self.options.clone(), None)?;
+        let service = Service::new(pending.boxed(), self.options.clone(), None);
         let sessions = Arc::new(Sessions::new(
             self.config.sessions_per_user,
             &self.sessions,
@@ -231,7 +228,7 @@ impl Users {
             Arc::clone(&sessions),
             transport(&self.config, stop.clone()),
         );
-        Ok(Arc::new(User {
+        Arc::new(User {
             service,
             mcp,
             sessions,
@@ -243,7 +240,7 @@ impl Users {
             )),
             under_way: AtomicUsize::new(1),
             last: Mutex::new(Instant::now()),
-        }))
+        })
     }
 
     fn end_later(&self, user: Arc<User>) {

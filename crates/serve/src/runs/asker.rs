@@ -92,12 +92,14 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::super::outcome::Outcome;
+    use super::super::resume::Purpose;
     use super::*;
 
     #[tokio::test]
     async fn a_late_answer_ends_the_run() {
         let (hour, cancel) = (Duration::from_secs(3600), CancellationToken::new());
-        let run = ServedRun::new(Duration::ZERO, hour, cancel).expect("random bytes");
+        let run = ServedRun::new(Purpose::script(""), Duration::ZERO, hour, cancel)
+            .expect("random bytes");
         let asker = ClientAsker {
             capabilities: Capabilities::default(),
             logs: None,

@@ -11,7 +11,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use super::asker::ClientAsker;
 use super::client_settings::ClientSettings;
 use super::outcome::Outcome;
-use super::resume_token::Purpose;
+use super::resume::Purpose;
 use super::roots::Folders;
 use super::store::EndGuard;
 use super::wait::Waiter;
@@ -56,7 +56,7 @@ impl Runs {
             }
             answer(gate.call_with(call).await)
         };
-        self.without_script(Purpose::Call(&described), request, context, settings, work)
+        self.without_script(Purpose::call(&described), request, context, settings, work)
             .await
     }
 
@@ -81,14 +81,14 @@ impl Runs {
             let found = search(asker);
             async { Ok(found.await) }
         };
-        self.without_script(Purpose::Search(described), request, context, settings, work)
+        self.without_script(Purpose::search(described), request, context, settings, work)
             .await
     }
 
     /// Does the work for a request, or goes on with it, until there is something to answer.
     pub(super) async fn without_script<F>(
         &self,
-        purpose: Purpose<'_>,
+        purpose: Purpose,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
         settings: &ClientSettings,
@@ -101,53 +101,45 @@ impl Runs {
         let gate = self.gate.clone().await;
         let max_time = gate.limits().run_time;
         let is_call = matches!(purpose, Purpose::Call(_));
-        let resumed = self.resume(request, &client, purpose)?;
-        let (run, notices) = if let Some(run) = resumed {
-            let notices = run.progress.subscribe();
-            (run, notices)
-        } else {
-            // A search needs no folders.
-            let folders = if is_call {
-                settings.roots.get(&client, &gate).await
-            } else {
-                Folders::none()
-            };
-            let run = match self.new_run(max_time) {
-                Ok(run) => run,
-                Err(refused) => return Ok(mistake(refused.to_string())),
-            };
-            let notices = run.progress.subscribe();
-            let guard = EndGuard {
-                run: Arc::clone(&run),
-                store: Arc::clone(&self.store),
-            };
-            let work = work(ClientAsker::new(&client, folders, &run));
-            let cancel = run.token();
-            self.tasks.spawn(async move {
-                let outcome = tokio::select! {
-                    answer = work => Outcome::of_call(answer),
-                    () = cancel.cancelled() => Outcome::cancelled_call(),
-                    () = tokio::time::sleep(max_time) => Outcome::cancelled_call(),
-                };
-                guard.run.end(outcome);
-                drop(guard);
-            });
-            (run, notices)
-        };
         // Only a task can be left: nothing else would fetch the answer.
         let may_be_task = client.tasks && is_call;
-        let waiter = Waiter {
-            client: &client,
-            context,
-            wait: if may_be_task {
-                self.options.wait
-            } else {
-                max_time.saturating_add(EXTRA_TIME)
-            },
-            owns_run: true,
-            leaves_long: may_be_task,
-            notices,
+        let wait = if may_be_task {
+            self.options.wait
+        } else {
+            max_time.saturating_add(EXTRA_TIME)
         };
-        self.wait_and_answer(&run, purpose, waiter).await
+        if let Some(run) = self.resume(request, &client, purpose)? {
+            let mut waiter = Waiter::new(&client, context, &run, wait);
+            waiter.leaves_long = may_be_task;
+            return self.wait_and_answer(&run, waiter).await;
+        }
+        // A search needs no folders.
+        let folders = if is_call {
+            settings.roots.get(&client, &gate).await
+        } else {
+            Folders::none()
+        };
+        let run = match self.new_run(purpose, max_time) {
+            Ok(run) => run,
+            Err(refused) => return Ok(mistake(refused.to_string())),
+        };
+        let mut waiter = Waiter::new(&client, context, &run, wait);
+        waiter.leaves_long = may_be_task;
+        let guard = EndGuard {
+            run: Arc::clone(&run),
+            store: Arc::clone(&self.store),
+        };
+        let work = work(ClientAsker::new(&client, folders, &run));
+        let cancel = run.token();
+        self.tasks.spawn(async move {
+            let outcome = tokio::select! {
+                answer = work => Outcome::of_call(answer),
+                () = cancel.cancelled() => Outcome::cancelled_call(),
+                () = tokio::time::sleep(max_time) => Outcome::cancelled_call(),
+            };
+            guard.run.end(outcome);
+            drop(guard);
+        });
+        self.wait_and_answer(&run, waiter).await
     }
 }

@@ -15,7 +15,7 @@ mod plain;
 mod progress;
 mod question;
 mod resources;
-mod resume_token;
+mod resume;
 mod roots;
 mod served_run;
 mod store;
@@ -50,8 +50,7 @@ use arguments::{Part, ScriptArguments, WaitArguments};
 use asker::ClientAsker;
 use client::{AskedBy, Client};
 use outcome::Outcome;
-use pending::RejectedAnswer;
-use resume_token::{Purpose, ResumeError, ResumeToken, ResumeTokens};
+use resume::{Purpose, ResumeError};
 use served_run::ServedRun;
 use store::{EndGuard, Keep, Store};
 use wait::{WaitEnd, Waiter};
@@ -64,7 +63,6 @@ pub(crate) struct Runs {
     gate: PendingGate,
     options: ServeOptions,
     store: Arc<Store>,
-    resume_tokens: ResumeTokens,
     /// The tasks of the runs.
     tasks: TaskTracker,
     /// Cancels all runs.
@@ -72,23 +70,19 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// # Errors
-    ///
-    /// The system gives no random bytes.
-    pub(crate) fn new(gate: PendingGate, options: ServeOptions) -> std::io::Result<Self> {
+    pub(crate) fn new(gate: PendingGate, options: ServeOptions) -> Self {
         let keep = Keep {
             time: options.kept_time,
             runs: options.kept_runs,
             bytes: options.kept_bytes,
         };
-        Ok(Self {
+        Self {
             gate,
             store: Arc::new(Store::new(options.runs, keep)),
-            resume_tokens: ResumeTokens::new()?,
             options,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
-        })
+        }
     }
 
     /// Answers a call of `run_script`: begins a run, or goes on with a parked one.
@@ -109,42 +103,25 @@ impl Runs {
                 return Err(ErrorData::internal_error("the request was cancelled", None));
             }
         };
-        let mut given = match ScriptArguments::read(request.arguments.as_ref(), &gate) {
+        let given = match ScriptArguments::read(request.arguments.as_ref(), &gate) {
             Ok(given) => given,
             Err(wrong) => return Ok(mistake(wrong)),
         };
         let client = settings.client(context)?;
-        let wait = given.wait();
-        let code = std::mem::take(&mut given.code);
-        let purpose = Purpose::Script(&code);
-        let (run, notices) = if let Some(run) = self.resume(request, &client, purpose)? {
-            let notices = run.progress.subscribe();
-            (run, notices)
-        } else {
-            let folders = settings.roots.get(&client, &gate).await;
-            let run = match self.new_run(given.limits(gate.limits()).run_time) {
-                Ok(run) => run,
-                Err(refused) => return Ok(mistake(refused.to_string())),
-            };
-            let notices = run.progress.subscribe();
-            self.begin(
-                gate,
-                &run,
-                &code,
-                given,
-                ClientAsker::new(&client, folders, &run),
-            );
-            (run, notices)
+        let purpose = Purpose::script(&given.code);
+        let wait = given.wait().unwrap_or(self.options.wait);
+        if let Some(run) = self.resume(request, &client, purpose)? {
+            let waiter = Waiter::new(&client, context, &run, wait);
+            return self.wait_and_answer(&run, waiter).await;
+        }
+        let folders = settings.roots.get(&client, &gate).await;
+        let run = match self.new_run(purpose, given.limits(gate.limits()).run_time) {
+            Ok(run) => run,
+            Err(refused) => return Ok(mistake(refused.to_string())),
         };
-        let waiter = Waiter {
-            client: &client,
-            context,
-            wait: wait.unwrap_or(self.options.wait),
-            owns_run: true,
-            leaves_long: false,
-            notices,
-        };
-        self.wait_and_answer(&run, purpose, waiter).await
+        let waiter = Waiter::new(&client, context, &run, wait);
+        self.begin(gate, &run, given, ClientAsker::new(&client, folders, &run));
+        self.wait_and_answer(&run, waiter).await
     }
 
     /// Answers a call of `wait`: waits for a run that was left.
@@ -163,23 +140,23 @@ impl Runs {
             Err(wrong) => return Ok(mistake(wrong)),
         };
         let client = settings.client(context)?;
-        let purpose = Purpose::Wait(&given.run);
-        let resumed = self.resume(request, &client, purpose)?;
-        let Some(run) = resumed.or_else(|| self.store.get(&given.run)) else {
+        let is_other = |state: &String| *state != given.run;
+        if request.request_state.as_ref().is_some_and(is_other) {
+            return Err(invalid(&ResumeError::OtherRequest("this run")));
+        }
+        let Some(run) = self.store.get(&given.run) else {
             return Ok(mistake(self.no_run(&given.run)));
         };
+        if request.request_state.is_some() {
+            Self::take_answers(&run, request, &client)?;
+        }
         if given.cancel {
             run.cancel();
         }
-        let waiter = Waiter {
-            client: &client,
-            context,
-            wait: given.wait().unwrap_or(self.options.wait),
-            owns_run: false,
-            leaves_long: false,
-            notices: run.progress.subscribe(),
-        };
-        let response = self.wait_and_answer(&run, purpose, waiter).await?;
+        let wait = given.wait().unwrap_or(self.options.wait);
+        let mut waiter = Waiter::new(&client, context, &run, wait);
+        waiter.owns_run = false;
+        let response = self.wait_and_answer(&run, waiter).await?;
         match (given.part(), run.outcome()) {
             (Some(part), Some(outcome)) => Ok(part_of(&outcome, part)),
             _ => Ok(response),
@@ -234,43 +211,50 @@ impl Runs {
     pub(crate) fn expect_no_state(request: &CallToolRequestParams) -> Result<(), ErrorData> {
         match &request.request_state {
             None => Ok(()),
-            Some(_) => Err(invalid(&ResumeError::Forged("this call"))),
+            Some(_) => Err(invalid(&ResumeError::OtherRequest("this call"))),
         }
     }
 
-    /// The run that a client comes again for, after its answers are passed on. The run may have
+    /// The run that a client comes again for, after its answers are taken. The run may have
     /// ended, or wait for another answer.
     fn resume(
         &self,
         request: &CallToolRequestParams,
         client: &Client,
-        purpose: Purpose<'_>,
+        purpose: Purpose,
     ) -> Result<Option<Arc<ServedRun>>, ErrorData> {
         let Some(state) = request.request_state.as_deref() else {
             return Ok(None);
         };
+        let run = self.store.get(state);
+        let run = run.ok_or_else(|| invalid(&ResumeError::NoRun))?;
+        if run.purpose != purpose {
+            return Err(invalid(&ResumeError::OtherRequest(purpose.noun())));
+        }
+        Self::take_answers(&run, request, client)?;
+        Ok(Some(run))
+    }
+
+    fn take_answers(
+        run: &ServedRun,
+        request: &CallToolRequestParams,
+        client: &Client,
+    ) -> Result<(), ErrorData> {
         if client.asked_by != AskedBy::Answers {
             let message = "a requestState comes with protocol 2026-07-28 or later";
             return Err(ErrorData::invalid_params(message, None));
         }
-        let token = self.resume_tokens.open(state, purpose);
-        let token = token.map_err(|error| invalid(&error))?;
-        let run = self.store.get(&token.run);
-        let run = run.ok_or_else(|| invalid(&ResumeError::Used))?;
-        let responses = request.input_responses.clone().unwrap_or_default();
-        let answered =
-            run.pending
-                .answer_with_token(&token.requests, client.capabilities, responses);
-        match answered {
-            Ok(()) => Ok(Some(run)),
-            Err(RejectedAnswer::Used) => Err(invalid(&ResumeError::Used)),
-            Err(RejectedAnswer::Unannounced) => Err(invalid(&ResumeError::Unannounced)),
+        if run.pending.has_unsent() && !run.pending.can_be_answered(client.capabilities) {
+            return Err(invalid(&ResumeError::Unannounced));
         }
+        let responses = request.input_responses.clone();
+        run.pending.answer_all(responses.unwrap_or_default());
+        Ok(())
     }
 
-    fn new_run(&self, max_time: Duration) -> Result<Arc<ServedRun>, NoRun> {
+    fn new_run(&self, purpose: Purpose, max_time: Duration) -> Result<Arc<ServedRun>, NoRun> {
         let cancel = self.stop.child_token();
-        let run = ServedRun::new(self.options.answer_time, max_time, cancel);
+        let run = ServedRun::new(purpose, self.options.answer_time, max_time, cancel);
         let run = Arc::new(run.map_err(|error| {
             tracing::error!(%error, "a run cannot begin: no random bytes can be had");
             NoRun::Failed
@@ -284,7 +268,6 @@ impl Runs {
         &self,
         gate: Arc<Gate>,
         run: &Arc<ServedRun>,
-        code: &str,
         given: ScriptArguments,
         asker: Arc<ClientAsker>,
     ) {
@@ -293,7 +276,7 @@ impl Runs {
         // A message that is cut when it is printed would be whole nowhere.
         limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
         let progress = Arc::clone(run);
-        let mut request = RunRequest::new(code)
+        let mut request = RunRequest::new(given.code)
             .limits(limits)
             .cancel_on(run.token())
             .caller(Arc::<ClientAsker>::clone(&asker))
@@ -319,7 +302,6 @@ impl Runs {
     async fn wait_and_answer(
         &self,
         run: &Arc<ServedRun>,
-        purpose: Purpose<'_>,
         mut waiter: Waiter<'_>,
     ) -> Result<CallToolResponse, ErrorData> {
         loop {
@@ -329,29 +311,18 @@ impl Runs {
                     if let Some(outcome) = run.leave() {
                         return outcome.answer().map(Into::into);
                     }
-                    if waiter.owns_run && waiter.client.tasks {
+                    if waiter.may_be_task() {
                         return Ok(self.new_task(run).into());
                     }
                     return Ok(goes_on(run));
                 }
-                WaitEnd::Questions(requests, questions) => {
-                    let token = ResumeToken {
-                        run: run.id.clone(),
-                        requests,
-                    };
+                WaitEnd::Questions(questions) => {
                     // This run counts as parked by now.
-                    let has_room = self.store.parked() <= self.options.parked_runs;
-                    let state = self
-                        .resume_tokens
-                        .seal(&token, purpose, self.kept_time(run));
-                    match state.filter(|_| has_room) {
-                        None => run.pending.refuse(waiter.client.capabilities),
-                        Some(state) if run.give_token(&token.requests) => {
-                            let result = InputRequiredResult::new(Some(questions), Some(state));
-                            return Ok(result.into());
-                        }
-                        // There is something else to answer by now.
-                        Some(_) => {}
+                    if self.store.parked() > self.options.parked_runs {
+                        run.pending.refuse(waiter.capabilities());
+                    } else if run.ask_again() {
+                        let state = Some(run.id.clone());
+                        return Ok(InputRequiredResult::new(Some(questions), state).into());
                     }
                 }
             }

@@ -8,7 +8,7 @@ use rmcp::model::{CustomNotification, ElicitRequestParams, InputRequest, ServerN
 use rmcp::service::{Peer, RoleServer};
 use serde_json::json;
 
-use super::resume_token::random_hex;
+use super::resume::random_hex;
 
 /// The most pages of one run that are remembered.
 const MAX_PAGES: usize = 64;

@@ -1,6 +1,6 @@
 //! Questions of a run that wait for the client's answer.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,8 +15,6 @@ use super::client::Capabilities;
 const MAX_KEY: usize = 128;
 /// The most keys that are remembered. Later requests get numbers.
 const MAX_KEYS: usize = 1_000;
-/// The most withdrawn requests that are remembered for clients with a token.
-const MAX_WITHDRAWN: usize = 1_000;
 
 /// The requests of one run that have no answer yet. Their number is bounded by the run's calls.
 #[derive(Debug)]
@@ -33,9 +31,6 @@ struct Inner {
     open: BTreeMap<u64, PendingRequest>,
     /// Keys that were used in the run: a late answer must not fit another request.
     keys: HashSet<String>,
-    /// Requests that a client has a token for, and that were closed without an answer that came
-    /// with a token.
-    withdrawn: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -46,8 +41,8 @@ struct PendingRequest {
     answer: oneshot::Sender<Result<Value, NoAnswer>>,
     /// The request was sent to a client, which works on it.
     is_sent: bool,
-    /// A client has a token to come again with.
-    has_token: bool,
+    /// The request was in an answer to a client, which comes again.
+    is_shown: bool,
 }
 
 /// The reason why a request has no answer.
@@ -59,15 +54,6 @@ pub(crate) enum NoAnswer {
     Late,
     /// The client failed, with its reason.
     Failed(String),
-}
-
-/// The reason why answers with a token are rejected.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum RejectedAnswer {
-    /// All the token's requests were answered before.
-    Used,
-    /// The client did not announce that it can answer.
-    Unannounced,
 }
 
 /// A request to ask, with the server's own key if it has one.
@@ -129,36 +115,21 @@ impl PendingRequests {
         sent.collect()
     }
 
-    /// The requests for a client's next answer, by number and by key; `None` if there are none.
-    pub(crate) fn show(&self, client: Capabilities) -> Option<(Vec<u64>, InputRequests)> {
-        let inner = self.lock();
-        let numbers = inner.unsent(client);
-        let requests = numbers.iter().filter_map(|number| inner.open.get(number));
-        let requests = requests.map(|request| (request.key.clone(), request.request.clone()));
-        let requests = requests.collect();
-        (!numbers.is_empty()).then_some((numbers, requests))
-    }
-
-    /// Notes that a client gets a token for these. False if none of them is open any more.
-    pub(crate) fn give_token(&self, numbers: &[u64]) -> bool {
+    /// The requests for a client's next answer, by key; `None` if there are none.
+    pub(crate) fn show(&self, client: Capabilities) -> Option<InputRequests> {
         let mut inner = self.lock();
-        let mut is_open = false;
-        for number in numbers {
-            if let Some(request) = inner.open.get_mut(number)
-                && !request.is_sent
-            {
-                request.has_token = true;
-                is_open = true;
-            }
-        }
-        is_open
+        let numbers = inner.unsent(client);
+        let requests = numbers.iter().filter_map(|number| {
+            let request = inner.open.get_mut(number)?;
+            request.is_shown = true;
+            Some((request.key.clone(), request.request.clone()))
+        });
+        (!numbers.is_empty()).then(|| requests.collect())
     }
 
-    /// Whether a client has a token without an answer yet. It may come again, be it for the
-    /// run's end.
-    pub(crate) fn has_tokens(&self) -> bool {
-        let inner = self.lock();
-        !inner.withdrawn.is_empty() || inner.open.values().any(|request| request.has_token)
+    /// Whether a request is open that this client can answer.
+    pub(crate) fn can_be_answered(&self, client: Capabilities) -> bool {
+        !self.lock().unsent(client).is_empty()
     }
 
     /// Whether a request is open that was not sent to a client.
@@ -168,7 +139,7 @@ impl PendingRequests {
 
     /// Answers one request.
     pub(crate) fn answer(&self, number: u64, answer: Result<Value, NoAnswer>) {
-        if let Some(request) = self.lock().close(number) {
+        if let Some(request) = self.lock().open.remove(&number) {
             // A call that was cancelled does not wait any more.
             let _ = request.answer.send(answer);
         }
@@ -182,51 +153,13 @@ impl PendingRequests {
         }
     }
 
-    /// Takes the answers that came with a token for these requests. A request without an answer
-    /// stays open. If all unanswered ones are withdrawn or sent to another client, the answers
-    /// are dropped, and the client learns what has become of the run.
-    ///
-    /// # Errors
-    ///
-    /// [`RejectedAnswer`]; then no answer is taken.
-    pub(crate) fn answer_with_token(
-        &self,
-        numbers: &[u64],
-        client: Capabilities,
-        mut responses: InputResponses,
-    ) -> Result<(), RejectedAnswer> {
-        let mut inner = self.lock();
-        let open = numbers.iter().filter_map(|number| inner.open.get(number));
-        let mut unsent = open.filter(|request| !request.is_sent).peekable();
-        if unsent.peek().is_none() {
-            let is_unanswered =
-                |number| inner.withdrawn.contains(number) || inner.open.contains_key(number);
-            return if numbers.iter().any(is_unanswered) {
-                Ok(())
-            } else {
-                Err(RejectedAnswer::Used)
-            };
-        }
-        if !unsent.any(|request| client.can_answer(&request.request)) {
-            return Err(RejectedAnswer::Unannounced);
-        }
-        for number in numbers {
-            if let Some(response) = inner.response(*number, &mut responses)
-                && let Some(request) = inner.open.remove(number)
-            {
-                let _ = request.answer.send(Ok(response));
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the answers that fit, and ignores others, as the tasks extension has it.
-    pub(crate) fn answer_any(&self, mut responses: InputResponses) {
+    /// Takes the answers that fit, and ignores others. A request without an answer stays open.
+    pub(crate) fn answer_all(&self, mut responses: InputResponses) {
         let mut inner = self.lock();
         let open: Vec<u64> = inner.open.keys().copied().collect();
         for number in open {
             if let Some(response) = inner.response(number, &mut responses)
-                && let Some(request) = inner.close(number)
+                && let Some(request) = inner.open.remove(&number)
             {
                 let _ = request.answer.send(Ok(response));
             }
@@ -252,7 +185,7 @@ impl Inner {
             request,
             answer,
             is_sent: false,
-            has_token: false,
+            is_shown: false,
         };
         self.open.insert(number, request);
         (number, answered)
@@ -280,22 +213,11 @@ impl Inner {
         open.map(|(number, _)| *number).collect()
     }
 
-    /// The answer to this request, unless another client works on it.
+    /// The answer to this request, if it was shown and no other client works on it.
     fn response(&self, number: u64, responses: &mut InputResponses) -> Option<Value> {
-        let request = self.open.get(&number).filter(|request| !request.is_sent)?;
-        responses.remove(&request.key)
-    }
-
-    /// Closes a request that is not answered with a token.
-    fn close(&mut self, number: u64) -> Option<PendingRequest> {
-        let request = self.open.remove(&number)?;
-        if request.has_token {
-            self.withdrawn.insert(number);
-            if self.withdrawn.len() > MAX_WITHDRAWN {
-                self.withdrawn.pop_first();
-            }
-        }
-        Some(request)
+        let request = self.open.get(&number)?;
+        let is_asked = request.is_shown && !request.is_sent;
+        is_asked.then(|| responses.remove(&request.key)).flatten()
     }
 }
 
@@ -304,7 +226,7 @@ struct Withdraw<'a>(&'a PendingRequests, u64);
 
 impl Drop for Withdraw<'_> {
     fn drop(&mut self) {
-        self.0.lock().close(self.1);
+        self.0.lock().open.remove(&self.1);
     }
 }
 

@@ -7,6 +7,7 @@ use rmcp::model::JsonObject;
 
 use super::Runs;
 use super::arguments::ScriptArguments;
+use super::resume::Purpose;
 use super::store::{EndGuard, NoRun};
 
 /// The reason why there is no report.
@@ -28,7 +29,9 @@ impl Runs {
     ) -> Result<RunReport, NoReport> {
         let given = ScriptArguments::read_for_report(arguments, &gate).map_err(NoReport::Wrong)?;
         let limits = given.limits(gate.limits());
-        let run = self.new_run(limits.run_time).map_err(NoReport::NotBegun)?;
+        let run = self
+            .new_run(Purpose::script(&given.code), limits.run_time)
+            .map_err(NoReport::NotBegun)?;
         let mut request = RunRequest::new(given.code)
             .limits(limits)
             .cancel_on(run.token())

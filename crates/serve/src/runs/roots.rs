@@ -1,13 +1,13 @@
 //! The folders that a client names for servers to work in.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate::{Gate, Root};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
-use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
+use tokio::sync::Mutex as AsyncMutex;
 
 use super::client::{AskedBy, Client};
 use crate::pending_gate::PendingGate;
@@ -40,20 +40,8 @@ pub(crate) struct Roots {
     is_only_client: bool,
     /// The number of changes that the client has announced.
     changes: AtomicU64,
-    /// A task follows the changes.
-    is_followed: AtomicBool,
-    /// One task asks at a time.
-    asked: AsyncMutex<Asked>,
-}
-
-/// The last time that the client was asked.
-#[derive(Debug, Default)]
-struct Asked {
-    /// The number of changes then.
-    changes: Option<u64>,
-    failed: bool,
-    /// Servers are to be told of other folders.
-    is_news: bool,
+    /// The number of changes when the client was asked last. One task asks at a time.
+    asked_at: AsyncMutex<Option<u64>>,
 }
 
 impl Roots {
@@ -73,9 +61,9 @@ impl Roots {
         if client.asked_by == AskedBy::Answers {
             return Folders::default();
         }
-        let mut asked = self.asked.lock().await;
-        self.ask_if_changed(&mut asked, client).await;
-        self.tell(asked, gate);
+        if self.ask_if_changed(client).await && self.is_only_client {
+            gate.roots_changed();
+        }
         self.folders.clone()
     }
 
@@ -85,23 +73,11 @@ impl Roots {
 
     /// Tells servers the folders of the only client, at the beginning and after a change.
     pub(crate) async fn follow(&self, client: &Client, gate: PendingGate) {
-        let asks = self.is_only_client
-            && client.capabilities.roots
-            && client.asked_by == AskedBy::Requests;
-        if !asks || self.is_followed.swap(true, Ordering::AcqRel) {
-            return;
-        }
+        let is_asked = client.capabilities.roots && client.asked_by == AskedBy::Requests;
         // The client answers while servers start.
-        self.ask_if_changed(&mut *self.asked.lock().await, client)
-            .await;
-        let gate = gate.await;
-        self.is_followed.store(false, Ordering::Release);
-        let mut asked = self.asked.lock().await;
-        let is_failed = asked.failed && asked.changes == Some(self.changes());
-        if !is_failed {
-            self.ask_if_changed(&mut asked, client).await;
+        if self.is_only_client && is_asked && self.ask_if_changed(client).await {
+            gate.await.roots_changed();
         }
-        self.tell(asked, &gate);
     }
 
     /// Notes that the folders have changed.
@@ -114,35 +90,24 @@ impl Roots {
         self.folders.named().clone().unwrap_or_default()
     }
 
-    fn changes(&self) -> u64 {
-        self.changes.load(Ordering::Acquire)
-    }
-
-    /// Asks for the folders, unless the client has named them since the last change. After a
-    /// failure they stay as they are.
-    async fn ask_if_changed(&self, asked: &mut Asked, client: &Client) {
-        let changes = self.changes();
-        if asked.changes == Some(changes) && !asked.failed {
-            return;
+    /// Asks for the folders, unless the client was asked since the last change. After a failure
+    /// they stay as they are. True if they are others now.
+    async fn ask_if_changed(&self, client: &Client) -> bool {
+        let mut asked_at = self.asked_at.lock().await;
+        let changes = self.changes.load(Ordering::Acquire);
+        if *asked_at == Some(changes) {
+            return false;
         }
         let answer = request(client).await;
-        asked.changes = Some(changes);
-        asked.failed = answer.is_err();
+        *asked_at = Some(changes);
         let mut named = self.folders.named();
         let before = named.get_or_insert_default();
         match answer {
-            Ok(roots) if roots != *before => {
-                *before = roots;
-                asked.is_news = true;
+            Ok(roots) => std::mem::replace(before, roots.clone()) != roots,
+            Err(error) => {
+                tracing::debug!(%error, "the client names no roots");
+                false
             }
-            Ok(_) => {}
-            Err(error) => tracing::debug!(%error, "the client names no roots"),
-        }
-    }
-
-    fn tell(&self, mut asked: AsyncMutexGuard<'_, Asked>, gate: &Gate) {
-        if self.is_only_client && std::mem::take(&mut asked.is_news) {
-            gate.roots_changed();
         }
     }
 }

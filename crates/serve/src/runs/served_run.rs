@@ -12,13 +12,14 @@ use super::outcome::Outcome;
 use super::pages::Pages;
 use super::pending::PendingRequests;
 use super::progress::RunProgress;
-use super::resume_token::random_hex;
+use super::resume::{Purpose, random_hex};
 
 /// A run of a script, or of one call or search without a script.
 #[derive(Debug)]
 pub(crate) struct ServedRun {
     /// `r-` and 128 random bits: a client that knows the id may see the run.
     pub(crate) id: String,
+    pub(crate) purpose: Purpose,
     pub(crate) pending: PendingRequests,
     pub(crate) progress: RunProgress,
     pub(crate) pages: Pages,
@@ -33,6 +34,8 @@ pub(crate) struct ServedRun {
     is_long: watch::Sender<bool>,
     /// A client was told the id while the run went on.
     is_left: AtomicBool,
+    /// A client was asked to come again.
+    is_asked_again: AtomicBool,
     /// The number of requests that wait for the run.
     waiting: AtomicUsize,
 }
@@ -45,12 +48,14 @@ impl ServedRun {
     ///
     /// The system gives no random bytes.
     pub(crate) fn new(
+        purpose: Purpose,
         answer_time: Duration,
         max_time: Duration,
         cancel: CancellationToken,
     ) -> std::io::Result<Self> {
         Ok(Self {
             id: format!("r-{}", random_hex()?),
+            purpose,
             pending: PendingRequests::new(answer_time),
             progress: RunProgress::new(),
             pages: Pages::default(),
@@ -61,6 +66,7 @@ impl ServedRun {
             outcome: watch::Sender::new(None),
             is_long: watch::Sender::new(false),
             is_left: AtomicBool::new(false),
+            is_asked_again: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
         })
     }
@@ -76,7 +82,7 @@ impl ServedRun {
     }
 
     /// Sets the outcome if there is none. True if a client may still come for it: the id was
-    /// told, a client has a token, or the whole output is kept.
+    /// told, a client was asked to come again, or the whole output is kept.
     pub(crate) fn end(&self, outcome: Outcome) -> bool {
         let mut is_needed = false;
         self.outcome.send_if_modified(|slot| {
@@ -87,8 +93,8 @@ impl ServedRun {
                 .is_some();
             is_first
         });
-        // Read after the outcome is set; see `leave` and `give_token`.
-        is_needed || self.is_left() || self.pending.has_tokens()
+        // Read after the outcome is set; see `leave` and `ask_again`.
+        is_needed || self.is_left() || self.is_asked_again.load(Ordering::SeqCst)
     }
 
     /// Notes that a server's part takes long.
@@ -111,11 +117,11 @@ impl ServedRun {
         self.outcome()
     }
 
-    /// Lets the run go on until a client comes again with a token for these requests. False if
-    /// there is something else to answer: none is open any more, or the run has ended.
-    pub(crate) fn give_token(&self, requests: &[u64]) -> bool {
-        // Either this sees the outcome, or `end` sees the token.
-        self.pending.give_token(requests) && self.outcome().is_none()
+    /// Lets the run go on until its client comes again. False if the run has ended.
+    pub(crate) fn ask_again(&self) -> bool {
+        // Either this sees the outcome, or `end` sees the flag.
+        self.is_asked_again.store(true, Ordering::SeqCst);
+        self.outcome().is_none()
     }
 
     pub(crate) fn is_left(&self) -> bool {
@@ -196,26 +202,22 @@ mod tests {
 
     fn run() -> ServedRun {
         let hour = Duration::from_secs(3600);
-        ServedRun::new(hour, hour, CancellationToken::new()).expect("random bytes")
+        ServedRun::new(Purpose::script(""), hour, hour, CancellationToken::new())
+            .expect("random bytes")
     }
 
-    #[tokio::test]
-    async fn a_run_that_a_client_may_come_for_is_kept() {
+    #[test]
+    fn a_run_that_a_client_may_come_for_is_kept() {
         assert!(!run().end(Outcome::lost()));
         let left = run();
         assert!(left.leave().is_none());
         assert!(left.end(Outcome::lost()));
         assert!(left.leave().is_some());
 
-        let request = serde_json::json!({ "method": "roots/list" });
-        let request = serde_json::from_value(request).expect("a request");
         let parked = run();
-        let mut answers = Box::pin(parked.pending.ask(vec![(None, request)]));
-        assert!(futures::poll!(&mut answers).is_pending());
-        assert!(!parked.give_token(&[2]), "there is no such request");
-        assert!(!parked.end(Outcome::lost()));
-        assert!(!parked.give_token(&[1]), "the run has ended");
+        assert!(parked.ask_again());
         assert!(parked.end(Outcome::lost()));
+        assert!(!parked.ask_again(), "the run has ended");
     }
 
     #[test]

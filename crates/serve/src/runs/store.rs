@@ -181,6 +181,7 @@ mod tests {
     use rmcp::model::{CallToolResult, ContentBlock};
     use tokio_util::sync::CancellationToken;
 
+    use super::super::resume::Purpose;
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3600);
@@ -191,7 +192,7 @@ mod tests {
     };
 
     fn run() -> Arc<ServedRun> {
-        let run = ServedRun::new(HOUR, HOUR, CancellationToken::new());
+        let run = ServedRun::new(Purpose::script(""), HOUR, HOUR, CancellationToken::new());
         Arc::new(run.expect("random bytes"))
     }
 

@@ -47,7 +47,7 @@ impl Runs {
     /// There is no such task.
     pub(crate) fn update_task(&self, request: UpdateTaskParams) -> Result<(), ErrorData> {
         let run = self.task_run(&request.task_id)?;
-        run.pending.answer_any(request.input_responses);
+        run.pending.answer_all(request.input_responses);
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl Runs {
 fn payload(run: &ServedRun, client: &Client) -> TaskPayload {
     let Some(outcome) = run.outcome() else {
         return match run.pending.show(client.capabilities) {
-            Some((_, input_requests)) => TaskPayload::InputRequired { input_requests },
+            Some(input_requests) => TaskPayload::InputRequired { input_requests },
             None => TaskPayload::Working,
         };
     };

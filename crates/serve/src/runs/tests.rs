@@ -33,7 +33,7 @@ impl Bench {
         };
         let (ours, _theirs) = tokio::io::duplex(1);
         Self {
-            runs: Runs::new(futures::FutureExt::shared(gate), options).expect("random bytes"),
+            runs: Runs::new(futures::FutureExt::shared(gate), options),
             settings: ClientSettings::default(),
             served: rmcp::service::serve_directly(Handler, tokio::io::split(ours), None),
         }
@@ -89,7 +89,7 @@ impl Bench {
         let answer = self
             .runs
             .without_script(
-                Purpose::Call("tool"),
+                Purpose::call("tool"),
                 &request,
                 &context,
                 &self.settings,
@@ -101,8 +101,7 @@ impl Bench {
 
     /// The run of a state.
     fn run(&self, state: &str) -> Arc<ServedRun> {
-        let ticket = self.runs.resume_tokens.open(state, Purpose::Call("tool"));
-        let run = self.runs.store.get(&ticket.expect("a ticket").run);
+        let run = self.runs.store.get(state);
         run.expect("it is there")
     }
 
@@ -142,8 +141,8 @@ fn said(answer: Answered) -> Result<Value, String> {
     }
 }
 
-fn used() -> Result<Value, String> {
-    Err(ResumeError::Used.to_string())
+fn unknown() -> Result<Value, String> {
+    Err(ResumeError::NoRun.to_string())
 }
 
 #[tokio::test]
@@ -157,7 +156,7 @@ async fn a_run_that_ended_meanwhile_is_answered() {
     let expected = Ok(json!("given up "));
     assert_eq!((said(one), said(other)), (expected.clone(), expected));
     bench.runs.end().await;
-    assert_eq!(said(bench.come(&state).await), used());
+    assert_eq!(said(bench.come(&state).await), unknown());
 }
 
 #[tokio::test]
@@ -177,29 +176,27 @@ async fn a_run_with_another_question_asks_it() {
     let expected = Ok(json!("given up [Ok(String(\"yes\"))]"));
     assert_eq!(
         (said(answers.0), said(answers.1)),
-        (expected.clone(), used())
+        (expected.clone(), expected.clone())
     );
     bench.all_end().await;
-    assert_eq!(said(bench.come(&second).await), used());
-    // The first token was not used, so it is good for the end of the run.
-    assert_eq!(said(bench.come(&state).await), expected);
+    assert_eq!(said(bench.come(&second).await), expected);
     bench.runs.end().await;
 }
 
 #[tokio::test]
-async fn an_answered_run_is_not_kept() {
+async fn an_answered_run_is_answered_again() {
     let bench = Bench::new(64).await;
     let (_give_up, given_up) = oneshot::channel();
     let state = wanted(bench.ask(given_up, false).await, "question-1");
     let answer = bench.come(&state).await;
-    assert_eq!(said(answer), Ok(json!("[Ok(String(\"yes\"))] ")));
+    let expected = Ok(json!("[Ok(String(\"yes\"))] "));
+    assert_eq!(said(answer), expected);
     bench.all_end().await;
-    assert!(bench.runs.store.is_empty());
-    assert_eq!(said(bench.come(&state).await), used());
+    assert_eq!(said(bench.come(&state).await), expected);
 }
 
 #[tokio::test]
-async fn runs_kept_for_tokens_are_bounded() {
+async fn runs_kept_for_their_clients_are_bounded() {
     let bench = Bench::new(1).await;
     let mut states = Vec::new();
     for _ in 0..2 {
@@ -212,7 +209,7 @@ async fn runs_kept_for_tokens_are_bounded() {
     }
     bench.all_end().await;
     assert_eq!(bench.runs.store.ended().len(), 1);
-    assert_eq!(said(bench.come(&states[0]).await), used());
+    assert_eq!(said(bench.come(&states[0]).await), unknown());
     assert_eq!(said(bench.come(&states[1]).await), Ok(json!("given up ")));
     bench.runs.end().await;
 }

@@ -1,10 +1,10 @@
 //! A request that waits for a run. It passes the run's questions and news on to the client.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::LogLevel;
-use futures::future::BoxFuture;
 use rmcp::model::{
     ClientResult, GetExtensions as _, InputRequest, InputRequests, ProgressNotification,
     ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest,
@@ -15,10 +15,10 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
-use super::client::{AskedBy, Client};
+use super::client::{AskedBy, Capabilities, Client};
 use super::outcome::Outcome;
 use super::pending::NoAnswer;
-use super::progress::{LogLine, Notice};
+use super::progress::{LogLine, Notice, RunProgress};
 use super::served_run::{ServedRun, WaitingRequest};
 
 /// How often the client is told the run's state, besides servers' own notices.
@@ -28,109 +28,122 @@ const LAST_NOTICES: Duration = Duration::from_secs(5);
 
 /// A request that waits for a run.
 pub(crate) struct Waiter<'a> {
-    pub(crate) client: &'a Client,
-    pub(crate) context: &'a RequestContext<RoleServer>,
+    client: &'a Client,
+    context: &'a RequestContext<RoleServer>,
     /// How long the request waits.
-    pub(crate) wait: Duration,
+    wait: Duration,
     /// The run ends with the request.
     pub(crate) owns_run: bool,
     /// The request stops waiting when a server says that the run takes long.
     pub(crate) leaves_long: bool,
-    /// Servers' notices.
-    pub(crate) notices: broadcast::Receiver<Notice>,
+    notifier: Notifier<'a>,
 }
 
 /// The reason why a wait is over.
 pub(crate) enum WaitEnd {
     Ended(Arc<Outcome>),
-    /// Questions for the client: their numbers and themselves.
-    Questions(Vec<u64>, InputRequests),
+    /// Questions for the client.
+    Questions(InputRequests),
     /// The run goes on after the time.
     TimeOver,
 }
 
-impl Waiter<'_> {
+impl<'a> Waiter<'a> {
+    /// A request that waits for a run, and owns it. Notices are passed on from now on.
+    pub(crate) fn new(
+        client: &'a Client,
+        context: &'a RequestContext<RoleServer>,
+        run: &ServedRun,
+        wait: Duration,
+    ) -> Self {
+        Self {
+            client,
+            context,
+            wait,
+            owns_run: true,
+            leaves_long: false,
+            notifier: Notifier {
+                context,
+                token: context.meta.get_progress_token(),
+                logs: client.logs,
+                notices: run.progress.subscribe(),
+                count: 0,
+            },
+        }
+    }
+
+    /// Whether the client can take a task for an answer.
+    pub(crate) fn may_be_task(&self) -> bool {
+        self.owns_run && self.client.tasks
+    }
+
+    /// The capabilities of the client.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.client.capabilities
+    }
+
     /// Waits until there is something to answer.
     pub(crate) async fn wait(&mut self, run: &Arc<ServedRun>) -> WaitEnd {
         let waiting = WaitingRequest::new(run, self.owns_run);
-        let mut notifier = Notifier::new(self.context, self.client.logs);
-        let end = self.next_end(run, &mut notifier).await;
-        // Notices from before the end go before the answer, if the client takes them.
-        let rest = matches!(end, WaitEnd::Ended(_)).then_some(&mut self.notices);
-        tokio::select! {
-            () = notifier.finish(rest) => {}
-            () = sleep(LAST_NOTICES) => {}
-            () = self.context.ct.cancelled() => if self.owns_run {
-                run.cancel();
-            },
+        let (wait, leaves_long, owns_run) = (self.wait, self.leaves_long, self.owns_run);
+        let (client, context) = (self.client, self.context);
+        let mut outcome = run.subscribe();
+        let mut questions = run.pending.subscribe();
+        questions.mark_changed();
+        let end = {
+            // A client that reads nothing holds up its notices and nothing else; the oldest of those
+            // that wait are dropped.
+            let notices = self.notifier.pass_on(&run.progress);
+            tokio::pin!(notices);
+            let time_over = sleep(wait);
+            tokio::pin!(time_over);
+            loop {
+                tokio::select! {
+                    biased;
+                    ended = outcome.wait_for(Option::is_some) => {
+                        let ended = ended.ok().and_then(|outcome| outcome.clone());
+                        break ended.map_or(WaitEnd::TimeOver, WaitEnd::Ended);
+                    }
+                    () = context.ct.cancelled(), if !run.is_cancelled() => {
+                        if !owns_run {
+                            break WaitEnd::TimeOver;
+                        }
+                        run.cancel();
+                    }
+                    Ok(()) = questions.changed() => match client.asked_by {
+                        AskedBy::Requests => ask(run, client, context),
+                        AskedBy::Answers => if let Some(shown) = run.pending.show(client.capabilities) {
+                            break WaitEnd::Questions(shown);
+                        }
+                    },
+                    () = run.becomes_long(), if leaves_long => break WaitEnd::TimeOver,
+                    () = &mut time_over => break WaitEnd::TimeOver,
+                    never = &mut notices => match never {},
+                }
+            }
+        };
+        if matches!(end, WaitEnd::Ended(_)) {
+            // Notices from before the end go before the answer, if the client takes them.
+            tokio::select! {
+                () = self.notifier.pass_on_rest() => {}
+                () = sleep(LAST_NOTICES) => {}
+                () = self.context.ct.cancelled() => {}
+            }
         }
         waiting.answered();
         end
     }
+}
 
-    async fn next_end(&mut self, run: &Arc<ServedRun>, notifier: &mut Notifier<'_>) -> WaitEnd {
-        let mut outcome = run.subscribe();
-        let mut questions = run.pending.subscribe();
-        questions.mark_changed();
-        let time_over = sleep(self.wait);
-        tokio::pin!(time_over);
-        let long = run.becomes_long();
-        tokio::pin!(long);
-        let mut interval = interval_at(Instant::now() + STATE_INTERVAL, STATE_INTERVAL);
-        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut told = run.progress.state();
-        loop {
-            tokio::select! {
-                biased;
-                ended = outcome.wait_for(Option::is_some) => {
-                    let ended = ended.ok().and_then(|outcome| outcome.clone());
-                    return ended.map_or(WaitEnd::TimeOver, WaitEnd::Ended);
-                }
-                () = self.context.ct.cancelled(), if !self.owns_run => return WaitEnd::TimeOver,
-                () = self.context.ct.cancelled(), if !run.is_cancelled() => run.cancel(),
-                Ok(()) = questions.changed() => match self.client.asked_by {
-                    AskedBy::Requests => {
-                        for (number, request) in run.pending.send_all(self.client.capabilities) {
-                            self.ask(run, number, request);
-                        }
-                    }
-                    AskedBy::Answers => {
-                        if let Some((numbers, requests)) =
-                            run.pending.show(self.client.capabilities)
-                        {
-                            return WaitEnd::Questions(numbers, requests);
-                        }
-                    }
-                },
-                // A client that reads nothing holds up its notices and nothing else; the oldest
-                // of those that wait are dropped.
-                () = notifier.sent(), if notifier.is_busy() => {}
-                notice = self.notices.recv(), if !notifier.is_busy() => match notice {
-                    Ok(notice) => notifier.pass_on(&notice),
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return WaitEnd::TimeOver,
-                },
-                _ = interval.tick(), if notifier.token.is_some() && !notifier.is_busy() => {
-                    let state = run.progress.state();
-                    if state != told {
-                        notifier.progress(&state.to_string());
-                        told = state;
-                    }
-                }
-                () = &mut long, if self.leaves_long => return WaitEnd::TimeOver,
-                () = &mut time_over => return WaitEnd::TimeOver,
-            }
-        }
-    }
-
-    /// Sends a question to the client, in a task: the answer may come after this request's end.
-    fn ask(&self, run: &Arc<ServedRun>, number: u64, request: InputRequest) {
-        run.pages.sent(&request, &self.client.peer);
-        let run = Arc::clone(run);
-        let peer = self.client.peer.clone();
+/// Sends a run's questions to the client, each in a task: the answer may come after the end of
+/// the request that waits.
+fn ask(run: &Arc<ServedRun>, client: &Client, context: &RequestContext<RoleServer>) {
+    for (number, request) in run.pending.send_all(client.capabilities) {
+        run.pages.sent(&request, &client.peer);
+        let (run, peer) = (Arc::clone(run), client.peer.clone());
         // Over HTTP the question goes on this request's stream, the only one that a client must
         // read. rmcp marks only requests that the handler's own task sends.
-        let origin = OriginatingRequestId(self.context.id.clone());
+        let origin = OriginatingRequestId(context.id.clone());
         tokio::spawn(async move {
             let Some(mut request) = server_request(request) else {
                 return run.pending.answer(number, Err(NoAnswer::NoClient));
@@ -155,79 +168,73 @@ struct Notifier<'a> {
     context: &'a RequestContext<RoleServer>,
     token: Option<ProgressToken>,
     logs: Option<LogLevel>,
+    notices: broadcast::Receiver<Notice>,
     /// The number of progress messages is the progress, which must increase: servers' calls
     /// have units of their own.
     count: u32,
-    /// The message under way to the client.
-    sending: Option<BoxFuture<'a, ()>>,
 }
 
-impl<'a> Notifier<'a> {
-    fn new(context: &'a RequestContext<RoleServer>, logs: Option<LogLevel>) -> Self {
-        Self {
-            context,
-            logs,
-            token: context.meta.get_progress_token(),
-            count: 0,
-            sending: None,
-        }
-    }
-
-    fn is_busy(&self) -> bool {
-        self.sending.is_some()
-    }
-
-    /// Resolves when no message is under way.
-    async fn sent(&mut self) {
-        if let Some(sending) = &mut self.sending {
-            sending.await;
-            self.sending = None;
-        }
-    }
-
-    /// Sends the message under way, and the rest.
-    async fn finish(&mut self, rest: Option<&mut broadcast::Receiver<Notice>>) {
-        self.sent().await;
-        let Some(rest) = rest else {
-            return;
-        };
+impl Notifier<'_> {
+    /// Passes servers' notices on, and the run's state now and then.
+    async fn pass_on(&mut self, progress: &RunProgress) -> Infallible {
+        let mut interval = interval_at(Instant::now() + STATE_INTERVAL, STATE_INTERVAL);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut told = progress.state();
         loop {
-            match rest.try_recv() {
-                Ok(notice) => self.pass_on(&notice),
+            tokio::select! {
+                notice = self.notices.recv() => match notice {
+                    Ok(notice) => self.notify(&notice).await,
+                    Err(RecvError::Lagged(_)) => {}
+                    // The run, which is waited for, holds the sender.
+                    Err(RecvError::Closed) => std::future::pending().await,
+                },
+                _ = interval.tick(), if self.token.is_some() => {
+                    let state = progress.state();
+                    if state != told {
+                        self.progress(&state.to_string()).await;
+                        told = state;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes on the notices that wait.
+    async fn pass_on_rest(&mut self) {
+        loop {
+            match self.notices.try_recv() {
+                Ok(notice) => self.notify(&notice).await,
                 Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }
-            self.sent().await;
         }
     }
 
-    fn pass_on(&mut self, notice: &Notice) {
+    async fn notify(&mut self, notice: &Notice) {
         match notice {
-            Notice::Progress(text) => self.progress(text),
+            Notice::Progress(text) => self.progress(text).await,
             Notice::Log(line) if self.logs.is_some_and(|least| line.level >= least) => {
                 if let Some(message) = log_message(line) {
-                    self.send(message);
+                    self.send(message).await;
                 }
             }
             Notice::Log(_) => {}
         }
     }
 
-    fn progress(&mut self, text: &str) {
+    async fn progress(&mut self, text: &str) {
         let Some(token) = self.token.clone() else {
             return;
         };
         self.count = self.count.saturating_add(1);
         let params = ProgressNotificationParam::new(token, f64::from(self.count));
-        self.send(ProgressNotification::new(params.with_message(text)).into());
+        self.send(ProgressNotification::new(params.with_message(text)).into())
+            .await;
     }
 
-    fn send(&mut self, notification: ServerNotification) {
-        let peer = &self.context.peer;
-        self.sending = Some(Box::pin(async move {
-            // A client that is gone is noticed elsewhere.
-            let _ = peer.send_notification(notification).await;
-        }));
+    async fn send(&self, notification: ServerNotification) {
+        // A client that is gone is noticed elsewhere.
+        let _ = self.context.peer.send_notification(notification).await;
     }
 }
 
@@ -257,6 +264,7 @@ mod tests {
     use rmcp::model::{NumberOrString, RequestId};
     use tokio_util::sync::CancellationToken;
 
+    use super::super::resume::Purpose;
     use super::*;
 
     struct Handler;
@@ -272,17 +280,11 @@ mod tests {
         let mut context = RequestContext::new(RequestId::Number(1), served.peer().clone());
         let token = ProgressToken(NumberOrString::Number(1));
         context.meta.set_progress_token(token);
-        let run = ServedRun::new(HOUR, HOUR, CancellationToken::new()).expect("random bytes");
+        let run = ServedRun::new(Purpose::script(""), HOUR, HOUR, CancellationToken::new())
+            .expect("random bytes");
         let run = Arc::new(run);
         let client = Client::of_request(&context);
-        let mut waiter = Waiter {
-            client: &client,
-            context: &context,
-            wait: HOUR,
-            owns_run: true,
-            leaves_long: false,
-            notices: run.progress.subscribe(),
-        };
+        let mut waiter = Waiter::new(&client, &context, &run, HOUR);
         for _ in 0..2 {
             run.progress.notify("something".to_owned());
         }

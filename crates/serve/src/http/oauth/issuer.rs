@@ -47,8 +47,21 @@ pub(crate) struct NoKeys(pub(crate) String);
 
 #[derive(Debug, Clone, Default)]
 struct Known {
-    keys: Arc<Vec<Jwk>>,
+    keys: Arc<[Jwk]>,
     since: Option<Instant>,
+}
+
+impl Known {
+    fn age(&self) -> Duration {
+        self.since.map_or(Duration::MAX, |since| since.elapsed())
+    }
+
+    fn fitting(&self, kid: Option<&str>, algorithm: Algorithm) -> Vec<Jwk> {
+        let is_named = |key: &&Jwk| kid.is_none_or(|kid| key.common.key_id.as_deref() == Some(kid));
+        let fitting = self.keys.iter().filter(is_named);
+        let fitting = fitting.filter(|key| verifies(key, algorithm));
+        fitting.take(MAX_TRIED).cloned().collect()
+    }
 }
 
 #[derive(Debug)]
@@ -106,36 +119,29 @@ impl Issuer {
         kid: Option<&str>,
         algorithm: Algorithm,
     ) -> Result<Vec<Jwk>, NoKeys> {
-        let (fitting, age) = self.known(kid, algorithm);
-        if !fitting.is_empty() && age.is_some_and(|age| age < FRESH) {
+        let known = self.known();
+        let fitting = known.fitting(kid, algorithm);
+        if !fitting.is_empty() && known.age() < FRESH {
             return Ok(fitting);
         }
         // In a task: a client that goes away at once must not cause another attempt.
         let this = Arc::clone(self);
         let refreshed = tokio::spawn(async move { this.refresh().await }).await;
         let refreshed = refreshed.unwrap_or_else(|_| Err(NoKeys("it could not be asked".into())));
-        let (fitting, age) = self.known(kid, algorithm);
+        let known = self.known();
+        let fitting = known.fitting(kid, algorithm);
         match refreshed {
             // Keys from some hours ago are better than none.
-            Err(away) if fitting.is_empty() || age.is_none_or(|age| age >= OLD) => Err(away),
+            Err(away) if fitting.is_empty() || known.age() >= OLD => Err(away),
             _ => Ok(fitting),
         }
     }
 
-    fn known(&self, kid: Option<&str>, algorithm: Algorithm) -> (Vec<Jwk>, Option<Duration>) {
-        let known = self
-            .known
+    fn known(&self) -> Known {
+        self.known
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let is_named = |key: &&Jwk| kid.is_none_or(|kid| key.common.key_id.as_deref() == Some(kid));
-        let fitting = known
-            .keys
-            .iter()
-            .filter(is_named)
-            .filter(|key| verifies(key, algorithm));
-        let fitting = fitting.take(MAX_TRIED).cloned().collect();
-        (fitting, known.since.map(|since| since.elapsed()))
+            .clone()
     }
 
     /// Fetches the keys, unless that was tried just now.
@@ -149,19 +155,16 @@ impl Issuer {
         let begun = Instant::now();
         let fetched = tokio::time::timeout(2 * TIMEOUT, self.fetch()).await;
         let fetched = fetched.unwrap_or_else(|_| Err("it does not answer in time".to_owned()));
-        let outcome = match fetched {
-            Ok(keys) => {
-                let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-                known.keys = Arc::new(keys);
-                known.since = Some(begun);
-                Ok(())
-            }
-            Err(why) => {
-                let issuer = &self.name;
-                tracing::warn!(issuer, why, "the keys of the issuer cannot be had");
-                Err(NoKeys(why))
-            }
-        };
+        let outcome = fetched.map_err(NoKeys).map(|keys| {
+            *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known {
+                keys: keys.into(),
+                since: Some(begun),
+            };
+        });
+        if let Err(NoKeys(why)) = &outcome {
+            let issuer = &self.name;
+            tracing::warn!(issuer, why, "the keys of the issuer cannot be had");
+        }
         *last = Some(Attempt {
             begun,
             outcome: outcome.clone(),

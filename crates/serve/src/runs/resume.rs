@@ -1,0 +1,73 @@
+//! Clients that come again for a run (MCP 2026-07-28, "Multi Round-Trip Requests"). Their
+//! `requestState` is the run's id, which cannot be guessed.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+
+use sha2::{Digest as _, Sha256};
+
+/// The request that begins a run. A client that comes again repeats it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// `run_script`, by the hash of its code.
+    Script([u8; 32]),
+    /// A call of a tool, by the hash of its name and arguments.
+    Call([u8; 32]),
+    /// `search_tools`, by the hash of its arguments.
+    Search([u8; 32]),
+}
+
+/// The reason why a client that comes again is refused. Nothing has changed then.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub(crate) enum ResumeError {
+    #[error(
+        "the requestState is of no run: this server did not give it, or its run ended too long \
+         ago; the call can be made anew, and then does again what that run did"
+    )]
+    NoRun,
+    #[error("the requestState is not one that this server gave for {0}")]
+    OtherRequest(&'static str),
+    #[error(
+        "the requestState is for questions that this client does not announce it can answer; come \
+         again with the capabilities that the call was made with"
+    )]
+    Unannounced,
+}
+
+impl Purpose {
+    pub(crate) fn script(code: &str) -> Self {
+        Self::Script(Sha256::digest(code).into())
+    }
+
+    pub(crate) fn call(described: &str) -> Self {
+        Self::Call(Sha256::digest(described).into())
+    }
+
+    pub(crate) fn search(arguments: &str) -> Self {
+        Self::Search(Sha256::digest(arguments).into())
+    }
+
+    /// The request in words.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Script(_) => "this script",
+            Self::Call(_) => "this call",
+            Self::Search(_) => "this search",
+        }
+    }
+}
+
+/// 128 random bits as 32 hexadecimal digits.
+///
+/// # Errors
+///
+/// The system gives no random bytes.
+pub(crate) fn random_hex() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let mut hex = String::new();
+    for byte in bytes {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    Ok(hex)
+}
