@@ -1,12 +1,14 @@
 //! The command line: commands, flags, and the help text.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use callgate::config::{ToolMode, parse_bytes, parse_duration, parse_memory, parse_share};
-use callgate::{CheckMode, Detail};
-use clap::{Args, Parser, Subcommand};
+use callgate::flow::Pattern;
+use callgate::{CheckMode, Detail, ExportFormat};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::rules::RuleArgs;
@@ -41,6 +43,12 @@ Exit codes:
   0 it was told to end, or its client over stdio went away
   2 usage or configuration error, or it could not serve
   130 a second Ctrl-C, which does not wait";
+
+const AUTH_EXIT_CODES: &str = "\
+Exit codes:
+  0 done, or logged in   1 it failed, or there is no login (status)
+  2 usage or configuration error, or a server that takes no login
+  130 interrupted";
 
 const TOP_EXAMPLES: &str = "\
 Examples:
@@ -98,7 +106,7 @@ pub enum Command {
     #[command(
         after_help = "Examples:\n  callgate search 'close a pull request'\n  callgate search createIsue --detail signature\n  callgate search '^git_.*(log|diff)' --by regex\n\nExit codes: 0 found, 1 nothing found, 2 usage or configuration error,\n5 no server started, 130 interrupted"
     )]
-    Search(crate::search::SearchArgs),
+    Search(SearchArgs),
 
     /// Call one tool and print its result as JSON
     #[command(
@@ -114,11 +122,11 @@ pub enum Command {
     #[command(
         after_help = "Example:\n  callgate export --format anthropic --defer --load 'git_*' > tools.json\n\nExit codes: 0 done, 2 usage or configuration error, or a pattern that matches no tool,\n5 no server started, or not that of a pattern, 130 interrupted"
     )]
-    Export(crate::export::ExportArgs),
+    Export(ExportArgs),
 
     /// Log in at HTTP servers, and see and end logins
-    #[command(after_help = crate::auth::EXIT_CODES)]
-    Auth(crate::auth::AuthArgs),
+    #[command(after_help = AUTH_EXIT_CODES)]
+    Auth(AuthArgs),
 
     /// Print a completion script for a shell
     #[command(
@@ -209,15 +217,15 @@ pub struct LedgerArgs {
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// Script time: not counted while waiting for a tool or an answer [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
 
     /// The isolate's memory, at least 16MiB [default: 128MiB]
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
 
     /// Output that the report keeps, head and tail [default: 16KiB]
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub output: Option<u64>,
 }
 
@@ -248,7 +256,7 @@ pub struct CheckArgs {
 pub struct CheckModeArgs {
     /// Type check: off, warn (run on), on (type errors stop the script), or require
     /// (so does a check that could not be made) [default: on]
-    #[arg(long, value_name = "MODE", value_parser = check_mode)]
+    #[arg(long, value_name = "MODE")]
     pub check: Option<CheckMode>,
 }
 
@@ -275,6 +283,50 @@ pub struct ToolsArgs {
     /// Print the list as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Flags of `search`.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// What the tool is to do, in words; a part of its name; or, with --by regex,
+    /// a regular expression
+    pub query: String,
+
+    /// How to look for it [default: the best way that is configured]
+    #[arg(long, value_name = "WAY")]
+    pub by: Option<Way>,
+
+    /// Only tools of this server
+    #[arg(long, value_name = "SERVER")]
+    pub server: Option<String>,
+
+    /// The most tools to print
+    #[arg(long, value_name = "N", default_value = "10", value_parser = limit)]
+    pub limit: NonZeroUsize,
+
+    /// How much of each tool: name, summary (name and first line), signature
+    /// (declarations without comments) or full
+    #[arg(long, value_name = "LEVEL", default_value_t = Detail::Summary)]
+    pub detail: Detail,
+
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How to look for tools.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Way {
+    /// By the words of names, descriptions, parameters and keywords
+    Words,
+    /// By a regular expression over names, titles and descriptions
+    Regex,
+    /// By what is meant: needs models.embeddings in the configuration
+    Vectors,
+    /// By words and by what is meant: needs the same
+    Hybrid,
+    /// By a model that picks: needs models.small in the configuration
+    Model,
 }
 
 /// Flags of `call`.
@@ -306,7 +358,7 @@ pub struct ServeArgs {
     /// Which tools a client sees that does not say itself: code (run_script),
     /// discovery (search and call, no scripts) or native (the servers' own tools)
     /// [default: code]
-    #[arg(long, value_name = "MODE", value_parser = tool_mode)]
+    #[arg(long, value_name = "MODE")]
     pub mode: Option<ToolMode>,
 
     /// The size of the model's context in tokens [default: 200000]
@@ -315,16 +367,16 @@ pub struct ServeArgs {
 
     /// The part of the context that declarations in run_script's description may
     /// take [default: 0.02]
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub context_share: Option<f64>,
 
     /// How long a question to the client's user waits for its answer [default: 10m]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub answer_time: Option<Duration>,
 
     /// How long a call waits for its script before it is answered that the script
     /// goes on [default: 45s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub wait: Option<Duration>,
 
     #[command(flatten)]
@@ -365,28 +417,88 @@ pub struct HttpArgs {
     pub bearer_env: Option<String>,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|error| error.to_string())
+/// Flags of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Patterns of the tools, by generated name; all if none is given
+    #[arg(value_name = "PATTERN")]
+    pub tools: Vec<Pattern>,
+
+    /// The provider: anthropic (Messages), openai (Responses) or gemini
+    #[arg(long, value_name = "FORMAT")]
+    pub format: ExportFormat,
+
+    /// Leave the tools for the provider's own search to load, where it has one
+    #[arg(long)]
+    pub defer: bool,
+
+    /// With --defer, load tools of this pattern at once all the same; may be
+    /// repeated
+    #[arg(long, value_name = "PATTERN", requires = "defer")]
+    pub load: Vec<Pattern>,
 }
 
-fn check_mode(text: &str) -> Result<CheckMode, String> {
-    text.parse()
-        .map_err(|error: callgate::UnknownCheckMode| error.to_string())
+/// Flags of `auth`.
+#[derive(Debug, Args)]
+pub struct AuthArgs {
+    #[command(flatten)]
+    pub owner: OwnerArgs,
+
+    #[command(subcommand)]
+    pub command: AuthCommand,
 }
 
-fn tool_mode(text: &str) -> Result<ToolMode, String> {
-    text.parse()
-        .map_err(|error: callgate::config::UnknownToolMode| error.to_string())
+/// Whose login it is, where `callgate serve --http` serves several users.
+#[derive(Debug, Args)]
+pub struct OwnerArgs {
+    /// The login of whoever has the bearer token of this name at `callgate serve --http`
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "subject")]
+    pub user: Option<String>,
+
+    /// The login of whoever has access tokens with this subject ("sub") there
+    #[arg(long, global = true, value_name = "SUB")]
+    pub subject: Option<String>,
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    parse_share(text).map_err(|error| error.to_string())
+#[derive(Debug, Subcommand)]
+pub enum AuthCommand {
+    /// Log in at a server with a browser, and keep its tokens
+    #[command(after_help = AUTH_EXIT_CODES)]
+    Login(LoginArgs),
+
+    /// Say where there are logins, and until when; prints no token
+    #[command(after_help = AUTH_EXIT_CODES)]
+    Status {
+        /// The server, by its name in the configuration; all if none is named
+        server: Option<String>,
+    },
+
+    /// Delete a server's tokens, and have them taken back where that is offered
+    #[command(after_help = AUTH_EXIT_CODES)]
+    Logout {
+        /// The server, by its name in the configuration
+        server: String,
+    },
 }
 
-fn memory(text: &str) -> Result<u64, String> {
-    parse_memory(text).map_err(|error| error.to_string())
+#[derive(Debug, Args)]
+pub struct LoginArgs {
+    /// The server, by its name in the configuration
+    pub server: String,
+
+    /// A scope to ask for, besides those that were asked for and granted before; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE")]
+    pub scopes: Vec<String>,
+
+    /// Open the login's page in a browser, besides printing its URL
+    #[arg(long)]
+    pub browser: bool,
+
+    /// Print the URL and wait, also without a terminal
+    #[arg(long, conflicts_with = "browser")]
+    pub no_browser: bool,
 }
 
-fn bytes(text: &str) -> Result<u64, String> {
-    parse_bytes(text).map_err(|error| error.to_string())
+fn limit(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "write a whole number above zero")
 }

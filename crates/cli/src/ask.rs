@@ -1,4 +1,4 @@
-//! Asks the person at the terminal whether a call may be made.
+//! Questions about calls at the terminal.
 
 mod beforehand;
 
@@ -10,7 +10,7 @@ use crate::terminal::{self, Conversation};
 
 pub use beforehand::{Chosen, choose};
 
-/// What a person can type, in the order in which it is offered.
+/// The keys and words for answers, in the order in which they are offered.
 const KEYS: [(&str, &str, Answer); 4] = [
     ("y", "yes", Answer::Once),
     ("r", "run", Answer::Run),
@@ -18,15 +18,13 @@ const KEYS: [(&str, &str, Answer); 4] = [
     ("n", "no", Answer::Deny),
 ];
 
-/// Asks on the controlling terminal, whatever standard input is: the script
-/// itself may come from there.
+/// Asks on the controlling terminal; standard input may be the script.
 pub struct TerminalAsker {
     progress: MultiProgress,
 }
 
 impl TerminalAsker {
-    /// An asker, if somebody is there to answer: both a controlling terminal
-    /// and a standard error that shows the question.
+    /// An asker, if there is a controlling terminal and standard error shows the question.
     pub fn if_attended(progress: MultiProgress) -> Option<Self> {
         terminal::is_attended().then_some(Self { progress })
     }
@@ -35,7 +33,7 @@ impl TerminalAsker {
 impl Asker for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            // No answer is a no: the terminal went away.
+            // A terminal that is gone means no.
             self.answer(&question).await.unwrap_or(Answer::Deny)
         })
     }

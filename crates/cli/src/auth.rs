@@ -10,86 +10,19 @@ use callgate::auth::{
 };
 use callgate::config::{Config, subject_user, token_user};
 use callgate::{ServerSpec, one_line};
-use clap::{Args, Subcommand};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use crate::session::Sources;
-use crate::{print, session};
-
-pub const EXIT_CODES: &str = "\
-Exit codes:
-  0 done, or logged in   1 it failed, or there is no login (status)
-  2 usage or configuration error, or a server that takes no login
-  130 interrupted";
+use crate::args::{AuthArgs, AuthCommand, LoginArgs, OwnerArgs};
+use crate::setup::Sources;
+use crate::{print, setup};
 
 /// The most characters that are shown of what an authorization server names.
 const MAX_SAID: usize = 2_000;
 
-/// Flags of `auth`.
-#[derive(Debug, Args)]
-pub struct AuthArgs {
-    #[command(flatten)]
-    owner: OwnerArgs,
-
-    #[command(subcommand)]
-    command: AuthCommand,
-}
-
-/// Whose login it is, where `callgate serve --http` serves several users.
-#[derive(Debug, Args)]
-struct OwnerArgs {
-    /// The login of whoever has the bearer token of this name at `callgate serve --http`
-    #[arg(long, global = true, value_name = "NAME", conflicts_with = "subject")]
-    user: Option<String>,
-
-    /// The login of whoever has access tokens with this subject ("sub") there
-    #[arg(long, global = true, value_name = "SUB")]
-    subject: Option<String>,
-}
-
-#[derive(Debug, Subcommand)]
-enum AuthCommand {
-    /// Log in at a server with a browser, and keep its tokens
-    #[command(after_help = EXIT_CODES)]
-    Login(LoginArgs),
-
-    /// Say where there are logins, and until when; prints no token
-    #[command(after_help = EXIT_CODES)]
-    Status {
-        /// The server, by its name in the configuration; all if none is named
-        server: Option<String>,
-    },
-
-    /// Delete a server's tokens, and have them taken back where that is offered
-    #[command(after_help = EXIT_CODES)]
-    Logout {
-        /// The server, by its name in the configuration
-        server: String,
-    },
-}
-
-#[derive(Debug, Args)]
-struct LoginArgs {
-    /// The server, by its name in the configuration
-    server: String,
-
-    /// A scope to ask for, besides those that were asked for and granted before; may be repeated
-    #[arg(long = "scope", value_name = "SCOPE")]
-    scopes: Vec<String>,
-
-    /// Open the login's page in a browser, besides printing its URL
-    #[arg(long)]
-    browser: bool,
-
-    /// Print the URL and wait, also without a terminal
-    #[arg(long, conflicts_with = "browser")]
-    no_browser: bool,
-}
-
 /// Runs the command and gives the exit code.
 pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
-    let mut config = session::required_configuration(config)?;
+    let mut config = setup::required_configuration(config)?;
     let user = owner(&config, &args.owner)?;
     if let Some(name) = &args.owner.user {
         check_name(&config, name, &args.command)?;
@@ -97,7 +30,7 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     for oauth in config.logins_mut() {
         oauth.user.clone_from(&user);
     }
-    let cancel = session::cancel_on_signal()?;
+    let cancel = setup::cancel_on_signal()?;
     let done = async {
         match args.command {
             AuthCommand::Login(args) => login(named(&config.servers, &args.server)?, args).await,
@@ -117,7 +50,7 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     };
     tokio::select! {
         code = done => code,
-        () = cancel.cancelled() => Ok(session::cancelled("the command was cancelled")),
+        () = cancel.cancelled() => Ok(setup::cancelled("the command was cancelled")),
     }
 }
 
@@ -164,7 +97,7 @@ fn is_none_taken(error: &AuthError) -> bool {
 fn failed(error: &AuthError) -> u8 {
     print::error(&error.to_string());
     match is_none_taken(error) {
-        true => crate::USAGE,
+        true => crate::exit::USAGE,
         false => 1,
     }
 }

@@ -1,5 +1,5 @@
-//! What the person at the terminal does for servers: forms and pages. There is
-//! no model here, so sampling is declined; folders come from the configuration.
+//! The caller at the terminal: a person fills in forms and opens pages. There is no model, so
+//! sampling is declined; folders come from the configuration.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct TerminalCaller {
 }
 
 impl TerminalCaller {
-    /// A caller that shows progress, and asks only where somebody can answer.
+    /// A caller that shows progress, and asks only at a terminal.
     pub fn new(progress: Arc<Progress>) -> Self {
         Self {
             progress,

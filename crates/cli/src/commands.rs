@@ -1,5 +1,4 @@
-//! One function a command: call the library, print what it says, return the
-//! exit code.
+//! One function per command: calls the library, prints, returns the exit code.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -16,14 +15,13 @@ use crate::args::{CallArgs, CheckArgs, Cli, Command, RunArgs, ServeArgs, ToolsAr
 use crate::caller::TerminalCaller;
 use crate::names::{missing_server, not_a_tool};
 use crate::progress::Progress;
-use crate::session::{Setting, Sources};
-use crate::{grants, print, session};
+use crate::setup::{Setting, Sources};
+use crate::{grants, print, setup};
 
-/// Runs the command and gives the exit code. An error is one of usage or
-/// configuration, or output that could not be written; the ends of a run have
-/// codes of their own.
+/// Runs the command, and returns its exit code. An error is one of usage, configuration or output;
+/// the end of a run is a code.
 pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
-    let config = &session::Sources {
+    let config = &setup::Sources {
         config: cli.config,
         skills: cli.skills,
     };
@@ -47,19 +45,19 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
 }
 
 async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
-    let config = session::configuration(config)?;
-    let (source, name) = session::script(&args.file)?;
+    let config = setup::configuration(config)?;
+    let (source, name) = setup::script(&args.file)?;
     let mut request = RunRequest::new(source.as_str()).name(name);
-    let dry_run = session::dry_run(&args.dry_run)?;
+    let dry_run = setup::dry_run(&args.dry_run)?;
     if let Some(dry_run) = &dry_run {
         request = request.dry_run(dry_run.clone());
     }
     if args.grant {
         grants::need_terminal("name the tools with --allow")?;
     }
-    let cancel = session::cancel_on_signal()?;
+    let cancel = setup::cancel_on_signal()?;
     request = request.cancel_on(cancel.clone());
-    let workers = session::workers(0, config.as_ref(), Some(&args.limits));
+    let workers = setup::workers(0, config.as_ref(), Some(&args.limits));
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
@@ -68,45 +66,42 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         rules: Some(&args.permissions.rules),
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
-        asker: session::asker(&args.permissions, &progress),
+        asker: setup::asker(&args.permissions, &progress),
         caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),
         check: args.check.check,
         workers: Some(workers),
     };
-    let Some(gate) = session::connect(config.as_ref(), setting, &progress, &cancel).await? else {
+    let Some(gate) = setup::connect(config.as_ref(), setting, &progress, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
-    session::tell_unmatched_rules(&gate);
-    session::tell_unmatched_flags(&gate, dry_run.as_ref());
-    let request = match args.grant {
-        false => request,
-        true => match grants::for_run(&gate, &progress, &cancel, request).await? {
-            Ok(request) => request,
-            Err(report) => {
-                gate.shutdown().await;
-                let code = print_report(&report, args.json);
-                session::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
-                return code;
-            }
-        },
+    setup::tell_unmatched_rules(&gate);
+    setup::tell_unmatched_flags(&gate, dry_run.as_ref());
+    let granted = if args.grant {
+        grants::for_run(&gate, &progress, &cancel, request).await?
+    } else {
+        Ok(request)
     };
-    let watched = Arc::clone(&progress);
-    let request = request.on_event(move |event| watched.on_event(event));
-    let report = gate.run(request).await;
+    let report = match granted {
+        Ok(request) => {
+            let watched = Arc::clone(&progress);
+            let request = request.on_event(move |event| watched.on_event(event));
+            gate.run(request).await
+        }
+        Err(report) => *report,
+    };
     progress.clear();
     let code = print_report(&report, args.json);
-    session::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
+    setup::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
     gate.shutdown().await;
     code
 }
 
 fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
     if json {
-        print::out(&format!("{}\n", serde_json::to_string_pretty(report)?))?;
+        print::json(report)?;
     } else {
         print::out(&report.printed().to_string())?;
         for block in &report.emitted {
-            // It is for programs: a terminal is no place for it.
             let summary = callgate::harmless(&block.summary());
             print::err(&format!("emitted: {summary}; --json has it\n"));
         }
@@ -116,17 +111,17 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
 }
 
 async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
-    let config = session::configuration(config)?;
+    let config = setup::configuration(config)?;
     if args.grant {
         grants::need_terminal("write the tools into permissions.allow of the configuration")?;
         grants::need_file(config.as_ref())?;
     }
-    let (source, name) = session::script(&args.file)?;
-    let cancel = session::cancel_on_signal()?;
+    let (source, name) = setup::script(&args.file)?;
+    let cancel = setup::cancel_on_signal()?;
     let request = RunRequest::new(source.as_str())
         .name(name)
         .cancel_on(cancel.clone());
-    let workers = session::workers(0, config.as_ref(), None);
+    let workers = setup::workers(0, config.as_ref(), None);
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
@@ -137,49 +132,48 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         ..Setting::default()
     };
     let progress = Progress::new();
-    let Some(gate) = session::connect(config.as_ref(), setting, &progress, &cancel).await? else {
+    let Some(gate) = setup::connect(config.as_ref(), setting, &progress, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
-    session::tell_problems(&gate);
-    let previewed = gate.preview(request).await;
-    let preview = match previewed {
+    setup::tell_problems(&gate);
+    let preview = match gate.preview(request).await {
         Ok(preview) => preview,
         Err(report) => {
             gate.shutdown().await;
             let code = print_report(&report, args.json);
-            session::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
+            setup::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
             return code;
         }
     };
     print::err(&preview.warnings());
-    let text = if args.json {
-        format!("{}\n", serde_json::to_string_pretty(&preview)?)
+    if args.json {
+        print::json(&preview)?;
     } else {
-        preview_text(&preview)
+        print::out(&preview_text(&preview))?;
+    }
+    let status = if preview.unknown.is_empty() {
+        preview.status()
+    } else {
+        Status::Failed
     };
-    print::out(&text)?;
-    // All that is wrong is told, and not what a run would come to first.
-    let status = match preview.unknown.is_empty() {
-        true => preview.status(),
-        false => Status::Failed,
-    };
-    session::tell_what_was_missing(config.as_ref(), &gate, &source, status);
-    let granted = match args.grant {
-        true => grants::for_good(&gate, &progress, &cancel, &preview).await,
-        false => Ok(true),
+    setup::tell_what_was_missing(config.as_ref(), &gate, &source, status);
+    let granted = if args.grant {
+        grants::for_good(&gate, &progress, &cancel, &preview).await
+    } else {
+        Ok(true)
     };
     gate.shutdown().await;
-    // As the asker of a run.
-    let status = match crate::terminal::is_attended() {
-        true => preview.status(),
-        false => preview.unattended_status(),
-    };
-    match granted? {
-        true => Ok(status.exit_code()),
-        false => Ok(session::cancelled(
-            "the granting was cancelled; nothing is allowed for good",
-        )),
+    if !granted? {
+        let message = "the granting was cancelled; nothing is allowed for good";
+        return Ok(setup::cancelled(message));
     }
+    // A run has an asker only with a terminal.
+    let status = if crate::terminal::is_attended() {
+        preview.status()
+    } else {
+        preview.unattended_status()
+    };
+    Ok(status.exit_code())
 }
 
 fn preview_text(preview: &Preview) -> String {
@@ -190,9 +184,10 @@ fn preview_text(preview: &Preview) -> String {
     for tool in &preview.tools {
         let (function, written) = (&tool.function, tool.written());
         let (line, because) = (tool.line, &tool.because);
-        text += &match written == function {
-            true => format!("{function} (line {line}): {because}\n"),
-            false => format!("{written} (line {line}, to rules {function}): {because}\n"),
+        text += &if written == *function {
+            format!("{function} (line {line}): {because}\n")
+        } else {
+            format!("{written} (line {line}, to rules {function}): {because}\n")
         };
     }
     let asking: Vec<_> = preview
@@ -221,7 +216,7 @@ fn preview_text(preview: &Preview) -> String {
 }
 
 async fn types(config: &Sources, args: TypesArgs) -> anyhow::Result<u8> {
-    session::with_tools(config, async |gate| print_types(gate, &args)).await
+    setup::with_tools(config, async |gate| print_types(gate, &args)).await
 }
 
 fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
@@ -247,13 +242,13 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
 }
 
 async fn tools(config: &Sources, args: ToolsArgs) -> anyhow::Result<u8> {
-    session::with_tools(config, async |gate| print_tools(gate, &args)).await
+    setup::with_tools(config, async |gate| print_tools(gate, &args)).await
 }
 
 fn print_tools(gate: &Gate, args: &ToolsArgs) -> anyhow::Result<u8> {
     let tools = gate.tools();
     if args.json {
-        print::out(&format!("{}\n", serde_json::to_string_pretty(&tools)?))?;
+        print::json(&tools)?;
         return Ok(0);
     }
     let mut text = String::new();
@@ -270,16 +265,17 @@ fn print_tools(gate: &Gate, args: &ToolsArgs) -> anyhow::Result<u8> {
     }
     print::out(&text)?;
     if tools.is_empty() {
-        print::err(match gate.servers().is_empty() {
-            true => "no server is configured, or all are disabled\n",
-            false => "no server that is in use offers a tool\n",
+        print::err(if gate.servers().is_empty() {
+            "no server is configured, or all are disabled\n"
+        } else {
+            "no server that is in use offers a tool\n"
         });
     }
     Ok(0)
 }
 
 async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
-    let config = session::required_configuration(config)?;
+    let config = setup::required_configuration(config)?;
     let arguments = match args.arguments.as_str() {
         "-" => std::io::read_to_string(std::io::stdin().lock())?,
         _ => args.arguments,
@@ -291,30 +287,28 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         }
         Err(error) => bail!("the arguments are not JSON: {error}"),
     };
-    let dry_run = session::dry_run(&args.dry_run)?;
-    let cancel = session::cancel_on_signal()?;
+    let dry_run = setup::dry_run(&args.dry_run)?;
+    let cancel = setup::cancel_on_signal()?;
     let progress = Arc::new(Progress::new());
     let setting = Setting {
         rules: Some(&args.permissions.rules),
         ledger: Some(&args.ledger),
-        asker: session::asker(&args.permissions, &progress),
+        asker: setup::asker(&args.permissions, &progress),
         caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),
         ..Setting::default()
     };
-    let Some(gate) = session::connect(Some(&config), setting, &progress, &cancel).await? else {
-        let tool = &args.tool;
-        return Ok(session::cancelled(&format!(
-            "{tool} was cancelled before it was sent"
-        )));
+    let Some(gate) = setup::connect(Some(&config), setting, &progress, &cancel).await? else {
+        let message = format!("{} was cancelled before it was sent", args.tool);
+        return Ok(setup::cancelled(&message));
     };
-    // One that is listed from an earlier time cannot be called either.
+    // A tool that is only listed from an earlier time cannot be called either.
     let missing = missing_server(&gate, &args.tool).map(|missing| missing.tell());
     if let Some(code) = missing.or_else(|| not_a_tool(&gate, std::slice::from_ref(&args.tool))) {
         gate.shutdown().await;
         return Ok(code);
     }
-    session::tell_unmatched_rules(&gate);
-    session::tell_unmatched_flags(&gate, dry_run.as_ref());
+    setup::tell_unmatched_rules(&gate);
+    setup::tell_unmatched_flags(&gate, dry_run.as_ref());
     let mut request = CallRequest::new(&args.tool, arguments).cancel_on(cancel);
     if let Some(dry_run) = dry_run {
         request = request.dry_run(dry_run);
@@ -350,32 +344,31 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
 }
 
 async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
-    let config = session::required_configuration(config)?;
+    let config = setup::required_configuration(config)?;
     if args.http.http.is_some() {
         return crate::serve_http::serve(config, args).await;
     }
-    let cancel = session::cancel_on_signal()?;
-    let workers = session::workers(1, Some(&config), Some(&args.limits));
+    let cancel = setup::cancel_on_signal()?;
+    let workers = setup::workers(1, Some(&config), Some(&args.limits));
     let setting = Setting {
         rules: Some(&args.permissions.rules),
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
-        // Standard input and output belong to MCP here, so nobody is asked at
-        // the terminal.
-        asker: session::unattended_asker(&args.permissions),
+        // Standard input and output carry MCP, so the terminal is not asked.
+        asker: setup::unattended_asker(&args.permissions),
         caller: Arc::new(NoCaller),
         check: args.check.check,
         workers: Some(workers.clone()),
     };
-    let builder = session::builder(Some(&config), &setting)?;
+    let builder = setup::builder(Some(&config), &setting)?;
     let client = callgate_serve::OneClient::default();
     let builder = builder.caller(Arc::new(client.clone()));
     let gate = async move {
-        let (built, jail) = tokio::join!(builder.build(), session::jail_line(&workers));
+        let (built, jail) = tokio::join!(builder.build(), setup::jail_line(&workers));
         print::err(&jail);
         match built {
             Ok(gate) => {
-                session::tell_problems(&gate);
+                setup::tell_problems(&gate);
                 Some(Arc::new(gate))
             }
             Err(error) => {
@@ -386,8 +379,8 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     };
     let gate = gate.boxed().shared();
     let ready = gate.clone();
-    let options = session::serve_options(&config, &args);
-    session::tell_blind_flow_rules(&config, options.mode);
+    let options = setup::serve_options(&config, &args);
+    setup::tell_blind_flow_rules(&config, options.mode);
     if std::io::stdin().is_terminal() {
         print::err(
             "callgate speaks MCP on standard input, to the client that starts it; for HTTP, --http\n",
@@ -396,7 +389,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let ready = async move {
         match ready.await {
             Some(gate) => gate,
-            // The command is about to end.
+            // The command ends.
             None => std::future::pending().await,
         }
     };
@@ -406,9 +399,8 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
             served?;
             0
         }
-        // That is how a server is told to end, as over HTTP.
         () = cancel.cancelled() => 0,
-        None = gate.clone() => crate::USAGE,
+        None = gate.clone() => crate::exit::USAGE,
     };
     if let Some(Some(gate)) = gate.peek() {
         gate.shutdown().await;

@@ -1,36 +1,15 @@
-//! `callgate export`: the tools as a provider's interface takes them.
+//! `callgate export`: the tools in a provider's form.
 
+use callgate::Gate;
 use callgate::flow::Pattern;
-use callgate::{ExportFormat, Gate};
-use clap::Args;
 
-use crate::session::Sources;
-use crate::{names, print, session};
+use crate::args::ExportArgs;
+use crate::setup::Sources;
+use crate::{names, print, setup};
 
-/// Flags of `export`.
-#[derive(Debug, Args)]
-pub struct ExportArgs {
-    /// Patterns of the tools, by generated name; all if none is given
-    #[arg(value_name = "PATTERN")]
-    pub tools: Vec<Pattern>,
-
-    /// The provider: anthropic (Messages), openai (Responses) or gemini
-    #[arg(long, value_name = "FORMAT")]
-    pub format: ExportFormat,
-
-    /// Leave the tools for the provider's own search to load, where it has one
-    #[arg(long)]
-    pub defer: bool,
-
-    /// With --defer, load tools of this pattern at once all the same; may be
-    /// repeated
-    #[arg(long, value_name = "PATTERN", requires = "defer")]
-    pub load: Vec<Pattern>,
-}
-
-/// Prints the array; what it does not say goes to standard error.
+/// Prints the array, and notes on standard error.
 pub async fn execute(config: &Sources, args: ExportArgs) -> anyhow::Result<u8> {
-    session::with_tools(config, async |gate| print_tools(gate, &args)).await
+    setup::with_tools(config, async |gate| print_tools(gate, &args)).await
 }
 
 fn print_tools(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
@@ -42,8 +21,8 @@ fn print_tools(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
     let unmatched = patterns
         .filter(|pattern| !tools.iter().any(|tool| pattern.matches(&tool.function)))
         .map(|pattern| (pattern.as_str(), gate.unmatched_message(pattern.as_str())));
-    // Where no server is up, nothing is known of any pattern.
-    if !session::lacks_all_servers(gate)
+    // Without a server, no pattern can be checked.
+    if !setup::lacks_all_servers(gate)
         && let Some(code) = names::no_such_tools(gate, unmatched)
     {
         return Ok(code);
@@ -67,9 +46,6 @@ fn print_tools(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
             "{function} is called {name} there: the provider does not take its name"
         ));
     }
-    print::out(&format!(
-        "{}\n",
-        serde_json::to_string_pretty(&exported.tools)?
-    ))?;
+    print::json(&exported.tools)?;
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! Granting before a script runs: for the run, or for good.
+//! Grants before a script runs: for the run, or for good.
 
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, takes_rules};
@@ -10,7 +10,7 @@ use crate::ask::{self, Chosen};
 use crate::print;
 use crate::progress::Progress;
 
-/// Refuses `--grant` where nobody can answer, and says what does `instead` of it.
+/// Refuses `--grant` without a terminal; `instead` is the advice.
 pub fn need_terminal(instead: &str) -> anyhow::Result<()> {
     if !crate::terminal::is_attended() {
         bail!("--grant asks at a terminal, and there is none; run it in one, or {instead}");
@@ -18,7 +18,7 @@ pub fn need_terminal(instead: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses `--grant` where what is allowed for good could not be written down.
+/// Refuses `--grant` if the configuration file cannot be written.
 pub fn need_file(config: Option<&Config>) -> anyhow::Result<()> {
     if let Some(config) = config
         && let Err(error) = takes_rules(&config.path)
@@ -31,8 +31,8 @@ pub fn need_file(config: Option<&Config>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The request with the grants that a person gives for its run; the report of a
-/// script that cannot run. One that is cancelled meanwhile has no grants.
+/// The request with the grants that a person gives for its run, or the report of a script that
+/// cannot run. After a cancel there are no grants.
 pub async fn for_run(
     gate: &Gate,
     progress: &Progress,
@@ -49,8 +49,7 @@ pub async fn for_run(
     Ok(Ok(granted.fold(request, RunRequest::grant)))
 }
 
-/// Writes what a person allows for good into the configuration file; false if
-/// that was cancelled first.
+/// Writes what a person allows for good into the configuration file. False after a cancel.
 pub async fn for_good(
     gate: &Gate,
     progress: &Progress,
@@ -76,8 +75,7 @@ pub async fn for_good(
     Ok(true)
 }
 
-/// What a person chooses of the tools that would be asked about; `None` if that
-/// was cancelled first.
+/// The grants for the tools that a person chooses; `None` after a cancel.
 async fn chosen(
     progress: &Progress,
     cancel: &CancellationToken,

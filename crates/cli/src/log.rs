@@ -1,6 +1,5 @@
-//! The log on standard error. Servers have a part in what it says, and it comes
-//! at any time: an event is one line whatever is in it, and none stands under a
-//! question that a person reads.
+//! The log on standard error. An event is one line, whatever servers' words are in it. During a
+//! question the log is held back.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -8,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use callgate::{one_line, undrawn};
 
-/// Bytes that are kept while a person is asked.
+/// Bytes that are held back during a question.
 const MOST_HELD: usize = 1 << 20;
 
 static HELD: Mutex<Held> = Mutex::new(Held {
@@ -19,51 +18,51 @@ static HELD: Mutex<Held> = Mutex::new(Held {
 
 struct Held {
     is_asking: bool,
-    /// What was logged meanwhile.
+    /// The lines that are held back.
     lines: String,
-    /// How many lines there was no room for.
+    /// The number of lines without room.
     left_out: usize,
 }
 
-/// Begins to log.
+/// Sets up logging.
 pub fn begin(verbose: u8) {
     let level = match verbose {
         0 => "error",
         1 => "info",
         _ => "debug",
     };
-    // Only our own crates: what a dependency logs may quote headers.
+    // Only our own crates: logs of dependencies may quote headers.
     let filter =
         tracing_subscriber::EnvFilter::new(format!("off,callgate={level},callgate_broker={level}"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Log)
-        // A terminal that was closed takes nothing, and that is no reason to panic.
+        // A closed terminal must not cause a panic.
         .log_internal_errors(false)
-        // Colours are control characters, none of which gets through.
+        // Colours are control characters, which are escaped.
         .with_ansi(false)
         .init();
 }
 
-/// Keeps lines back until [`release`].
+/// Holds lines back until [`release`].
 pub fn hold() {
     held().is_asking = true;
 }
 
-/// Writes the lines that were kept back, and those to come at once.
+/// Writes the lines that were held back, and later ones at once.
 pub fn release() {
     let mut held = held();
     held.is_asking = false;
-    drop(io::stderr().write_all(held.take().as_bytes()));
+    let _ = io::stderr().write_all(held.take().as_bytes());
 }
 
-/// Takes events, each with one write.
+/// The writer of events, one write each.
 struct Log;
 
 impl Write for Log {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let line = line(&String::from_utf8_lossy(event));
-        // Locked until it is written, so that no question begins in between.
+        // Locked until the line is written, so that no question begins in between.
         let mut held = held();
         if held.is_asking {
             held.keep(&line);
@@ -104,8 +103,8 @@ fn held() -> MutexGuard<'static, Held> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An event as one line. Characters that draw lines are spelled out: where the
-/// terminal breaks a long one, its rest stands where questions have theirs.
+/// An event as one line. Characters that draw boxes are escaped, so that a wrapped line does not
+/// look like a question.
 fn line(event: &str) -> String {
     undrawn(&one_line(event, usize::MAX)) + "\n"
 }

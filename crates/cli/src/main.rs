@@ -1,5 +1,4 @@
-//! The `callgate` binary: argument parsing, prompts and printing over the
-//! `callgate` library, and nothing else.
+//! The `callgate` binary: arguments, prompts and printing over the `callgate` library.
 
 mod args;
 mod ask;
@@ -7,6 +6,7 @@ mod auth;
 mod caller;
 mod commands;
 mod elicit;
+mod exit;
 mod export;
 mod grants;
 mod log;
@@ -16,7 +16,7 @@ mod progress;
 mod rules;
 mod search;
 mod serve_http;
-mod session;
+mod setup;
 mod terminal;
 
 use std::process::ExitCode;
@@ -26,18 +26,15 @@ use clap::Parser as _;
 
 use crate::args::Cli;
 
-/// Usage and configuration errors; clap uses the same code.
-pub const USAGE: u8 = 2;
-
-/// Time that the exit waits for children that were told to end, or killed.
+/// How long the exit waits for children that were told to end, or killed.
 const LAST_CHILDREN: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     callgate::worker_main_if_requested();
-    // Before anything secret is read: a worker that is taken over has the same user.
+    // Before secrets are read: a taken-over worker runs as the same user.
     if let Err(error) = callgate::forbid_inspection() {
         print::error(&format!("could not protect its memory: {error}"));
-        return ExitCode::from(USAGE);
+        return ExitCode::from(exit::USAGE);
     }
     let cli = Cli::parse();
     log::begin(cli.verbose);
@@ -48,20 +45,20 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => {
             print::error(&format!("could not start: {error}"));
-            return ExitCode::from(USAGE);
+            return ExitCode::from(exit::USAGE);
         }
     };
     let code = runtime
         .block_on(commands::execute(cli))
         .unwrap_or_else(|error| {
             print::error(&format!("{error:#}"));
-            match error.is::<print::Unwritten>() {
-                true => callgate::Status::Failed.exit_code(),
-                false => USAGE,
+            if error.is::<print::Unwritten>() {
+                callgate::Status::Failed.exit_code()
+            } else {
+                exit::USAGE
             }
         });
-    // A thread may still wait for an answer at the terminal; it holds nothing
-    // that must be saved, so it does not hold up the exit.
+    // A thread may still read the terminal; it must not hold up the exit.
     runtime.shutdown_background();
     callgate_process::wait_for_children(LAST_CHILDREN);
     ExitCode::from(code)

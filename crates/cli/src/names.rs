@@ -1,10 +1,10 @@
-//! What is wrong with the names of tools, and patterns over them, that a command was given.
+//! Wrong tool names and patterns on the command line.
 
 use callgate::{Gate, Status};
 
-use crate::{print, session};
+use crate::{print, setup};
 
-/// Says what is wrong with each name that is no tool; the exit code for them.
+/// Prints the problem of each name that is no tool, and returns the exit code.
 pub fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
     let wrong = functions.iter().filter(|function| !gate.has_tool(function));
     let unknown = |function: &String| gate.unknown_tool_message(function);
@@ -14,9 +14,8 @@ pub fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
     )
 }
 
-/// Says why there is no tool of each of these names, or none that such a pattern matches, in
-/// the words beside it if it is not known to be elsewhere. The exit code for them: of wrong
-/// usage, if that is what is wrong with any.
+/// Prints why these names or patterns match no tool, and returns the exit code: of wrong usage, if
+/// any name is wrong. Each has the message for a name that no server is known to have.
 pub fn no_such_tools<'a>(
     gate: &Gate,
     wrong: impl Iterator<Item = (&'a str, String)>,
@@ -24,7 +23,6 @@ pub fn no_such_tools<'a>(
     let mut faults: Vec<Fault> = Vec::new();
     for (name, message) in wrong {
         let fault = missing_server(gate, name).unwrap_or_else(|| not_named(gate, name, message));
-        // Several may be of one server.
         if !faults.contains(&fault) {
             faults.push(fault);
         }
@@ -33,7 +31,7 @@ pub fn no_such_tools<'a>(
     codes.into_iter().min()
 }
 
-/// What is wrong with the name of a tool, and the exit code for it.
+/// The problem with a tool name, and its exit code.
 #[derive(PartialEq)]
 pub struct Fault {
     message: String,
@@ -41,7 +39,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Tells it.
+    /// Prints the problem, and returns the exit code.
     pub fn tell(&self) -> u8 {
         print::error(&self.message);
         self.code
@@ -51,20 +49,20 @@ impl Fault {
 fn not_named(gate: &Gate, function: &str, message: String) -> Fault {
     let message = gate.kept_from_models(function).unwrap_or_else(|| {
         let advice = match gate.disabled_server_of(function) {
-            Some(_) => session::TO_USE_A_SERVER,
+            Some(_) => setup::TO_USE_A_SERVER,
             None => "`callgate tools` lists those there are",
         };
-        // It may end with a question.
+        // The message may end with a question.
         let then = if message.ends_with('?') { "" } else { ";" };
         format!("{message}{then} {advice}")
     });
     Fault {
         message,
-        code: crate::USAGE,
+        code: crate::exit::USAGE,
     }
 }
 
-/// Why the server of a tool is not there.
+/// The reason why the server of a tool is unavailable.
 pub fn missing_server(gate: &Gate, function: &str) -> Option<Fault> {
     let server = gate.unavailable_server_of(function)?;
     Some(Fault {

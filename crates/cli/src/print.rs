@@ -1,5 +1,5 @@
-//! Printing: a closed pipe is no error, and what scripts and servers say
-//! cannot steer the terminal, not even through another program such as `tee`.
+//! Printing. A closed pipe is no error, and texts of scripts and servers cannot steer the
+//! terminal, not even through another program such as `tee`.
 
 use std::fmt;
 use std::fs::{File, FileType};
@@ -9,8 +9,9 @@ use std::os::unix::fs::FileTypeExt as _;
 
 use callgate::{harmless, undrawn};
 use rustix::io::Errno;
+use serde::Serialize;
 
-/// Standard output did not take what there was to say. What the command did, is done.
+/// Standard output could not be written. The command has done its work.
 #[derive(Debug)]
 pub struct Unwritten(io::Error);
 
@@ -22,16 +23,17 @@ impl fmt::Display for Unwritten {
 
 impl std::error::Error for Unwritten {}
 
-/// Writes to standard output. A reader that has gone away, such as `head` or a
-/// terminal that was closed, wants no more, so that is no error.
+/// Writes to standard output. A reader that has gone, such as `head` or a closed terminal, is no
+/// error.
 pub fn out(text: &str) -> anyhow::Result<()> {
     let may_be_shown = has_terminal() && !is_file();
     let mut stdout = io::stdout().lock();
-    let written = if may_be_shown {
-        stdout.write_all(harmless(text).as_bytes())
+    let text = if may_be_shown {
+        harmless(text)
     } else {
-        stdout.write_all(text.as_bytes())
+        text.to_owned()
     };
+    let written = stdout.write_all(text.as_bytes());
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !has_hung_up(&error) => {
             Err(anyhow::Error::new(Unwritten(error)))
@@ -40,18 +42,22 @@ pub fn out(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Whether any standard stream is a terminal: then what goes into a pipe may
-/// come out at that terminal.
+/// Writes a value as JSON to standard output.
+pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    out(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// Whether any standard stream is a terminal, at which the output of a pipe may appear.
 fn has_terminal() -> bool {
     io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal()
 }
 
-/// Whether standard output is a regular file, which keeps the text as it is.
+/// Whether standard output is a regular file, which gets the text unchanged.
 fn is_file() -> bool {
     stdout_type().is_ok_and(|kind| kind.is_file())
 }
 
-/// Whether the error is that of a terminal which was closed.
+/// Whether the error means that the terminal was closed.
 fn has_hung_up(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::IO.raw_os_error())
         && stdout_type().is_ok_and(|kind| kind.is_char_device())
@@ -62,7 +68,7 @@ fn stdout_type() -> io::Result<FileType> {
     Ok(stdout.metadata()?.file_type())
 }
 
-/// Writes to standard error, where nothing can be done about a failure.
+/// Writes to standard error. A failure is ignored.
 pub fn err(text: &str) {
     let mut stderr = io::stderr().lock();
     let text = if stderr.is_terminal() {
@@ -70,11 +76,11 @@ pub fn err(text: &str) {
     } else {
         text.to_owned()
     };
-    drop(stderr.write_all(text.as_bytes()));
+    let _ = stderr.write_all(text.as_bytes());
 }
 
-/// Warns on standard error. Servers may have words in it, whose lines are indented already: it
-/// cannot draw what a question looks like.
+/// Warns on standard error. Servers' words in it cannot draw what looks like a question; their
+/// lines are indented already.
 pub fn warning(text: &str) {
     err(&warned(text));
 }

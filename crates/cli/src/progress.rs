@@ -1,21 +1,18 @@
-//! Live lines on standard error while a script's calls run; nothing when it
-//! is not a terminal, and nothing left behind at the end.
+//! Live lines on standard error while calls run, if it is a terminal. None stay at the end.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate::{CallEnd, Event};
+use callgate::{CallEnd, Event, harmless};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use callgate::harmless;
-
-/// Calls shown at once; the others are in the count.
+/// The most calls with a line. Others are counted.
 const SHOWN: usize = 8;
-/// Characters of what a server says of its progress.
+/// Characters of a server's progress message.
 const SHOWN_MESSAGE: usize = 60;
 
-/// Draws what a command waits for.
+/// The live lines of a command.
 pub struct Progress {
     lines: MultiProgress,
     state: Mutex<State>,
@@ -23,7 +20,7 @@ pub struct Progress {
 
 #[derive(Default)]
 struct State {
-    /// The last line: what is waited for on the whole.
+    /// The last line, about all calls.
     summary: Option<ProgressBar>,
     shown: BTreeMap<u64, Line>,
     running: u64,
@@ -34,8 +31,8 @@ struct State {
 }
 
 impl State {
-    /// How many calls there are, in a line.
-    fn so_far(&self) -> String {
+    /// The numbers of calls in a line.
+    fn summary(&self) -> String {
         let without_result = [
             (self.denied, "denied"),
             (self.withheld, "not made"),
@@ -53,7 +50,7 @@ impl State {
     }
 }
 
-/// The line of a call.
+/// The live line of a call.
 struct Line {
     bar: ProgressBar,
     function: String,
@@ -63,7 +60,7 @@ struct Line {
 
 impl Progress {
     pub fn new() -> Self {
-        // A hidden target where standard error is no terminal.
+        // Hidden if standard error is no terminal.
         let lines = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         Self {
             lines,
@@ -71,12 +68,12 @@ impl Progress {
         }
     }
 
-    /// The lines, for a prompt that must not be drawn over.
+    /// The lines, for a prompt that hides them.
     pub fn lines(&self) -> MultiProgress {
         self.lines.clone()
     }
 
-    /// Says that these servers are being started.
+    /// Shows that these servers start.
     pub fn starting<'a>(&self, servers: impl Iterator<Item = &'a str>) {
         let servers: Vec<&str> = servers.take(SHOWN).collect();
         if !servers.is_empty() {
@@ -87,7 +84,7 @@ impl Progress {
         }
     }
 
-    /// Says what became of a call.
+    /// Shows the start and the end of a call.
     pub fn on_event(&self, event: Event<'_>) {
         if self.lines.is_hidden() {
             return;
@@ -126,12 +123,12 @@ impl Progress {
             }
             _ => {}
         }
-        let summary = state.so_far();
+        let summary = state.summary();
         self.summarise(&mut state, summary);
     }
 
-    /// Says how far a call is. A server does not know our calls' numbers: of
-    /// several calls of one tool the first has the line.
+    /// Shows a call's progress. Of several calls of one tool the first has the line: a server does
+    /// not know which call it is.
     pub fn on_progress(&self, progress: callgate::Progress<'_>) {
         if self.lines.is_hidden() {
             return;
@@ -140,11 +137,11 @@ impl Progress {
         let is_of = |line: &&Line| line.server == progress.server && line.tool == progress.tool;
         if let Some(line) = state.shown.values().find(is_of) {
             line.bar
-                .set_message(format!("{}  {}", line.function, how_far(&progress)));
+                .set_message(format!("{}  {}", line.function, progress_text(&progress)));
         }
     }
 
-    /// Takes every line off the terminal.
+    /// Removes all lines.
     pub fn clear(&self) {
         let mut state = self.state();
         for (_, line) in std::mem::take(&mut state.shown) {
@@ -165,7 +162,7 @@ impl Progress {
             return;
         }
         let summary = self.add(message, "{spinner} {msg} {elapsed:.dim}", state);
-        // A thread of its own, which one line can have and each call cannot.
+        // The tick takes a thread, so only this line has one.
         summary.enable_steady_tick(Duration::from_millis(120));
         state.summary = Some(summary);
     }
@@ -173,8 +170,7 @@ impl Progress {
     fn add(&self, message: String, template: &str, state: &State) -> ProgressBar {
         let style = ProgressStyle::with_template(template)
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        // It joins the others before it draws: on its own it would do so
-        // wherever the cursor is.
+        // Added before it draws, since it would else draw at the cursor.
         let line = match &state.summary {
             Some(summary) => self
                 .lines
@@ -187,8 +183,8 @@ impl Progress {
     }
 }
 
-/// What a server says of its progress, in one short line.
-fn how_far(progress: &callgate::Progress<'_>) -> String {
+/// A server's progress in one short line.
+fn progress_text(progress: &callgate::Progress<'_>) -> String {
     let done = progress.progress;
     let mut text = match progress.total {
         Some(total) if total > 0.0 && done.is_finite() => {
@@ -222,7 +218,7 @@ mod tests {
 
     #[test]
     fn calls_without_a_result_are_told_apart() {
-        let so_far = |denied, withheld, failed| {
+        let summary = |denied, withheld, failed| {
             let state = State {
                 running: 1,
                 done: 7,
@@ -231,11 +227,11 @@ mod tests {
                 failed,
                 ..State::default()
             };
-            state.so_far()
+            state.summary()
         };
-        assert_eq!(so_far(0, 0, 0), "1 running, 7 done");
-        assert_eq!(so_far(2, 0, 0), "1 running, 7 done (2 denied)");
-        assert_eq!(so_far(2, 0, 1), "1 running, 7 done (2 denied, 1 failed)");
-        assert_eq!(so_far(0, 3, 1), "1 running, 7 done (3 not made, 1 failed)");
+        assert_eq!(summary(0, 0, 0), "1 running, 7 done");
+        assert_eq!(summary(2, 0, 0), "1 running, 7 done (2 denied)");
+        assert_eq!(summary(2, 0, 1), "1 running, 7 done (2 denied, 1 failed)");
+        assert_eq!(summary(0, 3, 1), "1 running, 7 done (3 not made, 1 failed)");
     }
 }

@@ -1,4 +1,4 @@
-//! Rules for one run, as flags have them: `--allow`, `--ask` and `--deny`.
+//! The rules of one run: `--allow`, `--ask` and `--deny`.
 
 use callgate::rule::{Effect, Rule, RuleProblem, Step};
 use clap::Args;
@@ -24,7 +24,7 @@ pub struct RuleArgs {
 }
 
 impl RuleArgs {
-    /// All of them.
+    /// All rules.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.allow.iter().chain(&self.ask).chain(&self.deny)
     }
@@ -42,20 +42,21 @@ fn denied(text: &str) -> Result<Rule, String> {
     Ok(rule(Effect::Deny, text)?.written_in("--deny"))
 }
 
-/// A rule as a list of the configuration has it; a pattern needs no quotation marks.
+/// Reads a rule as in the configuration. A pattern needs no quotation marks.
 fn rule(effect: Effect, text: &str) -> Result<Rule, String> {
-    let read = match text.trim_start().starts_with('{') {
-        true => Rule::parse_json(effect, text),
-        false => Rule::parse(effect, &Value::from(text)),
+    let read = if text.trim_start().starts_with('{') {
+        Rule::parse_json(effect, text)
+    } else {
+        Rule::parse(effect, &Value::from(text))
     };
     read.map_err(|problems| {
-        let problems: Vec<_> = problems.iter().map(told).collect();
+        let problems: Vec<_> = problems.iter().map(in_words).collect();
         problems.join("; ")
     })
 }
 
-/// A problem, and where in the rule it is, as a JSON pointer.
-fn told(problem: &RuleProblem) -> String {
+/// A problem, with its place in the rule as a JSON pointer.
+fn in_words(problem: &RuleProblem) -> String {
     let mut place = String::new();
     for step in &problem.at {
         place.push('/');
@@ -64,8 +65,8 @@ fn told(problem: &RuleProblem) -> String {
             Step::Index(index) => place.push_str(&index.to_string()),
         }
     }
-    match place.is_empty() {
-        true => problem.to_string(),
-        false => format!("{place}: {problem}"),
+    if place.is_empty() {
+        return problem.to_string();
     }
+    format!("{place}: {problem}")
 }

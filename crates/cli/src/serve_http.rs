@@ -1,5 +1,4 @@
-//! `callgate serve --http`: a gate for each user, and what is told to whoever
-//! runs it.
+//! `callgate serve --http`: a gate per user.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,25 +7,24 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
 use callgate::{Gate, GateBuilder, NoCaller, Source, Workers};
 use callgate_serve::{AnyClient, Identity, MakeGate};
-use futures::FutureExt as _;
+use futures::{FutureExt as _, TryFutureExt as _};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{HttpArgs, ServeArgs};
 use crate::print;
-use crate::session::{self, Setting};
+use crate::setup::{self, Setting};
 
-/// Workers that wait for the scripts of all users.
+/// Spare workers for all users.
 const SPARES: usize = 2;
-/// File descriptors that connections of clients leave to workers, servers and
-/// files.
+/// File descriptors that are kept for workers, servers and files.
 const RESERVE: u64 = 256;
-/// File descriptors that it has, where it may. Not more, though it might: servers
-/// inherit this, and some programs go through all that they could have.
+/// File descriptors that are wanted. Not more: servers inherit the limit, and some programs loop
+/// over all possible descriptors.
 const DESCRIPTORS: u64 = 1 << 16;
 
-/// Serves over HTTP until it is told to end.
+/// Serves over HTTP until a signal.
 pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
-    let stop = session::cancel_on_signal()?;
+    let stop = setup::cancel_on_signal()?;
     let address = args.http.http.flatten().or(config.http.address);
     let Some(address) = address else {
         bail!(
@@ -46,12 +44,12 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
         ));
     }
     let users = config.users.clone();
-    let options = session::serve_options(&config, &args);
-    session::tell_blind_flow_rules(&config, options.mode);
-    // What is wrong with the flags is wrong for all users.
+    let options = setup::serve_options(&config, &args);
+    setup::tell_blind_flow_rules(&config, options.mode);
+    // Wrong flags are wrong for all users.
     drop(builder(&config, &args)?);
-    let workers = session::workers(SPARES, Some(&config), Some(&args.limits));
-    let jail = session::jail_line(&workers).await;
+    let workers = setup::workers(SPARES, Some(&config), Some(&args.limits));
+    let jail = setup::jail_line(&workers).await;
     let make = make_gates(config, args, workers);
     let listening = |bound: SocketAddr| {
         if !bound.ip().is_loopback() {
@@ -70,8 +68,8 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Raises how many file descriptors there may be to what so many connections
-/// leave enough of, as far as the system lets it, and gives what it is then.
+/// Raises the limit of file descriptors for these connections, as far as allowed, and returns
+/// it.
 fn raise_descriptors(connections: usize) -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let (current, most) = (current?, maximum.unwrap_or(u64::MAX));
@@ -90,8 +88,7 @@ fn raise_descriptors(connections: usize) -> Option<u64> {
     })
 }
 
-/// How many connections there may be where so many file descriptors may: whoever
-/// only connects must not take those that runs need.
+/// The most connections with these file descriptors: connections must leave some to runs.
 fn connections(wanted: usize, descriptors: Option<u64>) -> usize {
     let Some(descriptors) = descriptors else {
         return wanted;
@@ -104,7 +101,7 @@ fn as_u64(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-/// The configuration with what the flags add.
+/// The configuration with the flags.
 fn with_flags(mut http: HttpConfig, flags: &HttpArgs) -> anyhow::Result<HttpConfig> {
     http.allowed_hosts.extend(flags.hosts.iter().cloned());
     http.allowed_origins.extend(flags.origins.iter().cloned());
@@ -129,7 +126,7 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
         let builder = builder(&own, &args).map(|builder| {
             let builder = builder.workers(workers.clone());
             match &identity.user {
-                // The configuration's file is not theirs to write into.
+                // A user must not write the configuration file.
                 Some(user) => builder.keep_nothing().cache_scope(user),
                 None => builder,
             }
@@ -137,17 +134,11 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
         let built = async move {
             let built = builder.map_err(|error| format!("{error:#}"))?.build().await;
             let gate: Gate = built.map_err(|error| error.to_string())?;
-            session::tell_problems(&gate);
+            setup::tell_problems(&gate);
             Ok(Arc::new(gate))
         };
-        let told = async move {
-            let built: Result<Arc<Gate>, String> = built.await;
-            if let Err(error) = &built {
-                print::error(error);
-            }
-            built
-        };
-        Some(told.boxed())
+        let printed = built.inspect_err(|error: &String| print::error(error));
+        Some(printed.boxed())
     })
 }
 
@@ -156,12 +147,12 @@ fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
         rules: Some(&args.permissions.rules),
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
-        asker: session::unattended_asker(&args.permissions),
+        asker: setup::unattended_asker(&args.permissions),
         caller: Arc::new(NoCaller),
         check: args.check.check,
         workers: None,
     };
-    let builder = session::builder(Some(config), &setting)?;
+    let builder = setup::builder(Some(config), &setting)?;
     Ok(builder.caller(Arc::new(AnyClient)))
 }
 

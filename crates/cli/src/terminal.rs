@@ -11,45 +11,41 @@ use tokio::sync::{Mutex, MutexGuard, mpsc};
 
 use crate::{log, print};
 
-/// Time for the signal that comes with the end of the terminal.
+/// Time for the signal that comes with the terminal's end.
 const HANG_UP: Duration = Duration::from_secs(2);
-/// Time to see that a question is another than the one that was there a moment
-/// ago.
+/// Time to notice that a withdrawn question was replaced by another one.
 const ANOTHER: Duration = Duration::from_secs(1);
-/// In which a key that is struck twice has come twice: the second time is no answer to the next
-/// question.
+/// Time in which a second Enter by mistake arrives: it must not answer the next question.
 const TWICE: Duration = Duration::from_millis(400);
 
-/// Whether somebody is there to answer: both a controlling terminal and a
-/// standard error that shows what is asked.
+/// Whether a person can be asked: there is a controlling terminal, and standard error shows the
+/// question.
 pub fn is_attended() -> bool {
     io::stderr().is_terminal() && open().is_ok()
 }
 
-/// A conversation. Others wait until it is dropped, which may happen at any
-/// point: what is typed after that is for the next one.
+/// A conversation. Others wait until it is dropped, at any point.
 pub struct Conversation {
-    // The first to be dropped: the live lines are back before somebody else's
-    // turn begins.
+    // Dropped first, so that the live lines are back before the next conversation.
     _quiet: Quiet,
     lines: MutexGuard<'static, Lines>,
     terminal: File,
     question: Question,
 }
 
-/// How far the last question of a conversation is.
+/// The state of a conversation's last question.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Question {
-    /// There is none, or it has its answer.
+    /// There is no question, or it is answered.
     Settled,
-    /// Somebody may be typing the answer.
+    /// A person may be typing the answer.
     Open,
-    /// The terminal has ended under it.
+    /// The terminal has ended.
     Unanswered,
 }
 
 impl Conversation {
-    /// Waits for its turn and takes the live lines off the terminal.
+    /// Waits for its turn, and hides the live lines.
     pub async fn begin(progress: &MultiProgress) -> io::Result<Self> {
         let lines = lines().lock().await;
         let terminal = open()?;
@@ -61,34 +57,31 @@ impl Conversation {
         })
     }
 
-    /// How wide the terminal is now, if it knows.
+    /// The width of the terminal, if known.
     pub fn columns(&self) -> Option<usize> {
         let size = tcgetwinsize(&self.terminal).ok()?;
         (size.ws_col > 0).then(|| size.ws_col.into())
     }
 
-    /// Shows a text. What servers say of themselves in it must be harmless
-    /// already.
+    /// Shows a text. Servers' words in it must be harmless already.
     pub async fn show(&self, text: &str) -> io::Result<()> {
         let mut terminal = self.terminal.try_clone()?;
         let text = text.to_owned();
-        // A person can hold the terminal up (Ctrl-S), and the calls that go on
-        // meanwhile need this thread.
+        // A person can stop the terminal's output (Ctrl-S), and other calls need this thread.
         tokio::task::spawn_blocking(move || terminal.write_all(text.as_bytes())).await?
     }
 
-    /// Says what may be typed, where something else was.
+    /// Shows which keys are possible, after another one.
     pub async fn show_keys(&self, keys: &[&str]) -> io::Result<()> {
         self.show(&format!("├ type {}, then Enter\n", either(keys)))
             .await
     }
 
-    /// Forgets what was typed before, shows a text, and waits for a line; `None`
-    /// if the terminal has ended.
+    /// Drops what was typed before, shows a text, and waits for a line; `None` if the terminal has
+    /// ended.
     pub async fn ask(&mut self, text: &str) -> io::Result<Option<String>> {
         self.question = Question::Open;
-        // Whoever answers the question that was withdrawn has not read this one, in
-        // whose place it comes.
+        // A person may still be answering the withdrawn question.
         if self.lines.is_withdrawn {
             tokio::time::sleep(ANOTHER).await;
             self.lines.is_withdrawn = false;
@@ -96,8 +89,8 @@ impl Conversation {
         if let Some(settled) = self.lines.settled.take() {
             tokio::time::sleep(TWICE.saturating_sub(settled.elapsed())).await;
         }
-        // What was typed before the question was there is no answer to it. Whoever has
-        // seen the prompt may answer at once, so nothing is forgotten after it.
+        // Earlier input is no answer. After the prompt nothing is dropped, since a person may
+        // answer at once.
         self.lines.forget();
         tcflush(&self.terminal, QueueSelector::IFlush)?;
         self.show(text).await?;
@@ -110,8 +103,7 @@ impl Conversation {
             Ok(None) | Err(_) => Question::Unanswered,
         };
         if self.question == Question::Unanswered && open().is_err() {
-            // It has gone, and the signal that ends the command is on its way. Until
-            // then nobody has answered, unless that signal is ignored.
+            // The signal that ends the command is on its way, unless it is ignored.
             tokio::time::sleep(HANG_UP).await;
         }
         line
@@ -126,22 +118,19 @@ impl Drop for Conversation {
                 self.lines.is_withdrawn = true;
                 print::err("\n(withdrawn: no answer is taken any more)\n");
             }
-            // What comes next is no answer to this.
             Question::Unanswered => print::err("\n"),
         }
     }
 }
 
-/// No live lines are drawn, and nothing is logged, as long as this lives. They are
-/// hidden rather than held up: the calls that report to them go on while a person
-/// thinks.
+/// Hides live lines and holds the log back while it lives. Calls go on meanwhile.
 struct Quiet {
     progress: MultiProgress,
 }
 
 impl Quiet {
     fn over(progress: &MultiProgress) -> Self {
-        drop(progress.clear());
+        let _ = progress.clear();
         progress.set_draw_target(ProgressDrawTarget::hidden());
         log::hold();
         Self {
@@ -157,17 +146,16 @@ impl Drop for Quiet {
     }
 }
 
-/// Lines typed at the terminal, read by a thread of its own: a read cannot be
-/// given up when the question is, and a second one beside it would take every
-/// other answer.
+/// Typed lines, read by one thread: a read cannot be cancelled with its question, and a second
+/// reader would take every other line.
 struct Lines {
     wanted: std::sync::mpsc::Sender<()>,
     read: mpsc::UnboundedReceiver<io::Result<Option<String>>>,
-    /// Whether the thread is reading for somebody who may have left.
+    /// The thread is reading, perhaps for a conversation that has ended.
     reading: bool,
-    /// Whether the last question was taken back while it waited for a line.
+    /// The last question was withdrawn while it waited for a line.
     is_withdrawn: bool,
-    /// When the last question had its answer.
+    /// The time of the last answer.
     settled: Option<Instant>,
 }
 
@@ -181,7 +169,7 @@ impl Lines {
         line.unwrap_or_else(|| Err(io::Error::other("the thread that reads the terminal ended")))
     }
 
-    /// Drops a line that came when nobody waited.
+    /// Drops lines that came outside of a question.
     fn forget(&mut self) {
         while self.read.try_recv().is_ok() {
             self.reading = false;
@@ -210,8 +198,7 @@ fn lines() -> &'static Mutex<Lines> {
     })
 }
 
-/// Reads a line for each order. Without one the terminal is left alone: what is
-/// typed after the command is its shell's.
+/// Reads a line for each order. Input after the command is left to the shell.
 fn read_lines(
     orders: &std::sync::mpsc::Receiver<()>,
     found: &mpsc::UnboundedSender<io::Result<Option<String>>>,
@@ -233,7 +220,7 @@ fn read_lines(
     }
 }
 
-/// One of these, in words.
+/// The keys in words.
 fn either(keys: &[&str]) -> String {
     match keys {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
@@ -241,7 +228,7 @@ fn either(keys: &[&str]) -> String {
     }
 }
 
-/// Opens the terminal that this process belongs to.
+/// Opens the controlling terminal.
 pub fn open() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open("/dev/tty")
 }

@@ -1,23 +1,23 @@
-//! Asks before a script runs which of the tools it names it may call.
+//! Choosing before a run which tools a script may call.
 
 use callgate::{PreviewedTool, Shown, change_text, harmless, quoted};
 use indicatif::MultiProgress;
 
 use crate::terminal::Conversation;
 
-/// Characters of what a server says of its tool.
+/// Characters of a server's text about a tool.
 const SHOWN: usize = 120;
 
-/// What a person chose.
+/// The choice of a person.
 pub enum Chosen {
-    /// These of the tools; perhaps none.
+    /// These tools; perhaps none.
     Tools(Vec<String>),
-    /// The terminal went away before there was an answer.
+    /// None: the terminal is gone.
     Nothing,
 }
 
-/// Shows the tools with a number each and asks for all, some, or none of them.
-/// `granting` says what a choice does.
+/// Shows the tools with a number each, and asks for all, some or none. `granting` says what a
+/// choice does.
 pub async fn choose(
     progress: &MultiProgress,
     tools: &[PreviewedTool],
@@ -27,9 +27,10 @@ pub async fn choose(
     let text = list(tools, Shown::Short, conversation.columns());
     conversation.show(&format!("\n{text}")).await?;
     let numbers = format!("numbers from 1 to {}", tools.len());
-    let (whole, keys) = match tools.iter().any(|tool| tool.changed.is_some()) {
-        true => ("[w] show whole  ", &["a", &numbers, "w", "n"][..]),
-        false => ("", &["a", &numbers, "n"][..]),
+    let (whole, keys) = if tools.iter().any(|tool| tool.changed.is_some()) {
+        ("[w] show whole  ", &["a", &numbers, "w", "n"][..])
+    } else {
+        ("", &["a", &numbers, "n"][..])
     };
     let prompt =
         format!("└ {granting}? [a] all of them  [1 2] those, by number  {whole}[n] none: ");
@@ -53,8 +54,8 @@ pub async fn choose(
     }
 }
 
-/// The tools with their numbers: as in a question about a call, what servers say
-/// stands after a bar, and what changed of a tool is shown.
+/// The tools with their numbers. As in a question about a call, servers' texts stand after a bar,
+/// and a tool's changes are shown.
 fn list(tools: &[PreviewedTool], shown: Shown, columns: Option<usize>) -> String {
     let most = match shown {
         Shown::Whole => usize::MAX,
@@ -90,7 +91,7 @@ fn list(tools: &[PreviewedTool], shown: Shown, columns: Option<usize>) -> String
     harmless(&text)
 }
 
-/// The tools whose numbers stand in `text`; `None` if anything else does.
+/// The tools whose numbers are in `text`; `None` if it holds anything else.
 fn by_number(text: &str, tools: &[PreviewedTool]) -> Option<Vec<String>> {
     let numbers = text.split([' ', ',']).filter(|word| !word.is_empty());
     let some: Option<Vec<String>> = numbers

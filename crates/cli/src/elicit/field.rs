@@ -1,4 +1,4 @@
-//! One field of a form: what a server wants in it, and what a person types.
+//! One field of a form: what a server wants, and what a person types.
 
 use serde_json::{Map, Number, Value, json};
 use url::Url;
@@ -13,22 +13,20 @@ const MAX_CHOICES: usize = 200;
 pub struct Field {
     /// The property.
     pub name: String,
-    /// Its name for people, if it has one.
+    /// The property's name for people.
     pub title: Option<String>,
-    /// What the server says of it.
     pub description: Option<String>,
     pub required: bool,
-    /// What an empty line stands for; valid.
+    /// The valid value of an empty line.
     pub default: Option<Value>,
     pub kind: Kind,
 }
 
-/// What a field takes.
+/// The kind of answer that a field takes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     Text {
-        least: u64,
-        most: Option<u64>,
+        length: Bounds,
         format: Option<Format>,
     },
     Number {
@@ -40,12 +38,18 @@ pub enum Kind {
     One(Vec<Choice>),
     Several {
         choices: Vec<Choice>,
-        least: u64,
-        most: Option<u64>,
+        count: Bounds,
     },
 }
 
-/// A form of text that servers can ask for; others are not looked at.
+/// Bounds of a length or a count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    least: u64,
+    most: Option<u64>,
+}
+
+/// A format of text that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Email,
@@ -54,7 +58,7 @@ pub enum Format {
     DateTime,
 }
 
-/// A value to choose, and its name for people.
+/// A value to choose, with its name for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     pub value: String,
@@ -62,30 +66,26 @@ pub struct Choice {
 }
 
 impl Field {
-    /// Reads a property of a form's schema; `None` for what cannot be filled in
-    /// here.
+    /// Reads a property of a form's schema; `None` for a kind that cannot be filled in here.
     pub fn read(name: &str, schema: &Value, required: bool) -> Option<Self> {
         let schema = schema.as_object()?;
         let text = |key: &str| {
             let text = schema.get(key)?.as_str()?.trim();
             (!text.is_empty()).then(|| shortened(text))
         };
-        let mut field = Self {
+        let kind = Kind::read(schema)?;
+        let default = schema.get("default").filter(|value| kind.accepts(value));
+        Some(Self {
             name: name.to_owned(),
             title: text("title"),
             description: text("description"),
             required,
-            default: None,
-            kind: Kind::read(schema)?,
-        };
-        field.default = schema
-            .get("default")
-            .filter(|value| field.kind.accepts(value))
-            .cloned();
-        Some(field)
+            default: default.cloned(),
+            kind,
+        })
     }
 
-    /// What kind of answer it takes, for people.
+    /// The answer that the field takes, in words.
     pub fn wants(&self) -> String {
         let mut wants = self.kind.wants();
         if !self.required {
@@ -97,47 +97,40 @@ impl Field {
         wants
     }
 
-    /// The value that a line stands for; `None` if it leaves the field out.
+    /// The value of a line; `None` if the line leaves the field out.
     pub fn answer(&self, line: &str) -> Result<Option<Value>, String> {
-        let line = line.trim_end_matches(['\n', '\r']);
-        if line.trim().is_empty() {
+        let typed = line.trim();
+        if typed.is_empty() {
             return match &self.default {
-                Some(default) => Ok(Some(default.clone())),
                 None if self.required => Err("it is required".to_owned()),
-                None => Ok(None),
+                default => Ok(default.clone()),
             };
         }
-        let typed = match line.trim() {
-            "!none" => match self.kind {
-                Kind::Text { .. } => String::new(),
-                Kind::Several { .. } => String::new(),
-                _ if self.required => return Err("it is required".to_owned()),
-                _ => return Ok(None),
-            },
-            // A text may begin as a command does.
-            other => match other.strip_prefix("!!") {
-                Some(rest) => format!("!{rest}"),
-                None => other.to_owned(),
-            },
-        };
-        self.kind.parse(&typed).map(Some)
+        if typed == "!none" {
+            return match self.kind {
+                Kind::Text { .. } | Kind::Several { .. } => self.kind.parse("").map(Some),
+                _ if self.required => Err("it is required".to_owned()),
+                _ => Ok(None),
+            };
+        }
+        // `!!` stands for a `!` that begins a text.
+        match typed.strip_prefix("!!") {
+            Some(rest) => self.kind.parse(&format!("!{rest}")).map(Some),
+            None => self.kind.parse(typed).map(Some),
+        }
     }
 }
 
 impl Kind {
     fn read(schema: &Map<String, Value>) -> Option<Self> {
+        let text = |key: &str| schema.get(key).and_then(Value::as_str);
         let number = |key: &str| schema.get(key).and_then(Value::as_f64);
-        let count = |key: &str| schema.get(key).and_then(Value::as_u64);
-        match schema.get("type").and_then(Value::as_str)? {
+        match text("type")? {
             "string" => match choices(schema, "oneOf")? {
                 Some(choices) => Some(Self::One(choices)),
                 None => Some(Self::Text {
-                    least: count("minLength").unwrap_or(0),
-                    most: count("maxLength"),
-                    format: schema
-                        .get("format")
-                        .and_then(Value::as_str)
-                        .and_then(Format::read),
+                    length: Bounds::read(schema, "minLength", "maxLength"),
+                    format: text("format").and_then(Format::read),
                 }),
             },
             kind @ ("number" | "integer") => Some(Self::Number {
@@ -148,8 +141,7 @@ impl Kind {
             "boolean" => Some(Self::YesOrNo),
             "array" => Some(Self::Several {
                 choices: choices(schema.get("items")?.as_object()?, "anyOf")??,
-                least: count("minItems").unwrap_or(0),
-                most: count("maxItems"),
+                count: Bounds::read(schema, "minItems", "maxItems"),
             }),
             _ => None,
         }
@@ -157,11 +149,7 @@ impl Kind {
 
     fn wants(&self) -> String {
         match self {
-            Self::Text {
-                least,
-                most,
-                format,
-            } => {
+            Self::Text { length, format } => {
                 let what = match format {
                     None => "text",
                     Some(Format::Email) => "an e-mail address",
@@ -169,7 +157,7 @@ impl Kind {
                     Some(Format::Date) => "a date, such as 2026-07-28",
                     Some(Format::DateTime) => "a time, such as 2026-07-28T12:00:00Z",
                 };
-                format!("{what}{}", range(*least, *most, "characters"))
+                format!("{what}{}", length.wants("characters"))
             }
             Self::Number {
                 integer,
@@ -190,14 +178,14 @@ impl Kind {
             }
             Self::YesOrNo => "y or n".to_owned(),
             Self::One(_) => "one of these, by number".to_owned(),
-            Self::Several { least, most, .. } => format!(
-                "any of these, by number, with commas between{}",
-                range(*least, *most, "of them")
-            ),
+            Self::Several { count, .. } => {
+                let count = count.wants("of them");
+                format!("any of these, by number, with commas between{count}")
+            }
         }
     }
 
-    /// The choices it offers.
+    /// The choices that the field offers.
     pub fn choices(&self) -> &[Choice] {
         match self {
             Self::One(choices) | Self::Several { choices, .. } => choices,
@@ -205,24 +193,26 @@ impl Kind {
         }
     }
 
-    /// The value that a typed text stands for.
+    /// The value of a typed text.
     fn parse(&self, typed: &str) -> Result<Value, String> {
         let value = match self {
             Self::Text { .. } => Value::from(typed),
-            Self::Number { integer: true, .. } => match typed.trim().parse::<i64>() {
-                Ok(number) => Value::from(number),
-                Err(_) => return Err("it is no whole number".to_owned()),
-            },
-            Self::Number { .. } => match typed.trim().parse().ok().and_then(Number::from_f64) {
-                Some(number) => Value::Number(number),
-                None => return Err("it is no number".to_owned()),
-            },
-            Self::YesOrNo => match typed.trim().to_lowercase().as_str() {
-                "y" | "yes" | "true" => Value::Bool(true),
-                "n" | "no" | "false" => Value::Bool(false),
+            Self::Number { integer: true, .. } => {
+                let number = typed.parse::<i64>();
+                number
+                    .map_err(|_| "it is no whole number".to_owned())?
+                    .into()
+            }
+            Self::Number { .. } => {
+                let number = typed.parse().ok().and_then(Number::from_f64);
+                number.ok_or_else(|| "it is no number".to_owned())?.into()
+            }
+            Self::YesOrNo => match typed.to_lowercase().as_str() {
+                "y" | "yes" | "true" => true.into(),
+                "n" | "no" | "false" => false.into(),
                 _ => return Err("answer y or n".to_owned()),
             },
-            Self::One(choices) => Value::from(chosen(choices, typed)?),
+            Self::One(choices) => chosen(choices, typed)?.into(),
             Self::Several { choices, .. } => {
                 let mut values: Vec<&str> = Vec::new();
                 for typed in typed.split(',').filter(|typed| !typed.trim().is_empty()) {
@@ -234,54 +224,78 @@ impl Kind {
                 json!(values)
             }
         };
-        self.fault(&value).map_or(Ok(value), Err)
+        self.problem(&value).map_or(Ok(value), Err)
     }
 
-    /// Whether a default may stand.
+    /// Whether a default is valid.
     fn accepts(&self, value: &Value) -> bool {
-        let offered = |value: &Value| {
-            let offers = |choice: &Choice| value.as_str() == Some(&choice.value);
-            self.choices().iter().any(offers)
+        let is_offered = |value: &Value| {
+            let is_it = |choice: &Choice| value.as_str() == Some(&choice.value);
+            self.choices().iter().any(is_it)
         };
-        let right = match self {
+        let is_of_type = match self {
             Self::Text { .. } => value.is_string(),
             Self::Number { integer, .. } => value.is_i64() || (!integer && value.is_number()),
             Self::YesOrNo => value.is_boolean(),
-            Self::One(_) => offered(value),
-            Self::Several { .. } => value.as_array().is_some_and(|all| all.iter().all(offered)),
+            Self::One(_) => is_offered(value),
+            Self::Several { .. } => value
+                .as_array()
+                .is_some_and(|all| all.iter().all(is_offered)),
         };
-        right && self.fault(value).is_none()
+        is_of_type && self.problem(value).is_none()
     }
 
-    /// What is wrong with a value of the right type.
-    fn fault(&self, value: &Value) -> Option<String> {
+    /// The problem with a value of the right type.
+    fn problem(&self, value: &Value) -> Option<String> {
+        let not_wanted = || format!("it is not {}", self.wants());
         match self {
-            Self::Text {
-                least,
-                most,
-                format,
-            } => {
+            Self::Text { length, format } => {
                 let text = value.as_str().unwrap_or_default();
-                let length = text.chars().count() as u64;
-                if length < *least || most.is_some_and(|most| length > most) {
-                    let wanted = range(*least, *most, "characters");
-                    return Some(format!("it has {length} characters{wanted}"));
+                let count = text.chars().count() as u64;
+                if !length.contains(count) {
+                    return Some(format!(
+                        "it has {count} characters{}",
+                        length.wants("characters")
+                    ));
                 }
-                let format = format.as_ref()?;
-                (!format.fits(text)).then(|| format!("it is not {}", self.wants()))
+                let is_bad = format.is_some_and(|format| !format.fits(text));
+                is_bad.then(not_wanted)
             }
             Self::Number { least, most, .. } => {
                 let number = value.as_f64().unwrap_or_default();
-                let low = least.is_some_and(|least| number < least);
-                let high = most.is_some_and(|most| number > most);
-                (low || high).then(|| format!("it is not {}", self.wants()))
+                let is_low = least.is_some_and(|least| number < least);
+                let is_high = most.is_some_and(|most| number > most);
+                (is_low || is_high).then(not_wanted)
             }
-            Self::Several { least, most, .. } => {
-                let count = value.as_array().map_or(0, Vec::len) as u64;
-                let wrong = count < *least || most.is_some_and(|most| count > most);
-                wrong.then(|| format!("that is {count}{}", range(*least, *most, "of them")))
+            Self::Several { count, .. } => {
+                let chosen = value.as_array().map_or(0, Vec::len) as u64;
+                let is_bad = !count.contains(chosen);
+                is_bad.then(|| format!("that is {chosen}{}", count.wants("of them")))
             }
             Self::YesOrNo | Self::One(_) => None,
+        }
+    }
+}
+
+impl Bounds {
+    fn read(schema: &Map<String, Value>, least: &str, most: &str) -> Self {
+        let count = |key: &str| schema.get(key).and_then(Value::as_u64);
+        Self {
+            least: count(least).unwrap_or(0),
+            most: count(most),
+        }
+    }
+
+    fn contains(self, count: u64) -> bool {
+        count >= self.least && self.most.is_none_or(|most| count <= most)
+    }
+
+    fn wants(self, what: &str) -> String {
+        match (self.least, self.most) {
+            (0, None) => String::new(),
+            (least, None) => format!(", at least {least} {what}"),
+            (0, Some(most)) => format!(", at most {most} {what}"),
+            (least, Some(most)) => format!(", {least} to {most} {what}"),
         }
     }
 }
@@ -310,7 +324,7 @@ impl Format {
     }
 }
 
-/// A value as a person reads it.
+/// A value in words.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -322,32 +336,32 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// The choices of a string schema, in any of the forms there have been: none if
-/// it has no such keyword, and no field at all if it has a strange one.
+/// The choices of a string schema: titled ones, or an `enum`. No choices if it has neither
+/// keyword; no field if the keyword is malformed.
 fn choices(schema: &Map<String, Value>, titled: &str) -> Option<Option<Vec<Choice>>> {
-    let choices: Vec<Choice> = if let Some(all) = schema.get(titled) {
+    let names = schema.get("enumNames").and_then(Value::as_array);
+    let choices: Option<Vec<Choice>> = if let Some(all) = schema.get(titled) {
         let choice = |choice: &Value| {
             Some(Choice {
                 value: choice.get("const")?.as_str()?.to_owned(),
                 title: choice.get("title").and_then(Value::as_str).map(shortened),
             })
         };
-        all.as_array()?.iter().map(choice).collect::<Option<_>>()?
+        all.as_array()?.iter().map(choice).collect()
     } else if let Some(all) = schema.get("enum") {
-        let titles = schema.get("enumNames").and_then(Value::as_array);
         let choice = |(index, value): (usize, &Value)| {
-            let title = titles.and_then(|titles| titles.get(index)?.as_str());
+            let title = names.and_then(|names| names.get(index)?.as_str());
             Some(Choice {
                 value: value.as_str()?.to_owned(),
                 title: title.map(shortened),
             })
         };
-        let all = all.as_array()?.iter().enumerate();
-        all.map(choice).collect::<Option<_>>()?
+        all.as_array()?.iter().enumerate().map(choice).collect()
     } else {
         return Some(None);
     };
-    (!choices.is_empty() && choices.len() <= MAX_CHOICES).then_some(Some(choices))
+    let choices = choices.filter(|choices| (1..=MAX_CHOICES).contains(&choices.len()))?;
+    Some(Some(choices))
 }
 
 /// The choice that a number, a value or a title means.
@@ -364,15 +378,6 @@ fn chosen<'c>(choices: &'c [Choice], typed: &str) -> Result<&'c str, String> {
     match numbered.or_else(named) {
         Some(choice) => Ok(&choice.value),
         None => Err(format!("choose by a number from 1 to {}", choices.len())),
-    }
-}
-
-fn range(least: u64, most: Option<u64>, what: &str) -> String {
-    match (least, most) {
-        (0, None) => String::new(),
-        (least, None) => format!(", at least {least} {what}"),
-        (0, Some(most)) => format!(", at most {most} {what}"),
-        (least, Some(most)) => format!(", {least} to {most} {what}"),
     }
 }
 

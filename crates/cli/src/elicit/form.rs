@@ -1,4 +1,4 @@
-//! A form that a server wants filled in.
+//! A server's form.
 
 use callgate::{Refusal, quoted};
 use serde_json::{Map, Value, json};
@@ -7,15 +7,14 @@ use super::field::{Field, plain};
 use super::{Said, ask, inline, show, show_keys};
 use crate::terminal::Conversation;
 
-/// Fields of one form.
+/// The most fields of a form.
 const MAX_FIELDS: usize = 50;
 /// Characters that the review shows of one answer.
 const MAX_REVIEWED: usize = 500;
 /// Characters of a name that can stand before the answer.
 const MAX_PROMPT: usize = 40;
 
-/// Asks field by field, shows all the answers, and sends them if the person
-/// says so.
+/// Asks field by field, shows all answers, and returns them after a yes.
 pub async fn answer(
     conversation: &mut Conversation,
     from: &str,
@@ -35,13 +34,8 @@ pub async fn answer(
     'form: loop {
         let mut content = Map::new();
         for field in &fields {
-            match fill_in(conversation, field).await? {
-                Filled::With(Some(value)) => {
-                    content.insert(field.name.clone(), value);
-                }
-                Filled::With(None) => {}
-                Filled::No => return Err(Refusal::Declined),
-                Filled::Nothing => return Err(Refusal::Cancelled),
+            if let Some(value) = fill_in(conversation, field).await? {
+                content.insert(field.name.clone(), value);
             }
         }
         show(conversation, &review(&content, conversation.columns())).await?;
@@ -50,7 +44,7 @@ pub async fn answer(
             let line = match ask(conversation, prompt).await? {
                 Said::Text(line) => line,
                 Said::No => return Err(Refusal::Declined),
-                Said::Nothing => return Err(Refusal::Cancelled),
+                Said::Cancel => return Err(Refusal::Cancelled),
             };
             match line.trim().to_lowercase().as_str() {
                 "y" | "yes" => {
@@ -64,39 +58,34 @@ pub async fn answer(
     }
 }
 
-enum Filled {
-    With(Option<Value>),
-    No,
-    Nothing,
-}
-
-async fn fill_in(conversation: &mut Conversation, field: &Field) -> Result<Filled, Refusal> {
+async fn fill_in(conversation: &mut Conversation, field: &Field) -> Result<Option<Value>, Refusal> {
     let columns = conversation.columns();
     show(conversation, &head(field, columns)).await?;
-    let prompt = match is_plain(&field.name) {
-        true => format!("├ {}: ", field.name),
-        false => "├ your answer: ".to_owned(),
+    let prompt = if is_plain(&field.name) {
+        format!("├ {}: ", field.name)
+    } else {
+        "├ your answer: ".to_owned()
     };
     loop {
         let line = match ask(conversation, &prompt).await? {
             Said::Text(line) => line,
-            Said::No => return Ok(Filled::No),
-            Said::Nothing => return Ok(Filled::Nothing),
+            Said::No => return Err(Refusal::Declined),
+            Said::Cancel => return Err(Refusal::Cancelled),
         };
         match field.answer(&line) {
-            Ok(value) => return Ok(Filled::With(value)),
+            Ok(value) => return Ok(value),
             Err(fault) => show(conversation, &quoted(&inline(&fault), columns)).await?,
         }
     }
 }
 
-/// Whether a name can stand in a line of ours: it is short, and is one word.
+/// Whether a name can stand in our line: it is short and one word.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !name.is_empty() && name.len() <= MAX_PROMPT && name.chars().all(plain)
 }
 
-/// What is shown before a field is asked for.
+/// The text before a field's prompt.
 fn head(field: &Field, columns: Option<usize>) -> String {
     let mut text = String::from("\n");
     if !is_plain(&field.name) {
@@ -131,16 +120,13 @@ fn review(content: &Map<String, Value>, columns: Option<usize>) -> String {
     text
 }
 
-/// The fields of a form. A field that cannot be filled in here is passed over,
-/// unless it is required.
+/// The fields of a form, without optional ones that cannot be filled in here.
 fn fields(schema: &Value) -> Result<Vec<Field>, String> {
     let none = Map::new();
-    let properties = match schema.get("properties") {
-        Some(properties) => properties
-            .as_object()
-            .ok_or("the form's properties are no object")?,
-        None => &none,
-    };
+    let properties = schema
+        .get("properties")
+        .map_or(Some(&none), Value::as_object);
+    let properties = properties.ok_or("the form's properties are no object")?;
     if properties.len() > MAX_FIELDS {
         return Err(format!("the form has more than {MAX_FIELDS} fields"));
     }

@@ -1,9 +1,8 @@
 //! Servers' questions to the person at the terminal (MCP 2025-11-25, "Elicitation").
 //!
-//! All of a question is the server's, and it may lie. So every row of it is
-//! shown after a bar, harmless and bounded, under a row of ours that says which
-//! server asks (they begin with `┌`, `├` and `└`, as in a question about a call); and
-//! nothing is sent, or opened, before a clear yes.
+//! A server's text may lie. Each of its rows stands after a bar, harmless and bounded, under our
+//! row that names the server (our rows begin with `┌`, `├` and `└`, as in a question about a
+//! call). Nothing is sent or opened before a clear yes.
 
 mod field;
 mod form;
@@ -17,7 +16,7 @@ use crate::terminal::Conversation;
 /// Characters of a server's message.
 const MAX_MESSAGE: usize = 4_000;
 
-/// Asks the person, and gives what the server is to hear.
+/// Asks the person, and returns the answer for the server.
 pub async fn answer(
     conversation: &mut Conversation,
     request: Elicit<'_>,
@@ -38,7 +37,7 @@ pub async fn answer(
     }
 }
 
-/// Waits until the person is done at pages that they agreed to open.
+/// Waits until the person is done at pages that the person opened.
 pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> Result<(), Refusal> {
     let pages = match opened.pages {
         1 => "the page".to_owned(),
@@ -61,7 +60,7 @@ pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> R
         {
             Said::Text(line) => line,
             Said::No => return Err(Refusal::Declined),
-            Said::Nothing => return Err(Refusal::Cancelled),
+            Said::Cancel => return Err(Refusal::Cancelled),
         };
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => return Ok(()),
@@ -71,21 +70,21 @@ pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> R
     }
 }
 
-/// What a person may say in place of an answer.
+/// A typed line, `!no`, or `!cancel`.
 enum Said {
     Text(String),
     No,
-    Nothing,
+    Cancel,
 }
 
 /// Asks for a line.
 async fn ask(conversation: &mut Conversation, prompt: &str) -> Result<Said, Refusal> {
     let line = conversation.ask(prompt).await.map_err(failed)?;
     Ok(match line {
-        None => Said::Nothing,
+        None => Said::Cancel,
         Some(line) => match line.trim() {
             "!no" => Said::No,
-            "!cancel" => Said::Nothing,
+            "!cancel" => Said::Cancel,
             _ => Said::Text(line),
         },
     })

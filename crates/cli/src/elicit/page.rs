@@ -9,10 +9,10 @@ use url::{Host, Url};
 use super::{Said, ask, inline, show, show_keys};
 use crate::terminal::Conversation;
 
-/// Bytes of a URL. It is shown whole, so that nothing of it hides.
+/// The most bytes of a URL, which is shown whole.
 const MAX_URL: usize = 2_000;
 
-/// Shows the page and its host; opens it only if the person says so.
+/// Shows the page and its host, and opens it only after a yes.
 pub async fn answer(
     conversation: &mut Conversation,
     from: &str,
@@ -34,7 +34,7 @@ pub async fn answer(
         let line = match ask(conversation, prompt).await? {
             Said::Text(line) => line,
             Said::No => return Err(Refusal::Declined),
-            Said::Nothing => return Err(Refusal::Cancelled),
+            Said::Cancel => return Err(Refusal::Cancelled),
         };
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => return Ok(json!({ "action": "accept" })),
@@ -48,7 +48,7 @@ pub async fn answer(
     }
 }
 
-/// A page of the web.
+/// A web page.
 #[derive(Debug)]
 struct Page {
     url: Url,
@@ -60,7 +60,7 @@ impl Page {
         if text.len() > MAX_URL {
             return Err(format!("the page's URL is over {MAX_URL} bytes"));
         }
-        // That it is a page of the web was seen to before anybody is asked.
+        // The scheme was checked before.
         let url = Url::parse(text).ok();
         match url.and_then(|url| Some((url.host_str()?.to_owned(), url))) {
             Some((host, url)) => Ok(Self { url, host }),
@@ -68,8 +68,7 @@ impl Page {
         }
     }
 
-    /// The parsed form, in which the host's letters are ASCII: what looks like
-    /// another host's name does not there.
+    /// The parsed form, with the host in ASCII: letters that look like others show.
     fn shown(&self, columns: Option<usize>) -> String {
         let mut text = format!(
             "├ its host:\n{}├ the page:\n{}",
@@ -98,7 +97,7 @@ impl Page {
     }
 }
 
-/// Starts the browser: `$BROWSER`, else what the system opens pages with.
+/// Starts `$BROWSER`, or the system's program for web pages.
 async fn open(url: &Url) -> Result<(), String> {
     let system = if cfg!(target_os = "macos") {
         "open"
@@ -113,7 +112,7 @@ async fn open(url: &Url) -> Result<(), String> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     match command.spawn() {
-        // It goes on by itself; whoever reaps it is the runtime.
+        // The runtime reaps the process.
         Ok(_browser) => Ok(()),
         Err(error) => Err(format!(
             "cannot start {}: {error}; open the page yourself",

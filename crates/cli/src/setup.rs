@@ -1,4 +1,4 @@
-//! From flags and configuration to a gate: what every command does first.
+//! From flags and configuration to a gate.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -17,28 +17,24 @@ use serde_json::value::RawValue;
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
 use crate::ask::TerminalAsker;
+use crate::exit::{INTERRUPTED, USAGE};
 use crate::print;
 use crate::progress::Progress;
 use crate::rules::RuleArgs;
 
-/// The exit code of a command that Ctrl-C or another signal ended, as shells
-/// count it; a run that was cancelled has the same.
-pub const INTERRUPTED: u8 = 130;
-
-/// What a person at the command line can do about a server that is not in use.
+/// Advice about a server that is not in use.
 pub const TO_USE_A_SERVER: &str =
     "name it in a skill (--skill), or give it \"connect\": \"lazy\" in the configuration";
 
-/// Where settings come from besides the flags of a command.
+/// The flags that all commands have.
 pub struct Sources {
-    /// The named configuration.
+    /// The named configuration file.
     pub config: Option<PathBuf>,
     /// The folders of skills.
     pub skills: Vec<PathBuf>,
 }
 
-/// The configuration: the named file, else the nearest one, else none; with the
-/// skills.
+/// Loads the configuration, from the named file or the nearest one, and the skills.
 pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
     let mut config = match &sources.config {
         Some(path) => Some(named(path)?),
@@ -62,7 +58,7 @@ pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
     Ok(config)
 }
 
-/// The configuration in this file, which the logins that messages advise are to be made by.
+/// Loads this configuration file. Messages that advise a login name the file.
 fn named(path: &Path) -> anyhow::Result<Config> {
     let mut config = Config::load(path)?;
     for oauth in config.logins_mut() {
@@ -71,13 +67,13 @@ fn named(path: &Path) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// What to say where there is no configuration.
+/// The message for a missing configuration.
 const NO_CONFIGURATION: &str = "there is no callgate.json or .mcp.json in this folder or above; \
      create one, such as\n  \
      { \"mcpServers\": { \"time\": { \"command\": \"mcp-server-time\" } } }\n\
      or name a file with --config";
 
-/// As [`configuration`], for commands that are about the servers in it.
+/// Loads the configuration, for commands that need servers.
 pub fn required_configuration(sources: &Sources) -> anyhow::Result<Config> {
     match configuration(sources)? {
         Some(config) => Ok(config),
@@ -85,8 +81,8 @@ pub fn required_configuration(sources: &Sources) -> anyhow::Result<Config> {
     }
 }
 
-/// Tells on standard error why a script that failed lacked tools, where that is
-/// because no configuration was found, or because a server it names is not in use.
+/// Notes why a failed script lacked tools: there is no configuration, or a server that the script
+/// names is not in use.
 pub fn tell_what_was_missing(config: Option<&Config>, gate: &Gate, source: &str, status: Status) {
     if status != Status::Failed {
         return;
@@ -105,18 +101,18 @@ pub fn tell_what_was_missing(config: Option<&Config>, gate: &Gate, source: &str,
     }
 }
 
-/// What the flags of a command say of its gate.
+/// The settings of a command for its gate.
 pub struct Setting<'a> {
     /// `None` for commands that decide nothing.
     pub rules: Option<&'a RuleArgs>,
     pub limits: Option<&'a LimitArgs>,
-    /// `None` for commands that make no calls: they write no ledger.
+    /// `None` for commands that make no calls.
     pub ledger: Option<&'a LedgerArgs>,
     pub asker: Arc<dyn Asker>,
     pub caller: Arc<dyn Caller>,
     /// `None` for the configuration's mode.
     pub check: Option<CheckMode>,
-    /// `None` for ones of the gate's own.
+    /// `None` for the gate's own.
     pub workers: Option<Workers>,
 }
 
@@ -135,7 +131,7 @@ impl Default for Setting<'_> {
     }
 }
 
-/// A gate with the configuration and the flags, still to be built.
+/// A builder with the configuration and the flags.
 pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result<GateBuilder> {
     let mut builder = Gate::builder().worker_binary(WorkerProgram::beside_current_exe());
     let limits = limits(config, setting.limits);
@@ -161,7 +157,7 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
         .caller(Arc::clone(&setting.caller)))
 }
 
-/// The line that says at the start of `serve` in which jail scripts run.
+/// The line about the jail at the start of `serve`.
 pub async fn jail_line(workers: &Workers) -> String {
     match workers.jail().await {
         Ok(jail) => format!("sandbox: {jail}\n"),
@@ -169,14 +165,14 @@ pub async fn jail_line(workers: &Workers) -> String {
     }
 }
 
-/// Workers for scripts, so many of them started ahead of time.
+/// Workers for scripts, some started ahead of time.
 pub fn workers(spares: usize, config: Option<&Config>, flags: Option<&LimitArgs>) -> Workers {
     let jail = config.map(|config| config.jail.clone()).unwrap_or_default();
     let limits = limits(config, flags);
     Workers::new(WorkerProgram::beside_current_exe(), spares, &limits, &jail)
 }
 
-/// The limits of a run: the flags win over the configuration.
+/// The limits of a run. Flags win over the configuration.
 pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
     let mut limits = config.map_or_else(Limits::default, |config| config.limits.over_defaults());
     if let Some(flags) = flags {
@@ -190,7 +186,7 @@ pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
     limits
 }
 
-/// How clients are served: the flags win over the configuration.
+/// The options of serving. Flags win over the configuration.
 pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeOptions {
     let mut options = ServeOptions::default().config(&config.serve);
     options.asks = !flags.permissions.yes;
@@ -202,7 +198,7 @@ pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeOptions {
     options
 }
 
-/// Tells on standard error that rules over data between servers find nothing in this mode.
+/// Warns about rules over data between servers in a mode in which they find nothing.
 pub fn tell_blind_flow_rules(config: &Config, mode: ToolMode) {
     if mode != ToolMode::Code && !config.flows.is_empty() {
         print::warning(&format!(
@@ -213,7 +209,7 @@ pub fn tell_blind_flow_rules(config: &Config, mode: ToolMode) {
     }
 }
 
-/// Where calls are written down: the flags win over the configuration.
+/// The ledger's file. Flags win over the configuration.
 fn ledger(
     config: Option<&Config>,
     flags: Option<&LedgerArgs>,
@@ -250,15 +246,13 @@ pub async fn connect(
     Ok(built)
 }
 
-/// Says what was given up, for commands that have no report to say it; the exit code for it.
+/// Prints that a command without a report was cancelled, and returns the exit code.
 pub fn cancelled(what: &str) -> u8 {
     print::error(what);
     INTERRUPTED
 }
 
-/// What commands do that are about the tools there are, and call none: connects to
-/// the configured servers, tells what could not be had, does what the command is
-/// for, and ends the connections.
+/// Runs a command about tools that calls none: connects, prints problems, runs it, disconnects.
 pub async fn with_tools(
     sources: &Sources,
     command: impl AsyncFnOnce(&Gate) -> anyhow::Result<u8>,
@@ -277,14 +271,14 @@ pub async fn with_tools(
     let for_want_of_servers = lacks_all_servers(&gate);
     gate.shutdown().await;
     match code? {
-        code @ (crate::USAGE | INTERRUPTED) => Ok(code),
+        code @ (USAGE | INTERRUPTED) => Ok(code),
         _ if for_want_of_servers => Ok(Status::MissingServer.exit_code()),
         code => Ok(code),
     }
 }
 
-/// Whether there is no tool because none of the servers in use has started. What one that
-/// is down listed at an earlier time are tools.
+/// Whether there is no tool because no server in use has started. Tools that a server listed at
+/// an earlier time count.
 pub fn lacks_all_servers(gate: &Gate) -> bool {
     let servers = gate.servers().into_iter();
     let in_use = servers.filter(|server| server.state != ServerState::Disabled);
@@ -292,33 +286,32 @@ pub fn lacks_all_servers(gate: &Gate) -> bool {
     unavailable > 0 && unavailable == in_use.count() && gate.tools().is_empty()
 }
 
-/// Tells on standard error what could not be connected or used.
+/// Prints which servers and definitions could not be used.
 pub fn tell_problems(gate: &Gate) {
     for server in gate.unavailable() {
         print::warning(&server.reason);
     }
     for warning in gate.warnings() {
-        // Servers have words in them.
         print::warning(&indented(&warning));
     }
     tell_unmatched_rules(gate);
 }
 
-/// Tells on standard error which permissions do not do what they say.
+/// Prints which permissions have no effect.
 pub fn tell_unmatched_rules(gate: &Gate) {
     for unmatched in gate.unmatched_rules() {
         print::warning(&unmatched);
     }
 }
 
-/// Tells on standard error what the flags of a dry run name that there is not.
+/// Prints which tools in the flags of a dry run do not exist.
 pub fn tell_unmatched_flags(gate: &Gate, dry_run: Option<&DryRun>) {
     for unmatched in dry_run.into_iter().flat_map(|it| gate.unmatched_in(it)) {
         print::warning(&unmatched);
     }
 }
 
-/// Who answers: the flags, or the person at the terminal, or nobody.
+/// The asker: `--yes`, or the person at the terminal, or none.
 pub fn asker(flags: &PermissionArgs, progress: &Progress) -> Arc<dyn Asker> {
     match TerminalAsker::if_attended(progress.lines()) {
         Some(asker) if !flags.yes => Arc::new(asker),
@@ -326,7 +319,7 @@ pub fn asker(flags: &PermissionArgs, progress: &Progress) -> Arc<dyn Asker> {
     }
 }
 
-/// Who answers where there is nobody to ask: the flags, or nobody.
+/// The asker without a terminal: `--yes` or none.
 pub fn unattended_asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
     if flags.yes {
         ask_with(|_question| std::future::ready(Answer::Standing))
@@ -335,7 +328,7 @@ pub fn unattended_asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
     }
 }
 
-/// What the flags say of a dry run.
+/// The dry run of the flags.
 pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
     if !flags.dry_run {
         return Ok(None);
@@ -364,7 +357,7 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
     Ok(Some(dry_run))
 }
 
-/// A script's text and the name it goes by in messages.
+/// A script's text, and its name in messages.
 pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
     if file == Path::new("-") {
         let text =
@@ -377,28 +370,29 @@ pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
     Ok((text, name))
 }
 
-/// The whole text, or more of it than a script may have: the run refuses that with a report.
+/// The text. More than a script may have is cut, and the run refuses it with a report.
 fn read_bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
     let most = callgate::MAX_SCRIPT_BYTES;
     let mut bytes = Vec::new();
     reader.take(most as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > most {
-        // The end may be a part of a character.
+        // The cut may split a character.
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
     String::from_utf8(bytes).context("it is not UTF-8 text")
 }
 
-/// A token that Ctrl-C, a termination signal or the end of the terminal cancels;
-/// a second Ctrl-C ends the process at once.
+/// A token that Ctrl-C, a termination signal or the end of the terminal cancels. A second Ctrl-C
+/// ends the process at once.
 pub fn cancel_on_signal() -> anyhow::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    // To listen would undo what `nohup` did.
-    let mut hangup = match callgate_process::ignores_hangup() {
-        true => None,
-        false => Some(signal(SignalKind::hangup())?),
+    // A handler would undo `nohup`.
+    let mut hangup = if callgate_process::ignores_hangup() {
+        None
+    } else {
+        Some(signal(SignalKind::hangup())?)
     };
     let token = CancellationToken::new();
     let cancelled = token.clone();
