@@ -1,15 +1,14 @@
-//! The kernel layers around TypeScript, which leave it its memory and three pipes.
+//! Starts TypeScript within kernel layers that leave it its memory and three pipes.
 //!
-//! The process reads hostile text, so it runs as if that text had taken it
-//! over. Landlock gives it no file but its own program, and only to execute it;
-//! seccomp gives it the system calls that the Go runtime needs and refuses all
-//! others. Either layer alone keeps it from files and from the network.
+//! The process reads hostile text, so it is treated as taken over. Landlock gives it no file but its
+//! own program, and only to execute it; seccomp allows the system calls that the Go runtime needs.
+//! Either layer alone keeps it from files and from the network.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
 use std::path::Path;
 
+use callgate_process::{Child, Command, Resource, Restrictions, Stream};
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
@@ -19,14 +18,24 @@ use seccompiler::{
     SeccompFilter, SeccompRule,
 };
 
-use crate::{Confinement, LayerUse, Unavailable};
+use crate::error::Unavailable;
+
+/// Memory that it may take for its data: a script can make a type as large as
+/// it likes.
+pub(crate) const MAX_MEMORY: u64 = 512 << 20;
+
+/// Settings of the Go runtime. It collects less often while little is used,
+/// because a check is over before most of what it made is garbage; and more
+/// often when it comes near the limit, so that it does not reach the limit
+/// with garbage.
+const ENVIRONMENT: &[(&str, &str)] = &[("GOGC", "400"), ("GOMEMLIMIT", "384MiB")];
 
 /// Limits of the kernel's for the process.
-const LIMITS: &[(libc::__rlimit_resource_t, u64)] = &[
+const LIMITS: &[(Resource, u64)] = &[
     (libc::RLIMIT_CORE, 0),
     (libc::RLIMIT_FSIZE, 0),
     (libc::RLIMIT_NOFILE, 64),
-    (libc::RLIMIT_DATA, crate::process::MAX_MEMORY),
+    (libc::RLIMIT_DATA, MAX_MEMORY),
 ];
 
 /// The flags with which Go starts a thread, besides `CLONE_SETTLS`, which it
@@ -80,65 +89,68 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_newfstatat,
 ];
 
-/// The confinement of one process, prepared by the host.
-pub(crate) struct Confined {
-    landlock: Option<RulesetCreated>,
-    seccomp: Option<BpfProgram>,
+/// Kernel layers around the TypeScript process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Confinement {
+    /// Landlock: no files, no network.
+    pub landlock: LayerUse,
+    /// seccomp: no system calls but those that the Go runtime needs.
+    pub seccomp: LayerUse,
 }
 
-impl Confined {
-    /// Prepares the layers.
-    ///
-    /// # Errors
-    ///
-    /// [`Unavailable`] if a required layer cannot be had.
-    pub(crate) fn prepare(confinement: Confinement, program: &Path) -> Result<Self, Unavailable> {
-        let lacks = |layer: &str, why: &dyn fmt::Display| {
-            Unavailable::Confinement(format!("the kernel lacks {layer}: {why}"))
-        };
-        let landlock = match confinement.landlock {
-            LayerUse::Off => None,
-            layer => {
-                let program =
-                    PathFd::new(program).map_err(|error| Unavailable::Start(error.to_string()))?;
-                let ruleset = landlock(layer, program);
-                Some(ruleset.map_err(|error| lacks("Landlock", &error))?)
-            }
-        };
-        let seccomp = match (confinement.seccomp, has_seccomp()) {
-            (LayerUse::Off, _) | (LayerUse::Optional, Err(_)) => None,
-            (LayerUse::Required, Err(error)) => return Err(lacks("seccomp", &error)),
-            (_, Ok(())) => Some(seccomp().map_err(|error| lacks("seccomp", &error))?),
-        };
-        Ok(Self { landlock, seccomp })
-    }
+/// Use of one layer of a [`Confinement`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LayerUse {
+    /// Without it, TypeScript is not started.
+    #[default]
+    Required,
+    /// It is used where the kernel has it.
+    Optional,
+    /// It is not used.
+    Off,
+}
 
-    /// Confines the calling process, once. It makes system calls only.
-    pub(crate) fn enter(&mut self) -> io::Result<()> {
-        for (resource, most) in LIMITS {
-            let limit = libc::rlimit {
-                rlim_cur: *most,
-                rlim_max: *most,
-            };
-            // SAFETY: setrlimit reads the one struct that the pointer is to.
-            if unsafe { libc::setrlimit(*resource, &raw const limit) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
+/// Starts the program with piped streams and an empty environment. Dropping the child kills it.
+pub(crate) async fn start(
+    program: &Path,
+    args: &[&str],
+    confinement: Confinement,
+) -> Result<Child, Unavailable> {
+    let command = Command::new(program)
+        .args(args)
+        .environment(ENVIRONMENT.iter().copied())
+        .folder("/")
+        .streams(Stream::Piped, Stream::Piped, Stream::Null)
+        .restrict(restrictions(confinement, program)?);
+    callgate_process::spawn(command)
+        .await
+        .map_err(|error| Unavailable::Start(format!("{}: {error}", program.display())))
+}
+
+/// The layers for one process, made by the host.
+fn restrictions(confinement: Confinement, program: &Path) -> Result<Restrictions, Unavailable> {
+    let lacks = |layer: &str, why: &dyn fmt::Display| {
+        Unavailable::Confinement(format!("the kernel lacks {layer}: {why}"))
+    };
+    let landlock = match confinement.landlock {
+        LayerUse::Off => None,
+        layer => {
+            let program =
+                PathFd::new(program).map_err(|error| Unavailable::Start(error.to_string()))?;
+            let ruleset = landlock(layer, program);
+            Some(ruleset.map_err(|error| lacks("Landlock", &error))?)
         }
-        // SAFETY: this prctl takes numbers only.
-        if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // An error with a text would allocate memory.
-        let refused = || io::Error::from_raw_os_error(libc::EPERM);
-        if let Some(ruleset) = self.landlock.take() {
-            ruleset.restrict_self().map_err(|_| refused())?;
-        }
-        if let Some(filter) = &self.seccomp {
-            seccompiler::apply_filter(filter).map_err(|_| refused())?;
-        }
-        Ok(())
-    }
+    };
+    let seccomp = match (confinement.seccomp, has_seccomp()) {
+        (LayerUse::Off, _) | (LayerUse::Optional, false) => None,
+        (LayerUse::Required, false) => return Err(lacks("seccomp", &"it filters no calls")),
+        (_, true) => Some(seccomp().map_err(|error| lacks("seccomp", &error))?),
+    };
+    Ok(Restrictions {
+        limits: LIMITS.to_vec(),
+        landlock,
+        seccomp,
+    })
 }
 
 /// A ruleset that allows to execute this program and nothing else.
@@ -163,15 +175,10 @@ fn landlock(layer: LayerUse, program: PathFd) -> Result<RulesetCreated, RulesetE
         ))
 }
 
-/// Whether the kernel can filter system calls.
-fn has_seccomp() -> io::Result<()> {
-    let action = libc::SECCOMP_RET_ERRNO;
-    let ask = libc::SECCOMP_GET_ACTION_AVAIL;
-    // SAFETY: the pointer is to a number that outlives the call.
-    match unsafe { libc::syscall(libc::SYS_seccomp, ask, 0, &raw const action) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+/// Whether the kernel can filter system calls and answer them with an error.
+fn has_seccomp() -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
+        .is_ok_and(|actions| actions.split_whitespace().any(|action| action == "errno"))
 }
 
 /// A filter that allows what the Go runtime needs, and answers all other calls
@@ -220,7 +227,8 @@ fn seccomp() -> Result<BpfProgram, BackendError> {
 
 #[cfg(test)]
 mod tests {
-    use callgate_process::Command;
+    use std::io;
+    use std::os::unix::process::CommandExt as _;
 
     use super::*;
 
@@ -229,16 +237,12 @@ mod tests {
 
     /// Those of the calls that a confined process may make, or that fail with another error than `refusal`.
     fn allowed(confinement: Confinement, refusal: libc::c_int, probes: Vec<Probe>) -> Vec<Probe> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
         let program = Path::new("/bin/true");
         let is_allowed = |probe: &Probe| {
             let (call, [a, b, c, d]) = *probe;
-            let mut confined = Confined::prepare(confinement, program).expect("the kernel has it");
+            let mut restrictions = restrictions(confinement, program).expect("the kernel has it");
             let code = move || {
-                confined.enter()?;
+                restrictions.enter()?;
                 // SAFETY: the pointers among the arguments are null or to a text
                 // that outlives the call; what the call does ends with this child.
                 let returned = unsafe { libc::syscall(call, a, b, c, d, 0, 0) };
@@ -250,8 +254,7 @@ mod tests {
                 }))
             };
             // SAFETY: the code makes system calls only and allocates nothing.
-            let command = unsafe { Command::new(program).before_exec(code) };
-            let spawned = runtime.block_on(callgate_process::spawn(command));
+            let spawned = unsafe { std::process::Command::new(program).pre_exec(code).spawn() };
             spawned.expect_err("the code fails").raw_os_error() != Some(libc::ERANGE)
         };
         probes.into_iter().filter(is_allowed).collect()

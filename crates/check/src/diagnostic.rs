@@ -1,10 +1,7 @@
-//! From what TypeScript reports to what the author reads: his own line and
-//! column, few words, few entries.
+//! Type errors in the author's lines and columns.
 
-use serde::Deserialize;
-
-use crate::Script;
-use crate::message;
+use crate::checker::Script;
+use crate::message::{self, Reported};
 
 /// How many type errors of a script are shown; the rest is counted.
 pub const MAX_DIAGNOSTICS: usize = 10;
@@ -32,20 +29,6 @@ pub struct Diagnostic {
     pub message: String,
     /// The name, where the error is that nothing has it.
     pub unknown_name: Option<String>,
-}
-
-/// An error as TypeScript reports it.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct Reported {
-    /// UTF-16 units from the beginning of the file.
-    pub(crate) pos: u64,
-    pub(crate) code: u32,
-    pub(crate) category: u32,
-    pub(crate) text: String,
-    /// What the error comes of, outermost first.
-    pub(crate) message_chain: Vec<Reported>,
-    pub(crate) related_information: Vec<Reported>,
 }
 
 /// The category of an error; the others are hints.

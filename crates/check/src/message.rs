@@ -1,8 +1,7 @@
-//! TypeScript's messages, made short: long types are cut, its advice about
-//! settings that scripts do not have is left out, and what a chain of reasons
-//! comes to stands in one line.
+//! Shortens TypeScript's messages: cuts long types, drops advice about compiler settings, and puts
+//! a chain of reasons into one line.
 
-use crate::diagnostic::Reported;
+use serde::Deserialize;
 
 /// Bytes of a message.
 const MAX_MESSAGE: usize = 700;
@@ -19,6 +18,20 @@ const MAX_REASONS: usize = 3;
 const TOLD_NOTES: &[u32] = &[2773, 6210, 6236];
 /// Too few or too many arguments.
 const WRONG_COUNT: &[u32] = &[2554, 2555];
+
+/// An error as TypeScript reports it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Reported {
+    /// UTF-16 units from the beginning of the file.
+    pub(crate) pos: u64,
+    pub(crate) code: u32,
+    pub(crate) category: u32,
+    pub(crate) text: String,
+    /// What the error comes of, outermost first.
+    pub(crate) message_chain: Vec<Reported>,
+    pub(crate) related_information: Vec<Reported>,
+}
 
 /// The message for an error. `at` is the text from its place on.
 pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 
-use crate::Failure;
+use crate::error::Failure;
 
 /// Bytes of one message that is read.
 const MAX_MESSAGE: usize = 16 << 20;

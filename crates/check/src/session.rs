@@ -1,5 +1,5 @@
-//! One conversation with a TypeScript process: what it asks about files is
-//! answered, and it is asked for diagnostics.
+//! One conversation with a TypeScript process: answers its questions about files, and asks it for
+//! diagnostics.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 
-use crate::diagnostic::Reported;
+use crate::confine::{self, Confinement};
+use crate::error::{Failure, Unavailable};
 use crate::files::{FOLDER, Files, PROJECT, QUESTIONS, SCRIPT};
 use crate::library::Library;
+use crate::message::Reported;
 use crate::protocol::{self, Incoming};
-use crate::{Confinement, Failure, Unavailable, process};
 
 /// Time for a process to start and to check an empty script, which it
 /// does in some hundredths of a second.
@@ -51,7 +52,7 @@ impl Session {
         confinement: Confinement,
     ) -> Result<Self, Unavailable> {
         let args = ["--api", "--async", "--cwd", FOLDER, QUESTIONS];
-        let mut process = process::start(program, &args, confinement).await?;
+        let mut process = confine::start(program, &args, confinement).await?;
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(Unavailable::Start("it came without its streams".to_owned()));
         };

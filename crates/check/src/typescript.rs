@@ -10,10 +10,14 @@ use futures::future::BoxFuture;
 use tokio::sync::{Mutex, OnceCell, Semaphore};
 use tokio::time::timeout;
 
-use crate::diagnostic::{Checked, Reported, checked};
+use crate::checker::{Checker, Script};
+use crate::confine::Confinement;
+use crate::diagnostic::{Checked, checked};
+use crate::error::{CheckError, Failure, Unavailable};
+use crate::find::Executable;
 use crate::library::Library;
+use crate::message::Reported;
 use crate::session::Session;
-use crate::{CheckError, Checker, Confinement, Executable, Failure, Script, Unavailable};
 
 /// How long a check waits for the warm process before it starts one of its own.
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -2,15 +2,15 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-#[cfg(unix)]
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::Child;
+use landlock::RulesetCreated;
+use seccompiler::BpfProgram;
 
-/// A program and everything it is started with. It gets a session of its own,
-/// so that it has no terminal, and no descriptors but its three streams.
+/// A program and everything it is started with. It gets a session of its own, so that it has no
+/// terminal, and no descriptors but its three streams.
 #[derive(Debug)]
 pub struct Command(std::process::Command);
 
@@ -19,23 +19,33 @@ pub struct Command(std::process::Command);
 pub enum Stream {
     /// `/dev/null`.
     Null,
-    /// A pipe whose other end is in [`Child`].
+    /// A pipe whose other end is in [`Child`](crate::Child).
     Piped,
 }
 
+/// A resource of `setrlimit`.
+pub type Resource = libc::__rlimit_resource_t;
+
+/// Kernel layers that a child puts around itself just before its program starts.
+#[derive(Default)]
+pub struct Restrictions {
+    /// The most of each resource.
+    pub limits: Vec<(Resource, u64)>,
+    /// Access to files and to the network.
+    pub landlock: Option<RulesetCreated>,
+    /// The system calls that are allowed.
+    pub seccomp: Option<BpfProgram>,
+}
+
 impl Command {
-    /// A program, which is looked for in the `PATH` of the environment that it
-    /// is given unless its name contains a slash. It inherits environment and
-    /// folder, and its streams are `/dev/null`.
+    /// A program, which is looked for in the `PATH` of the environment that it is given unless its
+    /// name contains a slash. It inherits environment and folder, and its streams are `/dev/null`.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = std::process::Command::new(program);
-        #[cfg(unix)]
-        {
-            let host = std::process::id();
-            // SAFETY: `detach` makes system calls with numbers only.
-            unsafe {
-                command.pre_exec(move || detach(host));
-            }
+        let host = std::process::id();
+        // SAFETY: `detach` makes system calls with numbers only.
+        unsafe {
+            command.pre_exec(move || detach(host));
         }
         Self(command).streams(Stream::Null, Stream::Null, Stream::Null)
     }
@@ -60,8 +70,7 @@ impl Command {
         self
     }
 
-    /// Sets its working directory, from which a relative path to the program is
-    /// looked up, too.
+    /// Sets its working directory. A relative path to the program begins there, too.
     #[must_use]
     pub fn folder(mut self, folder: impl AsRef<Path>) -> Self {
         self.0.current_dir(folder);
@@ -82,70 +91,78 @@ impl Command {
         self
     }
 
-    /// Adds code that the child runs last before its program. If the code
-    /// fails, the program is not started.
-    ///
-    /// # Safety
-    ///
-    /// The code runs in a fork of a process with many threads: it may only make
-    /// async-signal-safe calls, and must not allocate memory.
-    #[cfg(unix)]
+    /// Restricts the process. If the kernel refuses a part, the program is not started.
     #[must_use]
-    pub unsafe fn before_exec(
-        mut self,
-        code: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
-    ) -> Self {
-        // SAFETY: as the caller promises.
+    pub fn restrict(mut self, mut restrictions: Restrictions) -> Self {
+        // SAFETY: `enter` makes system calls only and allocates nothing.
         unsafe {
-            self.0.pre_exec(code);
+            self.0.pre_exec(move || restrictions.enter());
         }
         self
     }
 
-    /// Starts it. The calling thread must live as long as the host, and be
-    /// within a runtime.
-    pub(crate) fn start(self) -> io::Result<Child> {
-        let mut process = tokio::process::Command::from(self.0)
-            .kill_on_drop(true)
-            .spawn()?;
-        Ok(Child {
-            stdin: process.stdin.take(),
-            stdout: process.stdout.take(),
-            stderr: process.stderr.take(),
-            process,
-        })
+    pub(crate) fn into_std(self) -> std::process::Command {
+        self.0
     }
 }
 
-/// Gives the child a session of its own, has it end with the host, and takes
-/// the host's descriptors from it.
-#[cfg(unix)]
+impl Restrictions {
+    /// Restricts the calling process, once. It makes system calls only, so it can run in a fork of a
+    /// process with many threads.
+    ///
+    /// # Errors
+    ///
+    /// The system's error.
+    pub fn enter(&mut self) -> io::Result<()> {
+        for (resource, most) in &self.limits {
+            let limit = libc::rlimit {
+                rlim_cur: *most,
+                rlim_max: *most,
+            };
+            // SAFETY: setrlimit reads the one struct that the pointer is to.
+            check(unsafe { libc::setrlimit(*resource, &raw const limit) })?;
+        }
+        // SAFETY: this prctl takes numbers only.
+        check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
+        // An error with a text would allocate memory.
+        let refused = || io::Error::from_raw_os_error(libc::EPERM);
+        if let Some(ruleset) = self.landlock.take() {
+            ruleset.restrict_self().map_err(|_| refused())?;
+        }
+        if let Some(filter) = &self.seccomp {
+            seccompiler::apply_filter(filter).map_err(|_| refused())?;
+        }
+        Ok(())
+    }
+}
+
+/// Gives the child a session of its own, ties its life to the host, and takes the host's descriptors
+/// from it.
 fn detach(host: u32) -> io::Result<()> {
-    let check = |returned: libc::c_int| match returned {
-        0.. => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    };
-    // SAFETY: setsid has no arguments.
-    check(unsafe { libc::setsid() })?;
-    #[cfg(not(target_os = "linux"))]
-    let _ = host;
-    #[cfg(target_os = "linux")]
     // SAFETY: these calls take numbers only.
     unsafe {
+        check(libc::setsid())?;
         // The kernel kills it when the thread that started it ends.
         check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0))?;
         // The host may have died before that.
         if u32::try_from(libc::getppid()) != Ok(host) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        // Kernels before 5.11 lack this call; there, only descriptors that the
-        // host's code has marked are closed.
+        // Kernels before 5.11 lack this call; there, only descriptors that the host's code has
+        // marked are closed.
         libc::syscall(
             libc::SYS_close_range,
             3,
             libc::c_uint::MAX,
             libc::CLOSE_RANGE_CLOEXEC,
         );
+    }
+    Ok(())
+}
+
+fn check(returned: libc::c_int) -> io::Result<()> {
+    if returned < 0 {
+        return Err(io::Error::last_os_error());
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! How this process was told to take signals by whoever started it.
+//! Signals that this process inherited as ignored.
 
-/// Whether this process ignores that its terminal hangs up, as `nohup` has it.
+/// Whether this process ignores SIGHUP, as `nohup` makes it do.
 #[must_use]
 pub fn ignores_hangup() -> bool {
     // SAFETY: all zeros are a valid `sigaction`, and without a new one nothing is changed.

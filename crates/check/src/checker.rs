@@ -1,0 +1,40 @@
+//! The interface of a type checker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use crate::diagnostic::Checked;
+use crate::error::CheckError;
+
+/// Looks for type errors in scripts.
+pub trait Checker: Send + Sync + std::fmt::Debug {
+    /// The type errors of one script.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError`] if there is no answer.
+    fn check(&self, script: Script) -> BoxFuture<'_, Result<Checked, CheckError>>;
+
+    /// Makes ready for a check that is to come, in the background. It must be
+    /// called within a tokio runtime.
+    fn start(&self);
+
+    /// Ends what runs for this checker.
+    fn shut_down(&self) -> BoxFuture<'_, ()>;
+}
+
+/// What is to be checked.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// The script as one module, types and all.
+    pub text: String,
+    /// How many lines of `text` stand before the author's first line.
+    pub line_offset: u32,
+    /// Declarations of the tools and of the types they use.
+    pub declarations: Arc<str>,
+    /// Time for the check of this script, the start of a process not
+    /// counted.
+    pub time: Duration,
+}
