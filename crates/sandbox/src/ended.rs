@@ -1,11 +1,11 @@
-//! What a run comes back with.
+//! The end of a run.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use crate::host::Jail;
+use crate::host::jail::Jail;
 
 /// The end of a run. There is exactly one for every run, whatever happened.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What a run is given: the script and its limits.
+//! A job: one script and its limits.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! From what a worker tells of the end, or from how it died, to the end of a run.
+//! The end of a run: told by its worker, or read off the death of its worker.
 
 use crate::wire::{Done, ReturnValue};
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use crate::ended::{End, Returned, ScriptException, WhichLimit};
 use crate::job::Limits;
 use crate::worker::REFUSED_CALL;
 
-/// Bytes of the name of an exception. A worker that is what it should be cuts it itself, sooner.
+/// Bytes of the name of an exception. An honest worker cuts it sooner.
 const EXCEPTION_NAME_BYTES: usize = 1 << 10;
 
 /// Bytes of its message, and of its stack; likewise.
@@ -33,7 +33,7 @@ pub(super) fn data_bytes(limits: &Limits) -> u64 {
         .saturating_add(MEMORY_BESIDE)
 }
 
-/// What the worker told, checked.
+/// The end that the worker told, checked.
 pub(super) fn told(done: Done, limits: &Limits) -> End {
     let to_usize = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let shown = to_usize(limits.result_bytes);
@@ -91,7 +91,7 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
     }
 }
 
-/// A value that is over what is shown of it.
+/// A value that is longer than the part that is shown.
 fn cut_in_middle(text: String, shown: usize) -> Returned {
     let head = text.floor_char_boundary(shown / 2);
     let tail = text.ceil_char_boundary(text.len().saturating_sub(shown - shown / 2));
@@ -149,8 +149,8 @@ impl Lost {
     }
 }
 
-/// Whether the worker ended because it might not have more memory, by what Rust says then. One that
-/// lies here has its run end on a limit instead of as crashed, and gains nothing.
+/// Whether the worker ended because it got no more memory, by the message of Rust. A worker that
+/// lies here ends its run on a limit instead of as crashed, and gains nothing.
 pub(super) fn out_of_memory(death: &Death) -> bool {
     death.signal() == Some(libc::SIGABRT) && death.stderr.starts_with("memory allocation of ")
 }
@@ -168,7 +168,7 @@ fn too_many_entries(death: &Death) -> Option<u64> {
     Some(numbers.next().unwrap_or(ENTRIES).max(ENTRIES))
 }
 
-/// The end of a run whose worker went away without a word.
+/// The end of a run whose worker died without telling an end.
 fn crashed(death: &Death, limits: &Limits) -> End {
     if out_of_memory(death) {
         return End::Limit {

@@ -1,4 +1,4 @@
-//! The jail as the host sees it: which kernel layers a worker has, and whether they are enough.
+//! The host's view of a worker's jail: which kernel layers are required and which are in force.
 
 use std::fmt;
 use std::io;

@@ -2,7 +2,7 @@
 
 mod endings;
 mod handler;
-mod jail;
+pub(crate) mod jail;
 mod outbox;
 mod output;
 mod pending_calls;

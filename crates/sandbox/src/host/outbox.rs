@@ -1,4 +1,4 @@
-//! What goes to a worker: frames in their order, and how much of them it has not read yet.
+//! Frames that wait to be sent to a worker.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
@@ -8,7 +8,7 @@ use crate::wire::{Encoded, Frame, HostFrame, WireError};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Bytes of an answer that still makes a frame.
+/// The most bytes of an answer that fit into a frame.
 pub(super) const LONGEST_ANSWER: usize = u32::MAX as usize - (1 << 10);
 
 /// Bytes that may wait for the worker to read them. A worker that makes calls and reads no answers
@@ -34,8 +34,8 @@ impl Outbox {
         self.frames.is_empty()
     }
 
-    /// Whether an answer of this length may wait too; an error says how much waits already. Where
-    /// nothing waits there is room for any length.
+    /// Checks that an answer of this length may wait; the error is the number of bytes that wait
+    /// already. If none wait, there is room for any length.
     pub(super) fn has_room(&self, bytes: usize) -> Result<(), usize> {
         match self.unread {
             0 => Ok(()),
@@ -74,8 +74,8 @@ impl Outbox {
         }
     }
 
-    /// Waits until the socket takes more; on a descriptor of its own, since the runtime waits for one
-    /// thing on each.
+    /// Waits until the socket takes more, on a descriptor of its own: the runtime waits for one thing
+    /// on each.
     pub(super) async fn room(socket: UnixStream) -> io::Result<()> {
         // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::WRITABLE) }?;

@@ -6,15 +6,15 @@ use crate::ended::Captured;
 use crate::job::Limits;
 use crate::wire::{OutputEnd, Text};
 
-/// Takes the output frames of one worker. Whatever they hold, no more than the limit is kept.
+/// Collects the printed output of one worker, within its limits.
 #[derive(Debug)]
 pub(super) struct Printed {
     captured: Captured,
     head_bytes: usize,
     tail_bytes: usize,
-    /// What is missing within messages.
+    /// Bytes that are missing within messages.
     missing_bytes: u64,
-    /// What follows the head, whether it is in the tail or not.
+    /// The text that follows the head, whether it is in the tail or not.
     more: String,
     more_bytes: usize,
 }
@@ -40,7 +40,7 @@ impl Printed {
         self.cut(cut);
     }
 
-    /// Adds to what follows the head.
+    /// Adds to the text that follows the head.
     pub(super) fn more(&mut self, text: &str) {
         let room = self.more_bytes.saturating_sub(self.more.len());
         let kept = text.floor_char_boundary(room);
@@ -75,12 +75,12 @@ impl Printed {
     }
 }
 
-/// All that was printed, as far as it is there: the head, what follows it, and what of the tail is
-/// not in that.
+/// The whole output, as far as it was kept: the head, the text that follows it, and the part of the
+/// tail behind that.
 fn whole(captured: &Captured, more: &str) -> String {
     let tail = captured.tail.as_str();
     let mut whole = format!("{}{more}", captured.head);
-    // The count of what was cut is the worker's word.
+    // The worker says how much was cut; it may lie.
     let after_head = captured.cut_bytes.saturating_add(tail.len() as u64);
     let missing = after_head.saturating_sub(more.len() as u64);
     match usize::try_from(missing) {
@@ -99,7 +99,7 @@ fn whole(captured: &Captured, more: &str) -> String {
     whole
 }
 
-/// The blocks of one run.
+/// The blocks that a script emits.
 #[derive(Debug, Default)]
 pub(super) struct Emitted {
     pub(super) blocks: Vec<Box<RawValue>>,
@@ -111,13 +111,13 @@ impl Emitted {
     ///
     /// # Errors
     ///
-    /// What no worker does that is what it should be: that one has thrown in the script instead.
+    /// A breach of the protocol: an honest worker throws in the script instead.
     pub(super) fn take(&mut self, block: &Text, limits: &Limits) -> Result<(), &'static str> {
         self.bytes = self.bytes.saturating_add(block.len() as u64);
         if self.blocks.len() as u64 >= limits.emits || self.bytes > limits.emit_bytes {
             return Err("it emits more than it may");
         }
-        // In memory of its own: a frame keeps the whole buffer alive that it was received in.
+        // A copy: a frame keeps the whole buffer alive that it was received in.
         let block = RawValue::from_string(block.as_str().to_owned());
         self.blocks
             .push(block.map_err(|_no_json| "it emits what is no JSON")?);

@@ -1,4 +1,4 @@
-//! A worker that was taken for a run: it comes up, reads a text, and is given its script.
+//! A worker that is taken for one run: it comes up, reads a text, and gets its script.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,14 +50,14 @@ const FIRST_FRAME_BYTES: usize = 64 << 10;
 /// used in part.
 const READING_BYTES: u64 = 1 << 30;
 
-/// Bytes of a frame besides what was read of a text.
+/// Bytes of a frame besides the outcome.
 const BESIDES: usize = 1 << 10;
 
 /// A worker that was taken for one run. Dropping it ends it.
 ///
-/// A script is read in the worker that is to run it, and in no process that lasts: whatever it does
-/// to the parser, it does to itself. Of what comes back nothing is known but its type; the code is for
-/// the same worker, and all else is a forecast.
+/// A script is parsed in the worker that is to run it, so that the damage it does to the parser ends
+/// with that worker. The parsed result is unchecked but for its type: the code is for the same worker,
+/// and all else is a forecast.
 #[derive(Debug)]
 pub struct Reserved {
     worker: Worker,
@@ -169,7 +169,7 @@ impl Reserved {
         self.worker.is_alive()
     }
 
-    /// Has the worker read a script, within the script's own time by the clock and within
+    /// Makes the worker parse a script, within the script's own time by the clock and within
     /// [`reading_time`](super::LauncherOptions::reading_time) of the processor.
     ///
     /// # Errors
@@ -190,7 +190,7 @@ impl Reserved {
         .await
     }
 
-    /// Has the worker make a JSON Schema of a TypeScript type.
+    /// Makes the worker derive a JSON Schema from a TypeScript type.
     ///
     /// # Errors
     ///
@@ -234,8 +234,8 @@ impl Reserved {
         ended
     }
 
-    /// Has the worker read a text in this time. `fault` makes the error of a text that the parser does
-    /// not come to an end with.
+    /// Makes the worker read a text in this time. `fault` makes the error for a text on which the
+    /// parser fails.
     async fn read<T: DeserializeOwned, E: DeserializeOwned>(
         mut self,
         what: Readable,

@@ -27,8 +27,7 @@ const GRACE: Duration = Duration::from_millis(250);
 /// Bytes of a function's name in a call.
 const NAME_BYTES: usize = 4096;
 
-/// Longer limits than this, a hundred years, cannot be told from none, and moments in time cannot be
-/// reckoned with them.
+/// The longest time limit, a hundred years. Moments in time cannot be computed with longer ones.
 pub(super) const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// Runs the job in the worker, which is ready, and has been killed when this returns.
@@ -85,7 +84,7 @@ struct Stopping {
 enum Stop {
     /// The worker told how the script ended.
     Told(Done),
-    /// The worker is of no use any more; late is one that did not stop in time after it was told to.
+    /// The worker is of no use any more. It is late if it did not stop in time.
     Lost(Lost),
 }
 
@@ -150,7 +149,6 @@ impl RunLoop {
                 }
                 answered = self.calls.next() => {
                     self.reply(answered);
-                    // Those that are answered too go to the worker together.
                     while let Some(answered) = self.calls.next().now_or_never() {
                         self.reply(answered);
                     }
@@ -158,7 +156,7 @@ impl RunLoop {
                 }
                 () = timer.as_mut() => {}
             }
-            self.work.is_old();
+            self.work.expire();
         }
     }
 
@@ -323,7 +321,7 @@ impl RunLoop {
 
     async fn finish(mut self, stop: Stop) -> Ended {
         let now = Instant::now();
-        self.work.is_old();
+        self.work.expire();
         let script_time = self.clock.spent(now, self.work.get(&self.worker));
         let death = match &stop {
             // Killed, and not waited for: taking down a V8 takes longer than many a script.

@@ -1,11 +1,11 @@
-//! The clock of script time, and the work of the worker that it goes by.
+//! The clock of script time.
 
 use std::time::{Duration, Instant};
 
 use super::worker_process::Worker;
 
-/// Counts the time that is the script's own: wall time while no call is under way, the time that the
-/// worker works while one is. All readings are the host's.
+/// Counts script time: wall time while no call is under way, the worker's work time while one is.
+/// All readings are the host's.
 #[derive(Debug)]
 pub(super) struct ScriptClock {
     spent: Duration,
@@ -31,8 +31,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Time that it has worked since it had done no more than `before`. On a machine that is busy with
-    /// other things, a script that never waits is charged what the clock says.
+    /// Work time since `before`. On a busy machine, a script that never waits is charged wall time.
     fn since(self, before: Self) -> Duration {
         let processor = self.processor.saturating_sub(before.processor);
         let main_thread = self.main_thread.saturating_sub(before.main_thread);
@@ -58,7 +57,7 @@ impl ScriptClock {
             }
     }
 
-    /// Takes note of whether calls are under way now.
+    /// Switches between wall time and work time.
     pub(super) fn set_waiting(&mut self, waiting: bool, now: Instant, work: Work) {
         if waiting == matches!(self.phase, Phase::Waiting(_)) {
             return;
@@ -71,8 +70,8 @@ impl ScriptClock {
         };
     }
 
-    /// When to look again whether `limit` has been reached: the moment it will be, or, while work is
-    /// what counts, a moment before it can be.
+    /// The moment to check `limit` again: when it will be reached, or, while work time counts, a moment
+    /// before it can be.
     pub(super) fn look_again(&self, limit: Duration, now: Instant, work: Work) -> Instant {
         let left = limit.saturating_sub(self.spent(now, work));
         match self.phase {
@@ -85,7 +84,7 @@ impl ScriptClock {
     }
 }
 
-/// The worker's work, read at most once each time the run wakes up.
+/// The worker's work, read at most once each time the run loop wakes up.
 #[derive(Debug, Default)]
 pub(super) struct WorkRead {
     last: Work,
@@ -104,8 +103,8 @@ impl WorkRead {
         self.last
     }
 
-    /// The run has slept: the next reading is a new one.
-    pub(super) fn is_old(&mut self) {
+    /// Makes the next reading a new one.
+    pub(super) fn expire(&mut self) {
         self.is_new = false;
     }
 }

@@ -1,7 +1,7 @@
-//! Console output, bounded where it is made: the head goes to the host as it comes, of the rest the
-//! tail is kept.
+//! Console output, bounded where it is made: the head is sent at once, and the tail of the rest is
+//! kept.
 //!
-//! The capture is shared with the thread that reads the socket, which sends the tail when the script
+//! It is shared with the thread that reads the socket, which sends the tail when the script
 //! is stuck.
 
 use std::collections::VecDeque;
@@ -23,12 +23,12 @@ pub(super) struct Console {
     more_bytes: usize,
 }
 
-/// What of a message goes to the host at once.
+/// The parts of a message that are sent to the host at once.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     /// The end of the head, or a part of it.
     pub(super) head: Option<String>,
-    /// What follows it.
+    /// The text that follows it.
     pub(super) more: Option<String>,
 }
 
@@ -102,9 +102,10 @@ impl Console {
     fn more(&mut self, text: &str) -> Option<String> {
         let fits = text.floor_char_boundary(self.more_bytes);
         // Nothing goes after a gap.
-        self.more_bytes = match fits == text.len() {
-            true => self.more_bytes - fits,
-            false => 0,
+        self.more_bytes = if fits == text.len() {
+            self.more_bytes - fits
+        } else {
+            0
         };
         let more = text.get(..fits)?;
         (!more.is_empty()).then(|| more.to_owned())
@@ -186,7 +187,7 @@ fn suffix(text: &str, room: Room) -> usize {
 mod tests {
     use super::*;
 
-    /// Pushes the messages into a capture of this size and expects head, tail and what was cut.
+    /// Pushes the messages into a console of this size and expects head, tail and what was cut.
     fn check(bytes: u64, lines: u64, messages: &[&str], expected: (&str, &str, u64, u64)) {
         let mut capture = Console::new(bytes, lines, 0);
         let head: String = messages

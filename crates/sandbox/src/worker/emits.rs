@@ -1,8 +1,8 @@
-//! What a script may emit, counted where it is made: over the bounds it is told so.
+//! Counts the blocks of `mcp.emit`.
 
-use crate::is_base64;
+use crate::base64::is_base64;
 
-/// What one script may still emit.
+/// Counts of emitted blocks and their limits.
 #[derive(Debug, Default)]
 pub(super) struct Emits {
     most: u64,

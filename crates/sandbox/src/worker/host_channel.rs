@@ -1,4 +1,4 @@
-//! Frames from the worker to the host, out of any thread, and what stops a stuck script.
+//! Sends frames to the host from any thread, and stops a stuck script.
 
 use std::cell::RefCell;
 use std::io::{IoSlice, Write};
@@ -29,7 +29,7 @@ const TERMINATE_AGAIN: Duration = Duration::from_millis(50);
 /// Bytes of a frame before the script's limits are known.
 const FIRST_FRAME_BYTES: usize = 64 << 10;
 
-/// What all threads of the worker share.
+/// The state that all threads of the worker share.
 pub(super) struct HostChannel {
     socket: Mutex<UnixStream>,
     console: Mutex<Console>,
@@ -44,7 +44,7 @@ pub(super) struct HostChannel {
 }
 
 impl HostChannel {
-    /// A channel that has not got its script yet. Until then frames are small.
+    /// A channel before the script is known. Until then frames are small.
     pub(super) fn new(socket: UnixStream) -> Arc<Self> {
         Arc::new(Self {
             socket: Mutex::new(socket),
@@ -79,7 +79,7 @@ impl HostChannel {
         self.terminated.load(Ordering::Acquire)
     }
 
-    /// Has the event loop see that the script is to be stopped.
+    /// Tells the event loop that the script is to be stopped.
     pub(super) fn set_terminated(&self) {
         self.terminated.store(true, Ordering::Release);
         self.wake.wake();
@@ -120,8 +120,8 @@ impl HostChannel {
         }
     }
 
-    /// Has the script stopped when the host asks for it, by a thread that waits for nothing else: the
-    /// isolate's own thread may be busy with the script.
+    /// Starts a thread that stops the script when the host asks for it: the isolate's own thread may
+    /// be busy with the script.
     pub(super) fn stop_when_asked(self: &Arc<Self>, isolate: IsolateHandle) -> std::io::Result<()> {
         let channel = Arc::clone(self);
         std::thread::Builder::new()
@@ -169,14 +169,13 @@ pub(super) struct IsolateLink {
     pub(super) channel: Arc<HostChannel>,
     /// The end of the run, once it is known.
     pub(super) done: RefCell<Option<Done>>,
-    /// What the script returned, as long as calls that it left alone are under way.
+    /// The returned value, while calls that the script did not await are under way.
     pub(super) returned: RefCell<Option<ReturnValue>>,
     pub(super) calls: OpenCalls,
     pub(super) timers: Timers,
 }
 
 impl IsolateLink {
-    /// Nothing has happened yet.
     pub(super) fn new(channel: Arc<HostChannel>) -> Self {
         Self {
             calls: OpenCalls::new(Arc::clone(&channel)),

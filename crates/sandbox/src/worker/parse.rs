@@ -1,11 +1,11 @@
-//! Reading texts for the host: scripts and types are parsed in the process that a script of theirs
-//! would run in, so that whatever a text does to the parser ends with that process.
+//! Parses scripts and types for the host, so that the damage that a text does to the parser ends
+//! with the worker process.
 
 use crate::wire::{Read, Readable, WorkerFrame};
 use callgate_script::{ScriptError, ScriptErrorKind, TypeTextError};
 use serde::Serialize;
 
-/// The most bytes of what came of a text, in JSON.
+/// The most bytes of the outcome, in JSON.
 pub(crate) fn outcome_bytes(what: Readable) -> usize {
     match what {
         // Code that has to be printed anew may be much longer than the text: the values of its
@@ -16,7 +16,7 @@ pub(crate) fn outcome_bytes(what: Readable) -> usize {
     }
 }
 
-/// What came of a text: JSON text of the reader's `Result`.
+/// Parses a text; the outcome is the parser's `Result` as JSON.
 pub(super) fn read(read: &Read) -> WorkerFrame {
     let most = outcome_bytes(read.what);
     let outcome = match read.what {
@@ -32,7 +32,7 @@ pub(super) fn read(read: &Read) -> WorkerFrame {
     }
 }
 
-/// The outcome, or that it is too long to be told.
+/// The outcome as JSON, or an error that it is too long.
 fn written<T: Serialize, E: Serialize>(
     outcome: Result<T, E>,
     most: usize,

@@ -1,4 +1,4 @@
-//! Replies on their way into the isolate: all that are there, in one list.
+//! Hands replies to the isolate in one list.
 
 use crate::wire::{ErrorClass, Reply};
 use deno_core::v8;
