@@ -60,13 +60,8 @@ const EXCEPTIONS: &[&str] = &[
     "Cargo.toml pins ",
     "callgate uses callgate-broker",
     "callgate-broker has no floor",
-    "callgate-catalog: ",
-    "callgate-check: ",
     "callgate-cli: ",
     "callgate-policy: ",
-    "callgate-process: ",
-    "callgate-sandbox: ",
-    "callgate-script: ",
     "callgate-serve: ",
     "callgate: ",
 ];
