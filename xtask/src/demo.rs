@@ -39,8 +39,7 @@ pub(crate) fn run(project: &Project, _options: &Options) -> Result<ExitCode> {
     let took = started.elapsed();
 
     let script = fs::read_to_string(project.root.join(SCRIPT))?;
-    let summary = Summary::of(&report, script.len() as u64)?;
-    for line in summary.lines() {
+    for line in figures(&report, script.len() as u64) {
         say::result(line);
     }
     say::result(format_args!(
@@ -100,110 +99,51 @@ fn report(callgate: &mut Command) -> Result<Value> {
     Ok(report)
 }
 
-/// The figures of one run. All are bytes of UTF-8 text.
-#[derive(Debug, PartialEq, Eq)]
-struct Summary {
-    script: u64,
-    calls: BTreeMap<String, u64>,
-    arguments: u64,
-    results: u64,
-    /// What the script printed and returned: all that a model gets to see.
-    returned: u64,
-    text: String,
-}
-
-impl Summary {
-    fn of(report: &Value, script: u64) -> Result<Self> {
-        let calls = report["calls"]
-            .as_array()
-            .context("the report has no list `calls`")?;
-        let mut summary = Self {
-            script,
-            calls: BTreeMap::new(),
-            arguments: 0,
-            results: 0,
-            returned: 0,
-            text: String::new(),
-        };
-        for call in calls {
-            let function = call["function"]
-                .as_str()
-                .context("a call has no `function`")?;
-            *summary.calls.entry(function.to_owned()).or_default() += 1;
-            summary.arguments += count(call, "argumentBytes")?;
-            summary.results += count(call, "resultBytes")?;
-        }
-        for text in [&report["output"]["text"], &report["value"]["text"]] {
-            summary.text.push_str(text.as_str().unwrap_or_default());
-        }
-        summary.returned = summary.text.len() as u64;
-        Ok(summary)
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let calls: u64 = self.calls.values().sum();
-        let each: Vec<_> = self
-            .calls
+/// The figures of one run, in bytes of UTF-8 text.
+fn figures(report: &Value, script: u64) -> Vec<String> {
+    let calls = report["calls"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    // A call without a result has no bytes to count.
+    let sum = |field: &str| {
+        calls
             .iter()
-            .map(|(name, count)| format!("{count} {name}"))
-            .collect();
-        let ratio = self.results / self.returned.max(1);
-        vec![
-            format!("script      {} bytes", grouped(self.script)),
-            format!("calls       {} ({})", grouped(calls), each.join(", ")),
-            format!(
-                "in          {} bytes of arguments went to the servers",
-                grouped(self.arguments)
-            ),
-            format!(
-                "kept        {} bytes of tool results stayed in the sandbox",
-                grouped(self.results)
-            ),
-            format!(
-                "out         {} bytes came back: {}",
-                grouped(self.returned),
-                self.text.trim_end()
-            ),
-            format!("ratio       {} : 1", grouped(ratio)),
-        ]
+            .filter_map(|call| call[field].as_u64())
+            .sum::<u64>()
+    };
+    let mut by_function: BTreeMap<&str, u64> = BTreeMap::new();
+    for call in calls {
+        *by_function
+            .entry(call["function"].as_str().unwrap_or_default())
+            .or_default() += 1;
     }
-}
-
-fn count(call: &Value, field: &str) -> Result<u64> {
-    // A call that never got a result has none to count.
-    match &call[field] {
-        Value::Null => Ok(0),
-        value => value
-            .as_u64()
-            .with_context(|| format!("a call's `{field}` is no byte count")),
-    }
-}
-
-/// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let functions = by_function
+        .iter()
+        .map(|(name, count)| format!("{count} {name}"));
+    let functions: Vec<String> = functions.collect();
+    let texts = [&report["output"]["text"], &report["value"]["text"]];
+    let text: String = texts.iter().filter_map(|text| text.as_str()).collect();
+    let (results, returned) = (sum("resultBytes"), text.len() as u64);
+    vec![
+        format!("script      {script} bytes"),
+        format!("calls       {} ({})", calls.len(), functions.join(", ")),
+        format!(
+            "in          {} bytes of arguments went to the servers",
+            sum("argumentBytes")
+        ),
+        format!("kept        {results} bytes of tool results stayed in the sandbox"),
+        format!(
+            "out         {returned} bytes came back: {}",
+            text.trim_end()
+        ),
+        format!("ratio       {} : 1", results / returned.max(1)),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        let check = |number, expected| assert_eq!(grouped(number), expected);
-        check(0, "0");
-        check(999, "999");
-        check(1_000, "1,000");
-        check(12_345_678, "12,345,678");
-    }
 
     #[test]
     fn a_report_becomes_its_figures() {
@@ -216,30 +156,14 @@ mod tests {
             "output": { "text": "filed 2 tickets\n", "bytes": 16, "cutBytes": 0 },
             "value": null,
         });
-        let summary = Summary::of(&report, 1_006).unwrap();
-        assert_eq!(
-            summary.lines(),
-            [
-                "script      1,006 bytes",
-                "calls       3 (1 logging_getLogs, 2 ticketing_createIssue)",
-                "in          210 bytes of arguments went to the servers",
-                "kept        250,030 bytes of tool results stayed in the sandbox",
-                "out         16 bytes came back: filed 2 tickets",
-                "ratio       15,626 : 1",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_report_of_another_shape_is_named() {
-        let check = |report: Value, expected: &str| {
-            assert_eq!(Summary::of(&report, 0).unwrap_err().to_string(), expected);
-        };
-        check(json!({}), "the report has no list `calls`");
-        check(json!({ "calls": [{}] }), "a call has no `function`");
-        check(
-            json!({ "calls": [{ "function": "a_b", "argumentBytes": "1" }] }),
-            "a call's `argumentBytes` is no byte count",
-        );
+        let expected = [
+            "script      1006 bytes",
+            "calls       3 (1 logging_getLogs, 2 ticketing_createIssue)",
+            "in          210 bytes of arguments went to the servers",
+            "kept        250030 bytes of tool results stayed in the sandbox",
+            "out         16 bytes came back: filed 2 tickets",
+            "ratio       15626 : 1",
+        ];
+        assert_eq!(figures(&report, 1_006), expected);
     }
 }

@@ -19,35 +19,22 @@ use serde_json::Value;
 use crate::project::Project;
 use crate::{process, say};
 
-/// The crates by floor, lowest first.
-const FLOORS: &[&[&str]] = &[
-    &[
-        "callgate-policy",
-        "callgate-process",
-        "callgate-rust-types",
-        "callgate-schema",
-        "callgate-script",
-        "callgate-typegen",
-    ],
-    &[
-        "callgate-auth",
-        "callgate-catalog",
-        "callgate-check",
-        "callgate-models",
-        "callgate-sandbox",
-    ],
-    &["callgate-servers"],
-    &["callgate-gate"],
-    &["callgate"],
-    &["callgate-serve"],
-    &["callgate-cli"],
+/// The crates by floor, lowest first, without `callgate-`.
+const FLOORS: &[&str] = &[
+    "policy process rust-types schema script typegen",
+    "auth catalog check models sandbox",
+    "servers",
+    "gate",
+    "callgate",
+    "serve",
+    "cli",
 ];
 
 /// Crates of tests and tools, which may use every crate.
-const FREE: &[&str] = &["callgate-fixture-servers", "callgate-tests", "xtask"];
+const FREE: &[&str] = &["fixture-servers", "tests", "xtask"];
 
 /// Crates that may have unsafe code.
-const UNSAFE: &[&str] = &["callgate-process", "callgate-sandbox"];
+const UNSAFE: &[&str] = &["process", "sandbox"];
 
 /// Dependencies that are pinned with `=`: names, or their beginnings.
 const PINNED: &[&str] = &["deno_core", "deno_error", "swc_", "rmcp"];
@@ -58,11 +45,12 @@ const MAX_CIRCLE: usize = 3;
 /// Beginnings of faults that are known and accepted. Must be empty in the end.
 const EXCEPTIONS: &[&str] = &[
     "Cargo.toml pins ",
-    "callgate uses callgate-broker",
-    "callgate-broker has no floor",
-    "callgate-cli: ",
-    "callgate-policy: ",
-    "callgate-serve: ",
+    "auth: ",
+    "callgate uses broker",
+    "broker has no floor",
+    "cli: ",
+    "policy: ",
+    "serve: ",
     "callgate: ",
 ];
 
@@ -96,10 +84,13 @@ fn crate_faults(project: &Project) -> Result<Vec<String>> {
     let mut metadata = project.cargo();
     metadata.args(["metadata", "--no-deps", "--offline", "--format-version=1"]);
     let metadata: Value = serde_json::from_str(&process::output(&mut metadata)?)?;
-    let floor = |name: &str| FLOORS.iter().position(|floor| floor.contains(&name));
+    let floor = |name: &str| {
+        let has = |floor: &&str| floor.split(' ').any(|one| one == name);
+        FLOORS.iter().position(has)
+    };
     let mut faults = Vec::new();
     for package in array(&metadata["packages"]) {
-        let name = text(&package["name"]);
+        let name = short(&package["name"]);
         if FREE.contains(&name) {
             continue;
         }
@@ -108,19 +99,15 @@ fn crate_faults(project: &Project) -> Result<Vec<String>> {
             continue;
         };
         for dependency in array(&package["dependencies"]) {
-            let used = text(&dependency["name"]);
-            let is_for_tests = dependency["kind"] == "dev";
-            if dependency["path"].is_string()
-                && !is_for_tests
-                && floor(used).is_none_or(|f| f >= own)
-            {
+            let used = short(&dependency["name"]);
+            let counts = dependency["path"].is_string() && dependency["kind"] != "dev";
+            if counts && floor(used).is_none_or(|floor| floor >= own) {
                 faults.push(format!("{name} uses {used}, which is not on a lower floor"));
             }
         }
-        let manifest = Path::new(text(&package["manifest_path"]));
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
         let folder = manifest.parent().context("a package has a folder")?;
-        let modules = Modules::read(&folder.join("src"))?;
-        faults.extend(modules.faults(name));
+        faults.extend(Modules::read(&folder.join("src"))?.faults(name));
     }
     Ok(faults)
 }
@@ -129,8 +116,10 @@ fn array(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+/// The name of a crate, without `callgate-`.
+fn short(name: &Value) -> &str {
+    let name = name.as_str().unwrap_or_default();
+    name.strip_prefix("callgate-").unwrap_or(name)
 }
 
 /// Faults in the version requirements of the workspace.
@@ -176,7 +165,9 @@ impl Modules {
         let mut imports = BTreeMap::new();
         for (module, code) in &self.0 {
             let shown = module.join("/");
-            if !UNSAFE.contains(&crate_name) && words(code).any(|word| word == "unsafe") {
+            if !UNSAFE.contains(&crate_name)
+                && code.split(|c| !is_word(c)).any(|word| word == "unsafe")
+            {
                 faults.push(format!("{crate_name}: {shown} has unsafe code"));
             }
             let mut used = BTreeSet::new();
@@ -321,10 +312,6 @@ fn string_end(text: &str, raw: Option<usize>) -> &str {
     };
     let end = format!("\"{}", "#".repeat(hashes));
     text.split_once(&end).map_or("", |(_, rest)| rest)
-}
-
-fn words(code: &str) -> impl Iterator<Item = &str> {
-    code.split(|c| !is_word(c))
 }
 
 fn is_word(c: char) -> bool {
