@@ -1,0 +1,395 @@
+//! What the host can do for servers: answer their questions, run a model, name folders, hear
+//! progress and log messages.
+
+use std::fmt;
+use std::str::FromStr;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+/// The party behind a call: a person at a terminal, an MCP client, a program.
+///
+/// What a caller [offers](Caller::offers) is announced to servers as capabilities, and nothing
+/// else is: a request for anything else is declined without asking the caller. Servers are not
+/// trusted, so a question that is shown to a person must name the server.
+pub trait Caller: Send + Sync {
+    /// What this caller can do. Asked once for a connection of an older revision, and with each
+    /// call of the newest.
+    fn offers(&self) -> Offers;
+
+    /// Asks a person. The answer is an `ElicitResult`:
+    /// `{ "action": "accept" | "decline" | "cancel", "content"?: { … } }`. The caller fills in
+    /// the `default` of a form's fields itself: nothing is added to the content afterwards.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] is told to the server in the protocol's own way.
+    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let _ = request;
+        Box::pin(std::future::ready(Err(Refusal::Unsupported)))
+    }
+
+    /// Hears that the person agreed to open a page, which the server knows by this id. The
+    /// returned function is called once when the server says on the same connection that the
+    /// page is done (`notifications/elicitation/complete`), and dropped otherwise. Called while
+    /// messages are read: must not block.
+    fn page_opened(&self, server: &str, id: &str) -> Option<PageDone> {
+        let _ = (server, id);
+        None
+    }
+
+    /// Waits until the person is done at pages that a call needs. The call is made again then,
+    /// or as soon as the server says that the pages are done; this future is dropped in that
+    /// case, and after 15 minutes. Default: waits for the server's word where it gives one, and
+    /// not at all otherwise.
+    ///
+    /// # Errors
+    ///
+    /// With a [`Refusal`] the call is given up.
+    fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+        if opened.is_told {
+            Box::pin(std::future::pending())
+        } else {
+            Box::pin(std::future::ready(Ok(())))
+        }
+    }
+
+    /// Asks a model. The answer is a `CreateMessageResult`.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] is told to the server as a JSON-RPC error.
+    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let _ = request;
+        Box::pin(std::future::ready(Err(Refusal::Unsupported)))
+    }
+
+    /// The folders servers may work in, if roots are offered.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] is told to the server as a JSON-RPC error.
+    fn roots<'a>(&'a self, request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        let _ = request;
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Answers everything that one call needs before it goes on (2026-07-28), in the same order:
+    /// folders as a `ListRootsResult`, all else as [`elicit`](Self::elicit) and
+    /// [`sample`](Self::sample) do. Default: one after another.
+    fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
+        Box::pin(async move {
+            let mut answers = Vec::with_capacity(wanted.len());
+            for one in wanted {
+                answers.push(one.of(self).await);
+            }
+            answers
+        })
+    }
+
+    /// The least important log messages that this caller hears, if any. Asked with each call.
+    fn logs(&self) -> Option<LogLevel> {
+        None
+    }
+
+    /// Hears a log message of a server about a call of this caller, or while only this caller
+    /// has calls at the server. Called while messages are read: must not block.
+    fn log(&self, log: Log<'_>) {
+        let _ = log;
+    }
+
+    /// Hears that a server answered a call with a task, which takes longer than one waits for
+    /// an answer. Must not block.
+    fn is_task(&self, server: &str, tool: &str) {
+        let _ = (server, tool);
+    }
+
+    /// Hears the progress of a call. Called while messages are read: must not block.
+    fn progress(&self, progress: Progress<'_>) {
+        let _ = progress;
+    }
+}
+
+impl fmt::Debug for dyn Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Caller").field(&self.offers()).finish()
+    }
+}
+
+/// What a caller can do. Default: nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub struct Offers {
+    /// Forms for a person to fill in (`elicitation.form`).
+    pub form: bool,
+    /// Pages for a person to open (`elicitation.url`, since 2025-11-25).
+    pub url: bool,
+    /// Messages from a model (`sampling`).
+    pub sampling: bool,
+    /// Messages from a model that may use tools of the server (`sampling.tools`, since
+    /// 2025-11-25). Counts only with `sampling`.
+    pub sampling_tools: bool,
+    /// Folders (`roots`).
+    pub roots: bool,
+}
+
+impl Offers {
+    /// What both offer.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            form: self.form && other.form,
+            url: self.url && other.url,
+            sampling: self.sampling && other.sampling,
+            sampling_tools: self.sampling_tools && other.sampling_tools,
+            roots: self.roots && other.roots,
+        }
+    }
+}
+
+/// A server's question to a person (`elicitation/create`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Elicit<'a> {
+    /// The server that asks.
+    pub server: &'a str,
+    /// The tool whose call it asks for, where that is known.
+    pub tool: Option<&'a str>,
+    /// The server's own key for it, where it asks in a result (2026-07-28).
+    pub key: Option<&'a str>,
+    /// The request's `params` as the server wrote them: `mode` (`form` if absent), `message`,
+    /// and `requestedSchema` or `url`. Text in it is the server's and may hold anything.
+    pub params: &'a Value,
+}
+
+/// Called when a page is done.
+pub type PageDone = Box<dyn FnOnce() + Send>;
+
+/// Pages that a person agreed to open for a call.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Opened<'a> {
+    /// The server whose pages they are.
+    pub server: &'a str,
+    /// The tool that is called.
+    pub tool: &'a str,
+    /// The number of pages.
+    pub pages: usize,
+    /// Whether the server says when they are done; it does not in the newest revision.
+    pub is_told: bool,
+}
+
+/// A server's request for a model's message (`sampling/createMessage`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Sample<'a> {
+    /// The server that asks.
+    pub server: &'a str,
+    /// The tool whose call it asks for, where that is known.
+    pub tool: Option<&'a str>,
+    /// The server's own key for it, where it asks in a result (2026-07-28).
+    pub key: Option<&'a str>,
+    /// The request's `params` as the server wrote them.
+    pub params: &'a Value,
+}
+
+impl<'a> Sample<'a> {
+    /// A request of the host's own, in a server's place.
+    pub fn new(server: &'a str, tool: Option<&'a str>, params: &'a Value) -> Self {
+        Self {
+            server,
+            tool,
+            key: None,
+            params,
+        }
+    }
+}
+
+/// A server's request for folders (`roots/list`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct ListRoots<'a> {
+    /// The server that asks.
+    pub server: &'a str,
+    /// The tool whose call it asks for, where that is known.
+    pub tool: Option<&'a str>,
+    /// The server's own key for it, where it asks in a result (2026-07-28).
+    pub key: Option<&'a str>,
+}
+
+impl<'a> ListRoots<'a> {
+    /// A request of the host's own, in a server's place.
+    pub fn new(server: &'a str, tool: Option<&'a str>) -> Self {
+        Self {
+            server,
+            tool,
+            key: None,
+        }
+    }
+
+    /// A `ListRootsResult` of these folders.
+    pub fn result(roots: &[Root]) -> Value {
+        let root = |root: &Root| match &root.name {
+            Some(name) => json!({ "uri": root.uri, "name": name }),
+            None => json!({ "uri": root.uri }),
+        };
+        json!({ "roots": roots.iter().map(root).collect::<Vec<_>>() })
+    }
+}
+
+/// One thing that a call needs before it goes on.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Wanted<'a> {
+    /// A person's answer.
+    Elicit(Elicit<'a>),
+    /// A model's message.
+    Sample(Sample<'a>),
+    /// Folders.
+    Roots(ListRoots<'a>),
+}
+
+impl Wanted<'_> {
+    /// This caller's answer, in the protocol's form.
+    ///
+    /// # Errors
+    ///
+    /// The caller's refusal.
+    pub async fn of<C: Caller + ?Sized>(self, caller: &C) -> Result<Value, Refusal> {
+        match self {
+            Self::Elicit(request) => caller.elicit(request).await,
+            Self::Sample(request) => caller.sample(request).await,
+            Self::Roots(request) => {
+                let roots = caller.roots(request).await?;
+                Ok(ListRoots::result(&roots))
+            }
+        }
+    }
+}
+
+/// A folder that servers may work in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// A `file:` URL.
+    pub uri: String,
+    /// A name for people.
+    pub name: Option<String>,
+}
+
+/// The progress of a call (`notifications/progress`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// The server that works on it.
+    pub server: &'a str,
+    /// The tool's own name.
+    pub tool: &'a str,
+    /// The amount that is done, in a unit of the server's.
+    pub progress: f64,
+    /// The whole amount, if that is known.
+    pub total: Option<f64>,
+    /// The server's text: at most 1,000 characters, control characters escaped, secrets of the
+    /// server's configuration replaced by their names.
+    pub message: Option<&'a str>,
+}
+
+/// Importance of a log message, by the levels of syslog; the least important first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl LogLevel {
+    /// Every level.
+    pub const ALL: [Self; 8] = [
+        Self::Debug,
+        Self::Info,
+        Self::Notice,
+        Self::Warning,
+        Self::Error,
+        Self::Critical,
+        Self::Alert,
+        Self::Emergency,
+    ];
+
+    /// Its name in the protocol.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+}
+
+impl FromStr for LogLevel {
+    type Err = UnknownLogLevel;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLogLevel> {
+        let found = Self::ALL.into_iter().find(|level| level.as_str() == name);
+        found.ok_or(UnknownLogLevel(()))
+    }
+}
+
+/// A text that names no [`LogLevel`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "this is no log level; they are debug, info, notice, warning, error, critical, alert and \
+     emergency"
+)]
+pub struct UnknownLogLevel(());
+
+/// A server's log message (`notifications/message`).
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Log<'a> {
+    /// The server.
+    pub server: &'a str,
+    /// Its importance.
+    pub level: LogLevel,
+    /// The part of the server that logs, if it tells: at most 100 characters.
+    pub logger: Option<&'a str>,
+    /// At most 4,000 characters of text, or JSON of as many; secrets of the server's
+    /// configuration are replaced by their names.
+    pub data: &'a Value,
+}
+
+/// Why a caller does not do what a server asks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The caller cannot do this.
+    #[error("the client cannot do this")]
+    Unsupported,
+    /// The person said no.
+    #[error("the user declined")]
+    Declined,
+    /// The person gave no answer.
+    #[error("the user gave no answer")]
+    Cancelled,
+    /// It failed, for this reason.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A caller that offers nothing and hears nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoCaller;
+
+impl Caller for NoCaller {
+    fn offers(&self) -> Offers {
+        Offers::default()
+    }
+}

@@ -1,0 +1,276 @@
+//! A server's process: its environment is the configured one, it leads a process group, and it
+//! ends with the host.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use callgate_auth::Redact;
+use callgate_process::{Command, Stream};
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::failure::StartErrorKind;
+use crate::server_log::StderrLog;
+use crate::spec::Stdio;
+
+/// The bytes of the end of stderr that are kept.
+const KEPT_STDERR: usize = 16 << 10;
+/// The lines of it that a message shows.
+const SHOWN_STDERR_LINES: usize = 10;
+/// The time a server has to exit after the end of its input, and again after SIGTERM.
+const GRACE: Duration = Duration::from_secs(1);
+/// The wait for the end of stderr after a server has ended; a process that left the group may
+/// hold the stream open.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// A started process and its two streams.
+pub(crate) struct Started {
+    pub(crate) child: Child,
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+}
+
+/// A running process. Dropping it kills the process group.
+#[derive(Debug)]
+pub(crate) struct Child {
+    group: i32,
+    /// Whether the process has been waited for: its id may belong to another one then.
+    is_reaped: Arc<AtomicBool>,
+    exit: watch::Receiver<Option<ExitStatus>>,
+    stderr: Arc<Tail>,
+}
+
+impl Child {
+    /// Starts the process.
+    pub(crate) async fn start(
+        stdio: &Stdio,
+        server: &Arc<str>,
+        redact: &Redact,
+    ) -> Result<Started, StartErrorKind> {
+        if let Some(cwd) = &stdio.cwd
+            && !cwd.is_dir()
+        {
+            return Err(StartErrorKind::NoWorkingDirectory {
+                cwd: cwd.display().to_string(),
+            });
+        }
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => StartErrorKind::CommandNotFound {
+                command: stdio.command.clone(),
+            },
+            _ => StartErrorKind::Spawn {
+                command: stdio.command.clone(),
+                reason: error.to_string(),
+            },
+        };
+        let spawned = callgate_process::spawn(command(stdio)).await;
+        let mut process = spawned.map_err(failed)?;
+        let (Some(stdin), Some(stdout), Some(stderr), Some(pid)) = (
+            process.stdin.take(),
+            process.stdout.take(),
+            process.stderr.take(),
+            process.id(),
+        ) else {
+            let error = io::Error::other("the process came without its streams");
+            return Err(failed(error));
+        };
+        let group = i32::try_from(pid).map_err(|error| failed(io::Error::other(error)))?;
+        let tail = Arc::new(Tail::default());
+        let log = StderrLog::new(Arc::clone(server), redact.clone());
+        let stderr = tokio::spawn(keep_tail(stderr, Arc::clone(&tail), log));
+        let (tell, exit) = watch::channel(None);
+        let is_reaped = Arc::new(AtomicBool::new(false));
+        tokio::spawn(follow(process, group, Arc::clone(&is_reaped), stderr, tell));
+        let child = Self {
+            group,
+            is_reaped,
+            exit,
+            stderr: tail,
+        };
+        Ok(Started {
+            child,
+            stdin,
+            stdout,
+        })
+    }
+
+    /// The end of its stderr: whole lines, at most ten.
+    pub(crate) fn stderr_tail(&self) -> String {
+        self.stderr.last_lines(SHOWN_STDERR_LINES)
+    }
+
+    /// Waits for the end of the process.
+    pub(crate) fn exited(&self) -> impl Future<Output = ()> + use<> {
+        let mut exit = self.exit.clone();
+        async move {
+            // An error means that it cannot be waited for.
+            let _ = exit.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Its status in words, such as `exit code 3`, if it ends within this time.
+    pub(crate) async fn ended(&self, within: Duration) -> Option<String> {
+        let mut exit = self.exit.clone();
+        let ended = timeout(within, exit.wait_for(Option::is_some)).await;
+        match ended {
+            Ok(Ok(status)) => status.map(describe),
+            _ => None,
+        }
+    }
+
+    /// Waits for it to exit by itself, its input being closed; then sends SIGTERM, then SIGKILL
+    /// to its whole group.
+    pub(crate) async fn shut_down(&self) {
+        for signal in [libc::SIGTERM, libc::SIGKILL] {
+            if self.ended(GRACE).await.is_some() {
+                return;
+            }
+            self.signal(signal);
+        }
+        self.ended(GRACE).await;
+    }
+
+    fn signal(&self, signal: i32) {
+        if !self.is_reaped.load(Ordering::Acquire) {
+            signal_group(self.group, signal);
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.signal(libc::SIGKILL);
+    }
+}
+
+fn command(stdio: &Stdio) -> Command {
+    let inherited = ["PATH", "HOME"].into_iter().filter_map(|name| {
+        let value = std::env::var_os(name)?;
+        Some((OsString::from(name), value))
+    });
+    let set = stdio.env.iter();
+    let set = set.map(|(name, value)| (name.into(), value.into()));
+    let command = Command::new(&stdio.command)
+        .args(&stdio.args)
+        .environment(inherited.chain(set))
+        .streams(Stream::Piped, Stream::Piped, Stream::Piped);
+    match &stdio.cwd {
+        Some(cwd) => command.folder(cwd),
+        None => command,
+    }
+}
+
+/// Waits for the process, then ends the rest of its group, which would hold its output open.
+async fn follow(
+    mut process: callgate_process::Child,
+    group: i32,
+    is_reaped: Arc<AtomicBool>,
+    stderr: JoinHandle<()>,
+    tell: watch::Sender<Option<ExitStatus>>,
+) {
+    let status = process.wait().await;
+    is_reaped.store(true, Ordering::Release);
+    signal_group(group, libc::SIGKILL);
+    let _ = timeout(LAST_WORDS, stderr).await;
+    match status {
+        Ok(status) => drop(tell.send_replace(Some(status))),
+        Err(error) => tracing::warn!(%error, group, "cannot wait for a server's process"),
+    }
+}
+
+/// Sends a signal to a process group of this crate.
+fn signal_group(group: i32, signal: i32) {
+    // SAFETY: killpg takes two numbers. This crate made the group, so it is neither 0 nor 1.
+    unsafe {
+        libc::killpg(group, signal);
+    }
+}
+
+/// Such as `exit code 3` or `signal 9`.
+fn describe(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
+    }
+}
+
+async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Tail>, mut log: StderrLog) {
+    let mut chunk = vec![0; 4 << 10];
+    while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
+        let chunk = chunk.get(..read).unwrap_or_default();
+        tail.push(chunk);
+        log.take(chunk);
+    }
+    log.end_line();
+}
+
+/// The last bytes of a stream.
+#[derive(Debug, Default)]
+struct Tail(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: VecDeque<u8>,
+    /// Whether there were more bytes before them.
+    is_cut: bool,
+}
+
+impl Tail {
+    fn push(&self, chunk: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.bytes.extend(chunk);
+        let surplus = kept.bytes.len().saturating_sub(KEPT_STDERR);
+        kept.bytes.drain(..surplus);
+        kept.is_cut |= surplus > 0;
+    }
+
+    fn last_lines(&self, count: usize) -> String {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_cut = kept.is_cut;
+        let text = String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned();
+        drop(kept);
+        // The first line is left out if it was cut: a cut secret would not be recognised.
+        let whole = match text.split_once('\n') {
+            Some((_, rest)) if is_cut => rest,
+            None if is_cut => "",
+            _ => &text,
+        };
+        let lines = whole.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        let lines: Vec<_> = lines.collect();
+        let from = lines.len().saturating_sub(count);
+        lines.get(from..).unwrap_or_default().join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_bounded_and_has_no_cut_line() {
+        let tail = Tail::default();
+        for n in 0..5_000 {
+            tail.push(format!("line {n}\n\n").as_bytes());
+        }
+        assert_eq!(tail.last_lines(2), "line 4998\nline 4999");
+        assert!(tail.last_lines(usize::MAX).len() <= KEPT_STDERR);
+        let tail = Tail::default();
+        tail.push(&[b'x'; KEPT_STDERR]);
+        assert_eq!(tail.last_lines(1), "x".repeat(KEPT_STDERR));
+        tail.push(b"x");
+        assert_eq!(tail.last_lines(1), "");
+        tail.push(b"\nlast words");
+        assert_eq!(tail.last_lines(2), "last words");
+    }
+}

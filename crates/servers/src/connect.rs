@@ -1,0 +1,755 @@
+//! Starts one server: its process or endpoint, the protocol revision, the first tool list.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::AtomicU8;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use callgate_auth::{AuthError, Authorize, NoAuthorization, Redact};
+use rmcp::RoleClient;
+use rmcp::model::{ClientConfig, ErrorCode, Implementation, ProtocolVersion};
+use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle_and_ct};
+use rmcp::transport::IntoTransport;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Call, Round};
+use crate::child::{Child, Started};
+use crate::failure::{CallFailure, Lost, LostKind, StartError, StartErrorKind};
+use crate::http::Http;
+use crate::list::{Listing, USUALLY_FRESH, list_failure};
+use crate::questions::{Handler, Questions};
+use crate::request::{Agreed, Asking, Clock, Session, capabilities};
+use crate::server_log;
+use crate::spec::{self, EraSetting, Revision, ServerSpec, Transport};
+use crate::stdio::{Limits, Stdio};
+use crate::tap::{Opening, Tap, supported};
+use crate::tool_list::{ServerInfo, ToolList};
+use crate::watch::Notifications;
+
+/// The time after which a server that ignores `server/discover` is greeted with `initialize`.
+const DISCOVER_PATIENCE: Duration = Duration::from_secs(2);
+/// The wait for the exit of a process that closed its output, for the message.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The wait for the end of rmcp's service; it ends HTTP sessions in that time.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
+/// The newest revision's key for the server's program.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// A connected server. Dropping it ends the connection and the process.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) session: Arc<Session>,
+    questions: Arc<Questions>,
+    notifications: Arc<Notifications>,
+    child: Option<Child>,
+    stop: CancellationToken,
+    /// Whether rmcp's service has ended.
+    stopped: watch::Receiver<bool>,
+}
+
+/// The endpoint of the last attempt to start a server, for messages about logins.
+#[derive(Debug, Default)]
+pub(crate) struct LastAttempt(Mutex<Option<std::sync::Weak<dyn Authorize>>>);
+
+impl LastAttempt {
+    /// The login that the attempt waits for, if it does.
+    pub(crate) fn held_up(&self) -> Option<AuthError> {
+        let authorize = self.lock().as_ref().and_then(std::sync::Weak::upgrade)?;
+        authorize.pending()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<std::sync::Weak<dyn Authorize>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts a server within its time limit.
+pub(crate) async fn start(
+    spec: &ServerSpec,
+    last: &LastAttempt,
+) -> Result<(Connection, ToolList), StartError> {
+    let mut attempt = Attempt {
+        spec,
+        last,
+        name: spec.name.as_str().into(),
+        redact: spec.transport.redact(),
+        deadline: later(Instant::now(), spec.start_timeout),
+        stderr: String::new(),
+    };
+    let started = match attempt.connect().await {
+        Ok(connection) => match attempt.list(&connection).await {
+            Ok(list) => Ok((connection, list)),
+            Err(kind) => {
+                attempt.stderr = connection.stderr();
+                connection.shut_down().await;
+                Err(kind)
+            }
+        },
+        Err(kind) => Err(kind),
+    };
+    started.map_err(|kind| StartError {
+        server: spec.name.clone(),
+        kind: kind.redacted(&attempt.redact),
+        stderr: attempt.redact.redact(&attempt.stderr),
+    })
+}
+
+/// One attempt to start a server.
+struct Attempt<'a> {
+    spec: &'a ServerSpec,
+    last: &'a LastAttempt,
+    name: Arc<str>,
+    redact: Redact,
+    deadline: Instant,
+    /// The end of the last process's stderr.
+    stderr: String,
+}
+
+/// A greeting.
+#[derive(Debug, Clone, PartialEq)]
+enum Greeting {
+    /// `server/discover`, then `initialize`.
+    Auto,
+    /// `server/discover` only.
+    Discover,
+    /// `initialize` with this revision; `exact` refuses another.
+    Initialize { version: ProtocolVersion, exact: bool },
+}
+
+impl Greeting {
+    fn initialize() -> Self {
+        Self::Initialize {
+            version: ProtocolVersion::LATEST_WITH_INITIALIZE,
+            exact: false,
+        }
+    }
+
+    fn mode(&self) -> ClientLifecycleMode {
+        match self {
+            Self::Auto => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            },
+            Self::Discover => ClientLifecycleMode::Discover {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+            },
+            Self::Initialize { .. } => ClientLifecycleMode::Initialize,
+        }
+    }
+
+    /// The revision that is asked for first.
+    fn wanted(&self) -> ProtocolVersion {
+        match self {
+            Self::Initialize { version, .. } => version.clone(),
+            _ => ProtocolVersion::LATEST,
+        }
+    }
+}
+
+/// The parts of a connection that is being made.
+struct Parts {
+    tap: Arc<Tap>,
+    questions: Arc<Questions>,
+    notifications: Arc<Notifications>,
+    asking: Asking,
+}
+
+/// A greeting that failed.
+struct Failed {
+    kind: StartErrorKind,
+    /// Another greeting that may succeed, on another connection.
+    next: Option<Greeting>,
+}
+
+impl Attempt<'_> {
+    async fn connect(&mut self) -> Result<Connection, StartErrorKind> {
+        let transport = self.spec.transport.resolve(&self.redact);
+        let transport = timeout_at(self.deadline, transport).await;
+        let transport = transport.map_err(|_| self.timed_out("looking up its secrets"))??;
+        let greeting = match &self.spec.era {
+            EraSetting::Fixed(Revision(version)) if version.has_initialize() => {
+                Greeting::Initialize {
+                    version: version.clone(),
+                    exact: true,
+                }
+            }
+            EraSetting::Fixed(_) => Greeting::Discover,
+            EraSetting::Auto => Greeting::Auto,
+        };
+        match &transport {
+            Transport::Http(http) => {
+                let connected = self.connect_http(http, &greeting).await;
+                connected.map_err(|failed| failed.kind)
+            }
+            Transport::Stdio(stdio) if greeting == Greeting::Auto => {
+                self.connect_auto(stdio).await
+            }
+            Transport::Stdio(stdio) => {
+                let connected = self.connect_stdio(stdio, &greeting).await;
+                connected.map_err(|failed| failed.kind)
+            }
+        }
+    }
+
+    /// Finds out which revision a program speaks, with a second process if the first one ends on
+    /// a greeting that it does not know.
+    async fn connect_auto(&mut self, stdio: &spec::Stdio) -> Result<Connection, StartErrorKind> {
+        let key = command_key(stdio);
+        let is_older = known_as_older().get(&key).copied().unwrap_or(false);
+        let first = if is_older { Greeting::initialize() } else { Greeting::Auto };
+        let connection = match self.connect_stdio(stdio, &first).await {
+            Ok(connection) => connection,
+            Err(failed) => {
+                let next = if is_older { Some(Greeting::Auto) } else { failed.next };
+                let next = next.ok_or(failed.kind)?;
+                let connected = self.connect_stdio(stdio, &next).await;
+                connected.map_err(|failed| failed.kind)?
+            }
+        };
+        let mut known = known_as_older();
+        if known.len() < MAX_KNOWN || known.contains_key(&key) {
+            known.insert(key, !connection.session.is_stateless());
+        }
+        Ok(connection)
+    }
+
+    async fn connect_stdio(
+        &mut self,
+        stdio: &spec::Stdio,
+        greeting: &Greeting,
+    ) -> Result<Connection, Failed> {
+        let started = Child::start(stdio, &self.name, &self.redact).await;
+        let Started {
+            child,
+            stdin,
+            stdout,
+        } = started.map_err(Failed::from)?;
+        let parts = self.parts(greeting);
+        let limits = Limits {
+            line: self.spec.max_message_bytes,
+            discover: (*greeting == Greeting::Auto).then_some(DISCOVER_PATIENCE),
+        };
+        let tap = Arc::clone(&parts.tap);
+        let transport = Stdio::new(stdout, stdin, child.exited(), Arc::clone(&tap), limits);
+        let greeted = self.greet(transport, parts, greeting, None).await;
+        let kind = match greeted {
+            Ok(mut connection) => {
+                connection.child = Some(child);
+                return Ok(connection);
+            }
+            Err(kind) => kind,
+        };
+        let opening = tap.opening();
+        let next = match opening.failures.last() {
+            Some((_, CallFailure::Refused(error)))
+                if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+                    && supported(error).contains(&ProtocolVersion::LATEST) =>
+            {
+                // Its answer to `server/discover` came too late.
+                Some(Greeting::Discover)
+            }
+            Some((_, CallFailure::Lost(_))) | None => Some(Greeting::initialize()),
+            _ => None,
+        };
+        let next = next.filter(|_| *greeting == Greeting::Auto);
+        let kind = match kind {
+            Some(kind) => kind,
+            None => match child.ended(LAST_WORDS).await {
+                Some(status) => StartErrorKind::Exited { status },
+                None => StartErrorKind::ClosedOutput,
+            },
+        };
+        self.stderr = child.stderr_tail();
+        child.shut_down().await;
+        Err(Failed { kind, next })
+    }
+
+    async fn connect_http(
+        &mut self,
+        http: &spec::Http,
+        greeting: &Greeting,
+    ) -> Result<Connection, Failed> {
+        let parts = self.parts(greeting);
+        // Without an endpoint nothing is authorized: a header is configured, or no login.
+        let authorize: Arc<dyn Authorize> = match self.spec.endpoint() {
+            Ok(endpoint) => callgate_auth::authorize(&endpoint, &self.redact),
+            Err(_) => Arc::new(NoAuthorization),
+        };
+        *self.last.lock() = Some(Arc::downgrade(&authorize));
+        let endpoint = Http::new(
+            http,
+            authorize,
+            self.redact.clone(),
+            Arc::clone(&parts.tap),
+            self.spec.max_message_bytes,
+            *greeting == Greeting::Auto,
+        );
+        let endpoint = endpoint?;
+        let transport = endpoint.transport();
+        let greeted = self.greet(transport, parts, greeting, Some(endpoint.clone())).await;
+        greeted.map_err(|kind| {
+            endpoint.end();
+            Failed::from(kind.unwrap_or_else(|| StartErrorKind::Http {
+                url: http.shown_url(),
+                reason: "it ended the connection".to_owned(),
+            }))
+        })
+    }
+
+    fn parts(&self, greeting: &Greeting) -> Parts {
+        let asking = Asking::default();
+        let caller = Arc::clone(&self.spec.caller);
+        let questions = Questions::new(Arc::clone(&self.name), caller, asking.clone());
+        let notifications = Arc::new(Notifications::new(
+            Arc::clone(&self.name),
+            self.redact.clone(),
+            Arc::clone(&questions.pages),
+            questions.ended(),
+        ));
+        Parts {
+            tap: Tap::new(Arc::clone(&notifications) as _, *greeting == Greeting::Auto),
+            questions: Arc::new(questions),
+            notifications,
+            asking,
+        }
+    }
+
+    /// Runs rmcp's handshake and service. The failure is `None` if the process ended or closed
+    /// its output.
+    async fn greet<T, E, A>(
+        &self,
+        transport: T,
+        parts: Parts,
+        greeting: &Greeting,
+        http: Option<Http>,
+    ) -> Result<Connection, Option<StartErrorKind>>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let offers = self.spec.caller.offers();
+        let program = Implementation::new("callgate", env!("CARGO_PKG_VERSION"));
+        let mut config = ClientConfig::new(capabilities(offers), program);
+        config.protocol_version = match greeting {
+            Greeting::Initialize { version, .. } => version.clone(),
+            _ => ProtocolVersion::LATEST_WITH_INITIALIZE,
+        };
+        let handler = Handler {
+            questions: Arc::clone(&parts.questions),
+            tap: Arc::clone(&parts.tap),
+            config,
+        };
+        let stop = CancellationToken::new();
+        let serving =
+            serve_client_with_lifecycle_and_ct(handler, transport, greeting.mode(), stop.clone());
+        let served = timeout_at(self.deadline, serving).await;
+        let opening = parts.tap.opening();
+        let running = match served {
+            Ok(Ok(running)) => running,
+            Ok(Err(error)) => {
+                tracing::debug!(server = %self.name, ?error, "a handshake failed");
+                return Err(self.problem(&opening, greeting));
+            }
+            Err(_) => {
+                return Err(Some(match self.last.held_up() {
+                    Some(error) => StartErrorKind::Authorization(error),
+                    None => self.timed_out("waiting for its handshake"),
+                }));
+            }
+        };
+        let peer = running.peer().clone();
+        let agreed = agree(&opening, greeting)?;
+        if !agreed.version.has_initialize() {
+            parts.tap.set_stateless();
+        }
+        let (tell, stopped) = watch::channel(false);
+        let tap = Arc::clone(&parts.tap);
+        tokio::spawn(async move {
+            let _ = running.waiting().await;
+            tap.end("the connection was closed");
+            tell.send_replace(true);
+        });
+        let session = Arc::new(Session {
+            server: Arc::clone(&self.name),
+            redact: self.redact.clone(),
+            peer,
+            tap: parts.tap,
+            agreed,
+            offers,
+            asking: parts.asking,
+            http,
+            logs: AtomicU8::new(u8::MAX),
+        });
+        let is_older = session.agreed.logging && !session.is_stateless();
+        if let Some(level) = server_log::level().filter(|_| is_older) {
+            let request = Session::log_request(level);
+            session.logs.store(level as u8, std::sync::atomic::Ordering::Relaxed);
+            session.send_off("logging/setLevel", request.params);
+        }
+        Ok(Connection {
+            session,
+            questions: parts.questions,
+            notifications: parts.notifications,
+            child: None,
+            stop,
+            stopped,
+        })
+    }
+
+    /// The problem of a handshake; `None` if the connection ended.
+    fn problem(&self, opening: &Opening, greeting: &Greeting) -> Option<StartErrorKind> {
+        let mut kinds = opening.failures.iter();
+        let mut kinds = kinds.by_ref().map(|(method, failure)| match failure {
+            CallFailure::Refused(error)
+                if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION =>
+            {
+                Some(no_common(&greeting.wanted(), &supported(error)))
+            }
+            CallFailure::Refused(error) => Some(StartErrorKind::Refused {
+                method,
+                code: i64::from(error.code.0),
+                message: error.message.clone().into_owned(),
+            }),
+            CallFailure::Lost(lost) => match &self.spec.transport {
+                Transport::Http(http) => Some(out_of_reach(http, lost)),
+                Transport::Stdio(_) => None,
+            },
+            CallFailure::TooLarge(limit) => Some(StartErrorKind::Malformed {
+                method,
+                reason: format!("it is over the limit of {limit} bytes"),
+            }),
+            CallFailure::Malformed(reason) => Some(StartErrorKind::Malformed {
+                method,
+                reason: reason.clone(),
+            }),
+            other => Some(StartErrorKind::Malformed {
+                method,
+                reason: other.to_string(),
+            }),
+        });
+        // A server that speaks only other revisions says best what is wrong; otherwise the last
+        // greeting is the one that it knows.
+        let first = kinds.next().flatten();
+        match (first, kinds.last()) {
+            (first @ Some(StartErrorKind::NoCommonRevision { .. }), _) => first,
+            (first, None) => first,
+            (_, Some(last)) => last,
+        }
+    }
+
+    async fn list(&self, connection: &Connection) -> Result<ToolList, StartErrorKind> {
+        let listed = connection.session.list_tools(self.spec.start_timeout);
+        let listing = match timeout_at(self.deadline, listed).await {
+            Ok(Ok(listing)) => listing,
+            Err(_) | Ok(Err(CallFailure::Timeout(_))) => {
+                return Err(self.timed_out("waiting for its list of tools"));
+            }
+            // It was asked all the same: some have tools and do not say so.
+            Ok(Err(CallFailure::Refused(_))) if !connection.session.agreed.tools => {
+                let mut none = Listing::default();
+                let reason = "it has no tools: it announces none, and refuses tools/list";
+                none.warnings.push(reason.to_owned());
+                none
+            }
+            Ok(Err(CallFailure::Refused(error))) => {
+                return Err(StartErrorKind::Refused {
+                    method: "tools/list",
+                    code: i64::from(error.code.0),
+                    message: error.message.into_owned(),
+                });
+            }
+            Ok(Err(CallFailure::Lost(lost))) => {
+                return Err(match (&self.spec.transport, &connection.child) {
+                    (Transport::Http(http), _) => out_of_reach(http, &lost),
+                    (_, Some(child)) => match child.ended(LAST_WORDS).await {
+                        Some(status) => StartErrorKind::Exited { status },
+                        None => StartErrorKind::ClosedOutput,
+                    },
+                    (_, None) => StartErrorKind::ClosedOutput,
+                });
+            }
+            Ok(Err(failure)) => {
+                return Err(StartErrorKind::Malformed {
+                    method: "tools/list",
+                    reason: list_failure(&failure),
+                });
+            }
+        };
+        let agreed = &connection.session.agreed;
+        let before = ToolList {
+            tools: Vec::new(),
+            protocol_version: agreed.version.to_string(),
+            server_info: agreed.server_info.clone(),
+            instructions: agreed.instructions.clone(),
+            warnings: Vec::new(),
+            fresh_for: None,
+            ttl: None,
+            login: None,
+        };
+        let mut list = connection.tool_list(listing, &before);
+        let junk = connection.session.tap.junk();
+        if junk > 0 {
+            list.warnings.push(format!(
+                "{junk} lines on its standard output were no MCP messages and were ignored; a \
+                 server should log to stderr"
+            ));
+        }
+        Ok(list)
+    }
+
+    fn timed_out(&self, stage: &'static str) -> StartErrorKind {
+        StartErrorKind::TimedOut {
+            limit: self.spec.start_timeout,
+            stage,
+        }
+    }
+}
+
+impl From<StartErrorKind> for Failed {
+    fn from(kind: StartErrorKind) -> Self {
+        Self { kind, next: None }
+    }
+}
+
+/// The agreement in an accepted greeting, read leniently.
+fn agree(opening: &Opening, greeting: &Greeting) -> Result<Agreed, StartErrorKind> {
+    let said = opening.greeting.clone().unwrap_or_default();
+    let is_newest = said.get("supportedVersions").is_some();
+    let version = if is_newest {
+        ProtocolVersion::LATEST
+    } else {
+        let version = said.get("protocolVersion").cloned().unwrap_or_default();
+        let unknown = |_| no_common(&greeting.wanted(), &[]);
+        let version: ProtocolVersion = serde_json::from_value(version).map_err(unknown)?;
+        let is_known =
+            version.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(&version);
+        let exact = matches!(greeting, Greeting::Initialize { exact: true, .. });
+        if !is_known || exact && version != greeting.wanted() {
+            return Err(no_common(&greeting.wanted(), &[version]));
+        }
+        version
+    };
+    let info = if is_newest { &said["_meta"][SERVER_INFO] } else { &said["serverInfo"] };
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let server_info = text(&info["name"]).map(|name| ServerInfo {
+        name,
+        title: text(&info["title"]),
+        version: text(&info["version"]).unwrap_or_default(),
+    });
+    let has = |pointer: &str| {
+        let found = said["capabilities"].pointer(pointer);
+        found.is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
+    };
+    Ok(Agreed {
+        version,
+        server_info,
+        instructions: text(&said["instructions"]),
+        tools: has("/tools"),
+        tools_changes: has("/tools/listChanged"),
+        logging: has("/logging"),
+    })
+}
+
+fn no_common(wanted: &ProtocolVersion, offered: &[ProtocolVersion]) -> StartErrorKind {
+    let offered: Vec<_> = offered.iter().map(ProtocolVersion::as_str).collect();
+    StartErrorKind::NoCommonRevision {
+        wanted: wanted.to_string(),
+        offered: if offered.is_empty() { "none".to_owned() } else { offered.join(", ") },
+    }
+}
+
+/// The problem of an endpoint that is being connected to.
+fn out_of_reach(http: &spec::Http, lost: &Lost) -> StartErrorKind {
+    let url = http.shown_url();
+    match &lost.kind {
+        LostKind::Unauthorized => StartErrorKind::Unauthorized { url },
+        LostKind::Authorization(error) => StartErrorKind::Authorization(error.clone()),
+        _ => StartErrorKind::Http {
+            url,
+            reason: lost.reason.clone(),
+        },
+    }
+}
+
+/// The most programs whose revision is remembered.
+const MAX_KNOWN: usize = 1_024;
+
+/// The programs that knew only `initialize`, for the life of this process. It is a hint about
+/// the first greeting: the other one follows if it fails.
+fn known_as_older() -> MutexGuard<'static, HashMap<u64, bool>> {
+    static KNOWN: OnceLock<Mutex<HashMap<u64, bool>>> = OnceLock::new();
+    let known = KNOWN.get_or_init(Mutex::default);
+    known.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn command_key(stdio: &spec::Stdio) -> u64 {
+    static HASHER: OnceLock<RandomState> = OnceLock::new();
+    let hasher = HASHER.get_or_init(RandomState::new);
+    hasher.hash_one((&stdio.command, &stdio.args, &stdio.cwd))
+}
+
+/// A time later than another; a time that no clock shows is a year later.
+pub(crate) fn later(from: Instant, by: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(86_400 * 365);
+    from.checked_add(by).unwrap_or(from + YEAR)
+}
+
+impl Connection {
+    /// Makes a call and returns the `result` of its last answer.
+    pub(crate) async fn call(
+        &self,
+        call: &Call<'_>,
+        clock: &mut Clock,
+    ) -> Result<Box<RawValue>, CallFailure> {
+        let mut round = Round {
+            session: &self.session,
+            questions: &self.questions,
+            call,
+            taken: false,
+        };
+        let result = round.run(clock).await;
+        match result {
+            Err(CallFailure::Lost(mut lost)) => {
+                // The call reached the server, whichever request of it did not.
+                lost.sent |= round.taken;
+                Err(CallFailure::Lost(self.with_last_words(lost).await))
+            }
+            // Made once more, a call of several rounds would ask the person again.
+            Err(CallFailure::Refused(error)) if round.taken => Err(match error.code {
+                ErrorCode::HEADER_MISMATCH => CallFailure::Input(error.message.into_owned()),
+                _ => CallFailure::Refused(error),
+            }),
+            result => result,
+        }
+    }
+
+    /// The tool list of a listing; what the server said of itself is as `before`.
+    pub(crate) fn tool_list(&self, listing: Listing, before: &ToolList) -> ToolList {
+        let ttl = listing.ttl();
+        let fresh_for = match ttl {
+            _ if !self.session.is_stateless() => None,
+            Some(ttl) => Some(ttl),
+            None => (!self.is_told()).then_some(USUALLY_FRESH),
+        };
+        ToolList {
+            fresh_for,
+            ttl,
+            login: listing.login,
+            tools: listing.tools,
+            warnings: listing.warnings,
+            ..before.clone()
+        }
+    }
+
+    /// Whether the server has agreed to tell of changes, and is listened to.
+    fn is_told(&self) -> bool {
+        let acknowledged = self.notifications.changes.borrow().acknowledged.clone();
+        acknowledged.is_some_and(|id| self.session.tap.is_listening(&id))
+    }
+
+    /// Changes of the tool list that the server told of, or that another login may bring.
+    pub(crate) fn list_changes(&self) -> u64 {
+        let logins = self.session.http.as_ref().map_or(0, |http| http.logins().borrow().count);
+        self.notifications.changes.borrow().tools + logins
+    }
+
+    pub(crate) fn notifications(&self) -> &Arc<Notifications> {
+        &self.notifications
+    }
+
+    /// Tells the server that the folders are others now, if it was offered folders.
+    pub(crate) fn roots_changed(&self) {
+        if !self.session.is_stateless() && self.session.offers.roots {
+            self.questions.folders_changed();
+            self.session.notify("notifications/roots/list_changed");
+        }
+    }
+
+    /// Whether it can take calls.
+    pub(crate) fn is_open(&self) -> bool {
+        self.session.tap.lost().borrow().is_none()
+    }
+
+    /// The end of its stderr, without secrets.
+    pub(crate) fn stderr(&self) -> String {
+        let tail = self.child.as_ref().map(Child::stderr_tail);
+        self.session.redact.redact(&tail.unwrap_or_default())
+    }
+
+    /// Waits for the end of the connection or the process.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + use<> {
+        let mut lost = self.session.tap.lost();
+        let exited = self.child.as_ref().map(Child::exited);
+        async move {
+            let exited = async {
+                match exited {
+                    Some(exited) => exited.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                _ = lost.wait_for(Option::is_some) => {}
+                () = exited => {}
+            }
+        }
+    }
+
+    /// The way it ended, without secrets.
+    pub(crate) async fn epitaph(&self) -> String {
+        let lost = self.session.tap.lost().borrow().clone();
+        let lost = lost.unwrap_or_else(|| "the server closed the connection".to_owned());
+        self.last_words(&lost, "").await
+    }
+
+    async fn with_last_words(&self, mut lost: Lost) -> Lost {
+        if lost.kind == LostKind::Closed {
+            let when = if lost.sent { " during the call" } else { " before the call" };
+            lost.reason = self.last_words(&lost.reason, when).await;
+        }
+        lost
+    }
+
+    async fn last_words(&self, reason: &str, when: &str) -> String {
+        let Some(child) = &self.child else {
+            return format!("{}{when}", self.session.redact.redact(reason));
+        };
+        let mut words = match child.ended(LAST_WORDS).await {
+            Some(status) => format!("the server ended with {status}{when}"),
+            None => format!("{reason}{when}"),
+        };
+        let stderr = self.stderr();
+        if !stderr.is_empty() {
+            words.push_str("; its last words on stderr: ");
+            words.push_str(&stderr);
+        }
+        words
+    }
+
+    /// Ends the connection and the process.
+    pub(crate) async fn shut_down(&self) {
+        self.session.tap.end("the connection was closed");
+        self.stop.cancel();
+        let mut stopped = self.stopped.clone();
+        let stopped = timeout(CLOSE_PATIENCE, stopped.wait_for(|stopped| *stopped));
+        if stopped.await.is_err() {
+            tracing::debug!(server = %self.session.server, "the connection did not close in time");
+        }
+        if let Some(http) = &self.session.http {
+            http.end();
+        }
+        if let Some(child) = &self.child {
+            child.shut_down().await;
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

@@ -1,0 +1,829 @@
+//! Single exchanges with a streamable HTTP endpoint, under rmcp's worker: headers, redirects,
+//! authorization, bodies of bounded size.
+//!
+//! rmcp keeps sessions, streams, resumption and concurrency.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use callgate_auth::{AuthError, Authorize, Prompt, Redact, Refused, TryAgain, is_loopback};
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt as _, stream};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use reqwest::{Client, Response, Url};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, RequestId};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::common::client_side_sse::SseRetryPolicy;
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sse_stream::{Sse, SseStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::{CallFailure, Lost, LostKind, StartErrorKind};
+use crate::spec;
+use crate::tap::{self, LISTEN, ListedWith, Slot, Tap};
+
+/// The time in which a TCP or TLS connection has to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time for which a connection is kept for the next request. Servers close theirs after 5 s
+/// of quiet or more, and a request on a connection that is being closed may be lost.
+const KEEP_IDLE: Duration = Duration::from_secs(3);
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+const MAX_REDIRECTS: usize = 3;
+/// The requests that are sent again for one message: the token may be refused first, and its
+/// scope then.
+const MAX_REFUSALS: usize = 2;
+/// The wait for the session's own stream before the first request: a server may ask there.
+const STREAM_PATIENCE: Duration = Duration::from_millis(500);
+/// The time after which an unanswered `server/discover` counts as unknown to the server.
+const DISCOVER_PATIENCE: Duration = Duration::from_secs(5);
+/// The longest body of an error, in bytes.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+/// The longest id of a session, in bytes.
+const MAX_SESSION_BYTES: usize = 4_096;
+/// POSTs at a time.
+const MAX_POSTS: usize = 1_024;
+/// The longest wait before a stream is resumed, whatever the server says.
+const MAX_RETRY: Duration = Duration::from_secs(60);
+/// Headers that the protocol sets.
+const RESERVED: [&str; 7] = [
+    "accept",
+    "content-type",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+];
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const TOO_LONG: &str = "an event is over the limit";
+
+/// An endpoint. Clones are the same endpoint.
+#[derive(Clone)]
+pub(crate) struct Http(Arc<Endpoint>);
+
+struct Endpoint {
+    client: Client,
+    url: Url,
+    headers: HeaderMap,
+    authorize: Arc<dyn Authorize>,
+    redact: Redact,
+    tap: Arc<Tap>,
+    /// The longest message, in bytes.
+    limit: usize,
+    /// Whether `server/discover` is followed by `initialize`.
+    may_initialize: bool,
+    /// Whether the session's own stream has been answered.
+    stream: watch::Sender<bool>,
+    /// Requests that wait for authorization, by the addresses of their slots.
+    waiting: Mutex<HashSet<usize>>,
+    /// The last `Authorization` that the server accepted.
+    accepted: Mutex<Option<HeaderValue>>,
+    /// Counts the changes of the login.
+    logins: watch::Sender<LoginChanges>,
+    /// Ends every exchange of a start that is given up.
+    ended: CancellationToken,
+}
+
+/// The login of requests, and how often it changed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LoginChanges {
+    login: Option<Option<Arc<str>>>,
+    pub(crate) count: u64,
+}
+
+/// An exchange that gave no answer. The details are in the slot of its request.
+#[derive(Debug, thiserror::Error)]
+#[error("the exchange failed")]
+pub(crate) struct ExchangeFailed;
+
+type Error = StreamableHttpError<ExchangeFailed>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").finish_non_exhaustive()
+    }
+}
+
+/// One request of HTTP.
+struct Exchange<'a> {
+    method: Method,
+    headers: HeaderMap,
+    body: Bytes,
+    prompt: Prompt,
+    slot: Option<&'a Slot>,
+    listed_with: Option<&'a ListedWith>,
+}
+
+impl Http {
+    /// Checks the configuration; connects to nothing.
+    pub(crate) fn new(
+        http: &spec::Http,
+        authorize: Arc<dyn Authorize>,
+        redact: Redact,
+        tap: Arc<Tap>,
+        limit: usize,
+        may_initialize: bool,
+    ) -> Result<Self, StartErrorKind> {
+        let bad_url = |reason: &str| StartErrorKind::BadUrl {
+            reason: reason.to_owned(),
+        };
+        let url = Url::parse(&http.url)
+            .map_err(|error| bad_url(&format!("{error}; write it as https://host/path")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(bad_url(
+                "its scheme is neither http nor https; write it as https://host/path",
+            ));
+        }
+        let mut client = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_keepalive(KEEP_ALIVE)
+            .pool_idle_timeout(KEEP_IDLE)
+            // A redirect could carry the headers to another host.
+            .redirect(reqwest::redirect::Policy::none());
+        if is_loopback(&url) {
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|error| bad_url(&innermost(&error.without_url())))?;
+        Ok(Self(Arc::new(Endpoint {
+            client,
+            url,
+            headers: configured(http)?,
+            authorize,
+            redact,
+            tap,
+            limit,
+            may_initialize,
+            stream: watch::Sender::new(false),
+            waiting: Mutex::default(),
+            accepted: Mutex::default(),
+            logins: watch::Sender::default(),
+            ended: CancellationToken::new(),
+        })))
+    }
+
+    /// rmcp's worker over this endpoint.
+    pub(crate) fn transport(&self) -> StreamableHttpClientTransport<Self> {
+        // Exchanges use the endpoint's own URL, which may hold secrets.
+        let mut config = StreamableHttpClientTransportConfig::with_uri("endpoint");
+        config.max_concurrent_requests = MAX_POSTS;
+        config.max_sse_event_size = self.0.limit;
+        config.retry_config = Arc::new(Resume);
+        // A call is decided about once for each session.
+        config.reinit_on_expired_session = false;
+        StreamableHttpClientTransport::with_client(self.clone(), config)
+    }
+
+    /// Ends every exchange.
+    pub(crate) fn end(&self) {
+        self.0.ended.cancel();
+    }
+
+    /// The identifier of the login that requests use now.
+    pub(crate) fn login(&self) -> Option<Arc<str>> {
+        self.0.authorize.login_id()
+    }
+
+    /// The changes of the login.
+    pub(crate) fn logins(&self) -> watch::Receiver<LoginChanges> {
+        self.0.logins.subscribe()
+    }
+
+    /// The reason for which a request is not sent yet, if it waits for authorization.
+    pub(crate) fn held_up(&self, slot: &Slot) -> Option<AuthError> {
+        let is_waiting = self.0.waiting().contains(&slot.address());
+        is_waiting.then(|| self.0.authorize.pending()).flatten()
+    }
+
+    /// Fails a request. rmcp gets the message that settles its id, or an error for a
+    /// notification.
+    fn fail(&self, id: Option<&RequestId>, failure: CallFailure) -> Result<StreamableHttpPostResponse, Error> {
+        let settled = id.and_then(|id| self.0.tap.fail(id, failure));
+        match settled {
+            Some(message) => Ok(StreamableHttpPostResponse::Json(message, None)),
+            None => Err(StreamableHttpError::Client(ExchangeFailed)),
+        }
+    }
+
+    /// The answer to a request whose server answered `server/discover` with something else.
+    fn unknown(&self, id: Option<&RequestId>, reason: String) -> Result<StreamableHttpPostResponse, Error> {
+        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None);
+        self.fail(id, CallFailure::Refused(error))
+    }
+
+    /// Events whose data went through the tap. `id` is the request that the stream answers.
+    fn tapped(&self, response: Response, id: Option<RequestId>) -> Events {
+        let (tap, limit) = (Arc::clone(&self.0.tap), self.0.limit);
+        let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), limit));
+        events
+            .flat_map(move |event| stream::iter(pass_on(&tap, event, id.as_ref(), limit)))
+            .boxed()
+    }
+
+    /// The answer in a response of status 2xx.
+    async fn answer(
+        &self,
+        response: Response,
+        id: &RequestId,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let session = match session_id(&response) {
+            Ok(session) => session,
+            Err(reason) => return self.fail(Some(id), CallFailure::Malformed(reason)),
+        };
+        let status = response.status();
+        match content(&response) {
+            Content::Events => {
+                Ok(StreamableHttpPostResponse::Sse(self.tapped(response, Some(id.clone())), session))
+            }
+            _ if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => {
+                // In a session, the answer may come on another stream.
+                if self.0.tap.is_stateless() {
+                    let reason = format!("HTTP status {status} is no answer to a request");
+                    return self.fail(Some(id), CallFailure::Malformed(reason));
+                }
+                Ok(StreamableHttpPostResponse::Accepted)
+            }
+            Content::Json => {
+                let body = match read(response, self.0.limit).await {
+                    Ok(body) => body,
+                    Err(BodyError::TooLarge) => {
+                        return self.fail(Some(id), CallFailure::TooLarge(self.0.limit));
+                    }
+                    Err(BodyError::Broken(error)) => {
+                        return self.fail(Some(id), self.0.unreachable(error, true));
+                    }
+                };
+                // One POST brings one message to rmcp: a batch has no other place.
+                let mut read = self.0.tap.incoming(&body, Some(id));
+                match read.pop() {
+                    Some(message) if read.is_empty() => {
+                        Ok(StreamableHttpPostResponse::Json(message, session))
+                    }
+                    _ => {
+                        let reason = "the HTTP response to the request does not answer it";
+                        self.fail(Some(id), CallFailure::Malformed(reason.to_owned()))
+                    }
+                }
+            }
+            Content::Other(what) => {
+                let reason = format!("an HTTP response with {what} is no MCP message");
+                self.fail(Some(id), CallFailure::Malformed(reason))
+            }
+        }
+    }
+
+    /// The answer in a response of another status.
+    async fn refusal(
+        &self,
+        response: Response,
+        id: Option<&RequestId>,
+        method: Option<&str>,
+        is_discover: bool,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let status = response.status();
+        let lost = Lost {
+            kind: match status {
+                StatusCode::UNAUTHORIZED => LostKind::Unauthorized,
+                status => LostKind::Status(status.as_u16()),
+            },
+            reason: format!("it answers with HTTP status {status}"),
+            sent: status != StatusCode::UNAUTHORIZED,
+        };
+        // "Later" is said by the status alone: a poll is repeated then.
+        let is_poll = matches!(method, Some("tasks/get" | "tasks/update"));
+        if status != StatusCode::UNAUTHORIZED
+            && !(is_poll && !lost.is_permanent())
+            && let Some(error) = rpc_error(response).await
+        {
+            return self.fail(id, CallFailure::Refused(error));
+        }
+        // An older server refuses `server/discover` by its status.
+        if is_discover && self.0.may_initialize && status != StatusCode::UNAUTHORIZED {
+            return self.unknown(id, lost.reason);
+        }
+        self.fail(id, CallFailure::Lost(lost))
+    }
+}
+
+impl Endpoint {
+    fn waiting(&self) -> MutexGuard<'_, HashSet<usize>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends one request and awaits the headers of the response, whatever its status. It is sent
+    /// again with another token, if the server refused the one it had, and to where the server
+    /// redirects it within its origin.
+    async fn exchange(&self, exchange: Exchange<'_>) -> Result<Response, Lost> {
+        let mut headers = self.headers.clone();
+        headers.extend(exchange.headers);
+        let mut refusals = 0;
+        loop {
+            let waiting = Waiting::begin(self, exchange.slot);
+            let bearer = self.authorize.header(exchange.prompt).await?;
+            drop(waiting);
+            if let Some(ListedWith(listed)) = exchange.listed_with {
+                // A person may have logged in meanwhile, for whom the server has other tools.
+                let login = self.authorize.login_id();
+                if (login.is_some() || bearer.is_some()) && login != *listed {
+                    return Err(Lost {
+                        kind: LostKind::OtherLogin,
+                        reason: "requests go with another login by now".to_owned(),
+                        sent: false,
+                    });
+                }
+            }
+            match bearer.or_else(|| self.headers.get(AUTHORIZATION).cloned()) {
+                Some(bearer) => drop(headers.insert(AUTHORIZATION, bearer)),
+                None => drop(headers.remove(AUTHORIZATION)),
+            }
+            let response = self.follow(&exchange.method, &headers, &exchange.body).await?;
+            self.note_login();
+            let sent = headers.get(AUTHORIZATION);
+            if !matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                self.accepts(sent);
+                return Ok(response);
+            }
+            let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+            let challenges: Vec<_> = challenges.filter_map(|value| value.to_str().ok()).collect();
+            let challenges = challenges.join(", ");
+            let refused = Refused {
+                status: response.status().as_u16(),
+                www_authenticate: Some(challenges.as_str()).filter(|text| !text.is_empty()),
+                sent,
+                prompt: exchange.prompt,
+            };
+            if refusals == MAX_REFUSALS {
+                self.authorize.refused_for_good(refused);
+                return Ok(response);
+            }
+            refusals += 1;
+            let _waiting = Waiting::begin(self, exchange.slot);
+            if self.authorize.refused(refused).await? == TryAgain::No {
+                return Ok(response);
+            }
+        }
+    }
+
+    /// Sends a request and follows its redirects.
+    async fn follow(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Response, Lost> {
+        let mut url = self.url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let request = self.client.request(method.clone(), url.clone());
+            let request = request.headers(headers.clone()).body(body.clone());
+            let response = request.send().await.map_err(|error| {
+                let sent = !(error.is_connect() || error.is_builder());
+                self.lost(error, sent)
+            })?;
+            // 303 would turn a POST into a GET.
+            if !matches!(response.status().as_u16(), 301 | 302 | 307 | 308) {
+                return Ok(response);
+            }
+            let location = response.headers().get(LOCATION);
+            let location = location.and_then(|location| location.to_str().ok());
+            let next = location.and_then(|location| url.join(location).ok());
+            let status = response.status();
+            let refused = |reason: String| Lost {
+                kind: LostKind::Status(status.as_u16()),
+                reason: self.redact.message(&reason),
+                sent: false,
+            };
+            url = match next {
+                Some(next) if next.origin() == url.origin() && self.authorize.may_follow(&next) => next,
+                Some(next) => {
+                    let (origin, path) = (next.origin().ascii_serialization(), next.path());
+                    return Err(refused(format!(
+                        "it redirects to {origin}{path}, where credentials do not follow it; \
+                         if that is right, make it the server's URL"
+                    )));
+                }
+                None => {
+                    return Err(refused(format!(
+                        "it answers with HTTP status {status} and no place to go"
+                    )));
+                }
+            };
+        }
+        Err(Lost {
+            kind: LostKind::Status(StatusCode::LOOP_DETECTED.as_u16()),
+            reason: format!("it redirects more than {MAX_REDIRECTS} times"),
+            sent: false,
+        })
+    }
+
+    fn lost(&self, error: reqwest::Error, sent: bool) -> Lost {
+        let reason = self.redact.message(&innermost(&error.without_url()));
+        Lost {
+            kind: LostKind::Unreachable,
+            reason: format!("the server cannot be reached: {reason}"),
+            sent,
+        }
+    }
+
+    fn unreachable(&self, error: reqwest::Error, sent: bool) -> CallFailure {
+        CallFailure::Lost(self.lost(error, sent))
+    }
+
+    /// Tells the authorization of the first request that the server accepts with a token.
+    fn accepts(&self, sent: Option<&HeaderValue>) {
+        let Some(sent) = sent else { return };
+        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        if accepted.as_ref() != Some(sent) {
+            *accepted = Some(sent.clone());
+            drop(accepted);
+            self.authorize.accepted(sent);
+        }
+    }
+
+    /// Counts a change of the login.
+    fn note_login(&self) {
+        let login = self.authorize.login_id();
+        self.logins.send_if_modified(|known| {
+            let before = known.login.replace(login.clone());
+            let is_other = before.is_some_and(|before| before != login);
+            known.count += u64::from(is_other);
+            is_other
+        });
+    }
+}
+
+/// Marks a request as waiting for authorization.
+struct Waiting<'a>(&'a Endpoint, Option<usize>);
+
+impl<'a> Waiting<'a> {
+    fn begin(endpoint: &'a Endpoint, slot: Option<&Slot>) -> Self {
+        let address = slot.map(Slot::address);
+        if let Some(address) = address {
+            endpoint.waiting().insert(address);
+        }
+        Self(endpoint, address)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(address) = &self.1 {
+            self.0.waiting().remove(address);
+        }
+    }
+}
+
+impl StreamableHttpClient for Http {
+    type Error = ExchangeFailed;
+
+    async fn post_message(
+        &self,
+        _uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _auth: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let request = match &message {
+            ClientJsonRpcMessage::Request(sent) => Some(sent),
+            _ => None,
+        };
+        let id = request.map(|sent| &sent.id);
+        let extensions = request.map(|sent| sent.request.extensions());
+        let method = request.map(|sent| sent.request.method());
+        let is_discover =
+            request.is_some_and(|sent| matches!(sent.request, ClientRequest::DiscoverRequest(_)));
+        if session.is_some() && id.is_some() {
+            self.await_stream().await;
+        }
+        self.0.tap.outgoing(&message);
+        if let Some(id) = id {
+            self.0.tap.sent(id);
+        }
+        let mut headers: HeaderMap = custom.into_iter().collect();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        insert_session(&mut headers, session.as_deref());
+        let exchange = self.0.exchange(Exchange {
+            method: Method::POST,
+            headers,
+            body: tap::text(&message).into(),
+            prompt: if method == Some(LISTEN) { Prompt::Never } else { Prompt::Allowed },
+            slot: extensions.and_then(|extensions| extensions.get()),
+            listed_with: extensions.and_then(|extensions| extensions.get()),
+        });
+        let within = if is_discover && self.0.may_initialize { DISCOVER_PATIENCE } else { Duration::MAX };
+        let exchanged = tokio::select! {
+            exchanged = timeout(within, exchange) => exchanged,
+            () = self.0.ended.cancelled() => return Err(StreamableHttpError::TransportChannelClosed),
+        };
+        let response = match exchanged {
+            Err(_) => return self.unknown(id, "there is no answer in time".to_owned()),
+            Ok(Err(lost)) => return self.fail(id, CallFailure::Lost(lost)),
+            Ok(Ok(response)) => response,
+        };
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && session.is_some() {
+            return Err(self.expired(id));
+        }
+        match (status.is_success(), id) {
+            (false, _) => self.refusal(response, id, method, is_discover).await,
+            (true, Some(id)) => self.answer(response, id).await,
+            // Nothing is waited for; the body may never end.
+            (true, None) => Ok(StreamableHttpPostResponse::Accepted),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        _uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        _auth: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Error> {
+        let mut headers: HeaderMap = custom.into_iter().collect();
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
+        insert_session(&mut headers, session.as_deref());
+        if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(&last).ok()) {
+            headers.insert("last-event-id", last);
+        }
+        let response = tokio::select! {
+            response = self.0.exchange(Exchange::without_body(Method::GET, headers)) => response,
+            () = self.0.ended.cancelled() => return Err(StreamableHttpError::TransportChannelClosed),
+        };
+        self.0.stream.send_replace(true);
+        let response = response.map_err(|_| StreamableHttpError::Client(ExchangeFailed))?;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && session.is_some() {
+            return Err(self.expired(None));
+        }
+        match content(&response) {
+            Content::Events if status.is_success() => Ok(self.tapped(response, None)),
+            _ if status.is_success() || status.is_client_error() => {
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            _ => Err(StreamableHttpError::Client(ExchangeFailed)),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        _uri: Arc<str>,
+        session: Arc<str>,
+        _auth: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Error> {
+        let mut headers: HeaderMap = custom.into_iter().collect();
+        insert_session(&mut headers, Some(&session));
+        let deleted = self.0.exchange(Exchange::without_body(Method::DELETE, headers)).await;
+        deleted.map(drop).map_err(|_| StreamableHttpError::Client(ExchangeFailed))
+    }
+}
+
+impl Http {
+    /// Waits a little for the session's own stream, once.
+    async fn await_stream(&self) {
+        let mut stream = self.0.stream.subscribe();
+        // The guard of the result holds the channel's lock.
+        drop(timeout(STREAM_PATIENCE, stream.wait_for(|open| *open)).await);
+        self.0.stream.send_replace(true);
+    }
+
+    /// The session is over, and everything in flight with it. The server did not carry out the
+    /// request that found out.
+    fn expired(&self, id: Option<&RequestId>) -> Error {
+        let reason = "the server has ended the session";
+        if let Some(id) = id {
+            self.0.tap.fail(id, CallFailure::closed(reason, false));
+        }
+        // rmcp settles nothing here: the owner closes the connection.
+        let _ = self.0.tap.end(reason);
+        StreamableHttpError::SessionExpired
+    }
+}
+
+impl Exchange<'_> {
+    fn without_body(method: Method, headers: HeaderMap) -> Self {
+        Self {
+            method,
+            headers,
+            body: Bytes::new(),
+            prompt: Prompt::Never,
+            slot: None,
+            listed_with: None,
+        }
+    }
+}
+
+/// How streams are resumed: soon at first, and never later than a minute.
+#[derive(Debug)]
+struct Resume;
+
+impl SseRetryPolicy for Resume {
+    fn retry(&self, attempt: usize) -> Option<Duration> {
+        let doubled = 2_u32.saturating_pow(u32::try_from(attempt).unwrap_or(u32::MAX));
+        Some(Duration::from_secs(1).saturating_mul(doubled).min(MAX_RETRY))
+    }
+}
+
+/// What rmcp gets for one event.
+fn pass_on(
+    tap: &Tap,
+    event: Result<Sse, SseError>,
+    id: Option<&RequestId>,
+    limit: usize,
+) -> Vec<Result<Sse, SseError>> {
+    let mut event = match event {
+        Ok(event) => event,
+        Err(error) => {
+            // An event over the limit is taken for the answer.
+            let is_too_long = error.to_string().contains(TOO_LONG);
+            let too_large = CallFailure::TooLarge(limit);
+            let settled = id.filter(|_| is_too_long).and_then(|id| tap.fail(id, too_large));
+            let data = settled.and_then(|message| serde_json::to_string(&message).ok());
+            return match data {
+                Some(data) => vec![Ok(Sse::default().data(data))],
+                None => vec![Err(error)],
+            };
+        }
+    };
+    event.retry = event.retry.map(|retry| retry.min(u64::try_from(MAX_RETRY.as_millis()).unwrap_or(u64::MAX)));
+    let Some(data) = event.data.take().filter(|data| !data.trim().is_empty()) else {
+        return vec![Ok(event)];
+    };
+    let messages = tap.incoming(data.as_bytes(), id);
+    let texts = messages.iter().filter_map(|message| serde_json::to_string(message).ok());
+    let mut events: Vec<_> = texts
+        .map(|data| {
+            Ok(Sse {
+                data: Some(data),
+                ..event.clone()
+            })
+        })
+        .collect();
+    if events.is_empty() {
+        // Its id and its retry time still count.
+        events.push(Ok(event));
+    }
+    events
+}
+
+/// Bytes in which no event is longer than the limit.
+fn bounded(
+    stream: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
+    limit: usize,
+) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static {
+    let mut event = 0_usize;
+    stream
+        .map(move |chunk| {
+            let chunk = chunk.map_err(|error| std::io::Error::other(error.without_url()))?;
+            let end = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].into_iter();
+            let end = end.filter_map(|end| memchr::memmem::rfind(&chunk, end)).max();
+            // An end that two chunks share is not seen. That is harmless for a bound.
+            event = match end {
+                Some(at) => chunk.len() - at,
+                None => event.saturating_add(chunk.len()),
+            };
+            if event > limit {
+                return Err(std::io::Error::other(TOO_LONG));
+            }
+            Ok(chunk)
+        })
+        .scan(false, |ended, chunk: Result<Bytes, std::io::Error>| {
+            let item = (!*ended).then_some(chunk);
+            *ended |= matches!(item, Some(Err(_)));
+            std::future::ready(item)
+        })
+}
+
+/// The content of a response.
+#[derive(Debug, PartialEq)]
+enum Content {
+    Json,
+    Events,
+    /// Something else, in words that are fit to be shown.
+    Other(String),
+}
+
+fn content(response: &Response) -> Content {
+    let header = |name| {
+        let value = response.headers().get(name);
+        value.map(|value| value.to_str().unwrap_or("?"))
+    };
+    // Compressed content is not asked for, and cannot be read.
+    let encoding = header(CONTENT_ENCODING).unwrap_or("identity");
+    if !encoding.eq_ignore_ascii_case("identity") {
+        let encoding: String = encoding.chars().take(60).collect();
+        return Content::Other(format!("content encoding {encoding:?}"));
+    }
+    let text = header(CONTENT_TYPE).unwrap_or_default();
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case(JSON) {
+        Content::Json
+    } else if essence.eq_ignore_ascii_case(EVENTS) {
+        Content::Events
+    } else if essence.is_empty() {
+        Content::Other("no content type".to_owned())
+    } else {
+        let essence: String = essence.chars().take(60).collect();
+        Content::Other(format!("content type {essence:?}"))
+    }
+}
+
+/// Why there is no body.
+enum BodyError {
+    TooLarge,
+    Broken(reqwest::Error),
+}
+
+/// The whole body, of bounded size.
+async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, BodyError> {
+    let announced = response.content_length().unwrap_or(0);
+    if usize::try_from(announced).unwrap_or(usize::MAX) > limit {
+        return Err(BodyError::TooLarge);
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
+        if body.len() + chunk.len() > limit {
+            return Err(BodyError::TooLarge);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The JSON-RPC error in the body of a refusal, if there is one. Its id does not matter.
+async fn rpc_error(response: Response) -> Option<ErrorData> {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow)]
+        error: &'a RawValue,
+    }
+    let body = read(response, MAX_ERROR_BYTES).await.ok()?;
+    let message: Message<'_> = serde_json::from_slice(&body).ok()?;
+    // `{"error": "invalid_token"}` is no JSON-RPC.
+    let is_object = message.error.get().starts_with('{');
+    is_object.then(|| tap::read_error(message.error))
+}
+
+fn session_id(response: &Response) -> Result<Option<String>, String> {
+    let Some(session) = response.headers().get(SESSION) else {
+        return Ok(None);
+    };
+    if session.len() > MAX_SESSION_BYTES {
+        return Err(format!("the id of its session is over {MAX_SESSION_BYTES} bytes"));
+    }
+    if session.is_empty() || !session.as_bytes().iter().all(u8::is_ascii_graphic) {
+        return Err("the id of its session has characters that it must not have".to_owned());
+    }
+    Ok(session.to_str().ok().map(str::to_owned))
+}
+
+fn insert_session(headers: &mut HeaderMap, session: Option<&str>) {
+    if let Some(mut session) = session.and_then(|session| HeaderValue::from_str(session).ok()) {
+        session.set_sensitive(true);
+        headers.insert(SESSION, session);
+    }
+}
+
+/// The innermost error of a chain, such as "connection refused"; the outer ones repeat it.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+fn configured(http: &spec::Http) -> Result<HeaderMap, StartErrorKind> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &http.headers {
+        let bad = |reason: &str| StartErrorKind::BadHeader {
+            name: name.clone(),
+            reason: reason.to_owned(),
+        };
+        let parsed = HeaderName::from_str(name).map_err(|_| bad("its name is not allowed"))?;
+        if RESERVED.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-param-") {
+            return Err(bad("the protocol sets it itself; leave it out"));
+        }
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| bad("its value has characters that headers cannot have"))?;
+        value.set_sensitive(true);
+        headers.insert(parsed, value);
+    }
+    Ok(headers)
+}

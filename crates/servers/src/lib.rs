@@ -1,0 +1,44 @@
+//! Internal crate of Callgate: connections to MCP servers and the calls of their tools.
+//!
+//! [`Servers::connect`] starts servers side by side; one that fails takes no other down.
+//! [`Servers::call`] makes a call that has been decided on. rmcp keeps the protocol; a transport
+//! of this crate lies under it, so that results and arguments stay text.
+//!
+//! The values of a server's environment and headers are in no `Debug` form, no error and no log
+//! line of this crate.
+
+mod backoff;
+mod call;
+mod caller;
+mod child;
+mod connect;
+mod failure;
+mod form;
+mod http;
+mod list;
+mod pages;
+mod questions;
+mod request;
+mod server_log;
+mod servers;
+mod spec;
+mod state;
+mod stdio;
+mod supervise;
+mod tap;
+mod tasks;
+mod tool_list;
+mod watch;
+
+pub use caller::{
+    Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
+    Refusal, Root, Sample, UnknownLogLevel, Wanted,
+};
+pub use failure::{CallFailure, Changed, Lost, StartError, StartErrorKind};
+pub use servers::{Servers, WeakServers};
+pub use spec::{
+    Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport, UnknownRevision,
+};
+pub use state::{Phase, ServerState, Status};
+pub use supervise::ToolCall;
+pub use tool_list::{ServerInfo, ToolList};

@@ -1,0 +1,513 @@
+//! `tools/list`: page by page, entry by entry; and the list that is current.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use callgate_policy::{Definition, DefinitionHash};
+use rmcp::model::{ErrorCode, ServerResult};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::failure::{CallFailure, Changed, StartError};
+use crate::request::{Clock, Patience, Request, Session};
+use crate::spec::Remembered;
+use crate::tap::{HEADER_MARK, MAX_VALUE_BYTES};
+use crate::tool_list::ToolList;
+
+/// The most entries of a list that are read.
+const MAX_TOOLS: usize = 10_000;
+/// The most bytes of its pages that are read.
+const MAX_BYTES: usize = 16 << 20;
+/// The most values of one tool, and of all.
+const MAX_TOOL_VALUES: usize = 1 << 17;
+const MAX_VALUES: usize = 1 << 19;
+const MAX_PAGES: usize = 1_000;
+const MAX_CURSOR_BYTES: usize = 64 << 10;
+/// The entries that are left out with a warning of their own.
+const MAX_WARNINGS: usize = 5;
+/// Attempts at a list during which the login changes.
+const MAX_LOGINS: usize = 3;
+/// The shortest and the longest time for which a list holds.
+const LEAST_FRESH: Duration = Duration::from_secs(5);
+const MOST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+/// The time for which a list holds when its server says nothing and does not tell of changes.
+pub(crate) const USUALLY_FRESH: Duration = Duration::from_secs(60);
+
+/// A server's tools as it lists them.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) tools: Vec<Value>,
+    pub(crate) warnings: Vec<String>,
+    /// Whether the server ended it early: what is missing is not known.
+    pub(crate) breaks_off: bool,
+    /// The login that it was asked for with.
+    pub(crate) login: Option<Arc<str>>,
+    /// The entries that were read.
+    seen: usize,
+    dropped: usize,
+    bytes: usize,
+    values: usize,
+    /// Whether entries were left unread.
+    is_cut: bool,
+    ttl: Option<Duration>,
+    /// Whether a page does not say for how long it holds.
+    is_unsaid: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    next_cursor: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    ttl_ms: Option<&'a RawValue>,
+}
+
+impl Session {
+    /// Lists every page of tools. Each request may take up to `limit`.
+    pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, CallFailure> {
+        for _ in 0..MAX_LOGINS {
+            let login = self.login();
+            let mut listing = self.list_pages(limit).await?;
+            if login != self.login() {
+                // It may be for another person, or a part of it.
+                continue;
+            }
+            listing.login = login;
+            listing.end();
+            return Ok(listing);
+        }
+        let reason = "each time that it was asked for, there was another login meanwhile";
+        Err(CallFailure::Malformed(reason.to_owned()))
+    }
+
+    async fn list_pages(&self, limit: Duration) -> Result<Listing, CallFailure> {
+        let mut listing = Listing::default();
+        let mut cursors = HashSet::new();
+        let mut params = Value::Null;
+        for _ in 0..MAX_PAGES {
+            let page = match self.list_page(params, limit, &mut listing).await {
+                Ok(next) => next,
+                Err(CallFailure::Refused(error))
+                    if error.code == ErrorCode::METHOD_NOT_FOUND && cursors.is_empty() =>
+                {
+                    let warning = "it has no tools: it does not know tools/list";
+                    listing.warnings.push(warning.to_owned());
+                    return Ok(listing);
+                }
+                Err(failure) if listing.tools.is_empty() => return Err(failure),
+                Err(failure) => {
+                    let reason = list_failure(&failure);
+                    listing.warnings.push(format!("its list of tools breaks off: {reason}"));
+                    listing.breaks_off = true;
+                    return Ok(listing);
+                }
+            };
+            // Older servers write an empty cursor where there is none.
+            let next = page.filter(|cursor| !cursor.is_empty() || self.is_stateless());
+            if listing.is_cut || next.is_some() && listing.is_full() {
+                let warning = format!(
+                    "its list of tools is too long; only the first {} are used",
+                    listing.seen
+                );
+                listing.warnings.push(warning);
+                return Ok(listing);
+            }
+            let Some(next) = next else {
+                return Ok(listing);
+            };
+            if !cursors.insert(next.clone()) {
+                let warning = "its list of tools repeats a cursor; what came before is used";
+                listing.warnings.push(warning.to_owned());
+                return Ok(listing);
+            }
+            params = json!({ "cursor": next });
+        }
+        listing.warnings.push(format!("only the first {MAX_PAGES} pages of its tools are used"));
+        Ok(listing)
+    }
+
+    /// Asks for one page, reads it, and returns the cursor of the next one.
+    async fn list_page(
+        &self,
+        params: Value,
+        limit: Duration,
+        listing: &mut Listing,
+    ) -> Result<Option<String>, CallFailure> {
+        let mut clock = Clock::new(Patience::exactly(limit), &self.asking);
+        let request = Request::new("tools/list", params);
+        let (page, known) = self.send(request, Some(&mut clock)).await?;
+        // rmcp leaves out the tools whose annotations it does not take.
+        let callable: Option<HashSet<String>> = match known {
+            Some(ServerResult::ListToolsResult(list)) if self.mirrors() => {
+                Some(list.tools.into_iter().map(|tool| tool.name.into_owned()).collect())
+            }
+            _ => None,
+        };
+        listing.take_page(&page, callable.as_ref()).map_err(CallFailure::Malformed)
+    }
+
+    /// Whether arguments may have to be headers, too.
+    pub(crate) fn mirrors(&self) -> bool {
+        self.http.is_some() && self.is_stateless()
+    }
+}
+
+impl Listing {
+    /// The time for which it holds by the server's own word.
+    pub(crate) fn ttl(&self) -> Option<Duration> {
+        let most = if self.is_unsaid { USUALLY_FRESH } else { MOST_FRESH };
+        let ttl = self.ttl.filter(|ttl| !ttl.is_zero());
+        ttl.map(|ttl| ttl.clamp(LEAST_FRESH, most))
+    }
+
+    fn is_full(&self) -> bool {
+        self.seen >= MAX_TOOLS || self.bytes >= MAX_BYTES
+    }
+
+    /// Reads a page and returns the cursor of the next one. With `callable` come the names of
+    /// the tools whose header annotations are valid.
+    fn take_page(
+        &mut self,
+        page: &RawValue,
+        callable: Option<&HashSet<String>>,
+    ) -> Result<Option<String>, String> {
+        let page_bytes = page.get().len();
+        let page: Page<'_> = serde_json::from_str(page.get())
+            .map_err(|error| misfit(&error))?;
+        let mut room = MAX_BYTES.saturating_sub(self.bytes);
+        for tool in page.tools {
+            let (bytes, values) = (tool.get().len(), count_values(tool.get()));
+            let is_readable = bytes <= MAX_VALUE_BYTES && values <= MAX_TOOL_VALUES;
+            let all_values = self.values.saturating_add(values);
+            if self.seen >= MAX_TOOLS || bytes > room || is_readable && all_values > MAX_VALUES {
+                self.is_cut = true;
+                break;
+            }
+            room -= bytes;
+            self.seen += 1;
+            match read_tool(tool, values, callable) {
+                Ok(tool) => {
+                    self.values = all_values;
+                    self.tools.push(tool);
+                }
+                Err(reason) => {
+                    self.dropped += 1;
+                    if self.dropped <= MAX_WARNINGS {
+                        let number = self.seen;
+                        self.warnings.push(format!("its tool {number} is dropped: {reason}"));
+                    }
+                }
+            }
+        }
+        self.bytes = self.bytes.saturating_add(page_bytes);
+        match page.ttl_ms.and_then(|ttl| ttl.get().parse().ok()).map(Duration::from_millis) {
+            Some(ttl) => self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl))),
+            None => self.is_unsaid = true,
+        }
+        let Some(cursor) = page.next_cursor.filter(|cursor| cursor.get() != "null") else {
+            return Ok(None);
+        };
+        if cursor.get().len() > MAX_CURSOR_BYTES {
+            return Err(format!("nextCursor is over {MAX_CURSOR_BYTES} bytes"));
+        }
+        let cursor = serde_json::from_str(cursor.get());
+        cursor.map(Some).map_err(|_| "nextCursor is no string".to_owned())
+    }
+
+    /// Adds the warning about the entries that have none of their own.
+    fn end(&mut self) {
+        let more = self.dropped.saturating_sub(MAX_WARNINGS);
+        if more > 0 {
+            self.warnings.push(format!("{more} more of its tools are dropped"));
+        }
+    }
+}
+
+/// Reads one entry of a list.
+fn read_tool(
+    tool: &RawValue,
+    values: usize,
+    callable: Option<&HashSet<String>>,
+) -> Result<Value, String> {
+    let bytes = tool.get().len();
+    if bytes > MAX_VALUE_BYTES {
+        return Err(format!("it has {bytes} bytes, and {MAX_VALUE_BYTES} are the most"));
+    }
+    if values > MAX_TOOL_VALUES {
+        return Err(format!("it has more than {MAX_TOOL_VALUES} values"));
+    }
+    let tool_text = tool.get();
+    let tool: Value = serde_json::from_str(tool_text).map_err(|error| misfit(&error))?;
+    if !tool.is_object() {
+        return Err("it is no object".to_owned());
+    }
+    let name = tool.get("name").and_then(Value::as_str);
+    if let (Some(callable), Some(name)) = (callable, name)
+        && tool_text.contains(HEADER_MARK)
+        && !callable.contains(name)
+    {
+        return Err(format!("its {HEADER_MARK} annotations are not valid"));
+    }
+    Ok(tool)
+}
+
+/// A bound of the number of values in a JSON text.
+fn count_values(json: &str) -> usize {
+    let starts = json.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{'));
+    starts.count() + 1
+}
+
+/// The fault of a text that cannot be read, without quoting it: it may hold secrets.
+pub(crate) fn misfit(error: &serde_json::Error) -> String {
+    let what = if error.is_data() {
+        "a value does not fit"
+    } else {
+        "it is no JSON"
+    };
+    format!("{what} at line {} column {}", error.line(), error.column())
+}
+
+/// The reason for which there is no list.
+pub(crate) fn list_failure(failure: &CallFailure) -> String {
+    match failure {
+        // No tool can be asked for less.
+        CallFailure::TooLarge(limit) => {
+            format!("it is over the limit of {limit} bytes; raise `limits.result`")
+        }
+        failure => failure.to_string(),
+    }
+}
+
+/// The current tool list of a server.
+#[derive(Debug)]
+pub(crate) struct CurrentList(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    list: Option<Arc<ToolList>>,
+    /// The definitions of the tools that were called, by name. One name may have several.
+    definitions: HashMap<String, Vec<DefinitionHash>>,
+    /// Why the server did not start, as long as it never has.
+    failed: Option<StartError>,
+    /// The time of the list; `None` for longer ago than this system has run.
+    at: Option<Instant>,
+    covered: Reasons,
+    freshness: Freshness,
+    /// Since when a new list is waited for.
+    awaited: Option<Instant>,
+}
+
+/// Reasons for a new list, counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Reasons {
+    /// Changes that the server told of.
+    pub(crate) told: u64,
+    /// Requests of the host.
+    pub(crate) wishes: u64,
+}
+
+/// How current the list is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Freshness {
+    /// Whether this process asked for it.
+    pub(crate) heard: bool,
+    /// Whether the server said that it has changed, and there is no new one.
+    pub(crate) changed: bool,
+    /// Whether the last attempt at a new list failed.
+    pub(crate) missed: bool,
+    /// Its age; `None` if that is not known.
+    pub(crate) age: Option<Duration>,
+}
+
+impl CurrentList {
+    /// A list of an earlier time, or none.
+    pub(crate) fn new(remembered: Option<&Remembered>) -> Self {
+        Self(Mutex::new(State {
+            list: remembered.map(|remembered| Arc::clone(&remembered.list)),
+            definitions: HashMap::new(),
+            failed: None,
+            at: remembered.and_then(|remembered| Instant::now().checked_sub(remembered.age)),
+            covered: Reasons::default(),
+            freshness: Freshness::default(),
+            awaited: None,
+        }))
+    }
+
+    /// Takes a list that covers these reasons.
+    pub(crate) fn take(&self, list: ToolList, covered: Reasons) {
+        let mut state = self.state();
+        if state.list.as_deref() != Some(&list) {
+            state.list = Some(Arc::new(list));
+            state.definitions.clear();
+        }
+        state.at = Some(Instant::now());
+        state.failed = None;
+        state.covered = covered;
+        state.awaited = None;
+        state.freshness = Freshness {
+            heard: true,
+            ..Freshness::default()
+        };
+    }
+
+    /// There is no list for these reasons.
+    pub(crate) fn miss(&self, covered: Reasons) {
+        let mut state = self.state();
+        state.covered = covered;
+        state.freshness.missed = true;
+        state.awaited = None;
+    }
+
+    /// The time since when a list that covers these reasons is waited for: now, if this is the
+    /// first wait; `None` if it is there.
+    pub(crate) fn awaited_since(&self, reasons: Reasons) -> Option<Instant> {
+        let mut state = self.state();
+        let is_there = state.covered == reasons;
+        (!is_there).then(|| *state.awaited.get_or_insert_with(Instant::now))
+    }
+
+    /// The server did not start. The list stays.
+    pub(crate) fn fail(&self, error: StartError) {
+        let mut state = self.state();
+        if !state.freshness.heard {
+            state.failed = Some(error);
+        }
+    }
+
+    /// The server said that its list has changed. Returns whether that is news.
+    pub(crate) fn outdate(&self) -> bool {
+        !std::mem::replace(&mut self.state().freshness.changed, true)
+    }
+
+    pub(crate) fn list(&self) -> Option<Arc<ToolList>> {
+        self.state().list.clone()
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.state().list.is_some()
+    }
+
+    /// The login that the list was asked for with.
+    pub(crate) fn login(&self) -> Option<Arc<str>> {
+        self.state().list.as_ref().and_then(|list| list.login.clone())
+    }
+
+    /// Checks that a tool has this definition. One name may have several entries, of which the
+    /// catalog uses one.
+    pub(crate) fn check(&self, tool: &str, definition: &DefinitionHash) -> Result<(), Changed> {
+        let mut state = self.state();
+        if !state.definitions.contains_key(tool) {
+            let list = state.list.as_deref().map_or(&[][..], |list| &list.tools);
+            let entries = list.iter().filter(|entry| entry["name"] == tool);
+            let hashes = entries.map(|entry| *Definition::of(entry).hash()).collect();
+            state.definitions.insert(tool.to_owned(), hashes);
+        }
+        match state.definitions.get(tool) {
+            Some(hashes) if hashes.contains(definition) => Ok(()),
+            Some(hashes) if !hashes.is_empty() => Err(Changed::Definition),
+            _ => Err(Changed::Gone),
+        }
+    }
+
+    /// Whether arguments of this tool are headers, too.
+    pub(crate) fn has_headers(&self, tool: &str) -> bool {
+        let list = self.list();
+        let tools = list.as_deref().map_or(&[][..], |list| &list.tools);
+        let mut entries = tools.iter().filter(|entry| entry["name"] == tool);
+        entries.any(|entry| entry["inputSchema"].to_string().contains(HEADER_MARK))
+    }
+
+    /// Why the server did not start, as long as it never has.
+    pub(crate) fn failed(&self) -> Option<StartError> {
+        self.state().failed.clone()
+    }
+
+    pub(crate) fn covered(&self) -> Reasons {
+        self.state().covered
+    }
+
+    pub(crate) fn freshness(&self) -> Freshness {
+        let state = self.state();
+        Freshness {
+            age: state.at.map(|at| at.elapsed()),
+            ..state.freshness
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(listing: &mut Listing, element: &str, count: usize) {
+        let page = format!(r#"{{"tools":[{}]}}"#, vec![element; count].join(","));
+        let page = RawValue::from_string(page).expect("it is JSON");
+        assert_eq!(listing.take_page(&page, None), Ok(None));
+    }
+
+    #[test]
+    fn a_list_is_bounded() {
+        let mut listing = Listing::default();
+        page(&mut listing, r#"{"name":"t"}"#, 25_000);
+        assert_eq!((listing.tools.len(), listing.is_cut), (MAX_TOOLS, true));
+
+        let half = format!(r#"{{"description":"{}"}}"#, "x".repeat((1 << 19) - 18));
+        let mut listing = Listing::default();
+        page(&mut listing, &half, 33);
+        assert_eq!((listing.tools.len(), listing.is_cut), (32, true));
+
+        let many = |values: usize| format!(r#"{{"name":[{}0]}}"#, "0,".repeat(values - 3));
+        let mut listing = Listing::default();
+        page(&mut listing, &many(MAX_TOOL_VALUES + 1), 1);
+        page(&mut listing, &many(MAX_TOOL_VALUES), 5);
+        assert_eq!((listing.tools.len(), listing.is_cut), (4, true));
+        assert!(listing.warnings[0].ends_with("it has more than 131072 values"));
+    }
+
+    #[test]
+    fn bad_entries_are_dropped_and_said() {
+        let mut listing = Listing::default();
+        page(&mut listing, r#"{"name":"t"}"#, 2);
+        page(&mut listing, "0", 10);
+        let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(MAX_VALUE_BYTES));
+        page(&mut listing, &long, 1);
+        listing.end();
+        assert_eq!(listing.tools.len(), 2);
+        assert_eq!(listing.warnings[0], "its tool 3 is dropped: it is no object");
+        assert_eq!(listing.warnings[MAX_WARNINGS], "6 more of its tools are dropped");
+    }
+
+    #[test]
+    fn a_tool_is_any_entry_of_its_name() {
+        let list = |tools| ToolList {
+            tools,
+            protocol_version: "2025-11-25".to_owned(),
+            server_info: None,
+            instructions: None,
+            warnings: Vec::new(),
+            fresh_for: None,
+            ttl: None,
+            login: None,
+        };
+        let odd = json!({ "name": "t", "inputSchema": 7 });
+        let good = json!({ "name": "t", "inputSchema": { "type": "object" } });
+        let current = CurrentList::new(None);
+        let check = |tool: &Value| current.check("t", Definition::of(tool).hash());
+        assert_eq!(check(&good), Err(Changed::Gone));
+        current.take(list(vec![odd.clone(), good.clone()]), Reasons::default());
+        assert_eq!((check(&odd), check(&good)), (Ok(()), Ok(())));
+        assert_eq!(check(&json!({ "name": "t" })), Err(Changed::Definition));
+        current.take(list(vec![good.clone()]), Reasons::default());
+        assert_eq!(check(&odd), Err(Changed::Definition));
+    }
+}

@@ -1,0 +1,320 @@
+//! A server's questions: forms, pages, model messages, folders. Each goes to the caller that it
+//! is for, or is declined in the protocol's own way.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use rmcp::ClientHandler;
+use rmcp::model::{ClientConfig, CustomRequest, CustomResult, ErrorCode, ErrorData};
+use rmcp::service::{RequestContext, RoleClient};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::caller::{Caller, Elicit, ListRoots, Offers, Refusal, Sample, Wanted};
+use crate::form;
+use crate::pages::{self, Pages};
+use crate::request::Asking;
+use crate::tap::{Asked, MAX_VALUE_BYTES, Tap};
+
+/// Questions of one server at a time. More are refused.
+const MAX_QUESTIONS: usize = 16;
+/// Questions to a person or a model from one call to the next. More are refused: while one is
+/// open, no clock of a call goes on.
+const MAX_FOR_CALL: usize = 160;
+/// The longest parameters of a question, in bytes; a sampling request brings a conversation.
+const MAX_SMALL_BYTES: usize = 64 << 10;
+/// The time a server has to read folders that it asked for on its own.
+const TAKING_IN: Duration = Duration::from_millis(50);
+
+/// The questions of one connection.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    server: Arc<str>,
+    /// The host's own caller, for questions that belong to no call.
+    caller: Arc<dyn Caller>,
+    /// What was announced when the connection was made.
+    offers: Offers,
+    pub(crate) pages: Arc<Pages>,
+    asking: Asking,
+    places: Semaphore,
+    for_call: AtomicUsize,
+    /// The time of the last question for folders that belongs to no call, or of the last
+    /// notification that they changed.
+    folders: Mutex<Option<Instant>>,
+    ended: CancellationToken,
+}
+
+impl Questions {
+    pub(crate) fn new(server: Arc<str>, caller: Arc<dyn Caller>, asking: Asking) -> Self {
+        Self {
+            server,
+            offers: caller.offers(),
+            caller,
+            pages: Arc::default(),
+            asking,
+            places: Semaphore::new(MAX_QUESTIONS),
+            for_call: AtomicUsize::new(0),
+            folders: Mutex::default(),
+            ended: CancellationToken::new(),
+        }
+    }
+
+    /// Cancelled when the connection ends: open questions end with it.
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+
+    /// Begins a call, for which the server may ask anew. Waits until the server has read folders
+    /// that it asked for a moment ago: it may take calls meanwhile, and answer them without.
+    pub(crate) async fn begin_call(&self, most: Duration) {
+        self.for_call.store(0, Ordering::Relaxed);
+        let folders = *self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = folders.map(|folders| TAKING_IN.saturating_sub(folders.elapsed()).min(most));
+        if let Some(left) = left.filter(|left| !left.is_zero()) {
+            sleep(left).await;
+        }
+    }
+
+    /// Notes that the server is told of other folders.
+    pub(crate) fn folders_changed(&self) {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        *folders = Some(Instant::now());
+    }
+
+    /// Answers one question.
+    async fn answer(&self, asked: &Asked, tap: &Tap) -> Result<Value, ErrorData> {
+        let kind = Kind::of(&asked.method).ok_or_else(not_found)?;
+        kind.check_size(asked.bytes)?;
+        let (who, calls) = tap.caller(asked.stream.as_ref());
+        let is_own = who.is_none();
+        let tool = who.as_ref().map(|who| Arc::clone(&who.tool));
+        let tool = tool.as_deref().filter(|tool| !tool.is_empty());
+        let caller = who.map_or_else(|| Arc::clone(&self.caller), |who| who.caller);
+        // What was announced may be asked for, whichever caller it is.
+        let offers = self.offers.and(caller.offers());
+        if let Some(declined) = kind.declined(offers, &asked.params) {
+            return declined;
+        }
+        let busy = |message: String| ErrorData::new(ErrorCode(-32000), message, None);
+        let _place = self.places.try_acquire().map_err(|_| {
+            busy(format!("more than {MAX_QUESTIONS} requests at a time"))
+        })?;
+        if kind == Kind::Roots && is_own {
+            self.folders_changed();
+        }
+        if kind != Kind::Roots && self.for_call.fetch_add(1, Ordering::Relaxed) >= MAX_FOR_CALL {
+            return Err(busy(format!("more than {MAX_FOR_CALL} requests for one call")));
+        }
+        let question = Question {
+            kind,
+            server: &self.server,
+            tool,
+            key: None,
+            params: &asked.params,
+        };
+        let _asking = self.asking.begin();
+        // With the last call that it may be for, a question ends.
+        let over = async {
+            if is_own {
+                std::future::pending::<()>().await;
+            }
+            join_all(calls.iter().map(CancellationToken::cancelled)).await;
+        };
+        tokio::select! {
+            biased;
+            answer = question.ask(&*caller, &self.pages) => answer.map(|(answer, _)| answer),
+            () = over => question.answered(Err(Refusal::Cancelled)),
+            () = self.ended.cancelled() => question.answered(Err(Refusal::Cancelled)),
+        }
+    }
+}
+
+/// rmcp's handler of one connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Handler {
+    pub(crate) questions: Arc<Questions>,
+    pub(crate) tap: Arc<Tap>,
+    pub(crate) config: ClientConfig,
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        self.config.clone()
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let asked: Option<Asked> = request.params_as().ok().flatten();
+        let asked = asked.ok_or_else(not_found)?;
+        let answer = tokio::select! {
+            answer = self.questions.answer(&asked, &self.tap) => answer,
+            // rmcp sends no answer to a request that the server gave up.
+            () = context.ct.cancelled() => Err(not_found()),
+        };
+        answer.map(CustomResult)
+    }
+}
+
+/// The kind of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Elicitation,
+    Sampling,
+    Roots,
+}
+
+impl Kind {
+    pub(crate) fn of(method: &str) -> Option<Self> {
+        Some(match method {
+            "elicitation/create" => Self::Elicitation,
+            "sampling/createMessage" => Self::Sampling,
+            "roots/list" => Self::Roots,
+            _ => return None,
+        })
+    }
+
+    /// Refuses parameters that are too long.
+    pub(crate) fn check_size(self, bytes: usize) -> Result<(), ErrorData> {
+        let most = match self {
+            Self::Sampling => MAX_VALUE_BYTES,
+            Self::Elicitation | Self::Roots => MAX_SMALL_BYTES,
+        };
+        if bytes > most {
+            let message = format!("its params have {bytes} bytes, and {most} are the most");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Ok(())
+    }
+
+    /// The answer to a question that is not offered, or cannot be shown.
+    pub(crate) fn declined(
+        self,
+        offers: Offers,
+        params: &Value,
+    ) -> Option<Result<Value, ErrorData>> {
+        let invalid = |message: String| Some(Err(ErrorData::invalid_params(message, None)));
+        match self {
+            Self::Elicitation if !offers.form && !offers.url => {
+                Some(Ok(json!({ "action": "decline" })))
+            }
+            Self::Elicitation => match mode(params) {
+                "form" if offers.form => None,
+                "url" if offers.url => pages::address_fault(params).and_then(invalid),
+                _ => invalid("this mode of elicitation was not announced".to_owned()),
+            },
+            Self::Sampling if !offers.sampling => Some(Err(not_found())),
+            Self::Sampling => {
+                let tools = params.get("tools").or_else(|| params.get("toolChoice"));
+                let is_refused = tools.is_some() && !offers.sampling_tools;
+                let message = "sampling with tools was not announced".to_owned();
+                is_refused.then(|| invalid(message)).flatten()
+            }
+            Self::Roots => (!offers.roots).then(|| Err(not_found())),
+        }
+    }
+}
+
+/// One question of a server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) server: &'a str,
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) params: &'a Value,
+}
+
+impl<'a> Question<'a> {
+    /// The question in the caller's terms.
+    pub(crate) fn wanted(self) -> Wanted<'a> {
+        let Self {
+            kind,
+            server,
+            tool,
+            key,
+            params,
+        } = self;
+        match kind {
+            Kind::Elicitation => Wanted::Elicit(Elicit {
+                server,
+                tool,
+                key,
+                params,
+            }),
+            Kind::Sampling => Wanted::Sample(Sample {
+                server,
+                tool,
+                key,
+                params,
+            }),
+            Kind::Roots => Wanted::Roots(ListRoots { server, tool, key }),
+        }
+    }
+
+    /// Whether it asks to open a page.
+    pub(crate) fn is_page(self) -> bool {
+        self.kind == Kind::Elicitation && mode(self.params) == "url"
+    }
+
+    /// The caller's answer in the protocol's form.
+    pub(crate) fn answered(self, answer: Result<Value, Refusal>) -> Result<Value, ErrorData> {
+        let refusal = match (self.kind, answer) {
+            (Kind::Elicitation, Ok(result)) => {
+                let schema = self.params.get("requestedSchema");
+                return form::checked(result, mode(self.params), schema);
+            }
+            (_, Ok(result)) => return Ok(result),
+            (_, Err(refusal)) => refusal,
+        };
+        match (self.kind, refusal) {
+            (_, Refusal::Failed(reason)) => Err(ErrorData::internal_error(reason, None)),
+            (Kind::Elicitation, Refusal::Cancelled) => Ok(json!({ "action": "cancel" })),
+            (Kind::Elicitation, _) => Ok(json!({ "action": "decline" })),
+            (_, Refusal::Unsupported) => Err(not_found()),
+            // The code that the specification gives for it.
+            (_, refusal) => Err(ErrorData::new(ErrorCode(-1), refusal.to_string(), None)),
+        }
+    }
+
+    /// Asks the caller. With the answer comes what tells that an opened page is done.
+    pub(crate) async fn ask(
+        self,
+        caller: &dyn Caller,
+        pages: &Pages,
+    ) -> Result<(Value, Option<watch::Receiver<bool>>), ErrorData> {
+        let done = self.is_page().then(|| pages.show(self.params)).flatten();
+        let answer = self.answered(self.wanted().of(caller).await)?;
+        let done = done.filter(|_| is_accepted(&answer));
+        if let Some(done) = &done
+            && let Some(id) = pages::page_id(self.params)
+            && let Some(hears) = caller.page_opened(self.server, id)
+        {
+            pages.agreed(self.params, done, hears);
+        }
+        Ok((answer, done))
+    }
+}
+
+/// Whether a person agreed.
+pub(crate) fn is_accepted(answer: &Value) -> bool {
+    answer.get("action").and_then(Value::as_str) == Some("accept")
+}
+
+/// An elicitation without a mode is a form.
+fn mode(params: &Value) -> &str {
+    match params.get("mode") {
+        None => "form",
+        Some(mode) => mode.as_str().unwrap_or_default(),
+    }
+}
+
+fn not_found() -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "Method not found", None)
+}

@@ -1,0 +1,479 @@
+//! One request to a server: its clock, its cancellation, its answer as text.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::time::Duration;
+
+use callgate_auth::Redact;
+use rmcp::model::{
+    ClientCapabilities, ClientRequest, CustomNotification, CustomRequest, ErrorCode, ErrorData,
+    ProtocolVersion, RequestMetaObject, ServerResult,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep};
+
+use crate::caller::{Caller, LogLevel, Offers};
+use crate::failure::{CallFailure, Lost, LostKind};
+use crate::http::Http;
+use crate::server_log;
+use crate::tap::{self, ListedWith, Members, Slot, Tap, Who};
+use crate::tool_list::ServerInfo;
+
+/// The extension by which a server may answer a call with a task (2026-07-28).
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// The key of a request's log level (2026-07-28).
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// A connection to a server after the handshake.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) server: Arc<str>,
+    pub(crate) redact: Redact,
+    pub(crate) peer: Peer<RoleClient>,
+    pub(crate) tap: Arc<Tap>,
+    pub(crate) agreed: Agreed,
+    /// What the host's own caller offered when the connection was made.
+    pub(crate) offers: Offers,
+    /// The clocks of this server's requests.
+    pub(crate) asking: Asking,
+    /// The endpoint, over HTTP.
+    pub(crate) http: Option<Http>,
+    /// The least important log messages that a server of an older revision was asked for.
+    pub(crate) logs: AtomicU8,
+}
+
+/// The result of the handshake.
+#[derive(Debug, Clone)]
+pub(crate) struct Agreed {
+    pub(crate) version: ProtocolVersion,
+    pub(crate) server_info: Option<ServerInfo>,
+    pub(crate) instructions: Option<String>,
+    /// Whether the server has tools.
+    pub(crate) tools: bool,
+    /// Whether it tells of changes of its tool list.
+    pub(crate) tools_changes: bool,
+    /// Whether it sends log messages.
+    pub(crate) logging: bool,
+}
+
+/// A request to send.
+#[derive(Debug, Default)]
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    /// The values of `params`. If there are `members`, only those that become headers.
+    pub(crate) params: Value,
+    /// The members of `params` as text, in place of the values.
+    pub(crate) members: Option<String>,
+    /// The caller and the tool, if it is made for a call.
+    pub(crate) who: Option<Who>,
+    /// The login that the tool was listed with, if the request calls a tool.
+    pub(crate) listed_with: Option<Option<Arc<str>>>,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn new(method: &'a str, params: Value) -> Self {
+        Self {
+            method,
+            params,
+            ..Self::default()
+        }
+    }
+}
+
+/// The time that an answer may take. Time in which a person or a model is asked on the server's
+/// behalf does not count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// Without a sign of work from the server.
+    pub(crate) idle: Duration,
+    /// In all.
+    pub(crate) most: Duration,
+}
+
+impl Patience {
+    pub(crate) fn exactly(limit: Duration) -> Self {
+        Self {
+            idle: limit,
+            most: limit,
+        }
+    }
+}
+
+/// Counts the people and models that are asked on a server's behalf. While it is not zero, the
+/// clocks of the server's requests stand still.
+#[derive(Debug, Clone)]
+pub(crate) struct Asking(Arc<watch::Sender<usize>>);
+
+impl Default for Asking {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(0)))
+    }
+}
+
+impl Asking {
+    /// Stops the clocks until the guard is dropped.
+    pub(crate) fn begin(&self) -> AskingGuard {
+        self.0.send_modify(|count| *count += 1);
+        AskingGuard(Arc::clone(&self.0))
+    }
+}
+
+/// Keeps the clocks of a server's requests still.
+#[derive(Debug)]
+pub(crate) struct AskingGuard(Arc<watch::Sender<usize>>);
+
+impl Drop for AskingGuard {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+/// The only clock of a call: it counts over all of the call's requests.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    idle: Duration,
+    left: Duration,
+    limit: Duration,
+    asking: watch::Receiver<usize>,
+}
+
+impl Clock {
+    pub(crate) fn new(patience: Patience, asking: &Asking) -> Self {
+        Self {
+            idle: patience.idle,
+            left: patience.most,
+            limit: patience.most,
+            asking: asking.0.subscribe(),
+        }
+    }
+
+    /// The time that may pass without a sign of work.
+    pub(crate) fn idle(&self) -> Duration {
+        self.idle
+    }
+
+    /// The time that is left.
+    pub(crate) fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// Counts time that passed outside of [`Clock::limit`].
+    pub(crate) fn spend(&mut self, time: Duration) {
+        self.left = self.left.saturating_sub(time);
+    }
+
+    /// Awaits an answer while there is time; each of the `signs` restarts the idle time.
+    pub(crate) async fn limit<T>(
+        &mut self,
+        signs: &Notify,
+        mut answer: Pin<&mut impl Future<Output = Result<T, CallFailure>>>,
+    ) -> Result<T, CallFailure> {
+        let mut idle_left = self.idle;
+        // With nothing left a quick answer would still be taken.
+        while !self.left.is_zero() {
+            let is_paused = *self.asking.borrow_and_update() > 0;
+            let begun = Instant::now();
+            let mut restarted = false;
+            let mut answered = None;
+            tokio::select! {
+                biased;
+                answer = answer.as_mut() => answered = Some(answer),
+                () = signs.notified() => restarted = true,
+                changed = self.asking.changed() => {
+                    restarted = is_paused;
+                    if changed.is_err() {
+                        break;
+                    }
+                }
+                () = sleep(idle_left.min(self.left)), if !is_paused => {
+                    if idle_left < self.left {
+                        return Err(CallFailure::Timeout(self.idle));
+                    }
+                    self.left = Duration::ZERO;
+                }
+            }
+            if !is_paused {
+                let spent = begun.elapsed();
+                self.left = self.left.saturating_sub(spent);
+                idle_left = idle_left.saturating_sub(spent);
+            }
+            if let Some(answer) = answered {
+                return answer;
+            }
+            if restarted {
+                idle_left = self.idle;
+            }
+        }
+        Err(CallFailure::Timeout(self.limit))
+    }
+
+    /// Waits this long, unless the time is over before.
+    pub(crate) async fn pause(&mut self, pause: Duration) -> Result<(), CallFailure> {
+        let paused = pin!(async {
+            sleep(pause).await;
+            Ok(())
+        });
+        let idle = std::mem::replace(&mut self.idle, Duration::MAX);
+        let result = self.limit(&Notify::new(), paused).await;
+        self.idle = idle;
+        result
+    }
+}
+
+/// Cancels a request that nothing waits for any more.
+struct CancelGuard {
+    handle: Option<RequestHandle<RoleClient>>,
+    slot: Slot,
+}
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        self.slot.leave();
+        if let Some(handle) = self.handle.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            // A handle that is dropped cancels nothing.
+            runtime.spawn(handle.cancel(Some("the caller gave it up".to_owned())));
+        }
+    }
+}
+
+impl Session {
+    /// Whether every request describes the client (2026-07-28).
+    pub(crate) fn is_stateless(&self) -> bool {
+        !self.agreed.version.has_initialize()
+    }
+
+    /// The identifier of the login that requests use now.
+    pub(crate) fn login(&self) -> Option<Arc<str>> {
+        self.http.as_ref().and_then(Http::login)
+    }
+
+    /// Sends a request with a clock of its own.
+    pub(crate) async fn request(
+        &self,
+        request: Request<'_>,
+        patience: Patience,
+    ) -> Result<Box<RawValue>, CallFailure> {
+        let mut clock = Clock::new(patience, &self.asking);
+        self.request_within(request, &mut clock).await
+    }
+
+    /// Sends a request and awaits its answer within the clock. The request is cancelled when
+    /// the future is dropped or the time is over.
+    pub(crate) async fn request_within(
+        &self,
+        request: Request<'_>,
+        clock: &mut Clock,
+    ) -> Result<Box<RawValue>, CallFailure> {
+        self.send(request, Some(clock)).await.map(|(result, _)| result)
+    }
+
+    /// Sends a request without a time limit, or within the clock. With the result comes what
+    /// rmcp made of it.
+    pub(crate) async fn send(
+        &self,
+        request: Request<'_>,
+        clock: Option<&mut Clock>,
+    ) -> Result<(Box<RawValue>, Option<ServerResult>), CallFailure> {
+        let slot = Slot::new(request.who.clone());
+        let answer = pin!(self.exchange(request, slot.clone()));
+        let answer = match clock {
+            Some(clock) => clock.limit(slot.signs(), answer).await,
+            None => answer.await,
+        };
+        answer.map_err(|failure| self.redacted(self.held_up(&slot, failure)))
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<'_>,
+        slot: Slot,
+    ) -> Result<(Box<RawValue>, Option<ServerResult>), CallFailure> {
+        let mut options = PeerRequestOptions::no_options();
+        options.meta = self.meta(request.who.as_ref());
+        let params = Some(request.params).filter(|params| !params.is_null());
+        let mut custom = CustomRequest::new(request.method, params);
+        custom.extensions.insert(slot.clone());
+        if let Some(members) = request.members {
+            custom.extensions.insert(Members(members.into()));
+        }
+        if let Some(login) = request.listed_with {
+            custom.extensions.insert(ListedWith(login));
+        }
+        let mut guard = CancelGuard {
+            handle: None,
+            slot: slot.clone(),
+        };
+        let sent = self
+            .peer
+            .send_request_with_option(ClientRequest::CustomRequest(custom), options);
+        let answer = match sent.await {
+            Ok(handle) => match &mut guard.handle.insert(handle).rx {
+                receiver => receiver.await.ok(),
+            },
+            Err(_) => None,
+        };
+        // It is answered: there is nothing to cancel.
+        guard.handle = None;
+        let result = answer.and_then(Result::ok);
+        match slot.take() {
+            Some(answer) => answer.map(|text| (text, result)),
+            None => Err(self.unanswered()),
+        }
+    }
+
+    /// The failure of a request for which the transport has no answer.
+    fn unanswered(&self) -> CallFailure {
+        match &*self.tap.lost().borrow() {
+            Some(reason) => CallFailure::closed(reason, true),
+            None if self.peer.is_transport_closed() => {
+                CallFailure::closed("the connection was closed", false)
+            }
+            None => CallFailure::Lost(Lost {
+                kind: LostKind::Unreachable,
+                reason: "the server ended its answer before there was one".to_owned(),
+                sent: true,
+            }),
+        }
+    }
+
+    /// A failure that names the login that a request waited for until its time was over.
+    fn held_up(&self, slot: &Slot, failure: CallFailure) -> CallFailure {
+        let http = self.http.as_ref();
+        match failure {
+            CallFailure::Timeout(_) => match http.and_then(|http| http.held_up(slot)) {
+                Some(error) => CallFailure::Lost(error.into()),
+                None => failure,
+            },
+            failure => failure,
+        }
+    }
+
+    /// A failure as it may be passed on, without secrets.
+    fn redacted(&self, failure: CallFailure) -> CallFailure {
+        match failure {
+            CallFailure::Refused(error) if self.is_left(&error) => {
+                // Another version of the server answers now: a new connection asks it.
+                let reason = "the server has gone over to another protocol revision";
+                let _ = self.tap.end(reason);
+                CallFailure::closed(reason, false)
+            }
+            CallFailure::Refused(error) => CallFailure::Refused(self.redacted_error(error)),
+            CallFailure::Malformed(reason) => {
+                CallFailure::Malformed(self.redact.message(&reason))
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn redacted_error(&self, mut error: ErrorData) -> ErrorData {
+        error.message = self.redact.message(&error.message).into();
+        if let Some(data) = &mut error.data {
+            self.redact.redact_value(data);
+        }
+        error
+    }
+
+    /// Whether a server refuses the revision of this connection, and names another one that we
+    /// know.
+    fn is_left(&self, error: &ErrorData) -> bool {
+        let speaks = tap::supported(error);
+        let requested = error.data.as_ref().and_then(|data| data.get("requested"));
+        error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+            && !speaks.contains(&self.agreed.version)
+            && speaks.iter().any(|version| ProtocolVersion::KNOWN_VERSIONS.contains(version))
+            && requested.is_none_or(|requested| requested == self.agreed.version.as_str())
+    }
+
+    /// Sends a request without waiting for its answer. May be called from a `Drop`.
+    pub(crate) fn send_off(self: &Arc<Self>, method: &'static str, params: Value) {
+        let session = Arc::clone(self);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let limit = Patience::exactly(Duration::from_secs(10));
+                let _ = session.request(Request::new(method, params), limit).await;
+            });
+        }
+    }
+
+    /// Sends a notification without parameters.
+    pub(crate) fn notify(self: &Arc<Self>, method: &'static str) {
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            let notification = CustomNotification::new(method, None);
+            let _ = session.peer.send_notification(notification.into()).await;
+        });
+    }
+
+    /// What a request of the newest revision says of the client, where that differs from the
+    /// connection's own caller.
+    fn meta(&self, who: Option<&Who>) -> Option<RequestMetaObject> {
+        if !self.is_stateless() {
+            return None;
+        }
+        let mut meta = RequestMetaObject::new();
+        if let Some(who) = who {
+            let offers = who.caller.offers();
+            if offers != self.offers {
+                meta.set_client_capabilities(capabilities(offers));
+            }
+        }
+        let callers = who.and_then(|who| who.caller.logs());
+        let level = least(server_log::level(), callers).filter(|_| self.agreed.logging);
+        if let Some(level) = level {
+            meta.0.0.insert(LOG_LEVEL.to_owned(), level.as_str().into());
+        }
+        Some(meta)
+    }
+
+    /// Asks a server of an older revision for the log messages of this level.
+    pub(crate) fn log_request(level: LogLevel) -> Request<'static> {
+        Request::new("logging/setLevel", json!({ "level": level.as_str() }))
+    }
+}
+
+/// The less important of two levels.
+pub(crate) fn least(one: Option<LogLevel>, other: Option<LogLevel>) -> Option<LogLevel> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// A caller's offers as capabilities of the client.
+pub(crate) fn capabilities(offers: Offers) -> ClientCapabilities {
+    let mut all = serde_json::Map::new();
+    let mut modes = serde_json::Map::new();
+    for (mode, offered) in [("form", offers.form), ("url", offers.url)] {
+        if offered {
+            modes.insert(mode.to_owned(), json!({}));
+        }
+    }
+    if !modes.is_empty() {
+        all.insert("elicitation".to_owned(), modes.into());
+    }
+    if offers.sampling {
+        let tools = if offers.sampling_tools { json!({ "tools": {} }) } else { json!({}) };
+        all.insert("sampling".to_owned(), tools);
+    }
+    if offers.roots {
+        all.insert("roots".to_owned(), json!({ "listChanged": true }));
+    }
+    all.insert("extensions".to_owned(), json!({ TASKS_EXTENSION: {} }));
+    serde_json::from_value(all.into()).unwrap_or_default()
+}
+
+impl Who {
+    pub(crate) fn new(caller: Arc<dyn Caller>, tool: &str) -> Self {
+        Self {
+            caller,
+            tool: tool.into(),
+        }
+    }
+}

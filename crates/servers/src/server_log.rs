@@ -1,0 +1,271 @@
+//! Servers' log messages and stderr lines, in the host's log.
+//!
+//! The text is bounded in length and rate, and has no control characters and no secrets.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callgate_auth::Redact;
+use governor::{DefaultDirectRateLimiter, Quota};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::caller::LogLevel;
+
+const TARGET: &str = "callgate_servers";
+/// The longest message, in characters.
+const MAX_MESSAGE: usize = 4_000;
+/// The longest name of a logger, in characters.
+const MAX_LOGGER: usize = 100;
+/// The longest log notification, in bytes; a longer one is left out.
+const MAX_BYTES: usize = 1 << 20;
+/// The longest line of stderr, in characters; the rest of it is left out.
+const MAX_LINE: usize = 4 << 10;
+/// Lines of a server that are logged at once, and each second after that.
+const BURST: u32 = 100;
+const PER_SECOND: u32 = 10;
+
+/// The least important messages that the host's log takes, if it takes any.
+pub(crate) fn level() -> Option<LogLevel> {
+    use tracing::{Level, enabled};
+    if enabled!(target: TARGET, Level::DEBUG) {
+        Some(LogLevel::Debug)
+    } else if enabled!(target: TARGET, Level::INFO) {
+        Some(LogLevel::Info)
+    } else if enabled!(target: TARGET, Level::WARN) {
+        Some(LogLevel::Warning)
+    } else if enabled!(target: TARGET, Level::ERROR) {
+        Some(LogLevel::Error)
+    } else {
+        None
+    }
+}
+
+/// A server's log message, fit to be shown.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Message {
+    pub(crate) level: LogLevel,
+    pub(crate) logger: Option<String>,
+    pub(crate) data: Value,
+}
+
+impl Message {
+    /// Reads the parameters of a `notifications/message`.
+    pub(crate) fn read(server: &str, params: &str, redact: &Redact) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Params {
+            #[serde(default)]
+            level: String,
+            #[serde(default)]
+            logger: Option<String>,
+            #[serde(default)]
+            data: Value,
+        }
+        let params = Some(params).filter(|params| params.len() <= MAX_BYTES);
+        let Some(params) = params.and_then(|it| serde_json::from_str::<Params>(it).ok()) else {
+            tracing::debug!(server, "a log message that cannot be read");
+            return None;
+        };
+        let mut data = params.data;
+        let text = match &data {
+            Value::String(text) => fit(text, MAX_MESSAGE, redact),
+            _ => {
+                // Numbers are redacted here: their digits change when they are printed.
+                redact.redact_value(&mut data);
+                fit(&data.to_string(), MAX_MESSAGE, redact)
+            }
+        };
+        let data = match data {
+            Value::String(_) => Value::String(text),
+            // A text that was cut is no JSON.
+            _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        };
+        Some(Self {
+            level: params.level.parse().unwrap_or(LogLevel::Debug),
+            logger: params.logger.map(|own| fit(&own, MAX_LOGGER, redact)),
+            data,
+        })
+    }
+
+    /// Writes it to the host's log.
+    pub(crate) fn log(&self, server: &str) {
+        let logger = self.logger.as_deref().unwrap_or_default();
+        let text = match &self.data {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        // The level is a part of the call site.
+        macro_rules! log {
+            ($level:ident) => {
+                tracing::$level!(target: TARGET, server, logger, "a server logs: {text}")
+            };
+        }
+        match self.level {
+            LogLevel::Debug => log!(debug),
+            LogLevel::Info | LogLevel::Notice => log!(info),
+            LogLevel::Warning => log!(warn),
+            _ => log!(error),
+        }
+    }
+}
+
+/// A server's text as people may see it: without secrets, with control characters escaped, and
+/// no longer than this many characters.
+pub(crate) fn fit(text: &str, most: usize, redact: &Redact) -> String {
+    // It is cut after its secrets are replaced: a part of a cut secret would stay.
+    let searched = searched(most);
+    let redacted = redact.redact_start(text, searched);
+    let mut is_cut = text.len() > searched;
+    let mut shown = String::with_capacity(redacted.len().min(most));
+    for (count, character) in redacted.chars().enumerate() {
+        if count == most {
+            is_cut = true;
+            break;
+        }
+        if is_unfit(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    if is_cut {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The bytes of a text that are searched for secrets when this many characters are shown.
+const fn searched(most: usize) -> usize {
+    most.saturating_mul(4).saturating_add(64 << 10)
+}
+
+/// Whether a character moves the cursor, hides text or turns its direction.
+fn is_unfit(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Limits the rate of one server's lines. A line of its own tells how many were left out.
+#[derive(Debug)]
+pub(crate) struct FloodGate {
+    server: Arc<str>,
+    rate: DefaultDirectRateLimiter,
+    left_out: AtomicU64,
+}
+
+impl FloodGate {
+    pub(crate) fn new(server: Arc<str>) -> Self {
+        let count = |count| NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
+        let quota = Quota::per_second(count(PER_SECOND)).allow_burst(count(BURST));
+        Self {
+            server,
+            rate: DefaultDirectRateLimiter::direct(quota),
+            left_out: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts a line and tells whether it may be logged.
+    pub(crate) fn admit(&self) -> bool {
+        if self.rate.check().is_err() {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        self.report();
+        true
+    }
+
+    /// Logs the number of lines left out since the last report, as an error, so that it is seen
+    /// wherever the lines were.
+    fn report(&self) {
+        let count = self.left_out.swap(0, Ordering::Relaxed);
+        if count > 0 {
+            tracing::error!(server = %self.server, "{count} more messages of the server were left out");
+        }
+    }
+}
+
+impl Drop for FloodGate {
+    fn drop(&mut self) {
+        self.report();
+    }
+}
+
+/// Logs a server's stderr line by line, at level debug.
+pub(crate) struct StderrLog {
+    flood: FloodGate,
+    redact: Redact,
+    line: Vec<u8>,
+}
+
+impl StderrLog {
+    pub(crate) fn new(server: Arc<str>, redact: Redact) -> Self {
+        Self {
+            flood: FloodGate::new(server),
+            redact,
+            line: Vec::new(),
+        }
+    }
+
+    /// Takes a piece of the stream.
+    pub(crate) fn take(&mut self, chunk: &[u8]) {
+        if !tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
+            return;
+        }
+        for line in chunk.split_inclusive(|byte| *byte == b'\n') {
+            let most = searched(MAX_LINE).saturating_add(self.redact.span());
+            let room = most.saturating_sub(self.line.len());
+            self.line.extend(line.iter().take(room));
+            if line.ends_with(b"\n") {
+                self.end_line();
+            }
+        }
+    }
+
+    /// Logs the collected line.
+    pub(crate) fn end_line(&mut self) {
+        let line = String::from_utf8_lossy(&self.line);
+        let line = line.trim_end();
+        if !line.is_empty() && self.flood.admit() {
+            let line = fit(line, MAX_LINE, &self.redact);
+            let server = &self.flood.server;
+            tracing::debug!(target: TARGET, server = %server, line, "a server writes to stderr");
+        }
+        self.line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redact() -> Redact {
+        Redact::new([("TOKEN".to_owned(), "hunter2!".to_owned())])
+    }
+
+    #[test]
+    fn messages_are_bounded_and_without_secrets() {
+        let read = |params: &str| Message::read("s", params, &redact());
+        let message = read(r#"{"level":"warning","logger":"a\u001b[2K","data":"x hunter2!"}"#);
+        let message = message.expect("a message");
+        assert_eq!(message.level, LogLevel::Warning);
+        let shown = format!("{message:?}");
+        assert!(shown.contains("TOKEN") && !shown.contains("hunter2!"), "{shown}");
+        assert!(!message.logger.unwrap_or_default().contains('\u{1b}'));
+        let data = read(r#"{"data":{"key":["hunter2!",1]}}"#).expect("a message").data;
+        assert!(!data.to_string().contains("hunter2!"), "{data}");
+        let long = format!(r#"{{"data":"{}"}}"#, "x".repeat(MAX_MESSAGE * 2));
+        let long = read(&long).expect("a message").data;
+        assert_eq!(long.as_str().map(|text| text.chars().count()), Some(MAX_MESSAGE + 1));
+        assert_eq!(read("7"), None);
+    }
+
+    #[test]
+    fn a_burst_is_admitted_and_the_rest_is_counted() {
+        let gate = FloodGate::new("s".into());
+        let admitted = (0..10_000).filter(|_| gate.admit()).count();
+        // The test may take seconds on a busy machine.
+        assert!((100..1_000).contains(&admitted), "{admitted}");
+        assert!(gate.left_out.load(Ordering::Relaxed) > 0);
+    }
+}

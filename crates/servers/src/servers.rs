@@ -1,0 +1,185 @@
+//! The servers of one host: started side by side, called, ended together.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use crate::connect::later;
+use crate::failure::CallFailure;
+use crate::spec::ServerSpec;
+use crate::state::ServerState;
+use crate::supervise::{Server, ToolCall};
+
+/// Connections to MCP servers. Clones are the same servers; their processes end with the last
+/// clone.
+#[derive(Debug, Clone)]
+pub struct Servers(Arc<Inner>);
+
+/// [`Servers`] that do not keep their processes running.
+#[derive(Debug, Clone)]
+pub struct WeakServers(Weak<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    servers: Vec<Server>,
+    changes: Arc<watch::Sender<u64>>,
+}
+
+impl Servers {
+    /// Starts all servers that are to be connected to at the start, side by side, and returns
+    /// when each is ready or has failed. `ready` hears of each at once, and must not block.
+    /// Dropping the future ends what has been started.
+    pub async fn connect(specs: Vec<ServerSpec>, ready: impl Fn(&ServerState)) -> Self {
+        let changes = Arc::new(watch::Sender::default());
+        let mut names = HashSet::new();
+        let starting: Vec<_> = specs
+            .into_iter()
+            .map(|spec| {
+                let is_unique = names.insert(spec.name.clone());
+                let (changes, ready) = (&changes, &ready);
+                async move {
+                    let server = Server::start(spec, is_unique, changes).await;
+                    ready(&server.state());
+                    server
+                }
+            })
+            .collect();
+        let servers = join_all(starting).await;
+        Self(Arc::new(Inner { servers, changes }))
+    }
+
+    /// The state of each server, in the order in which they were given.
+    pub fn list(&self) -> impl ExactSizeIterator<Item = ServerState> {
+        self.0.servers.iter().map(Server::state)
+    }
+
+    /// Changes whenever [`Servers::list`] changes.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.0.changes.subscribe()
+    }
+
+    /// Calls a tool and returns the `result` of the server's answer as text. Dropping the future
+    /// cancels the call.
+    ///
+    /// # Errors
+    ///
+    /// [`CallFailure`], which says whether the call was sent.
+    pub async fn call(&self, call: ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
+        match self.find(call.server) {
+            Some(server) => server.call(&call).await,
+            None => {
+                let reason = format!("there is no server `{}`", call.server);
+                Err(CallFailure::closed(&reason, false))
+            }
+        }
+    }
+
+    /// Whether the hints of this server count in decisions.
+    pub fn is_trusted(&self, server: &str) -> bool {
+        self.find(server).is_some_and(|server| server.spec().trusted)
+    }
+
+    /// Asks for the lists that are out of date by their servers' own word.
+    pub fn refresh_stale(&self) {
+        self.0.servers.iter().for_each(Server::refresh_if_stale);
+    }
+
+    /// Whether the tool lists are the newest that are known of: all, or that of one server.
+    pub fn is_settled(&self, server: Option<&str>) -> bool {
+        self.named(server).all(Server::is_settled)
+    }
+
+    /// Waits until the tool lists are the newest that are known of, and no longer than `within`.
+    /// No list is waited for longer than that by all waits together, until its server has
+    /// answered.
+    pub async fn settle(&self, server: Option<&str>, within: Duration) {
+        let mut changes = self.watch();
+        let end = later(Instant::now(), within);
+        loop {
+            let awaited = self.named(server).filter_map(Server::awaited_since).max();
+            let Some(since) = awaited else { return };
+            let until = end.min(later(since, within));
+            if timeout_at(until, changes.changed()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Whether a call of this server has to wait until it is connected to.
+    pub fn is_resting(&self, server: &str) -> bool {
+        self.find(server).is_some_and(Server::is_resting)
+    }
+
+    /// Connects to a server in use, unless it is connected, within its time limit.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not connected, without secrets.
+    pub async fn connect_to(&self, server: &str) -> Result<(), String> {
+        self.known(server)?.connect().await
+    }
+
+    /// Takes a server into use and connects to it, within its time limit.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not start, without secrets. It is in use then all the same, and started again
+    /// as any server is that fails.
+    pub async fn enable(&self, server: &str) -> Result<(), String> {
+        self.known(server)?.enable().await
+    }
+
+    /// Takes a server out of use. Its connection and its process end, and calls in flight fail.
+    ///
+    /// # Errors
+    ///
+    /// There is no server of this name.
+    pub async fn disable(&self, server: &str) -> Result<(), String> {
+        self.known(server)?.disable().await;
+        Ok(())
+    }
+
+    /// Tells servers of 2025-11-25 and before that the folders of their own callers
+    /// ([`ServerSpec::caller`]) have changed. Calls made right after this wait up to 50 ms, so
+    /// that a server can ask for the folders first.
+    pub fn roots_changed(&self) {
+        self.0.servers.iter().for_each(Server::roots_changed);
+    }
+
+    /// The same servers, not kept running.
+    pub fn downgrade(&self) -> WeakServers {
+        WeakServers(Arc::downgrade(&self.0))
+    }
+
+    /// Ends all servers side by side: their input is closed, then they get SIGTERM after a
+    /// second, and SIGKILL a second later. Calls in flight and later calls fail.
+    pub async fn shut_down(&self) {
+        join_all(self.0.servers.iter().map(Server::shut_down)).await;
+    }
+
+    fn known(&self, name: &str) -> Result<&Server, String> {
+        let found = self.find(name);
+        found.ok_or_else(|| format!("there is no server `{name}`"))
+    }
+
+    fn find(&self, name: &str) -> Option<&Server> {
+        self.0.servers.iter().find(|server| server.name() == name)
+    }
+
+    fn named(&self, name: Option<&str>) -> impl Iterator<Item = &Server> {
+        let servers = self.0.servers.iter();
+        servers.filter(move |server| name.is_none_or(|name| server.name() == name))
+    }
+}
+
+impl WeakServers {
+    /// The servers, if they are still running.
+    pub fn upgrade(&self) -> Option<Servers> {
+        self.0.upgrade().map(Servers)
+    }
+}

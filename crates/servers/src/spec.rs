@@ -1,0 +1,605 @@
+//! What a host says about a server before it is started.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_auth::{AuthError, AuthErrorKind, Endpoint, OAuth, Redact, Source, url_secrets};
+use futures::future::try_join_all;
+use rmcp::model::ProtocolVersion;
+use url::Url;
+
+use crate::tool_list::ToolList;
+use crate::caller::{Caller, NoCaller};
+use crate::failure::StartErrorKind;
+
+/// One server to start.
+#[derive(Debug, Clone)]
+pub struct ServerSpec {
+    /// The name calls and messages know it by; unique within a broker.
+    pub name: String,
+    /// How to reach it.
+    pub transport: Transport,
+    /// The protocol revision to speak. Default: found out.
+    pub era: EraSetting,
+    /// Whether what the server says about its tools (`readOnlyHint`) counts in
+    /// decisions. Default: no.
+    pub trusted: bool,
+    /// How long the server has from its start until its tools are listed.
+    /// Default: 30 s. Over it the server is [`crate::Status::Failed`]; the
+    /// others go on.
+    pub start_timeout: Duration,
+    /// How long one `tools/call` may go without a sign of work: its result, or
+    /// progress that the server reports. Default: 60 s. Over it the server is
+    /// told that the call is cancelled and the caller gets
+    /// [`crate::CallError::Timeout`]. Waiting for a person's answer does not
+    /// count, whether the broker asks or the server.
+    pub call_timeout: Duration,
+    /// How long one `tools/call` may take in all, whatever the server reports.
+    /// Default: 10 minutes. Over it the same happens, and a person's answer does
+    /// not count either.
+    pub max_call_time: Duration,
+    /// The largest message taken from the server, in bytes of JSON. Default:
+    /// 64 MiB. Over it the call that it answers ends in
+    /// [`crate::CallError::Protocol`] with [`crate::code::RESULT_TOO_LARGE`];
+    /// the connection stays up. It bounds one message, not the sum of the
+    /// messages in flight.
+    pub max_message_bytes: usize,
+    /// What can be done for the server while it works: what this offers is
+    /// announced to it. Default: nothing.
+    pub caller: Arc<dyn Caller>,
+    /// What it is for, in one line. Default: nothing is said of that.
+    pub description: Option<String>,
+    /// When it is connected to. Default: [`Connect::Always`].
+    pub connect: Connect,
+    /// How long nobody calls a server that is connected to when it is needed,
+    /// until it is disconnected and its process ends; the next call connects
+    /// anew. `None` for never. Default: 5 minutes. Calls in flight keep it.
+    /// Without effect with [`Connect::Always`].
+    pub idle: Option<Duration>,
+    /// What it listed at an earlier time, for as long as nothing newer is known.
+    /// Default: nothing.
+    pub remembered: Option<Remembered>,
+    /// How long a list of tools holds for which the server itself says nothing:
+    /// one that is older is asked for anew where the server is not connected to.
+    /// Default: 1 h.
+    pub lists_hold: Duration,
+}
+
+/// When a server is connected to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Connect {
+    /// At the start, and for as long as it is in use.
+    #[default]
+    Always,
+    /// When it is called. At the start only where its tools are not known from
+    /// [`ServerSpec::remembered`], or that is older than it holds.
+    Lazy,
+    /// Not before it is enabled; then as with [`Connect::Lazy`].
+    Manual,
+}
+
+/// What a server listed at an earlier time.
+#[derive(Debug, Clone)]
+pub struct Remembered {
+    /// What it said.
+    pub list: Arc<ToolList>,
+    /// How long ago.
+    pub age: Duration,
+}
+
+impl ServerSpec {
+    /// A program to start with these arguments, with every default: no
+    /// environment but `PATH` and `HOME`.
+    pub fn stdio(
+        name: impl Into<String>,
+        command: impl AsRef<Path>,
+        args: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let command = command.as_ref().to_string_lossy().into_owned();
+        let args = args.into_iter().map(Into::into).collect();
+        Self::new(
+            name,
+            Transport::Stdio(Stdio {
+                command,
+                args,
+                ..Stdio::default()
+            }),
+        )
+    }
+
+    /// A streamable HTTP endpoint, with every default and no headers.
+    pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
+        Self::new(
+            name,
+            Transport::Http(Http {
+                url: url.into(),
+                ..Http::default()
+            }),
+        )
+    }
+
+    /// A server with every default.
+    pub fn new(name: impl Into<String>, transport: Transport) -> Self {
+        Self {
+            name: name.into(),
+            transport,
+            era: EraSetting::Auto,
+            trusted: false,
+            start_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(60),
+            max_call_time: Duration::from_secs(600),
+            max_message_bytes: 64 << 20,
+            caller: Arc::new(NoCaller),
+            description: None,
+            connect: Connect::default(),
+            idle: Some(Duration::from_secs(300)),
+            remembered: None,
+            lists_hold: Duration::from_secs(3_600),
+        }
+    }
+
+    /// How long this list holds where the server is not connected to.
+    pub fn lists_hold(&self, list: &ToolList) -> Duration {
+        list.ttl.unwrap_or(self.lists_hold)
+    }
+
+    /// Where to log in at this server.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthError`] if the server takes no login by its configuration.
+    pub fn endpoint(&self) -> Result<Endpoint, AuthError> {
+        let error = |kind| AuthError::new(self.name.as_str(), kind);
+        let unfit = |reason: &str| {
+            let reason = reason.to_owned();
+            Err(error(AuthErrorKind::NoLogin { reason }))
+        };
+        let http = match &self.transport {
+            Transport::Http(http) => http,
+            Transport::Stdio(_) => {
+                return unfit("it is a program to start; give it what it needs in \"env\"");
+            }
+        };
+        if http.has_authorization() {
+            return unfit("its \"Authorization\" header is configured; remove that to log in");
+        }
+        let Some(oauth) = &http.oauth else {
+            return unfit("its \"oauth\" is false in the configuration; remove that to log in");
+        };
+        let reason = "its URL is not valid".to_owned();
+        let url = Url::parse(&http.url).map_err(|_| error(AuthErrorKind::Settings { reason }))?;
+        Ok(Endpoint {
+            server: self.name.clone(),
+            url,
+            oauth: oauth.clone(),
+        })
+    }
+
+    /// Whether it need not be connected to before it is called.
+    pub(crate) fn starts_idle(&self) -> bool {
+        let holds = |it: &Remembered| it.age < self.lists_hold(&it.list);
+        self.connect == Connect::Lazy && self.remembered.as_ref().is_some_and(holds)
+    }
+}
+
+/// How to reach a server.
+///
+/// The `Debug` form names variables and headers but shows no values, leaves
+/// arguments out, and cuts a URL before its query: all of these may hold
+/// secrets.
+#[derive(Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each server, for as long as it is"
+)]
+pub enum Transport {
+    /// A child process that speaks over its standard input and output.
+    Stdio(Stdio),
+    /// A streamable HTTP endpoint.
+    Http(Http),
+}
+
+impl Transport {
+    /// What is secret about a transport. Values that are still to be looked up
+    /// are learned when they are.
+    pub(crate) fn redact(&self) -> Redact {
+        let mut values: Vec<(String, String)> = Vec::new();
+        let mut of_url = Vec::new();
+        let parts = match self {
+            Self::Stdio(Stdio { env, secrets, .. }) => {
+                for (name, value) in env {
+                    if name != "PATH" && name != "HOME" {
+                        values.push((name.clone(), value.clone()));
+                    }
+                }
+                secrets
+            }
+            Self::Http(Http {
+                url,
+                headers,
+                secrets,
+                ..
+            }) => {
+                for (name, value) in headers {
+                    values.push((name.clone(), value.clone()));
+                    // A server that repeats a token does so without its scheme.
+                    if let Some((_scheme, token)) = value.split_once(' ') {
+                        values.push((name.clone(), token.to_owned()));
+                    }
+                }
+                if let Some((_, query)) = url.split_once('?') {
+                    values.push(("URL query".to_owned(), query.to_owned()));
+                }
+                of_url = url_secrets(url);
+                secrets
+            }
+        };
+        let parts = parts
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()));
+        for (name, value) in parts.chain(of_url) {
+            // One that is a whole value has the name of that.
+            if !values.iter().any(|(_, given)| *given == value) {
+                values.push((name, value));
+            }
+        }
+        Redact::new(values)
+    }
+
+    /// The transport with every value looked up, each of which `redact` then hides.
+    ///
+    /// # Errors
+    ///
+    /// [`SourceError`], which never holds a value.
+    pub async fn resolve(&self, redact: &Redact) -> Result<Self, StartErrorKind> {
+        Ok(match self {
+            Self::Stdio(stdio) => Self::Stdio(Stdio {
+                env: merged(&stdio.env, &stdio.env_from, redact).await?,
+                env_from: BTreeMap::new(),
+                ..stdio.clone()
+            }),
+            Self::Http(http) => {
+                let headers = merged(&http.headers, &http.headers_from, redact).await?;
+                for name in http.headers_from.keys() {
+                    let value = headers.get(name);
+                    if let Some((_scheme, token)) = value.and_then(|value| value.split_once(' ')) {
+                        redact.learn(name, token);
+                    }
+                }
+                Self::Http(Http {
+                    headers,
+                    headers_from: BTreeMap::new(),
+                    ..http.clone()
+                })
+            }
+        })
+    }
+}
+
+async fn merged(
+    known: &BTreeMap<String, String>,
+    sources: &BTreeMap<String, Source>,
+    redact: &Redact,
+) -> Result<BTreeMap<String, String>, StartErrorKind> {
+    let looked_up = sources.iter().map(|(name, source)| async move {
+        let value = source.resolve(name, redact).await;
+        match value {
+            Ok(value) => Ok((name.clone(), value)),
+            Err(reason) => Err(StartErrorKind::NoValue {
+                name: name.clone(),
+                reason,
+            }),
+        }
+    });
+    let mut all = known.clone();
+    all.extend(try_join_all(looked_up).await?);
+    Ok(all)
+}
+
+/// A child process to start.
+#[derive(Clone, Default)]
+pub struct Stdio {
+    /// A program: a path, or a name looked up in `PATH`.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its whole environment, but for `PATH` and `HOME`, which it has from the
+    /// host unless they are given here.
+    pub env: BTreeMap<String, String>,
+    /// More of its environment: values that are looked up each time it is
+    /// started. One of a name that is in [`Stdio::env`] too wins.
+    pub env_from: BTreeMap<String, Source>,
+    /// What else must not appear in messages, by the names to show in its place:
+    /// values that are parts of the arguments or of the environment. Those under
+    /// six bytes are left alone.
+    pub secrets: BTreeMap<String, String>,
+    /// Its working directory; the host's, when there is none.
+    pub cwd: Option<PathBuf>,
+}
+
+/// An HTTP endpoint to connect to.
+#[derive(Clone)]
+pub struct Http {
+    /// An `http` or `https` URL.
+    pub url: String,
+    /// Headers sent with every request, such as `Authorization`.
+    pub headers: BTreeMap<String, String>,
+    /// More headers: values that are looked up each time it is connected to.
+    /// One of a name that is in [`Http::headers`] too wins.
+    pub headers_from: BTreeMap<String, Source>,
+    /// What else must not appear in messages, as in [`Stdio::secrets`]: values that
+    /// are parts of the URL or of headers.
+    pub secrets: BTreeMap<String, String>,
+    /// How to log in there; `None` for never. Default: as the server says,
+    /// with a login that a person has made before. Without effect while an
+    /// `Authorization` header is configured.
+    pub oauth: Option<OAuth>,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            headers: BTreeMap::new(),
+            headers_from: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            oauth: Some(OAuth::default()),
+        }
+    }
+}
+
+impl Http {
+    /// Whether an `Authorization` header is configured.
+    pub(crate) fn has_authorization(&self) -> bool {
+        let mut names = self.headers.keys().chain(self.headers_from.keys());
+        names.any(|name| name.eq_ignore_ascii_case("authorization"))
+    }
+
+    /// The URL up to its query and without user information, for messages.
+    pub(crate) fn shown_url(&self) -> String {
+        let plain = self.url.split(['?', '#']).next().unwrap_or_default();
+        match plain.split_once("://") {
+            Some((scheme, rest)) => {
+                let (authority, path) = match rest.find('/') {
+                    Some(at) => rest.split_at(at),
+                    None => (rest, ""),
+                };
+                let host = authority.rsplit('@').next().unwrap_or_default();
+                format!("{scheme}://{host}{path}")
+            }
+            None => plain.to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio(stdio) => stdio.fmt(f),
+            Self::Http(http) => http.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Stdio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Stdio");
+        shown
+            .field("command", &self.command)
+            .field("args", &format_args!("[{} not shown]", self.args.len()))
+            .field("env", &self.env.keys());
+        if !self.env_from.is_empty() {
+            shown.field("env_from", &self.env_from);
+        }
+        shown.field("cwd", &self.cwd).finish()
+    }
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Http");
+        shown
+            .field("url", &self.shown_url())
+            .field("headers", &self.headers.keys());
+        if !self.headers_from.is_empty() {
+            shown.field("headers_from", &self.headers_from);
+        }
+        shown.field("oauth", &self.oauth).finish()
+    }
+}
+
+/// Which protocol revision to speak with a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum EraSetting {
+    /// The newest that the server speaks, found out at its start.
+    #[default]
+    Auto,
+    /// This revision and no other. 2026-07-28 means `server/discover`, all
+    /// older ones the `initialize` handshake.
+    Fixed(Revision),
+}
+
+impl FromStr for EraSetting {
+    type Err = UnknownRevision;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let known = ProtocolVersion::KNOWN_VERSIONS
+            .iter()
+            .find(|known| known.as_str() == text);
+        match known {
+            Some(version) => Ok(Self::Fixed(Revision(version.clone()))),
+            None => Err(UnknownRevision {
+                text: text.to_owned(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for EraSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Fixed(revision) => revision.fmt(f),
+        }
+    }
+}
+
+/// A revision of the Model Context Protocol that this crate speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision(pub(crate) ProtocolVersion);
+
+impl Revision {
+    /// The revision's date, such as `2026-07-28`.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A text that is neither `auto` nor a protocol revision.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown protocol revision {text:?}; write \"auto\" or one of {}",
+    known_revisions()
+)]
+pub struct UnknownRevision {
+    text: String,
+}
+
+fn known_revisions() -> String {
+    let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS
+        .iter()
+        .rev()
+        .map(|known| format!("{:?}", known.as_str()))
+        .collect();
+    known.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn debug_shows_no_secrets() {
+        let mut spec = ServerSpec::new(
+            "a",
+            Transport::Stdio(Stdio {
+                command: "npx".to_owned(),
+                args: vec!["--token=hunter2".to_owned()],
+                env: BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]),
+                env_from: BTreeMap::from([("PIN".to_owned(), Source::text("hunter2"))]),
+                secrets: BTreeMap::from([("KEY".to_owned(), "hunter2".to_owned())]),
+                cwd: None,
+            }),
+        );
+        let stdio = format!("{spec:?}");
+        spec.transport = Transport::Http(Http {
+            url: "https://me:hunter2@example.com/mcp?key=hunter2".to_owned(),
+            headers: BTreeMap::from([("Authorization".to_owned(), "hunter2".to_owned())]),
+            headers_from: BTreeMap::from([(
+                "X-Key".to_owned(),
+                Source::command(["echo", "hunter2"]),
+            )]),
+            secrets: BTreeMap::from([("KEY".to_owned(), "hunter2".to_owned())]),
+            oauth: Some(OAuth {
+                client_secret: Some(Source::text("hunter2")),
+                ..OAuth::default()
+            }),
+        });
+        let http = format!("{spec:?}");
+        assert!(
+            !stdio.contains("hunter2") && !http.contains("hunter2"),
+            "{stdio}{http}"
+        );
+        assert!(http.contains("https://example.com/mcp\""), "{http}");
+    }
+
+    #[test]
+    fn eras() {
+        for text in ["auto", "2026-07-28", "2025-11-25", "2024-11-05"] {
+            assert_eq!(
+                text.parse::<EraSetting>().map(|era| era.to_string()),
+                Ok(text.to_owned())
+            );
+        }
+        expect![[r#"unknown protocol revision "2020"; write "auto" or one of "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05""#]]
+            .assert_eq(&"2020".parse::<EraSetting>().unwrap_err().to_string());
+    }
+
+    #[test]
+    fn every_form_of_a_secret_goes() {
+        let http = Transport::Http(Http {
+            url: "https://bob:pa55word@h/mcp?api_key=k1234567".to_owned(),
+            headers: BTreeMap::from([(
+                "Authorization".to_owned(),
+                "Bearer s3cr3t-token".to_owned(),
+            )]),
+            ..Http::default()
+        });
+        let secrets = http.redact();
+        assert_eq!(
+            secrets.redact(
+                "no s3cr3t-token, no Bearer s3cr3t-token, no bob:pa55word@h?api_key=k1234567"
+            ),
+            "no [Authorization], no [Authorization], no [URL user]@h?[URL query]"
+        );
+        let mut value = serde_json::json!({
+            "s3cr3t-token": [1, "Bearer s3cr3t-token", { "a": "k1234567?", "b": null }]
+        });
+        secrets.redact_value(&mut value);
+        assert_eq!(
+            value.to_string(),
+            r#"{"[Authorization]":[1,"[Authorization]",{"a":"[api_key]?","b":null}]}"#
+        );
+        assert_eq!(
+            secrets.redact("bob had pa55word, pa55%77ord"),
+            "bob had [URL password], [URL password]"
+        );
+    }
+
+    #[test]
+    fn parts_of_arguments_and_urls_go() {
+        let map = |pairs: &[(&str, &str)]| {
+            let owned = pairs.iter();
+            owned
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let stdio = Transport::Stdio(Stdio {
+            args: vec!["--token=s3cr3t-token".to_owned()],
+            env: map(&[("DSN", "db://u:pa55word@h"), ("T", "s3cr3t-token")]),
+            secrets: map(&[("A", "s3cr3t-token"), ("P", "pa55word"), ("N", "1")]),
+            ..Stdio::default()
+        });
+        assert_eq!(
+            stdio
+                .redact()
+                .redact("1 argv: --token=s3cr3t-token db://u:pa55word@h pa55word"),
+            "1 argv: --token=[T] [DSN] [P]"
+        );
+        let http = Transport::Http(Http {
+            url: "https://h/k-1234567/mcp?v=1&key=k-7654321".to_owned(),
+            secrets: map(&[("IN_PATH", "k-1234567"), ("IN_QUERY", "k-7654321")]),
+            ..Http::default()
+        });
+        assert_eq!(
+            http.redact()
+                .redact("/k-1234567/mcp?v=1&key=k-7654321 k-7654321"),
+            "/[IN_PATH]/mcp?[URL query] [IN_QUERY]"
+        );
+    }
+}

@@ -1,0 +1,840 @@
+//! Reads the JSON-RPC envelope of messages between the transport and rmcp.
+//!
+//! A request carries a [`Slot`] in its `Extensions`, which are never serialised. The tap
+//! registers the request when it goes out. When the answer comes, its text goes into the slot
+//! and rmcp gets an empty result, which settles the id. So results stay text, and an answer
+//! with a known id always ends its request, readable or not.
+//!
+//! Notifications go to the [`Listener`] in their order, and rmcp does not see them. Requests of
+//! the server go to rmcp as one custom method, [`ASK`], so that their parameters stay as they
+//! were written.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, CustomRequest, ErrorCode, ErrorData, GetExtensions,
+    GetMeta, JsonObject, ListToolsResult, NumberOrString, ProgressToken, ProtocolVersion,
+    RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult, Tool,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::caller::Caller;
+use crate::failure::CallFailure;
+
+/// The method by which a server's request reaches the handler; see [`Asked`].
+pub(crate) const ASK: &str = "callgate/ask";
+/// The request that listens for changes (2026-07-28).
+pub(crate) const LISTEN: &str = "subscriptions/listen";
+const DISCOVER: &str = "server/discover";
+const INITIALIZE: &str = "initialize";
+/// The longest parameters, error data and greeting that become JSON values, in bytes.
+pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
+/// The bytes kept of each end of a message over the limit.
+pub(crate) const END_BYTES: usize = 512;
+
+/// Hears the notifications of one connection. Called while messages are read: must not block.
+pub(crate) trait Listener: fmt::Debug + Send + Sync {
+    /// A notification; `stream` is the request on whose own stream it came, if any.
+    fn notification(&self, tap: &Tap, method: &str, params: &str, stream: Option<&RequestId>);
+    /// The progress of a request that is made for this caller.
+    fn progress(&self, of: &Who, params: &str);
+    /// The connection has ended.
+    fn ended(&self);
+}
+
+/// The caller and the tool of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Who {
+    pub(crate) caller: Arc<dyn Caller>,
+    pub(crate) tool: Arc<str>,
+}
+
+/// A server's request as the handler gets it: the parameters of [`ASK`].
+#[derive(Debug, serde::Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    pub(crate) params: Value,
+    /// The length of the parameters.
+    pub(crate) bytes: usize,
+    /// The request of ours on whose own stream it came.
+    pub(crate) stream: Option<RequestId>,
+}
+
+/// The result of one request as text, or its failure.
+pub(crate) type Answer = Result<Box<RawValue>, CallFailure>;
+
+/// The place for the answer of one request.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Slot(Arc<SlotState>);
+
+#[derive(Debug, Default)]
+struct SlotState {
+    answer: Mutex<Option<Answer>>,
+    who: Option<Who>,
+    /// The last progress that was reported.
+    progress: Mutex<Option<f64>>,
+    signs: Notify,
+    over: CancellationToken,
+    flight: OnceLock<(Weak<Tap>, RequestId)>,
+}
+
+impl Slot {
+    pub(crate) fn new(who: Option<Who>) -> Self {
+        Self(Arc::new(SlotState {
+            who,
+            ..SlotState::default()
+        }))
+    }
+
+    /// Takes the answer.
+    pub(crate) fn take(&self) -> Option<Answer> {
+        self.0.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// A number that tells this slot from the others.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Notified for each progress notification.
+    pub(crate) fn signs(&self) -> &Notify {
+        &self.0.signs
+    }
+
+    /// Forgets the request. rmcp does not always tell its transport.
+    pub(crate) fn leave(&self) {
+        if let Some((tap, id)) = self.0.flight.get()
+            && let Some(tap) = tap.upgrade()
+        {
+            tap.flights().remove(id);
+        }
+        self.0.over.cancel();
+    }
+
+    fn fill(&self, answer: Answer) {
+        let mut place = self.0.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(answer);
+    }
+
+    /// Notes a progress; false if the server does not count up.
+    fn goes_on(&self, progress: f64) -> bool {
+        self.0.signs.notify_one();
+        let mut last = self.0.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_more = last.is_none_or(|last| progress > last);
+        if is_more {
+            *last = Some(progress);
+        }
+        is_more
+    }
+}
+
+/// The members of a request's `params` as text, without `_meta`. They are sent in place of the
+/// values that rmcp holds, from which it only makes headers.
+#[derive(Debug, Clone)]
+pub(crate) struct Members(pub(crate) Arc<str>);
+
+/// The login that a request's tool was listed with. See [`LostKind::OtherLogin`].
+///
+/// [`LostKind::OtherLogin`]: crate::failure::LostKind::OtherLogin
+#[derive(Debug, Clone)]
+pub(crate) struct ListedWith(pub(crate) Option<Arc<str>>);
+
+/// The text of a message that goes out.
+pub(crate) fn text(message: &ClientJsonRpcMessage) -> Vec<u8> {
+    if let ClientJsonRpcMessage::Request(sent) = message
+        && let Some(Members(members)) = sent.request.extensions().get()
+    {
+        let id = sent.id.clone().into_json_value();
+        let method = Value::from(sent.request.method());
+        let meta = serde_json::to_string(sent.request.get_meta()).unwrap_or_default();
+        let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{{"_meta":{meta},"#);
+        return [head.as_bytes(), members.as_bytes(), b"}}"].concat();
+    }
+    serde_json::to_vec(message).unwrap_or_default()
+}
+
+/// The requests in flight on one connection.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    flights: Mutex<HashMap<RequestId, Flight>>,
+    listener: Arc<dyn Listener>,
+    /// Whether a refused `server/discover` is followed by `initialize`.
+    may_initialize: bool,
+    opening: Mutex<Opening>,
+    /// Whether servers may send requests: not in 2026-07-28.
+    is_stateless: AtomicBool,
+    /// Messages that were no JSON-RPC.
+    junk: AtomicU64,
+    lost: watch::Sender<Option<String>>,
+}
+
+#[derive(Debug)]
+struct Flight {
+    method: String,
+    token: Option<ProgressToken>,
+    slot: Option<Slot>,
+    /// Whether the server may have read it.
+    sent: bool,
+    /// Whether rmcp makes headers of arguments, for which it needs the tool list.
+    mirrors: bool,
+}
+
+/// The handshake so far.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Opening {
+    /// The greeting that was accepted.
+    pub(crate) greeting: Option<Value>,
+    /// The failures of its requests, by method.
+    pub(crate) failures: Vec<(&'static str, CallFailure)>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+impl Tap {
+    pub(crate) fn new(listener: Arc<dyn Listener>, may_initialize: bool) -> Arc<Self> {
+        Arc::new(Self {
+            flights: Mutex::default(),
+            listener,
+            may_initialize,
+            opening: Mutex::default(),
+            is_stateless: AtomicBool::new(false),
+            junk: AtomicU64::new(0),
+            lost: watch::Sender::default(),
+        })
+    }
+
+    /// The handshake so far.
+    pub(crate) fn opening(&self) -> Opening {
+        self.opening.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Drops the server's requests from now on: 2026-07-28 has none.
+    pub(crate) fn set_stateless(&self) {
+        self.is_stateless.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the connection has no requests of the server.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.is_stateless.load(Ordering::Relaxed)
+    }
+
+    /// The number of messages that were no JSON-RPC.
+    pub(crate) fn junk(&self) -> u64 {
+        self.junk.load(Ordering::Relaxed)
+    }
+
+    /// The reason for which the connection is gone, once it is.
+    pub(crate) fn lost(&self) -> watch::Receiver<Option<String>> {
+        self.lost.subscribe()
+    }
+
+    /// Registers a message that goes out. A cancelled request is forgotten.
+    pub(crate) fn outgoing(self: &Arc<Self>, message: &ClientJsonRpcMessage) {
+        let mut flights = self.flights();
+        match message {
+            ClientJsonRpcMessage::Request(sent) => {
+                let request = &sent.request;
+                let slot = request.extensions().get::<Slot>().cloned();
+                if let Some(slot) = &slot {
+                    let _ = slot.0.flight.set((Arc::downgrade(self), sent.id.clone()));
+                    if slot.0.over.is_cancelled() {
+                        return;
+                    }
+                    if let Some(reason) = &*self.lost.borrow() {
+                        return slot.fill(Err(CallFailure::closed(reason, false)));
+                    }
+                }
+                let flight = Flight {
+                    method: request.method().to_owned(),
+                    token: request.get_meta().get_progress_token(),
+                    slot,
+                    sent: false,
+                    mirrors: self.is_stateless.load(Ordering::Relaxed),
+                };
+                flights.insert(sent.id.clone(), flight);
+            }
+            ClientJsonRpcMessage::Notification(sent) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &sent.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    flights.remove(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes that the server may read a request.
+    pub(crate) fn sent(&self, id: &RequestId) {
+        if let Some(flight) = self.flights().get_mut(id) {
+            flight.sent = true;
+        }
+    }
+
+    /// Ends the connection: every request with a slot fails, each by its id. rmcp learns of the
+    /// end of its own requests by the end of the transport.
+    pub(crate) fn end(&self, reason: &str) -> Vec<ServerJsonRpcMessage> {
+        self.lost.send_if_modified(|known| {
+            let is_news = known.is_none();
+            known.get_or_insert_with(|| reason.to_owned());
+            is_news
+        });
+        self.listener.ended();
+        let mut flights = self.flights();
+        let ended: Vec<_> = flights.extract_if(|_, flight| flight.slot.is_some()).collect();
+        for (_, flight) in flights.drain() {
+            self.note_opening(&flight.method, CallFailure::closed(reason, flight.sent));
+        }
+        drop(flights);
+        let settled = ended.into_iter().map(|(id, flight)| {
+            let failure = CallFailure::closed(reason, flight.sent);
+            settle(id, flight, Err(failure))
+        });
+        settled.collect()
+    }
+
+    /// Ends one request with a failure, if it still waits.
+    pub(crate) fn fail(&self, id: &RequestId, failure: CallFailure) -> Option<ServerJsonRpcMessage> {
+        let flight = self.flights().remove(id)?;
+        self.note_opening(&flight.method, failure.clone());
+        Some(settle(id.clone(), flight, Err(failure)))
+    }
+
+    /// Ends the request that a message over the limit answers. Its id is looked for in the first
+    /// and last bytes; without one, every request ends.
+    pub(crate) fn too_long(&self, ends: &[u8], limit: usize) -> Vec<ServerJsonRpcMessage> {
+        if let Some(id) = find_id(ends) {
+            return self.fail(&id, CallFailure::TooLarge(limit)).into_iter().collect();
+        }
+        let ids: Vec<_> = self.flights().keys().cloned().collect();
+        let failed = ids.iter().filter_map(|id| self.fail(id, CallFailure::TooLarge(limit)));
+        failed.collect()
+    }
+
+    /// Reads one message, or a batch of them, and returns what rmcp is to see. `stream` is the
+    /// request whose own stream it came on.
+    pub(crate) fn incoming(
+        &self,
+        text: &[u8],
+        stream: Option<&RequestId>,
+    ) -> Vec<ServerJsonRpcMessage> {
+        let text = String::from_utf8_lossy(text);
+        let text = text.trim();
+        if text.starts_with('[')
+            && let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text)
+            && batch.iter().all(|one| one.get().starts_with('{'))
+        {
+            let read = batch.into_iter().filter_map(|one| self.one(one.get(), stream));
+            return read.collect();
+        }
+        self.one(text, stream).into_iter().collect()
+    }
+
+    fn one(&self, text: &str, stream: Option<&RequestId>) -> Option<ServerJsonRpcMessage> {
+        let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text) else {
+            return self.unreadable(text);
+        };
+        let id = envelope.id.and_then(read_id);
+        let params = envelope.params.map_or("{}", RawValue::get);
+        match (envelope.method, id) {
+            (Some(method), Some(id)) => self.request(&method, params, id, stream),
+            (Some(method), None) => self.notification(&method, params, stream),
+            (None, Some(id)) => self.answered(id, envelope.result, envelope.error),
+            (None, None) => {
+                // A server does not know the id of a request that it could not read.
+                let error = envelope.error?;
+                let id = stream?;
+                self.fail(id, CallFailure::Refused(read_error(error)))
+            }
+        }
+    }
+
+    /// A message that is no JSON-RPC: if it has the id of a request, it ends the request.
+    fn unreadable(&self, text: &str) -> Option<ServerJsonRpcMessage> {
+        self.junk.fetch_add(1, Ordering::Relaxed);
+        if !text.starts_with('{') {
+            return None;
+        }
+        let reason = "it is no JSON-RPC message".to_owned();
+        let id = find_id(text.as_bytes())?;
+        self.fail(&id, CallFailure::Malformed(reason))
+    }
+
+    fn request(
+        &self,
+        method: &str,
+        params: &str,
+        id: RequestId,
+        stream: Option<&RequestId>,
+    ) -> Option<ServerJsonRpcMessage> {
+        if self.is_stateless.load(Ordering::Relaxed) {
+            tracing::debug!(method, "a request that the protocol revision does not have");
+            return None;
+        }
+        if method == "ping" {
+            let ping = serde_json::from_value(json!({ "method": "ping" })).ok()?;
+            return Some(ServerJsonRpcMessage::request(ping, id));
+        }
+        let bytes = params.len();
+        let params = if bytes > MAX_VALUE_BYTES {
+            Value::Null
+        } else {
+            serde_json::from_str(params).unwrap_or_default()
+        };
+        let asked = Asked {
+            method: method.to_owned(),
+            params,
+            bytes,
+            stream: stream.cloned(),
+        };
+        let asked = CustomRequest::new(ASK, serde_json::to_value(asked).ok());
+        Some(ServerJsonRpcMessage::request(ServerRequest::CustomRequest(asked), id))
+    }
+
+    fn notification(
+        &self,
+        method: &str,
+        params: &str,
+        stream: Option<&RequestId>,
+    ) -> Option<ServerJsonRpcMessage> {
+        match method {
+            "notifications/progress" => self.progress(params),
+            "notifications/cancelled" => return self.cancelled(params),
+            _ => self.listener.notification(self, method, params, stream),
+        }
+        None
+    }
+
+    fn progress(&self, params: &str) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params {
+            progress_token: ProgressToken,
+            progress: f64,
+        }
+        let Ok(read) = serde_json::from_str::<Params>(params) else {
+            return;
+        };
+        let slot = {
+            let flights = self.flights();
+            let mut all = flights.values();
+            let found = all.find(|flight| flight.token.as_ref() == Some(&read.progress_token));
+            found.and_then(|flight| flight.slot.clone())
+        };
+        if let Some(slot) = slot
+            && slot.goes_on(read.progress)
+            && let Some(who) = &slot.0.who
+        {
+            self.listener.progress(who, params);
+        }
+    }
+
+    /// The server gives up a request of its own, or ends a subscription (2026-07-28).
+    fn cancelled(&self, params: &str) -> Option<ServerJsonRpcMessage> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        if self.is_stateless.load(Ordering::Relaxed) {
+            let id = read_id(serde_json::from_str::<Params<'_>>(params).ok()?.request_id)?;
+            let is_listening = self.is_listening(&id);
+            let ended = CallFailure::closed("the server ended the subscription", true);
+            return is_listening.then(|| self.fail(&id, ended)).flatten();
+        }
+        let text = format!(r#"{{"method":"notifications/cancelled","params":{params}}}"#);
+        let cancelled: ServerNotification = serde_json::from_str(&text).ok()?;
+        Some(ServerJsonRpcMessage::notification(cancelled))
+    }
+
+    fn answered(
+        &self,
+        id: RequestId,
+        result: Option<&RawValue>,
+        error: Option<&RawValue>,
+    ) -> Option<ServerJsonRpcMessage> {
+        let Some(flight) = self.flights().remove(&id) else {
+            tracing::trace!(%id, "an answer to no request in flight");
+            return None;
+        };
+        let answer = match (result, error) {
+            (_, Some(error)) if error.get() != "null" => {
+                Err(CallFailure::Refused(read_error(error)))
+            }
+            (Some(result), _) => Ok(result.to_owned()),
+            _ => Err(CallFailure::Malformed("it has no result".to_owned())),
+        };
+        if flight.slot.is_some() {
+            return Some(settle(id, flight, answer));
+        }
+        let read = answer.and_then(|result| self.greeting(&flight.method, &result));
+        Some(match read {
+            Ok(result) => ServerJsonRpcMessage::response(result, id),
+            Err(failure) => {
+                self.note_opening(&flight.method, failure.clone());
+                ServerJsonRpcMessage::error(self.refusal(&flight.method, &failure), Some(id))
+            }
+        })
+    }
+
+    /// Reads the answer to a request of the handshake. Members that are missing are added: a
+    /// server with an odd greeting may have good tools.
+    fn greeting(&self, method: &str, result: &RawValue) -> Result<ServerResult, CallFailure> {
+        let malformed = |reason: &str| CallFailure::Malformed(reason.to_owned());
+        if result.get().len() > MAX_VALUE_BYTES {
+            return Err(malformed("it is too long"));
+        }
+        let mut value: Value = serde_json::from_str(result.get()).unwrap_or_default();
+        let greeting = value.clone();
+        let members = value.as_object_mut().ok_or_else(|| malformed("it is no object"))?;
+        members.insert("capabilities".to_owned(), json!({}));
+        for unread in ["instructions", "_meta"] {
+            members.remove(unread);
+        }
+        let read = match method {
+            INITIALIZE => {
+                members.insert("serverInfo".to_owned(), json!({ "name": "", "version": "" }));
+                let version = members.get("protocolVersion").and_then(Value::as_str);
+                version.ok_or_else(|| malformed("it names no protocol revision"))?;
+                serde_json::from_value(value).map(ServerResult::InitializeResult)
+            }
+            DISCOVER => {
+                members.entry("resultType").or_insert("complete".into());
+                members.insert("ttlMs".to_owned(), 0.into());
+                members.insert("cacheScope".to_owned(), "private".into());
+                let versions = members.get("supportedVersions").cloned().unwrap_or_default();
+                let versions: Vec<ProtocolVersion> = serde_json::from_value(versions)
+                    .map_err(|_| malformed("it lists no protocol revisions"))?;
+                if !versions.contains(&ProtocolVersion::LATEST) {
+                    let data = json!({ "supported": versions });
+                    let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
+                    let error = ErrorData::new(code, "another protocol revision", Some(data));
+                    return Err(CallFailure::Refused(error));
+                }
+                serde_json::from_value(value).map(ServerResult::DiscoverResult)
+            }
+            _ => return Ok(ServerResult::empty(())),
+        };
+        let read = read.map_err(|_| malformed("it is not of the protocol's form"))?;
+        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        opening.greeting = Some(greeting);
+        Ok(read)
+    }
+
+    /// The error that rmcp gets for a failed request of the handshake. A server that speaks only
+    /// older revisions is greeted with `initialize` next, where that is allowed.
+    fn refusal(&self, method: &str, failure: &CallFailure) -> ErrorData {
+        let mut error = match failure {
+            CallFailure::Refused(error) => error.clone(),
+            other => ErrorData::internal_error(other.to_string(), None),
+        };
+        let is_older = error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+            && supported(&error).iter().any(ProtocolVersion::has_initialize)
+            && !supported(&error).contains(&ProtocolVersion::LATEST);
+        if self.may_initialize && method == DISCOVER && is_older {
+            error.code = ErrorCode::METHOD_NOT_FOUND;
+        }
+        error
+    }
+
+    fn note_opening(&self, method: &str, failure: CallFailure) {
+        let methods = [DISCOVER, INITIALIZE];
+        if let Some(method) = methods.into_iter().find(|known| *known == method) {
+            let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            opening.failures.push((method, failure));
+        }
+    }
+
+    /// Whether this is a subscription in flight.
+    pub(crate) fn is_listening(&self, id: &RequestId) -> bool {
+        let flights = self.flights();
+        flights.get(id).is_some_and(|flight| flight.method == LISTEN)
+    }
+
+    /// The caller that a message of the server is for: of the request whose stream it came on;
+    /// without one, of all requests in flight, if it is the same for all. With it, the tool, if
+    /// it is one, and tokens that are cancelled when these requests end.
+    pub(crate) fn caller(
+        &self,
+        stream: Option<&RequestId>,
+    ) -> (Option<Who>, Vec<CancellationToken>) {
+        let flights = self.flights();
+        let of_stream = stream.and_then(|id| flights.get(id)).and_then(|it| it.slot.as_ref());
+        let slots: Vec<&Slot> = match of_stream {
+            Some(slot) => vec![slot],
+            None => flights.values().filter_map(|flight| flight.slot.as_ref()).collect(),
+        };
+        let mut found: Option<Who> = None;
+        let mut tokens = Vec::new();
+        for slot in slots {
+            let Some(who) = &slot.0.who else { continue };
+            tokens.push(slot.0.over.clone());
+            match &mut found {
+                None => found = Some(who.clone()),
+                Some(other) if !Arc::ptr_eq(&other.caller, &who.caller) => {
+                    return (None, Vec::new());
+                }
+                Some(other) if other.tool != who.tool => other.tool = "".into(),
+                Some(_) => {}
+            }
+        }
+        (found, tokens)
+    }
+
+    fn flights(&self) -> MutexGuard<'_, HashMap<RequestId, Flight>> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Fills a request's slot, and returns the message that settles its id in rmcp.
+fn settle(id: RequestId, flight: Flight, answer: Answer) -> ServerJsonRpcMessage {
+    let message = match &answer {
+        // rmcp takes the headers of later calls from it.
+        Ok(result) if flight.method == "tools/list" && flight.mirrors => {
+            ServerJsonRpcMessage::response(usable_tools(result), id)
+        }
+        Ok(_) => ServerJsonRpcMessage::response(ServerResult::empty(()), id),
+        Err(_) => {
+            let error = ErrorData::internal_error("see the slot", None);
+            ServerJsonRpcMessage::error(error, Some(id))
+        }
+    };
+    if let Some(slot) = flight.slot {
+        slot.fill(answer);
+    }
+    message
+}
+
+/// The names and input schemas of a tool list, as far as rmcp can read them.
+fn usable_tools(result: &RawValue) -> ServerResult {
+    #[derive(Deserialize)]
+    struct Page<'a> {
+        #[serde(borrow)]
+        tools: Vec<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry {
+        name: String,
+        input_schema: JsonObject,
+    }
+    let page = serde_json::from_str::<Page<'_>>(result.get());
+    let tools = page.map(|page| page.tools).unwrap_or_default();
+    let entries = tools.into_iter().filter(|tool| tool.get().len() <= MAX_VALUE_BYTES);
+    let entries = entries.filter_map(|tool| serde_json::from_str::<Entry>(tool.get()).ok());
+    let tools = entries.map(|entry| Tool::new(entry.name, "", entry.input_schema));
+    ServerResult::ListToolsResult(ListToolsResult::with_all_items(tools.collect()))
+}
+
+/// The name of the annotation of arguments that are headers, too.
+pub(crate) const HEADER_MARK: &str = "x-mcp-header";
+
+/// Reads a JSON-RPC error leniently: a server that fails should not fail twice.
+pub(crate) fn read_error(error: &RawValue) -> ErrorData {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Lenient<'a> {
+        #[serde(borrow)]
+        code: Option<&'a RawValue>,
+        #[serde(borrow)]
+        message: Option<&'a RawValue>,
+        #[serde(borrow)]
+        data: Option<&'a RawValue>,
+    }
+    let Lenient {
+        code,
+        message,
+        data,
+    } = serde_json::from_str(error.get()).unwrap_or_default();
+    let code = code.and_then(|code| code.get().parse().ok()).map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
+    let message = message.unwrap_or(error);
+    let message = serde_json::from_str(message.get())
+        .unwrap_or_else(|_| "the server gave an error without a message".to_owned());
+    let data = data.filter(|data| data.get().len() <= MAX_VALUE_BYTES && data.get() != "null");
+    let data = data.and_then(|data| serde_json::from_str(data.get()).ok());
+    ErrorData::new(code, message, data)
+}
+
+/// The revisions in the data of an unsupported-version error.
+pub(crate) fn supported(error: &ErrorData) -> Vec<ProtocolVersion> {
+    let supported = error.data.as_ref().and_then(|data| data.get("supported")).cloned();
+    supported
+        .and_then(|supported| serde_json::from_value(supported).ok())
+        .unwrap_or_default()
+}
+
+/// An id as it was sent; a server may answer with it as a text.
+pub(crate) fn read_id(id: &RawValue) -> Option<RequestId> {
+    let id: RequestId = serde_json::from_str(id.get()).ok()?;
+    Some(match &id {
+        NumberOrString::String(text) => text.parse().map_or(id, NumberOrString::Number),
+        NumberOrString::Number(_) => id,
+    })
+}
+
+/// The id in a text that cannot be read: before its result or error, or else at its end.
+fn find_id(text: &[u8]) -> Option<RequestId> {
+    let find = |needle: &[u8]| memchr::memmem::find(text, needle);
+    if find(br#""method":"#).is_some_and(|at| at < END_BYTES) {
+        return None;
+    }
+    let body = [find(br#""result":"#), find(br#""error":"#)].into_iter().flatten().min();
+    let first = find(br#""id":"#).filter(|at| body.is_none_or(|body| *at < body));
+    let at = first.or_else(|| memchr::memmem::rfind(text, br#""id":"#))?;
+    let digits: String = text
+        .get(at + 5..)?
+        .iter()
+        .map(|byte| char::from(*byte))
+        .skip_while(|character| character.is_ascii_whitespace() || *character == '"')
+        .take_while(char::is_ascii_digit)
+        .collect();
+    digits.parse().ok().map(NumberOrString::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Deaf;
+
+    impl Listener for Deaf {
+        fn notification(&self, _: &Tap, _: &str, _: &str, _: Option<&RequestId>) {}
+        fn progress(&self, _: &Who, _: &str) {}
+        fn ended(&self) {}
+    }
+
+    /// Sends a request with this id, and returns its slot.
+    fn send(tap: &Arc<Tap>, id: i64, method: &str) -> Slot {
+        let slot = Slot::default();
+        let mut request = CustomRequest::new(method, None);
+        request.extensions.insert(slot.clone());
+        let request = rmcp::model::ClientRequest::CustomRequest(request);
+        let message = ClientJsonRpcMessage::request(request, NumberOrString::Number(id));
+        tap.outgoing(&message);
+        tap.sent(&NumberOrString::Number(id));
+        slot
+    }
+
+    /// The answer to request 5 when the server writes this; and to request 6, if any.
+    fn answer(text: &[u8]) -> String {
+        let tap = Tap::new(Arc::new(Deaf), true);
+        let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
+        let settled = tap.incoming(text, None).len();
+        let shown = |slot: &Slot| match slot.take() {
+            Some(Ok(result)) => result.get().to_owned(),
+            Some(Err(failure)) => failure.to_string(),
+            None => "-".to_owned(),
+        };
+        format!("{}; {}; {settled}", shown(&slot), shown(&other))
+    }
+
+    #[test]
+    fn an_answer_with_a_known_id_ends_its_request() {
+        let check = |text: &str, expected: Expect| expected.assert_eq(&answer(text.as_bytes()));
+        let result = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":5,"result":{result}}}"#);
+        check(&result(r#"{"n":1e400}"#), expect![[r#"{"n":1e400}; -; 1"#]]);
+        check(&result(r#"{"t":"a\ud800b"}"#), expect![[r#"{"t":"a\ud800b"}; -; 1"#]]);
+        check(
+            &result("[12345678901234567890123,0.1000000000000000055511151231257827]"),
+            expect!["[12345678901234567890123,0.1000000000000000055511151231257827]; -; 1"],
+        );
+        for odd in ["7", "{}", r#"{"content":7}"#, r#"{"content":[{"type":"hologram"}]}"#] {
+            assert_eq!(answer(result(odd).as_bytes()), format!("{odd}; -; 1"));
+        }
+        check(r#"{"id":5,"result":{}}"#, expect!["{}; -; 1"]);
+        check(r#"{"jsonrpc":"2.0","id":"5","result":{}}"#, expect!["{}; -; 1"]);
+        check(
+            r#"[{"jsonrpc":"2.0","id":6,"result":1},{"jsonrpc":"2.0","id":5,"result":2}]"#,
+            expect!["2; 1; 2"],
+        );
+        let error = |error: &str| format!(r#"{{"jsonrpc":"2.0","id":5,"error":{error}}}"#);
+        check(&error(r#""boom""#), expect!["boom (code -32603); -; 1"]);
+        check(
+            &error(r#"{"code":3000000000,"message":"m"}"#),
+            expect!["m (code -32603); -; 1"],
+        );
+        check(
+            &error(r#"{"code":-1}"#),
+            expect!["the server gave an error without a message (code -1); -; 1"],
+        );
+        check(
+            r#"{"id":5,"result":{},"error":{"code":-1,"message":"m"}}"#,
+            expect!["m (code -1); -; 1"],
+        );
+        check(r#"{"id":5,"result":{},"error":null}"#, expect!["{}; -; 1"]);
+        check(r#"{"id":5}"#, expect!["the answer is malformed: it has no result; -; 1"]);
+        check(
+            r#"{"jsonrpc":"2.0","id":5,"result":{"a":}}"#,
+            expect!["the answer is malformed: it is no JSON-RPC message; -; 1"],
+        );
+        check(r#"{"id":99,"result":{}}"#, expect!["-; -; 0"]);
+        check("DEBUG got 5", expect!["-; -; 0"]);
+        check("[1, 2]", expect!["-; -; 0"]);
+        let invalid = b"{\"id\":5,\"result\":\"a\xffb\"}";
+        assert_eq!(answer(invalid), "\"a\u{fffd}b\"; -; 1");
+    }
+
+    #[test]
+    fn an_answer_over_the_limit_ends_its_request() {
+        let check = |ends: &str, five: bool, six: bool| {
+            let tap = Tap::new(Arc::new(Deaf), true);
+            let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
+            tap.too_long(ends.as_bytes(), 7);
+            assert_eq!((slot.take().is_some(), other.take().is_some()), (five, six), "{ends}");
+        };
+        check(r#"{"jsonrpc":"2.0","id":5,"result":{"id":6"#, true, false);
+        check(r#"{"result":{"id":6,"x":"…"},"id":5}"#, true, false);
+        check(r#"{"id": "6", "result":"#, false, true);
+        check(r#"{"result":"…"#, true, true);
+        check(r#"{"jsonrpc":"2.0","method":"m","params":{"id":5"#, true, true);
+    }
+
+    #[test]
+    fn the_end_of_a_connection_ends_its_requests() {
+        let tap = Tap::new(Arc::new(Deaf), true);
+        let slot = send(&tap, 5, "tools/call");
+        assert_eq!(tap.end("it ended").len(), 1);
+        let failure = slot.take().expect("an answer").expect_err("a failure");
+        assert_eq!((failure.to_string(), failure.was_sent()), ("it ended".to_owned(), true));
+        // One that comes later is not sent.
+        let slot = send(&tap, 6, "tools/call");
+        let failure = slot.take().expect("an answer").expect_err("a failure");
+        assert!(!failure.was_sent());
+    }
+
+    #[test]
+    fn arguments_are_sent_as_they_are() {
+        let mut request = CustomRequest::new("tools/call", Some(json!({ "name": "t" })));
+        let members = r#""name":"t","arguments":{"n":1e400}"#;
+        request.extensions.insert(Members(members.into()));
+        let request = rmcp::model::ClientRequest::CustomRequest(request);
+        let message = ClientJsonRpcMessage::request(request, NumberOrString::Number(5));
+        let sent = String::from_utf8(text(&message)).expect("UTF-8");
+        expect![[r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":{},"name":"t","arguments":{"n":1e400}}}"#]]
+            .assert_eq(&sent);
+    }
+}

@@ -1,0 +1,214 @@
+//! Calls that a server answers with a task (2026-07-28, `io.modelcontextprotocol/tasks`):
+//! polled to the end, and cancelled when the call is given up.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{ErrorCode, ErrorData};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::failure::{CallFailure, Lost, LostKind};
+use crate::list::misfit;
+use crate::request::{Clock, Request, Session};
+use crate::tap::{Who, read_error};
+
+/// The shortest and the longest time between polls, whatever the server suggests.
+const SHORTEST_POLL: Duration = Duration::from_millis(20);
+const LONGEST_POLL: Duration = Duration::from_secs(5 * 60);
+const DEFAULT_POLL: Duration = Duration::from_secs(1);
+/// The wait before a request about a task is repeated that failed on the way; it doubles.
+const REPEAT: Duration = Duration::from_millis(100);
+const LONGEST_REPEAT: Duration = Duration::from_secs(10);
+const MAX_ID_BYTES: usize = 4_096;
+/// The answers that one task may ask for.
+const MAX_ANSWERS: usize = 1_000;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskState<'a> {
+    task_id: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    status_message: Option<String>,
+    #[serde(default)]
+    poll_interval_ms: Option<f64>,
+    #[serde(borrow, default)]
+    input_requests: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// A task that is followed. Dropping it cancels the task, unless it is over.
+pub(crate) struct Task {
+    session: Arc<Session>,
+    who: Who,
+    id: String,
+    pause: Duration,
+    is_over: bool,
+    /// The names of the requests that have been answered. They stay in the task's state until
+    /// the server has seen the answers.
+    answered: HashSet<String>,
+}
+
+/// The state of a task.
+pub(crate) enum Step {
+    Working,
+    /// It asks for input: the map of its requests.
+    Wants(Box<RawValue>),
+    Done(Box<RawValue>),
+}
+
+impl Task {
+    /// The task in an answer.
+    pub(crate) fn new(session: &Arc<Session>, who: Who, answer: &RawValue) -> Result<Self, CallFailure> {
+        let state = read(answer)?;
+        if state.task_id.len() > MAX_ID_BYTES {
+            let reason = format!("its task's id is longer than {MAX_ID_BYTES} bytes");
+            return Err(CallFailure::Malformed(reason));
+        }
+        who.caller.is_task(&session.server, &who.tool);
+        Ok(Self {
+            session: Arc::clone(session),
+            who,
+            // A task that is over, or asks for something, is looked at without a pause.
+            pause: if state.status == "working" { pause(&state) } else { Duration::ZERO },
+            id: state.task_id,
+            is_over: false,
+            answered: HashSet::new(),
+        })
+    }
+
+    /// Waits, and asks for the task's state.
+    pub(crate) async fn poll(&mut self, clock: &mut Clock) -> Result<Step, CallFailure> {
+        clock.pause(self.pause).await?;
+        let answer = self.ask("tasks/get", json!({ "taskId": self.id }), clock).await;
+        if let Err(CallFailure::Refused(error)) = &answer
+            && error.code == ErrorCode::INVALID_PARAMS
+        {
+            // There is no such task.
+            self.is_over = true;
+        }
+        let answer = answer?;
+        let state = read(&answer)?;
+        self.pause = pause(&state);
+        self.is_over = matches!(state.status.as_str(), "completed" | "failed" | "cancelled");
+        match state.status.as_str() {
+            "working" => Ok(Step::Working),
+            "input_required" => {
+                let wants = state.input_requests.map(RawValue::to_owned);
+                Ok(wants.map_or(Step::Working, Step::Wants))
+            }
+            "completed" => {
+                let missing = "its task ended without a result".to_owned();
+                let result = state.result.map(RawValue::to_owned);
+                result.map(Step::Done).ok_or(CallFailure::Malformed(missing))
+            }
+            "failed" => Err(self.failed(&state)),
+            "cancelled" => {
+                let message = "the server cancelled the task".to_owned();
+                Err(CallFailure::Refused(ErrorData::internal_error(message, None)))
+            }
+            _ => {
+                let reason = "its task has a status that clients do not know";
+                Err(CallFailure::Malformed(reason.to_owned()))
+            }
+        }
+    }
+
+    /// Whether a request of the task has been answered.
+    pub(crate) fn has_answered(&self, key: &str) -> bool {
+        self.answered.contains(key)
+    }
+
+    /// Gives the task these answers, by the names of its requests.
+    pub(crate) async fn answer(&mut self, answers: &Value, clock: &mut Clock) -> Result<(), CallFailure> {
+        for key in answers.as_object().into_iter().flatten().map(|(key, _)| key) {
+            if key.len() > MAX_ID_BYTES || self.answered.len() == MAX_ANSWERS {
+                return Err(CallFailure::Input(format!(
+                    "the tool still wants input after {MAX_ANSWERS} answers, or by a name of more \
+                     than {MAX_ID_BYTES} bytes"
+                )));
+            }
+            self.answered.insert(key.clone());
+        }
+        let params = json!({ "taskId": self.id, "inputResponses": answers });
+        self.ask("tasks/update", params, clock).await.map(drop)
+    }
+
+    /// Sends a request about the task. One that fails on the way is repeated for as long as the
+    /// server may be silent: a poll does nothing, and an answer counts once, by its name.
+    async fn ask(
+        &self,
+        method: &str,
+        params: Value,
+        clock: &mut Clock,
+    ) -> Result<Box<RawValue>, CallFailure> {
+        let until = Instant::now() + clock.idle();
+        let mut wait = REPEAT;
+        let mut may_be_there = false;
+        loop {
+            let request = Request {
+                who: Some(self.who.clone()),
+                ..Request::new(method, params.clone())
+            };
+            let failure = match self.session.request_within(request, clock).await {
+                // The server refuses answers that it has already.
+                Err(CallFailure::Refused(_)) if may_be_there && method == "tasks/update" => {
+                    return Ok(RawValue::NULL.to_owned());
+                }
+                Err(failure) => failure,
+                answer => return answer,
+            };
+            match failure {
+                CallFailure::Lost(lost)
+                    if !lost.is_permanent() && Instant::now() + wait < until =>
+                {
+                    may_be_there |= lost.sent && !is_turned_away(&lost);
+                    clock.pause(wait).await?;
+                    wait = wait.saturating_mul(2).min(LONGEST_REPEAT);
+                }
+                failure => return Err(failure),
+            }
+        }
+    }
+
+    fn failed(&self, state: &TaskState<'_>) -> CallFailure {
+        let error = match (state.error, &state.status_message) {
+            (Some(error), _) => read_error(error),
+            (None, Some(message)) => ErrorData::internal_error(message.clone(), None),
+            (None, None) => ErrorData::internal_error("the task failed", None),
+        };
+        CallFailure::Refused(self.session.redacted_error(error))
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.session.send_off("tasks/cancel", json!({ "taskId": self.id }));
+        }
+    }
+}
+
+fn read(answer: &RawValue) -> Result<TaskState<'_>, CallFailure> {
+    serde_json::from_str(answer.get())
+        .map_err(|error| CallFailure::Malformed(format!("its task: {}", misfit(&error))))
+}
+
+fn pause(state: &TaskState<'_>) -> Duration {
+    let suggested = state.poll_interval_ms.filter(|ms| *ms >= 0.0);
+    let suggested = suggested.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
+    suggested.map_or(DEFAULT_POLL, |pause| pause.clamp(SHORTEST_POLL, LONGEST_POLL))
+}
+
+/// Whether the status says that nothing was begun: too early, or too many requests.
+fn is_turned_away(lost: &Lost) -> bool {
+    matches!(lost.kind, LostKind::Status(425 | 429))
+}

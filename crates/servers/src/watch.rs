@@ -1,0 +1,243 @@
+//! What a server tells of its own accord: changes of its tool list, log messages, progress.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_auth::Redact;
+use rmcp::model::{ErrorCode, RequestId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::backoff::spread;
+use crate::caller::{Log, Progress};
+use crate::failure::{CallFailure, LostKind};
+use crate::pages::Pages;
+use crate::request::{Request, Session};
+use crate::server_log::{self, FloodGate, Message, fit};
+use crate::tap::{LISTEN, Listener, Tap, Who};
+
+/// The longest progress message that is passed on, in characters.
+const MAX_PROGRESS_MESSAGE: usize = 1_000;
+/// The wait before a server is listened to again; it doubles up to the longest.
+const AGAIN: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+/// The longest wait for a server that refuses to be listened to.
+const LONGEST_REFUSED: Duration = Duration::from_secs(60 * 60);
+
+/// Changes that a server told of, counted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Changes {
+    /// Changes of the tool list.
+    pub(crate) tools: u64,
+    /// The last subscription that the server acknowledged.
+    pub(crate) acknowledged: Option<RequestId>,
+}
+
+/// Hears the notifications of one connection.
+#[derive(Debug)]
+pub(crate) struct Notifications {
+    server: Arc<str>,
+    redact: Redact,
+    flood: FloodGate,
+    pages: Arc<Pages>,
+    pub(crate) changes: watch::Sender<Changes>,
+    /// Cancelled when the connection ends.
+    ended: CancellationToken,
+}
+
+impl Notifications {
+    pub(crate) fn new(
+        server: Arc<str>,
+        redact: Redact,
+        pages: Arc<Pages>,
+        ended: CancellationToken,
+    ) -> Self {
+        Self {
+            flood: FloodGate::new(Arc::clone(&server)),
+            server,
+            redact,
+            pages,
+            changes: watch::Sender::default(),
+            ended,
+        }
+    }
+
+    fn log(&self, tap: &Tap, params: &str, stream: Option<&RequestId>) {
+        let Some(message) = Message::read(&self.server, params, &self.redact) else {
+            return;
+        };
+        let caller = tap.caller(stream).0.map(|who| who.caller);
+        let hears = |least: Option<_>| least.is_some_and(|least| message.level >= least);
+        let caller = caller.filter(|caller| hears(caller.logs()));
+        let is_logged = hears(server_log::level());
+        if !(is_logged || caller.is_some()) || !self.flood.admit() {
+            return;
+        }
+        message.log(&self.server);
+        if let Some(caller) = caller {
+            caller.log(Log {
+                server: &self.server,
+                level: message.level,
+                logger: message.logger.as_deref(),
+                data: &message.data,
+            });
+        }
+    }
+
+    /// A subscription is acknowledged.
+    fn acknowledged(&self, tap: &Tap, params: &str) {
+        let Some(id) = subscription(params).filter(|id| tap.is_listening(id)) else {
+            return;
+        };
+        let params: Value = serde_json::from_str(params).unwrap_or_default();
+        if params["notifications"]["toolsListChanged"] == true {
+            self.changes.send_modify(|changes| {
+                changes.acknowledged = Some(id);
+                // Earlier changes were not told.
+                changes.tools += 1;
+            });
+        }
+    }
+}
+
+impl Listener for Notifications {
+    fn notification(&self, tap: &Tap, method: &str, params: &str, stream: Option<&RequestId>) {
+        match method {
+            "notifications/message" => self.log(tap, params, stream),
+            "notifications/tools/list_changed" => {
+                // In the newest revision it names the subscription that it is for.
+                let is_subscribed = !tap.is_stateless()
+                    || subscription(params).is_some_and(|id| tap.is_listening(&id));
+                if is_subscribed {
+                    self.changes.send_modify(|changes| changes.tools += 1);
+                }
+            }
+            "notifications/elicitation/complete" => {
+                let params: Value = serde_json::from_str(params).unwrap_or_default();
+                if let Some(id) = params["elicitationId"].as_str() {
+                    self.pages.complete(id);
+                }
+            }
+            "notifications/subscriptions/acknowledged" => self.acknowledged(tap, params),
+            _ => tracing::trace!(server = %self.server, "an unknown notification"),
+        }
+    }
+
+    fn progress(&self, of: &Who, params: &str) {
+        #[derive(Deserialize)]
+        struct Params {
+            progress: f64,
+            #[serde(default)]
+            total: Option<f64>,
+            #[serde(default)]
+            message: Option<String>,
+        }
+        let Ok(params) = serde_json::from_str::<Params>(params) else {
+            return;
+        };
+        let message = params.message;
+        let message = message.map(|text| fit(&text, MAX_PROGRESS_MESSAGE, &self.redact));
+        of.caller.progress(Progress {
+            server: &self.server,
+            tool: &of.tool,
+            progress: params.progress,
+            total: params.total,
+            message: message.as_deref(),
+        });
+    }
+
+    fn ended(&self) {
+        self.ended.cancel();
+    }
+}
+
+/// Listens for changes where servers tell of them in a subscription (2026-07-28). Changes that
+/// may have been missed are added to the `wishes` for a new list.
+pub(crate) async fn listen(
+    session: &Session,
+    changes: &watch::Sender<Changes>,
+    wishes: &watch::Sender<u64>,
+) {
+    if !(session.is_stateless() && session.agreed.tools_changes) {
+        return std::future::pending().await;
+    }
+    let mut wait = AGAIN;
+    loop {
+        let began = Instant::now();
+        let before = changes.borrow().acknowledged.clone();
+        let params = json!({ "notifications": { "toolsListChanged": true } });
+        let ended = tokio::select! {
+            ended = session.send(Request::new(LISTEN, params), None) => ended,
+            () = another_login(session) => {
+                // The subscription was the other login's.
+                wait = AGAIN;
+                continue;
+            }
+        };
+        let last = changes.borrow().acknowledged.clone();
+        let is_refused = match &ended {
+            Err(failure) if last.is_none() && is_refusal(failure) => {
+                another_login(session).await;
+                continue;
+            }
+            Err(failure) => {
+                tracing::debug!(server = %session.server, %failure, "a subscription ended");
+                last == before && matches!(failure, CallFailure::Refused(_))
+            }
+            Ok(_) => false,
+        };
+        let most = if is_refused { LONGEST_REFUSED } else { LONGEST };
+        if began.elapsed() > LONGEST && !is_refused {
+            wait = AGAIN;
+        }
+        tokio::select! {
+            () = sleep(spread(wait.min(most))) => wait = wait.saturating_mul(2).min(most),
+            () = another_login(session) => wait = AGAIN,
+        }
+        if last != before {
+            wishes.send_modify(|wishes| *wishes += 1);
+        }
+    }
+}
+
+/// Waits for another login.
+async fn another_login(session: &Session) {
+    let changed = match &session.http {
+        Some(http) => http.logins().changed().await,
+        None => return std::future::pending().await,
+    };
+    if changed.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Whether a server will refuse to be listened to however often it is asked.
+fn is_refusal(failure: &CallFailure) -> bool {
+    match failure {
+        CallFailure::Refused(error) => matches!(
+            error.code,
+            ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS
+        ),
+        CallFailure::Lost(lost) => matches!(lost.kind, LostKind::Status(_)) && lost.is_permanent(),
+        _ => false,
+    }
+}
+
+/// The subscription that a notification is for.
+fn subscription(params: &str) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "_meta")]
+        meta: Meta<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Meta<'a> {
+        #[serde(borrow, rename = "io.modelcontextprotocol/subscriptionId")]
+        id: &'a serde_json::value::RawValue,
+    }
+    let params: Params<'_> = serde_json::from_str(params).ok()?;
+    crate::tap::read_id(params.meta.id)
+}

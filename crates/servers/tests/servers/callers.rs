@@ -1,0 +1,207 @@
+//! Questions of servers, and their progress and log messages, over pipes.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use callgate_servers::{
+    Caller, Connect, Elicit, ListRoots, Log, LogLevel, Offers, PageDone, Progress, Refusal, Root,
+    Sample, ServerSpec, Servers,
+};
+use expect_test::{Expect, expect};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::support::{call, in_time, odd, one, start};
+
+/// A caller that does everything, and notes what it hears.
+#[derive(Default)]
+struct Able {
+    heard: Arc<Mutex<Vec<String>>>,
+    asked: Mutex<u64>,
+    /// The servers whose folders change during the first question for them.
+    moves: OnceLock<Servers>,
+}
+
+impl Able {
+    fn hear(&self, what: String) {
+        self.heard.lock().expect("no panic").push(what);
+    }
+
+    fn heard(&self) -> Vec<String> {
+        self.heard.lock().expect("no panic").clone()
+    }
+}
+
+impl Caller for Able {
+    fn offers(&self) -> Offers {
+        let mut offers = Offers::default();
+        offers.form = true;
+        offers.url = true;
+        offers.sampling = true;
+        offers.roots = true;
+        offers
+    }
+
+    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let name = format!("{} of {}", request.tool.unwrap_or("?"), request.server);
+        async move { Ok(json!({ "action": "accept", "content": { "name": name } })) }.boxed()
+    }
+
+    fn sample<'a>(&'a self, _request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        async { Err(Refusal::Declined) }.boxed()
+    }
+
+    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+        let mut asked = self.asked.lock().expect("no panic");
+        *asked += 1;
+        if *asked == 1
+            && let Some(servers) = self.moves.get()
+        {
+            servers.roots_changed();
+        }
+        let root = Root {
+            uri: format!("file:///{asked}"),
+            name: None,
+        };
+        async move { Ok(vec![root]) }.boxed()
+    }
+
+    fn page_opened(&self, _server: &str, id: &str) -> Option<PageDone> {
+        let (heard, id) = (Arc::clone(&self.heard), id.to_owned());
+        Some(Box::new(move || heard.lock().expect("no panic").push(format!("done at {id}"))))
+    }
+
+    fn progress(&self, progress: Progress<'_>) {
+        let Progress {
+            progress, message, ..
+        } = progress;
+        self.hear(format!("{progress} {message:?}"));
+    }
+
+    fn logs(&self) -> Option<LogLevel> {
+        Some(LogLevel::Warning)
+    }
+
+    fn log(&self, log: Log<'_>) {
+        self.hear(format!("{} {:?}", log.level.as_str(), log.logger));
+    }
+}
+
+fn with(caller: &Arc<Able>, mode: &str) -> ServerSpec {
+    let mut spec = odd(mode);
+    spec.caller = Arc::clone(caller) as Arc<dyn Caller>;
+    spec
+}
+
+async fn check(caller: &Arc<Able>, mode: &str, tool: &str, arguments: Value, expected: Expect) {
+    let servers = one(with(caller, mode)).await;
+    let answer = call(&servers, mode, tool, arguments).await;
+    in_time(servers.shut_down()).await;
+    expected.assert_eq(&answer);
+}
+
+#[tokio::test]
+async fn requests_of_a_server_are_answered() {
+    check(
+        &Arc::default(),
+        "asks",
+        "ask",
+        json!({}),
+        expect![[r#"{"elicitation/create":{"action":"accept","content":{"name":"ask of asks"}},"ping":{},"roots/list":{"roots":[{"uri":"file:///1"}]},"sampling/createMessage":{"error":-1}}"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_without_an_able_caller_is_declined() {
+    let servers = one(odd("asks")).await;
+    let answer = call(&servers, "asks", "ask", json!({})).await;
+    in_time(servers.shut_down()).await;
+    expect![[r#"{"elicitation/create":{"action":"decline"},"ping":{},"roots/list":{"error":-32601},"sampling/createMessage":{"error":-32601}}"#]].assert_eq(&answer);
+}
+
+#[tokio::test]
+async fn a_page_is_opened_before_the_call_is_made_again() {
+    let caller = Arc::<Able>::default();
+    let servers = one(with(&caller, "asks")).await;
+    let locked = call(&servers, "asks", "locked", json!({}));
+    let mut locked = std::pin::pin!(locked);
+    let finish = async {
+        loop {
+            call(&servers, "asks", "finish", json!({ "id": "door" })).await;
+            if !caller.heard().is_empty() {
+                return;
+            }
+        }
+    };
+    let opened = async {
+        futures::future::join(locked.as_mut(), finish).await.0
+    };
+    assert_eq!(in_time(opened).await, "open");
+    assert_eq!(caller.heard(), ["done at door"]);
+    in_time(servers.shut_down()).await;
+}
+
+#[tokio::test]
+async fn input_that_a_result_asks_for_is_given() {
+    let requests = json!({
+        "who": { "method": "elicitation/create", "params": { "message": "who?" } },
+        "where": { "method": "roots/list" },
+    });
+    check(
+        &Arc::default(),
+        "wants-input --modern",
+        "want",
+        json!({ "requests": requests, "state": "s\n\"" }),
+        expect![[r#"{"inputResponses":{"who":{"action":"accept","content":{"name":"want of wants-input --modern"}},"where":{"roots":[{"uri":"file:///1"}]}},"requestState":"s\n\"","sameId":false}"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn progress_is_heard_in_order_before_the_answer() {
+    for mode in ["reports", "reports --modern"] {
+        let caller = Arc::<Able>::default();
+        check(&caller, mode, "work", json!({ "steps": 1_000 }), expect!["done"]).await;
+        let expected: Vec<_> = (1..=1_000).map(|step| format!(r#"{step} Some("step {step}")"#)).collect();
+        assert_eq!(caller.heard(), expected);
+    }
+}
+
+#[tokio::test]
+async fn log_messages_are_heard_by_the_caller() {
+    let caller = Arc::<Able>::default();
+    check(&caller, "logs", "work", json!({ "lines": 3 }), expect!["done"]).await;
+    let expected = [
+        r#"warning Some("db")"#,
+        "warning None",
+        r#"emergency Some("one\\u{a}\\u{1b}[2Jtwo\\u{202e}\\u{7}")"#,
+    ];
+    assert_eq!(caller.heard(), expected);
+}
+
+#[tokio::test]
+async fn a_server_is_told_of_other_folders() {
+    let told = |servers: &Servers, times| {
+        let servers = servers.clone();
+        async move { call(&servers, "roots", "told", json!({ "times": times })).await }
+    };
+    let servers = one(with(&Arc::default(), "roots")).await;
+    expect![[r#"{"announced":{"listChanged":true},"answers":[[{"uri":"file:///1"}]],"asked":1}"#]]
+        .assert_eq(&told(&servers, 1).await);
+    servers.roots_changed();
+    expect![[r#"{"announced":{"listChanged":true},"answers":[[{"uri":"file:///1"}],[{"uri":"file:///2"}]],"asked":2}"#]]
+        .assert_eq(&told(&servers, 2).await);
+    in_time(servers.shut_down()).await;
+
+    // They change while the server is being connected to, after it has asked.
+    let caller = Arc::<Able>::default();
+    let mut spec = with(&caller, "roots");
+    spec.connect = Connect::Manual;
+    let servers = start(vec![spec]).await;
+    assert!(caller.moves.set(servers.clone()).is_ok());
+    in_time(servers.enable("roots")).await.expect("it starts");
+    expect![[r#"{"announced":{"listChanged":true},"answers":[[{"uri":"file:///1"}],[{"uri":"file:///2"}]],"asked":2}"#]]
+        .assert_eq(&told(&servers, 2).await);
+    in_time(servers.shut_down()).await;
+}

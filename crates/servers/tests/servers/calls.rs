@@ -1,0 +1,178 @@
+//! Calls: answers as text, limits, definitions, ends.
+
+use std::time::{Duration, Instant};
+
+use callgate_policy::Definition;
+use callgate_servers::{CallFailure, Status, ToolCall};
+use expect_test::{Expect, expect};
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use crate::support::{call, in_time, odd, one, try_call, until};
+
+async fn check(mode: &str, tool: &str, arguments: Value, expected: Expect) {
+    let servers = one(odd(mode)).await;
+    let answer = call(&servers, mode, tool, arguments).await;
+    in_time(servers.shut_down()).await;
+    expected.assert_eq(&answer);
+}
+
+#[tokio::test]
+async fn results_and_errors_are_handed_on() {
+    for mode in ["flaky", "flaky --modern"] {
+        check(
+            mode,
+            "rejects",
+            json!({ "code": -7, "message": "no", "data": { "a": 1 } }),
+            expect!["no (code -7) [sent: true]"],
+        )
+        .await;
+        check(mode, "echo", json!({ "a": [1, "b"] }), expect![[r#"{"a":[1,"b"]}"#]]).await;
+        check(mode, "not_an_object", json!({}), expect!["42"]).await;
+    }
+}
+
+#[tokio::test]
+async fn calls_are_in_flight_together() {
+    for mode in ["counter", "counter --modern"] {
+        let servers = one(odd(mode)).await;
+        let calls = (0..100).map(|_| call(&servers, mode, "wait", json!({ "calls": 100 })));
+        for answer in in_time(join_all(calls)).await {
+            assert_eq!(answer, r#"{"inFlight":100}"#);
+        }
+        in_time(servers.shut_down()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_large_result_stays_text() {
+    let servers = one(odd("big")).await;
+    let bytes = 10_000_000;
+    let result = in_time(try_call(&servers, "big", "blob", json!({ "bytes": bytes }))).await;
+    let result = result.expect("a result");
+    assert_eq!(result["content"][0]["text"].as_str().map(str::len), Some(bytes));
+    in_time(servers.shut_down()).await;
+
+    let mut spec = odd("big");
+    spec.max_message_bytes = 1 << 20;
+    let servers = one(spec).await;
+    let answer = call(&servers, "big", "blob", json!({ "bytes": 2 << 20 })).await;
+    assert!(answer.starts_with("the answer is over the limit of 1048576 bytes"), "{answer}");
+    // The connection is still there.
+    let answer = call(&servers, "big", "blob", json!({ "bytes": 3 })).await;
+    assert_eq!(answer, "xxx");
+    in_time(servers.shut_down()).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_is_cancelled() {
+    let mut spec = odd("hang-on-call");
+    spec.call_timeout = Duration::from_millis(200);
+    let servers = one(spec).await;
+    let hang = || call(&servers, "hang-on-call", "hang", json!({}));
+    assert_eq!(hang().await, "no answer within 200 ms [sent: true]");
+    let mut dropped = Box::pin(hang());
+    for _ in 0..100 {
+        assert!(futures::poll!(dropped.as_mut()).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(dropped);
+    let cancelled = async {
+        loop {
+            let count = call(&servers, "hang-on-call", "cancelled", json!({})).await;
+            if count == "2" {
+                return;
+            }
+        }
+    };
+    in_time(cancelled).await;
+    in_time(servers.shut_down()).await;
+}
+
+#[tokio::test]
+async fn a_limit_of_the_caller_holds_over_all_rounds() {
+    let servers = one(odd("wants-input --modern")).await;
+    let made = servers.call(ToolCall {
+        server: "wants-input --modern",
+        tool: "want",
+        definition: None,
+        arguments: r#"{"state":"again"}"#,
+        caller: None,
+        limit: Some(Duration::from_millis(300)),
+    });
+    let failure = in_time(made).await.expect_err("it never ends");
+    assert!(matches!(failure, CallFailure::Timeout(limit) if limit.as_millis() == 300));
+    in_time(servers.shut_down()).await;
+}
+
+/// Progress restarts the idle time, and not the time in all.
+#[tokio::test]
+async fn progress_keeps_a_call_going() {
+    for mode in ["reports", "reports --modern"] {
+        let mut spec = odd(mode);
+        spec.call_timeout = Duration::from_secs(2);
+        spec.max_call_time = Duration::from_secs(5);
+        let servers = one(spec).await;
+        let began = Instant::now();
+        let hold = call(&servers, mode, "hold", json!({}));
+        let steps = async {
+            while began.elapsed() < Duration::from_secs(3) {
+                assert_eq!(call(&servers, mode, "step", json!({})).await, "done");
+            }
+            call(&servers, mode, "release", json!({})).await
+        };
+        let (held, _) = in_time(join(hold, steps)).await;
+        assert_eq!(held, "done", "{mode}");
+        in_time(servers.shut_down()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_changed_tool_is_not_called() {
+    for mode in ["changes", "changes --modern"] {
+        let servers = one(odd(mode)).await;
+        call(&servers, mode, "add", json!({ "name": "it" })).await;
+        let find = || {
+            let state = servers.list().next().expect("a server");
+            let Status::Ready(list) = state.status else {
+                panic!("{state:?}");
+            };
+            list.tools.iter().find(|tool| tool["name"] == "it").cloned()
+        };
+        until(&servers, |_| find().is_some()).await;
+        let decided = Definition::of(&find().expect("it is listed"));
+        let made = || async {
+            let made = servers.call(ToolCall {
+                server: mode,
+                tool: "it",
+                definition: Some(decided.hash()),
+                arguments: "{}",
+                caller: None,
+                limit: None,
+            });
+            in_time(made).await.map_err(|failure| failure.to_string())
+        };
+        assert!(made().await.is_ok());
+        call(&servers, mode, "change", json!({ "name": "it" })).await;
+        let is_changed = || find().is_some_and(|tool| tool["description"] == "Changed 1 times");
+        until(&servers, |_| is_changed()).await;
+        let failure = made().await.expect_err("it has changed");
+        assert!(failure.ends_with("nothing was done; call it again to have it decided anew"));
+        call(&servers, mode, "remove", json!({ "name": "it" })).await;
+        until(&servers, |_| find().is_none()).await;
+        let failure = made().await.expect_err("it is gone");
+        assert!(failure.starts_with("its server no longer lists the tool"), "{failure}");
+        in_time(servers.shut_down()).await;
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_server_ends_its_calls_at_once() {
+    check(
+        "dies-on-call",
+        "die",
+        json!({}),
+        expect!["the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck [sent: true]"],
+    )
+    .await;
+}

@@ -1,0 +1,8 @@
+//! Servers as a host sees them: programs over pipes, and HTTP endpoints.
+
+mod callers;
+mod calls;
+mod http;
+mod starting;
+mod supervision;
+mod support;

@@ -1,0 +1,150 @@
+//! Starting servers: both eras, odd lists, every failure.
+
+use std::time::Duration;
+
+use callgate_servers::{Connect, ServerSpec, Status};
+use expect_test::{Expect, expect};
+
+use crate::support::{in_time, odd, odd_with_env, start, states};
+
+async fn check(specs: Vec<ServerSpec>, expected: Expect) {
+    let servers = start(specs).await;
+    let states = states(&servers);
+    in_time(servers.shut_down()).await;
+    expected.assert_eq(&states);
+}
+
+#[tokio::test]
+async fn each_way_of_answering_discover() {
+    check(
+        vec![
+            odd("counter"),
+            odd("counter --modern"),
+            odd("exits-on-discover"),
+            odd("ignores-discover"),
+        ],
+        expect![[r#"
+            counter: 2025-11-25, tools [wait]
+            counter --modern: 2026-07-28, tools [wait]
+            exits-on-discover: 2025-11-25, tools [echo]
+            ignores-discover: 2025-11-25, tools [echo]
+        "#]],
+    )
+    .await;
+}
+
+/// Its answer to `server/discover` comes after the time for that, and it has no `initialize`.
+#[tokio::test]
+async fn a_slow_server_of_the_newest_revision_is_started_again() {
+    let mut slow = odd("counter --modern --start-delay-ms 2500");
+    slow.name = "slow".to_owned();
+    check(
+        vec![slow],
+        expect![[r#"
+            slow: 2026-07-28, tools [wait]
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_era_can_be_fixed() {
+    let fixed = |mode, era: &str| {
+        let mut spec = odd(mode);
+        spec.name = format!("{mode} {era}");
+        spec.era = era.parse().expect("a revision");
+        spec
+    };
+    check(
+        vec![
+            fixed("counter", "2025-06-18"),
+            fixed("counter", "2026-07-28"),
+            fixed("counter --modern", "2026-07-28"),
+            fixed("counter --modern", "2025-11-25"),
+            fixed("exits-on-discover", "2026-07-28"),
+        ],
+        expect![[r#"
+            counter 2025-06-18: 2025-06-18, tools [wait]
+            server `counter 2026-07-28` did not start: it refused server/discover: Method not found (code -32601)
+            counter --modern 2026-07-28: 2026-07-28, tools [wait]
+            server `counter --modern 2025-11-25` did not start: it does not speak protocol 2025-11-25; it offers 2026-07-28
+            server `exits-on-discover 2026-07-28` did not start: it ended with exit code 4; run its command by hand to see why; its last words on stderr:
+              odd server: expected initialize
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn odd_lists_are_read_as_far_as_they_go() {
+    check(
+        vec![odd("pages"), odd("repeat-cursor")],
+        expect![[r#"
+            pages: 2025-11-25, tools [first, second, third, malformed, fourth, delete, fifth]
+            repeat-cursor: 2025-11-25, tools [first, again]
+              warning: its list of tools repeats a cursor; what came before is used
+        "#]],
+    )
+    .await;
+    let servers = start(vec![odd("endless-pages")]).await;
+    let state = servers.list().next().expect("a server");
+    let Status::Ready(list) = state.status else {
+        panic!("{state:?}");
+    };
+    assert_eq!(list.tools.len(), 1_000);
+    assert_eq!(list.warnings, ["only the first 1000 pages of its tools are used"]);
+    in_time(servers.shut_down()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_fails_takes_no_other_down() {
+    let mut silent = odd("silent");
+    silent.start_timeout = Duration::from_millis(300);
+    let mut junk = odd("junk");
+    junk.era = "2025-11-25".parse().expect("a revision");
+    let mut twin = odd("counter");
+    twin.name = "junk".to_owned();
+    let missing = ServerSpec::stdio("missing", "callgate-no-such-program", [""; 0]);
+    check(
+        vec![silent, junk, twin, missing, odd("exits")],
+        expect![[r#"
+            server `silent` did not start: it was not ready within 300 ms (waiting for its handshake); raise its `startTimeout` if it is slow to start
+            junk: 2025-11-25, tools [echo]
+              warning: 10 lines on its standard output were no MCP messages and were ignored; a server should log to stderr
+            server `junk` did not start: another server has this name; give each server a name of its own
+            server `missing` did not start: command "callgate-no-such-program" was not found; install it, or give its full path
+            server `exits` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
+              odd server: exiting at once
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_process_has_the_configured_environment_only() {
+    let servers = start(vec![odd_with_env("env", &[("GIVEN", "yes")])]).await;
+    let seen = crate::support::call(&servers, "env", "env", serde_json::json!({})).await;
+    in_time(servers.shut_down()).await;
+    let seen: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&seen).expect("an object");
+    let mut names: Vec<_> = seen.keys().map(String::as_str).collect();
+    names.retain(|name| !matches!(*name, "PATH" | "HOME"));
+    assert_eq!(names, ["GIVEN"]);
+}
+
+#[tokio::test]
+async fn a_manual_server_starts_when_it_is_enabled() {
+    let mut spec = odd("counter");
+    spec.connect = Connect::Manual;
+    let servers = start(vec![spec]).await;
+    let asked = |calls| serde_json::json!({ "calls": calls });
+    let answer = crate::support::call(&servers, "counter", "wait", asked(1)).await;
+    assert_eq!(answer, "the server is disabled; enable it to call it [sent: false]");
+    in_time(servers.enable("counter")).await.expect("it starts");
+    let answer = crate::support::call(&servers, "counter", "wait", asked(1)).await;
+    assert_eq!(answer, r#"{"inFlight":1}"#);
+    in_time(servers.disable("counter")).await.expect("it is known");
+    let answer = crate::support::call(&servers, "counter", "wait", asked(1)).await;
+    assert_eq!(answer, "the server is disabled; enable it to call it [sent: false]");
+    in_time(servers.shut_down()).await;
+}
