@@ -19,7 +19,7 @@ const MAX_MESSAGE: usize = 4_000;
 /// The longest name of a logger, in characters.
 const MAX_LOGGER: usize = 100;
 /// The longest log notification, in bytes; a longer one is left out.
-const MAX_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 4 << 20;
 /// The longest line of stderr, in characters; the rest of it is left out.
 const MAX_LINE: usize = 4 << 10;
 /// Lines of a server that are logged at once, and each second after that.

@@ -114,7 +114,7 @@ async fn a_server_that_fails_takes_no_other_down() {
             server `junk` did not start: another server has this name; give each server a name of its own
             server `missing` did not start: command "callgate-no-such-program" was not found; install it, or give its full path
             server `exits` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
-              odd server: exiting at once
+              odd server: no database at localhost:5432
         "#]],
     )
     .await;
