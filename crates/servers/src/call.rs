@@ -47,8 +47,8 @@ pub(crate) struct Call<'a> {
     /// A JSON object.
     pub(crate) arguments: &'a str,
     pub(crate) caller: Arc<dyn Caller>,
-    /// The definition that was decided on; `None` where it is not known.
-    pub(crate) definition: Option<&'a DefinitionHash>,
+    /// The definition that was decided on.
+    pub(crate) definition: &'a DefinitionHash,
     /// The server's current list.
     pub(crate) list: &'a CurrentList,
 }
@@ -71,10 +71,7 @@ impl Call<'_> {
 
     /// Checks that the tool is the one that was decided on.
     pub(crate) fn check(&self) -> Result<(), Changed> {
-        match self.definition {
-            Some(definition) => self.list.check(self.tool, definition),
-            None => Ok(()),
-        }
+        self.list.check(self.tool, self.definition)
     }
 }
 
@@ -94,7 +91,11 @@ impl Round<'_> {
         let (session, call) = (self.session, self.call);
         self.ask_for_logs(clock.left()).await;
         self.questions.begin_call(clock.left()).await;
-        let head = format!(r#""name":{},"arguments":{}"#, Value::from(call.tool), call.arguments);
+        let head = format!(
+            r#""name":{},"arguments":{}"#,
+            Value::from(call.tool),
+            call.arguments
+        );
         let mut values = json!({ "name": call.tool, "arguments": {} });
         if session.mirrors() && call.list.has_headers(call.tool) {
             let arguments = serde_json::from_str(call.arguments);
@@ -105,11 +106,12 @@ impl Round<'_> {
         while made <= MAX_ROUNDS {
             // A person may have been asked for long.
             let sent = self.taken;
-            call.check().map_err(|what| CallFailure::ToolChanged { what, sent })?;
+            call.check()
+                .map_err(|what| CallFailure::ToolChanged { what, sent })?;
             let request = Request {
                 members: Some(format!("{head}{input}")),
                 who: Some(call.who()),
-                listed_with: call.definition.map(|_| call.list.login()),
+                listed_with: Some(call.list.login()),
                 ..Request::new("tools/call", values.clone())
             };
             let result = match session.request_within(request, clock).await {
@@ -198,7 +200,10 @@ impl Round<'_> {
         let (mut answers, mut asked) = (Map::new(), Vec::new());
         let none = json!({});
         for (key, request) in requests {
-            let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
+            let method = request
+                .get("method")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             let Some(kind) = Kind::of(method) else {
                 let reason = "the tool asks for something that clients do not know";
                 return Err(CallFailure::Input(reason.to_owned()));
@@ -221,13 +226,18 @@ impl Round<'_> {
         }
         let mut pages = 0;
         if !asked.is_empty() {
-            let wanted = asked.iter().map(|(.., question)| question.wanted()).collect();
+            let wanted = asked
+                .iter()
+                .map(|(.., question)| question.wanted())
+                .collect();
             let asking = self.session.asking.begin();
             let mut given = self.call.caller.inputs(wanted).await.into_iter();
             drop(asking);
             for (key, method, question) in asked {
                 let answer = given.next().unwrap_or(Err(Refusal::Cancelled));
-                let answer = question.answered(answer).map_err(|error| cannot(method, error))?;
+                let answer = question
+                    .answered(answer)
+                    .map_err(|error| cannot(method, error))?;
                 pages += usize::from(question.is_page() && is_accepted(&answer));
                 answers.insert(key.clone(), answer);
             }
@@ -293,7 +303,9 @@ impl Round<'_> {
                     key: None,
                     params,
                 };
-                let asked = question.ask(&*self.call.caller, &self.questions.pages).await;
+                let asked = question
+                    .ask(&*self.call.caller, &self.questions.pages)
+                    .await;
                 let (answer, page) = asked.map_err(|error| {
                     refused(&format!("its page could not be shown: {}", error.message))
                 })?;
@@ -390,7 +402,9 @@ async fn in_time(back: impl Future<Output = Result<(), Refusal>>) -> Result<(), 
         Ok(Err(_)) => Err("the user gave its page up".to_owned()),
         Err(_) => {
             let minutes = PAGE_PATIENCE.as_secs() / 60;
-            Err(format!("nobody was done at its page within {minutes} minutes"))
+            Err(format!(
+                "nobody was done at its page within {minutes} minutes"
+            ))
         }
     }
 }
@@ -403,7 +417,9 @@ fn are_pages_required(error: &ErrorData) -> bool {
 /// The pages that a refusal names; none if one of them is not valid.
 fn required_pages(error: &ErrorData) -> Vec<&Value> {
     let data = error.data.as_ref();
-    let listed = data.and_then(|data| data.get("elicitations")).and_then(Value::as_array);
+    let listed = data
+        .and_then(|data| data.get("elicitations"))
+        .and_then(Value::as_array);
     let listed: Vec<&Value> = listed.into_iter().flatten().collect();
     let is_page = |page: &&Value| {
         page.get("mode").and_then(Value::as_str) == Some("url")

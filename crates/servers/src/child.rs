@@ -246,7 +246,10 @@ impl Tail {
             None if is_cut => "",
             _ => &text,
         };
-        let lines = whole.lines().map(str::trim_end).filter(|line| !line.is_empty());
+        let lines = whole
+            .lines()
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty());
         let lines: Vec<_> = lines.collect();
         let from = lines.len().saturating_sub(count);
         lines.get(from..).unwrap_or_default().join("\n")

@@ -118,7 +118,10 @@ enum Greeting {
     /// `server/discover` only.
     Discover,
     /// `initialize` with this revision; `exact` refuses another.
-    Initialize { version: ProtocolVersion, exact: bool },
+    Initialize {
+        version: ProtocolVersion,
+        exact: bool,
+    },
 }
 
 impl Greeting {
@@ -186,9 +189,7 @@ impl Attempt<'_> {
                 let connected = self.connect_http(http, &greeting).await;
                 connected.map_err(|failed| failed.kind)
             }
-            Transport::Stdio(stdio) if greeting == Greeting::Auto => {
-                self.connect_auto(stdio).await
-            }
+            Transport::Stdio(stdio) if greeting == Greeting::Auto => self.connect_auto(stdio).await,
             Transport::Stdio(stdio) => {
                 let connected = self.connect_stdio(stdio, &greeting).await;
                 connected.map_err(|failed| failed.kind)
@@ -201,11 +202,19 @@ impl Attempt<'_> {
     async fn connect_auto(&mut self, stdio: &spec::Stdio) -> Result<Connection, StartErrorKind> {
         let key = command_key(stdio);
         let is_older = known_as_older().get(&key).copied().unwrap_or(false);
-        let first = if is_older { Greeting::initialize() } else { Greeting::Auto };
+        let first = if is_older {
+            Greeting::initialize()
+        } else {
+            Greeting::Auto
+        };
         let connection = match self.connect_stdio(stdio, &first).await {
             Ok(connection) => connection,
             Err(failed) => {
-                let next = if is_older { Some(Greeting::Auto) } else { failed.next };
+                let next = if is_older {
+                    Some(Greeting::Auto)
+                } else {
+                    failed.next
+                };
                 let next = next.ok_or(failed.kind)?;
                 let connected = self.connect_stdio(stdio, &next).await;
                 connected.map_err(|failed| failed.kind)?
@@ -291,7 +300,9 @@ impl Attempt<'_> {
         );
         let endpoint = endpoint?;
         let transport = endpoint.transport();
-        let greeted = self.greet(transport, parts, greeting, Some(endpoint.clone())).await;
+        let greeted = self
+            .greet(transport, parts, greeting, Some(endpoint.clone()))
+            .await;
         greeted.map_err(|kind| {
             endpoint.end();
             Failed::from(kind.unwrap_or_else(|| StartErrorKind::Http {
@@ -388,7 +399,9 @@ impl Attempt<'_> {
         let is_older = session.agreed.logging && !session.is_stateless();
         if let Some(level) = server_log::level().filter(|_| is_older) {
             let request = Session::log_request(level);
-            session.logs.store(level as u8, std::sync::atomic::Ordering::Relaxed);
+            session
+                .logs
+                .store(level as u8, std::sync::atomic::Ordering::Relaxed);
             session.send_off("logging/setLevel", request.params);
         }
         Ok(Connection {
@@ -534,7 +547,11 @@ fn agree(opening: &Opening, greeting: &Greeting) -> Result<Agreed, StartErrorKin
         }
         version
     };
-    let info = if is_newest { &said["_meta"][SERVER_INFO] } else { &said["serverInfo"] };
+    let info = if is_newest {
+        &said["_meta"][SERVER_INFO]
+    } else {
+        &said["serverInfo"]
+    };
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let server_info = text(&info["name"]).map(|name| ServerInfo {
         name,
@@ -559,7 +576,11 @@ fn no_common(wanted: &ProtocolVersion, offered: &[ProtocolVersion]) -> StartErro
     let offered: Vec<_> = offered.iter().map(ProtocolVersion::as_str).collect();
     StartErrorKind::NoCommonRevision {
         wanted: wanted.to_string(),
-        offered: if offered.is_empty() { "none".to_owned() } else { offered.join(", ") },
+        offered: if offered.is_empty() {
+            "none".to_owned()
+        } else {
+            offered.join(", ")
+        },
     }
 }
 
@@ -654,7 +675,11 @@ impl Connection {
 
     /// Changes of the tool list that the server told of, or that another login may bring.
     pub(crate) fn list_changes(&self) -> u64 {
-        let logins = self.session.http.as_ref().map_or(0, |http| http.logins().borrow().count);
+        let logins = self
+            .session
+            .http
+            .as_ref()
+            .map_or(0, |http| http.logins().borrow().count);
         self.notifications.changes.borrow().tools + logins
     }
 
@@ -708,7 +733,11 @@ impl Connection {
 
     async fn with_last_words(&self, mut lost: Lost) -> Lost {
         if lost.kind == LostKind::Closed {
-            let when = if lost.sent { " during the call" } else { " before the call" };
+            let when = if lost.sent {
+                " during the call"
+            } else {
+                " before the call"
+            };
             lost.reason = self.last_words(&lost.reason, when).await;
         }
         lost

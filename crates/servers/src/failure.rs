@@ -364,4 +364,3 @@ pub enum StartErrorKind {
         reason: String,
     },
 }
-

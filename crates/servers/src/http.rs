@@ -13,10 +13,14 @@ use bytes::Bytes;
 use callgate_auth::{AuthError, Authorize, Prompt, Redact, Refused, TryAgain, is_loopback};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _, stream};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Client, Response, Url};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, RequestId};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, RequestId,
+};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::SseRetryPolicy;
 use rmcp::transport::streamable_http_client::{
@@ -158,7 +162,9 @@ impl Http {
         if is_loopback(&url) {
             client = client.no_proxy();
         }
-        let client = client.build().map_err(|error| bad_url(&innermost(&error.without_url())))?;
+        let client = client
+            .build()
+            .map_err(|error| bad_url(&innermost(&error.without_url())))?;
         Ok(Self(Arc::new(Endpoint {
             client,
             url,
@@ -211,7 +217,11 @@ impl Http {
 
     /// Fails a request. rmcp gets the message that settles its id, or an error for a
     /// notification.
-    fn fail(&self, id: Option<&RequestId>, failure: CallFailure) -> Result<StreamableHttpPostResponse, Error> {
+    fn fail(
+        &self,
+        id: Option<&RequestId>,
+        failure: CallFailure,
+    ) -> Result<StreamableHttpPostResponse, Error> {
         let settled = id.and_then(|id| self.0.tap.fail(id, failure));
         match settled {
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, None)),
@@ -220,7 +230,11 @@ impl Http {
     }
 
     /// The answer to a request whose server answered `server/discover` with something else.
-    fn unknown(&self, id: Option<&RequestId>, reason: String) -> Result<StreamableHttpPostResponse, Error> {
+    fn unknown(
+        &self,
+        id: Option<&RequestId>,
+        reason: String,
+    ) -> Result<StreamableHttpPostResponse, Error> {
         let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None);
         self.fail(id, CallFailure::Refused(error))
     }
@@ -246,9 +260,10 @@ impl Http {
         };
         let status = response.status();
         match content(&response) {
-            Content::Events => {
-                Ok(StreamableHttpPostResponse::Sse(self.tapped(response, Some(id.clone())), session))
-            }
+            Content::Events => Ok(StreamableHttpPostResponse::Sse(
+                self.tapped(response, Some(id.clone())),
+                session,
+            )),
             _ if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => {
                 // In a session, the answer may come on another stream.
                 if self.0.tap.is_stateless() {
@@ -350,10 +365,15 @@ impl Endpoint {
                 Some(bearer) => drop(headers.insert(AUTHORIZATION, bearer)),
                 None => drop(headers.remove(AUTHORIZATION)),
             }
-            let response = self.follow(&exchange.method, &headers, &exchange.body).await?;
+            let response = self
+                .follow(&exchange.method, &headers, &exchange.body)
+                .await?;
             self.note_login();
             let sent = headers.get(AUTHORIZATION);
-            if !matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            if !matches!(
+                response.status(),
+                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+            ) {
                 self.accepts(sent);
                 return Ok(response);
             }
@@ -407,7 +427,9 @@ impl Endpoint {
                 sent: false,
             };
             url = match next {
-                Some(next) if next.origin() == url.origin() && self.authorize.may_follow(&next) => next,
+                Some(next) if next.origin() == url.origin() && self.authorize.may_follow(&next) => {
+                    next
+                }
                 Some(next) => {
                     let (origin, path) = (next.origin().ascii_serialization(), next.path());
                     return Err(refused(format!(
@@ -514,18 +536,29 @@ impl StreamableHttpClient for Http {
             self.0.tap.sent(id);
         }
         let mut headers: HeaderMap = custom.into_iter().collect();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         insert_session(&mut headers, session.as_deref());
         let exchange = self.0.exchange(Exchange {
             method: Method::POST,
             headers,
             body: tap::text(&message).into(),
-            prompt: if method == Some(LISTEN) { Prompt::Never } else { Prompt::Allowed },
+            prompt: if method == Some(LISTEN) {
+                Prompt::Never
+            } else {
+                Prompt::Allowed
+            },
             slot: extensions.and_then(|extensions| extensions.get()),
             listed_with: extensions.and_then(|extensions| extensions.get()),
         });
-        let within = if is_discover && self.0.may_initialize { DISCOVER_PATIENCE } else { Duration::MAX };
+        let within = if is_discover && self.0.may_initialize {
+            DISCOVER_PATIENCE
+        } else {
+            Duration::MAX
+        };
         let exchanged = tokio::select! {
             exchanged = timeout(within, exchange) => exchanged,
             () = self.0.ended.cancelled() => return Err(StreamableHttpError::TransportChannelClosed),
@@ -589,8 +622,13 @@ impl StreamableHttpClient for Http {
     ) -> Result<(), Error> {
         let mut headers: HeaderMap = custom.into_iter().collect();
         insert_session(&mut headers, Some(&session));
-        let deleted = self.0.exchange(Exchange::without_body(Method::DELETE, headers)).await;
-        deleted.map(drop).map_err(|_| StreamableHttpError::Client(ExchangeFailed))
+        let deleted = self
+            .0
+            .exchange(Exchange::without_body(Method::DELETE, headers))
+            .await;
+        deleted
+            .map(drop)
+            .map_err(|_| StreamableHttpError::Client(ExchangeFailed))
     }
 }
 
@@ -636,7 +674,11 @@ struct Resume;
 impl SseRetryPolicy for Resume {
     fn retry(&self, attempt: usize) -> Option<Duration> {
         let doubled = 2_u32.saturating_pow(u32::try_from(attempt).unwrap_or(u32::MAX));
-        Some(Duration::from_secs(1).saturating_mul(doubled).min(MAX_RETRY))
+        Some(
+            Duration::from_secs(1)
+                .saturating_mul(doubled)
+                .min(MAX_RETRY),
+        )
     }
 }
 
@@ -653,7 +695,9 @@ fn pass_on(
             // An event over the limit is taken for the answer.
             let is_too_long = error.to_string().contains(TOO_LONG);
             let too_large = CallFailure::TooLarge(limit);
-            let settled = id.filter(|_| is_too_long).and_then(|id| tap.fail(id, too_large));
+            let settled = id
+                .filter(|_| is_too_long)
+                .and_then(|id| tap.fail(id, too_large));
             let data = settled.and_then(|message| serde_json::to_string(&message).ok());
             return match data {
                 Some(data) => vec![Ok(Sse::default().data(data))],
@@ -661,12 +705,16 @@ fn pass_on(
             };
         }
     };
-    event.retry = event.retry.map(|retry| retry.min(u64::try_from(MAX_RETRY.as_millis()).unwrap_or(u64::MAX)));
+    event.retry = event
+        .retry
+        .map(|retry| retry.min(u64::try_from(MAX_RETRY.as_millis()).unwrap_or(u64::MAX)));
     let Some(data) = event.data.take().filter(|data| !data.trim().is_empty()) else {
         return vec![Ok(event)];
     };
     let messages = tap.incoming(data.as_bytes(), id);
-    let texts = messages.iter().filter_map(|message| serde_json::to_string(message).ok());
+    let texts = messages
+        .iter()
+        .filter_map(|message| serde_json::to_string(message).ok());
     let mut events: Vec<_> = texts
         .map(|data| {
             Ok(Sse {
@@ -692,7 +740,9 @@ fn bounded(
         .map(move |chunk| {
             let chunk = chunk.map_err(|error| std::io::Error::other(error.without_url()))?;
             let end = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].into_iter();
-            let end = end.filter_map(|end| memchr::memmem::rfind(&chunk, end)).max();
+            let end = end
+                .filter_map(|end| memchr::memmem::rfind(&chunk, end))
+                .max();
             // An end that two chunks share is not seen. That is harmless for a bound.
             event = match end {
                 Some(at) => chunk.len() - at,
@@ -785,7 +835,9 @@ fn session_id(response: &Response) -> Result<Option<String>, String> {
         return Ok(None);
     };
     if session.len() > MAX_SESSION_BYTES {
-        return Err(format!("the id of its session is over {MAX_SESSION_BYTES} bytes"));
+        return Err(format!(
+            "the id of its session is over {MAX_SESSION_BYTES} bytes"
+        ));
     }
     if session.is_empty() || !session.as_bytes().iter().all(u8::is_ascii_graphic) {
         return Err("the id of its session has characters that it must not have".to_owned());

@@ -103,7 +103,9 @@ impl Session {
                 Err(failure) if listing.tools.is_empty() => return Err(failure),
                 Err(failure) => {
                     let reason = list_failure(&failure);
-                    listing.warnings.push(format!("its list of tools breaks off: {reason}"));
+                    listing
+                        .warnings
+                        .push(format!("its list of tools breaks off: {reason}"));
                     listing.breaks_off = true;
                     return Ok(listing);
                 }
@@ -128,7 +130,9 @@ impl Session {
             }
             params = json!({ "cursor": next });
         }
-        listing.warnings.push(format!("only the first {MAX_PAGES} pages of its tools are used"));
+        listing.warnings.push(format!(
+            "only the first {MAX_PAGES} pages of its tools are used"
+        ));
         Ok(listing)
     }
 
@@ -144,12 +148,17 @@ impl Session {
         let (page, known) = self.send(request, Some(&mut clock)).await?;
         // rmcp leaves out the tools whose annotations it does not take.
         let callable: Option<HashSet<String>> = match known {
-            Some(ServerResult::ListToolsResult(list)) if self.mirrors() => {
-                Some(list.tools.into_iter().map(|tool| tool.name.into_owned()).collect())
-            }
+            Some(ServerResult::ListToolsResult(list)) if self.mirrors() => Some(
+                list.tools
+                    .into_iter()
+                    .map(|tool| tool.name.into_owned())
+                    .collect(),
+            ),
             _ => None,
         };
-        listing.take_page(&page, callable.as_ref()).map_err(CallFailure::Malformed)
+        listing
+            .take_page(&page, callable.as_ref())
+            .map_err(CallFailure::Malformed)
     }
 
     /// Whether arguments may have to be headers, too.
@@ -161,7 +170,11 @@ impl Session {
 impl Listing {
     /// The time for which it holds by the server's own word.
     pub(crate) fn ttl(&self) -> Option<Duration> {
-        let most = if self.is_unsaid { USUALLY_FRESH } else { MOST_FRESH };
+        let most = if self.is_unsaid {
+            USUALLY_FRESH
+        } else {
+            MOST_FRESH
+        };
         let ttl = self.ttl.filter(|ttl| !ttl.is_zero());
         ttl.map(|ttl| ttl.clamp(LEAST_FRESH, most))
     }
@@ -178,8 +191,7 @@ impl Listing {
         callable: Option<&HashSet<String>>,
     ) -> Result<Option<String>, String> {
         let page_bytes = page.get().len();
-        let page: Page<'_> = serde_json::from_str(page.get())
-            .map_err(|error| misfit(&error))?;
+        let page: Page<'_> = serde_json::from_str(page.get()).map_err(|error| misfit(&error))?;
         let mut room = MAX_BYTES.saturating_sub(self.bytes);
         for tool in page.tools {
             let (bytes, values) = (tool.get().len(), count_values(tool.get()));
@@ -200,13 +212,18 @@ impl Listing {
                     self.dropped += 1;
                     if self.dropped <= MAX_WARNINGS {
                         let number = self.seen;
-                        self.warnings.push(format!("its tool {number} is dropped: {reason}"));
+                        self.warnings
+                            .push(format!("its tool {number} is dropped: {reason}"));
                     }
                 }
             }
         }
         self.bytes = self.bytes.saturating_add(page_bytes);
-        match page.ttl_ms.and_then(|ttl| ttl.get().parse().ok()).map(Duration::from_millis) {
+        match page
+            .ttl_ms
+            .and_then(|ttl| ttl.get().parse().ok())
+            .map(Duration::from_millis)
+        {
             Some(ttl) => self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl))),
             None => self.is_unsaid = true,
         }
@@ -217,14 +234,17 @@ impl Listing {
             return Err(format!("nextCursor is over {MAX_CURSOR_BYTES} bytes"));
         }
         let cursor = serde_json::from_str(cursor.get());
-        cursor.map(Some).map_err(|_| "nextCursor is no string".to_owned())
+        cursor
+            .map(Some)
+            .map_err(|_| "nextCursor is no string".to_owned())
     }
 
     /// Adds the warning about the entries that have none of their own.
     fn end(&mut self) {
         let more = self.dropped.saturating_sub(MAX_WARNINGS);
         if more > 0 {
-            self.warnings.push(format!("{more} more of its tools are dropped"));
+            self.warnings
+                .push(format!("{more} more of its tools are dropped"));
         }
     }
 }
@@ -237,7 +257,9 @@ fn read_tool(
 ) -> Result<Value, String> {
     let bytes = tool.get().len();
     if bytes > MAX_VALUE_BYTES {
-        return Err(format!("it has {bytes} bytes, and {MAX_VALUE_BYTES} are the most"));
+        return Err(format!(
+            "it has {bytes} bytes, and {MAX_VALUE_BYTES} are the most"
+        ));
     }
     if values > MAX_TOOL_VALUES {
         return Err(format!("it has more than {MAX_TOOL_VALUES} values"));
@@ -259,7 +281,9 @@ fn read_tool(
 
 /// A bound of the number of values in a JSON text.
 fn count_values(json: &str) -> usize {
-    let starts = json.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{'));
+    let starts = json
+        .bytes()
+        .filter(|byte| matches!(byte, b',' | b'[' | b'{'));
     starts.count() + 1
 }
 
@@ -395,7 +419,10 @@ impl CurrentList {
 
     /// The login that the list was asked for with.
     pub(crate) fn login(&self) -> Option<Arc<str>> {
-        self.state().list.as_ref().and_then(|list| list.login.clone())
+        self.state()
+            .list
+            .as_ref()
+            .and_then(|list| list.login.clone())
     }
 
     /// Checks that a tool has this definition. One name may have several entries, of which the
@@ -483,8 +510,14 @@ mod tests {
         page(&mut listing, &long, 1);
         listing.end();
         assert_eq!(listing.tools.len(), 2);
-        assert_eq!(listing.warnings[0], "its tool 3 is dropped: it is no object");
-        assert_eq!(listing.warnings[MAX_WARNINGS], "6 more of its tools are dropped");
+        assert_eq!(
+            listing.warnings[0],
+            "its tool 3 is dropped: it is no object"
+        );
+        assert_eq!(
+            listing.warnings[MAX_WARNINGS],
+            "6 more of its tools are dropped"
+        );
     }
 
     #[test]

@@ -43,11 +43,13 @@ impl Pages {
         let mut open = self.lock();
         // Shown once more, it is the same page.
         let before = open.iter().position(|page| &*page.id == id);
-        let page = before.and_then(|at| open.remove(at)).unwrap_or_else(|| Page {
-            id: id.into(),
-            done: Arc::new(watch::Sender::new(false)),
-            hear: Vec::new(),
-        });
+        let page = before
+            .and_then(|at| open.remove(at))
+            .unwrap_or_else(|| Page {
+                id: id.into(),
+                done: Arc::new(watch::Sender::new(false)),
+                hear: Vec::new(),
+            });
         let done = page.done.subscribe();
         if open.len() >= MAX_OPEN {
             open.pop_front();
@@ -59,7 +61,9 @@ impl Pages {
     /// Notes that a person agreed to open a page, and the function to call when it is done.
     pub(crate) fn agreed(&self, params: &Value, done: &watch::Receiver<bool>, hears: PageDone) {
         let mut open = self.lock();
-        let page = open.iter_mut().find(|page| Some(&*page.id) == page_id(params));
+        let page = open
+            .iter_mut()
+            .find(|page| Some(&*page.id) == page_id(params));
         match page {
             Some(page) if page.hear.len() < MAX_HEAR => page.hear.push(hears),
             _ => {

@@ -100,14 +100,17 @@ impl Questions {
             return declined;
         }
         let busy = |message: String| ErrorData::new(ErrorCode(-32000), message, None);
-        let _place = self.places.try_acquire().map_err(|_| {
-            busy(format!("more than {MAX_QUESTIONS} requests at a time"))
-        })?;
+        let _place = self
+            .places
+            .try_acquire()
+            .map_err(|_| busy(format!("more than {MAX_QUESTIONS} requests at a time")))?;
         if kind == Kind::Roots && is_own {
             self.folders_changed();
         }
         if kind != Kind::Roots && self.for_call.fetch_add(1, Ordering::Relaxed) >= MAX_FOR_CALL {
-            return Err(busy(format!("more than {MAX_FOR_CALL} requests for one call")));
+            return Err(busy(format!(
+                "more than {MAX_FOR_CALL} requests for one call"
+            )));
         }
         let question = Question {
             kind,

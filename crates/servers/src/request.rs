@@ -271,7 +271,9 @@ impl Session {
         request: Request<'_>,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, CallFailure> {
-        self.send(request, Some(clock)).await.map(|(result, _)| result)
+        self.send(request, Some(clock))
+            .await
+            .map(|(result, _)| result)
     }
 
     /// Sends a request without a time limit, or within the clock. With the result comes what
@@ -365,9 +367,7 @@ impl Session {
                 CallFailure::closed(reason, false)
             }
             CallFailure::Refused(error) => CallFailure::Refused(self.redacted_error(error)),
-            CallFailure::Malformed(reason) => {
-                CallFailure::Malformed(self.redact.message(&reason))
-            }
+            CallFailure::Malformed(reason) => CallFailure::Malformed(self.redact.message(&reason)),
             other => other,
         }
     }
@@ -387,7 +387,9 @@ impl Session {
         let requested = error.data.as_ref().and_then(|data| data.get("requested"));
         error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
             && !speaks.contains(&self.agreed.version)
-            && speaks.iter().any(|version| ProtocolVersion::KNOWN_VERSIONS.contains(version))
+            && speaks
+                .iter()
+                .any(|version| ProtocolVersion::KNOWN_VERSIONS.contains(version))
             && requested.is_none_or(|requested| requested == self.agreed.version.as_str())
     }
 
@@ -459,7 +461,11 @@ pub(crate) fn capabilities(offers: Offers) -> ClientCapabilities {
         all.insert("elicitation".to_owned(), modes.into());
     }
     if offers.sampling {
-        let tools = if offers.sampling_tools { json!({ "tools": {} }) } else { json!({}) };
+        let tools = if offers.sampling_tools {
+            json!({ "tools": {} })
+        } else {
+            json!({})
+        };
         all.insert("sampling".to_owned(), tools);
     }
     if offers.roots {

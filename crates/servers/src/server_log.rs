@@ -250,13 +250,21 @@ mod tests {
         let message = message.expect("a message");
         assert_eq!(message.level, LogLevel::Warning);
         let shown = format!("{message:?}");
-        assert!(shown.contains("TOKEN") && !shown.contains("hunter2!"), "{shown}");
+        assert!(
+            shown.contains("TOKEN") && !shown.contains("hunter2!"),
+            "{shown}"
+        );
         assert!(!message.logger.unwrap_or_default().contains('\u{1b}'));
-        let data = read(r#"{"data":{"key":["hunter2!",1]}}"#).expect("a message").data;
+        let data = read(r#"{"data":{"key":["hunter2!",1]}}"#)
+            .expect("a message")
+            .data;
         assert!(!data.to_string().contains("hunter2!"), "{data}");
         let long = format!(r#"{{"data":"{}"}}"#, "x".repeat(MAX_MESSAGE * 2));
         let long = read(&long).expect("a message").data;
-        assert_eq!(long.as_str().map(|text| text.chars().count()), Some(MAX_MESSAGE + 1));
+        assert_eq!(
+            long.as_str().map(|text| text.chars().count()),
+            Some(MAX_MESSAGE + 1)
+        );
         assert_eq!(read("7"), None);
     }
 

@@ -81,7 +81,8 @@ impl Servers {
 
     /// Whether the hints of this server count in decisions.
     pub fn is_trusted(&self, server: &str) -> bool {
-        self.find(server).is_some_and(|server| server.spec().trusted)
+        self.find(server)
+            .is_some_and(|server| server.spec().trusted)
     }
 
     /// Asks for the lists that are out of date by their servers' own word.

@@ -12,9 +12,9 @@ use futures::future::try_join_all;
 use rmcp::model::ProtocolVersion;
 use url::Url;
 
-use crate::tool_list::ToolList;
 use crate::caller::{Caller, NoCaller};
 use crate::failure::StartErrorKind;
+use crate::tool_list::ToolList;
 
 /// One server to start.
 #[derive(Debug, Clone)]

@@ -166,7 +166,8 @@ impl Stand {
 
     /// Has an idle server started for its tool list.
     pub(crate) fn send_for(&self) {
-        self.0.send_if_modified(|standing| !std::mem::replace(&mut standing.errand, true));
+        self.0
+            .send_if_modified(|standing| !std::mem::replace(&mut standing.errand, true));
     }
 
     /// Takes a step in a turn. A step of an older turn is not taken.
@@ -251,7 +252,11 @@ impl Standing {
 
     /// The time since the last use.
     pub(crate) fn unused(&self) -> Duration {
-        if self.uses > 0 { Duration::ZERO } else { self.last_use.elapsed() }
+        if self.uses > 0 {
+            Duration::ZERO
+        } else {
+            self.last_use.elapsed()
+        }
     }
 
     /// Puts another state in the place of this one, and hands out the connection.
@@ -288,9 +293,17 @@ impl Down {
 impl std::fmt::Display for Down {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The reason may end with lines of stderr.
-        let after = if self.reason.contains('\n') { "\n" } else { "; " };
+        let after = if self.reason.contains('\n') {
+            "\n"
+        } else {
+            "; "
+        };
         write!(f, "{}{after}", self.reason)?;
-        let again = if self.backoff.never_started() { "tried again" } else { "started again" };
+        let again = if self.backoff.never_started() {
+            "tried again"
+        } else {
+            "started again"
+        };
         let wait = self.retry_at.saturating_duration_since(Instant::now());
         if wait.is_zero() {
             return write!(f, "it is being {again}");
@@ -325,8 +338,18 @@ mod tests {
         };
         let for_call = "it ended; it is started again by a call that waits ";
         let many = "it ended; it ended 5 times in a row, and is started again";
-        check(Connect::Always, true, 4, "it ended; it is started again in ");
-        check(Connect::Always, true, 5, &format!("{many} by a call that waits "));
+        check(
+            Connect::Always,
+            true,
+            4,
+            "it ended; it is started again in ",
+        );
+        check(
+            Connect::Always,
+            true,
+            5,
+            &format!("{many} by a call that waits "),
+        );
         check(Connect::Lazy, true, 1, for_call);
         check(Connect::Manual, true, 1, for_call);
         check(Connect::Lazy, false, 1, "it ended; it is started again in ");

@@ -71,7 +71,12 @@ impl Stdio {
         let (arrive, arrived) = mpsc::channel(CHANNEL);
         let (write, writes) = mpsc::unbounded_channel();
         let unread = Arc::<AtomicUsize>::default();
-        tokio::spawn(write_all(stdin, writes, Arc::clone(&unread), Arc::clone(&tap)));
+        tokio::spawn(write_all(
+            stdin,
+            writes,
+            Arc::clone(&unread),
+            Arc::clone(&tap),
+        ));
         let lines = Lines::new(stdout, limits.line);
         let reader = tokio::spawn(read_all(lines, exited, Arc::clone(&tap), arrive.clone()));
         Self {
@@ -274,12 +279,15 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 return Ok(None);
             }
             let newline = memchr::memchr(b'\n', available);
-            let taken = available.get(..newline.unwrap_or(available.len())).unwrap_or_default();
+            let taken = available
+                .get(..newline.unwrap_or(available.len()))
+                .unwrap_or_default();
             if let Some(end) = &mut self.end {
                 end.extend_from_slice(last(taken));
                 end.drain(..end.len().saturating_sub(END_BYTES));
             } else if self.line.len() + taken.len() > self.limit {
-                self.line.extend_from_slice(taken.get(..END_BYTES.min(taken.len())).unwrap_or_default());
+                self.line
+                    .extend_from_slice(taken.get(..END_BYTES.min(taken.len())).unwrap_or_default());
                 let mut end = last(&self.line).to_vec();
                 end.extend_from_slice(last(taken));
                 end.drain(..end.len().saturating_sub(END_BYTES));
@@ -306,7 +314,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 }
 
 fn last(bytes: &[u8]) -> &[u8] {
-    bytes.get(bytes.len().saturating_sub(END_BYTES)..).unwrap_or_default()
+    bytes
+        .get(bytes.len().saturating_sub(END_BYTES)..)
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -319,7 +329,10 @@ mod tests {
         let text = format!("{}\n{long}\n\nend\nrest", "x".repeat(1_000));
         let mut lines = Lines::new(text.as_bytes(), 1_000);
         let whole = |text: &str| Some(Line::Whole(text.as_bytes().to_vec()));
-        assert_eq!(lines.next().await.expect("a line"), whole(&"x".repeat(1_000)));
+        assert_eq!(
+            lines.next().await.expect("a line"),
+            whole(&"x".repeat(1_000))
+        );
         let ends = format!("{}{}", "a".repeat(512), "b".repeat(512));
         let too_long = Some(Line::TooLong(ends.into_bytes()));
         assert_eq!(lines.next().await.expect("a line"), too_long);

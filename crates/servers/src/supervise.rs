@@ -44,8 +44,8 @@ pub struct ToolCall<'a> {
     pub server: &'a str,
     /// The tool's own name.
     pub tool: &'a str,
-    /// The definition that was decided on; `None` where it is not known.
-    pub definition: Option<&'a DefinitionHash>,
+    /// The definition that was decided on.
+    pub definition: &'a DefinitionHash,
     /// A JSON object.
     pub arguments: &'a str,
     /// The caller; `None` for the server's own ([`ServerSpec::caller`]).
@@ -166,9 +166,10 @@ impl Server {
                 ..patience
             };
             let deadline = later(began, patience.idle.min(patience.most));
-            let connection = self.connection(deadline).await.map_err(|reason| {
-                CallFailure::closed(&reason, false)
-            })?;
+            let connection = self
+                .connection(deadline)
+                .await
+                .map_err(|reason| CallFailure::closed(&reason, false))?;
             let mut clock = Clock::new(patience, &connection.session.asking);
             clock.spend(began.elapsed());
             let failure = match connection.call(&made, &mut clock).await {
@@ -199,13 +200,11 @@ impl Server {
                 matches!(&failure, CallFailure::Lost(lost) if lost.kind == LostKind::OtherLogin);
             lists += 1;
             if !is_new_list || lists > MAX_LISTS || lists > 1 && !is_other_login {
-                return Err(match is_other_login {
-                    true => CallFailure::ToolChanged {
-                        what: Changed::Login,
-                        sent: false,
-                    },
-                    false => self.said(failure),
-                });
+                if is_other_login {
+                    let (what, sent) = (Changed::Login, false);
+                    return Err(CallFailure::ToolChanged { what, sent });
+                }
+                return Err(self.said(failure));
             }
             let asked = Instant::now();
             self.refresh();
@@ -234,7 +233,9 @@ impl Server {
     pub(crate) async fn connect(&self) -> Result<(), String> {
         let _used = self.inner.stand.begin_use();
         let limit = self.inner.spec.start_timeout.saturating_add(SAYING_SO);
-        self.connection(later(Instant::now(), limit)).await.map(drop)
+        self.connection(later(Instant::now(), limit))
+            .await
+            .map(drop)
     }
 
     /// Takes a server into use and connects to it.
@@ -280,7 +281,9 @@ impl Server {
     /// The time since when a new list is waited for.
     pub(crate) fn awaited_since(&self) -> Option<Instant> {
         let connection = self.inner.stand.connection()?;
-        self.inner.list.awaited_since(self.inner.reasons(&connection))
+        self.inner
+            .list
+            .awaited_since(self.inner.reasons(&connection))
     }
 
     /// Waits until the tool list is the newest that is known of.
@@ -501,7 +504,10 @@ impl Inner {
 
     /// Waits until the server has been unused for as long as it may be. It is idle then.
     async fn rested(&self, turn: u64) {
-        let idle = self.spec.idle.filter(|_| self.spec.connect != Connect::Always);
+        let idle = self
+            .spec
+            .idle
+            .filter(|_| self.spec.connect != Connect::Always);
         let Some(limit) = idle else {
             return std::future::pending().await;
         };
@@ -562,14 +568,19 @@ impl Inner {
         let listed = timeout(limit, connection.session.list_tools(limit)).await;
         let failed = match listed.unwrap_or(Err(CallFailure::Timeout(limit))) {
             Ok(listing) if !listing.breaks_off => {
-                self.list.take(connection.tool_list(listing, &before), covered);
+                self.list
+                    .take(connection.tool_list(listing, &before), covered);
                 return self.changed();
             }
             Ok(listing) => listing.warnings.join("; "),
             Err(failure) => list_failure(&failure),
         };
         let server = &self.spec.name;
-        tracing::warn!(server, reason = failed, "a server's list of tools stays as it was");
+        tracing::warn!(
+            server,
+            reason = failed,
+            "a server's list of tools stays as it was"
+        );
         self.list.miss(covered);
         self.changed();
     }

@@ -96,7 +96,11 @@ impl Slot {
 
     /// Takes the answer.
     pub(crate) fn take(&self) -> Option<Answer> {
-        self.0.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0
+            .answer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// A number that tells this slot from the others.
@@ -127,7 +131,11 @@ impl Slot {
     /// Notes a progress; false if the server does not count up.
     fn goes_on(&self, progress: f64) -> bool {
         self.0.signs.notify_one();
-        let mut last = self.0.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self
+            .0
+            .progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let is_more = last.is_none_or(|last| progress > last);
         if is_more {
             *last = Some(progress);
@@ -155,7 +163,8 @@ pub(crate) fn text(message: &ClientJsonRpcMessage) -> Vec<u8> {
         let id = sent.id.clone().into_json_value();
         let method = Value::from(sent.request.method());
         let meta = serde_json::to_string(sent.request.get_meta()).unwrap_or_default();
-        let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{{"_meta":{meta},"#);
+        let head =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{{"_meta":{meta},"#);
         return [head.as_bytes(), members.as_bytes(), b"}}"].concat();
     }
     serde_json::to_vec(message).unwrap_or_default()
@@ -225,7 +234,10 @@ impl Tap {
 
     /// The handshake so far.
     pub(crate) fn opening(&self) -> Opening {
-        self.opening.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.opening
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Drops the server's requests from now on: 2026-07-28 has none.
@@ -301,7 +313,9 @@ impl Tap {
         });
         self.listener.ended();
         let mut flights = self.flights();
-        let ended: Vec<_> = flights.extract_if(|_, flight| flight.slot.is_some()).collect();
+        let ended: Vec<_> = flights
+            .extract_if(|_, flight| flight.slot.is_some())
+            .collect();
         for (_, flight) in flights.drain() {
             self.note_opening(&flight.method, CallFailure::closed(reason, flight.sent));
         }
@@ -314,7 +328,11 @@ impl Tap {
     }
 
     /// Ends one request with a failure, if it still waits.
-    pub(crate) fn fail(&self, id: &RequestId, failure: CallFailure) -> Option<ServerJsonRpcMessage> {
+    pub(crate) fn fail(
+        &self,
+        id: &RequestId,
+        failure: CallFailure,
+    ) -> Option<ServerJsonRpcMessage> {
         let flight = self.flights().remove(id)?;
         self.note_opening(&flight.method, failure.clone());
         Some(settle(id.clone(), flight, Err(failure)))
@@ -324,10 +342,15 @@ impl Tap {
     /// and last bytes; without one, every request ends.
     pub(crate) fn too_long(&self, ends: &[u8], limit: usize) -> Vec<ServerJsonRpcMessage> {
         if let Some(id) = find_id(ends) {
-            return self.fail(&id, CallFailure::TooLarge(limit)).into_iter().collect();
+            return self
+                .fail(&id, CallFailure::TooLarge(limit))
+                .into_iter()
+                .collect();
         }
         let ids: Vec<_> = self.flights().keys().cloned().collect();
-        let failed = ids.iter().filter_map(|id| self.fail(id, CallFailure::TooLarge(limit)));
+        let failed = ids
+            .iter()
+            .filter_map(|id| self.fail(id, CallFailure::TooLarge(limit)));
         failed.collect()
     }
 
@@ -344,7 +367,9 @@ impl Tap {
             && let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text)
             && batch.iter().all(|one| one.get().starts_with('{'))
         {
-            let read = batch.into_iter().filter_map(|one| self.one(one.get(), stream));
+            let read = batch
+                .into_iter()
+                .filter_map(|one| self.one(one.get(), stream));
             return read.collect();
         }
         self.one(text, stream).into_iter().collect()
@@ -408,7 +433,10 @@ impl Tap {
             stream: stream.cloned(),
         };
         let asked = CustomRequest::new(ASK, serde_json::to_value(asked).ok());
-        Some(ServerJsonRpcMessage::request(ServerRequest::CustomRequest(asked), id))
+        Some(ServerJsonRpcMessage::request(
+            ServerRequest::CustomRequest(asked),
+            id,
+        ))
     }
 
     fn notification(
@@ -507,14 +535,19 @@ impl Tap {
         }
         let mut value: Value = serde_json::from_str(result.get()).unwrap_or_default();
         let greeting = value.clone();
-        let members = value.as_object_mut().ok_or_else(|| malformed("it is no object"))?;
+        let members = value
+            .as_object_mut()
+            .ok_or_else(|| malformed("it is no object"))?;
         members.insert("capabilities".to_owned(), json!({}));
         for unread in ["instructions", "_meta"] {
             members.remove(unread);
         }
         let read = match method {
             INITIALIZE => {
-                members.insert("serverInfo".to_owned(), json!({ "name": "", "version": "" }));
+                members.insert(
+                    "serverInfo".to_owned(),
+                    json!({ "name": "", "version": "" }),
+                );
                 let version = members.get("protocolVersion").and_then(Value::as_str);
                 version.ok_or_else(|| malformed("it names no protocol revision"))?;
                 serde_json::from_value(value).map(ServerResult::InitializeResult)
@@ -523,7 +556,10 @@ impl Tap {
                 members.entry("resultType").or_insert("complete".into());
                 members.insert("ttlMs".to_owned(), 0.into());
                 members.insert("cacheScope".to_owned(), "private".into());
-                let versions = members.get("supportedVersions").cloned().unwrap_or_default();
+                let versions = members
+                    .get("supportedVersions")
+                    .cloned()
+                    .unwrap_or_default();
                 let versions: Vec<ProtocolVersion> = serde_json::from_value(versions)
                     .map_err(|_| malformed("it lists no protocol revisions"))?;
                 if !versions.contains(&ProtocolVersion::LATEST) {
@@ -550,7 +586,9 @@ impl Tap {
             other => ErrorData::internal_error(other.to_string(), None),
         };
         let is_older = error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-            && supported(&error).iter().any(ProtocolVersion::has_initialize)
+            && supported(&error)
+                .iter()
+                .any(ProtocolVersion::has_initialize)
             && !supported(&error).contains(&ProtocolVersion::LATEST);
         if self.may_initialize && method == DISCOVER && is_older {
             error.code = ErrorCode::METHOD_NOT_FOUND;
@@ -569,7 +607,9 @@ impl Tap {
     /// Whether this is a subscription in flight.
     pub(crate) fn is_listening(&self, id: &RequestId) -> bool {
         let flights = self.flights();
-        flights.get(id).is_some_and(|flight| flight.method == LISTEN)
+        flights
+            .get(id)
+            .is_some_and(|flight| flight.method == LISTEN)
     }
 
     /// The caller that a message of the server is for: of the request whose stream it came on;
@@ -580,10 +620,15 @@ impl Tap {
         stream: Option<&RequestId>,
     ) -> (Option<Who>, Vec<CancellationToken>) {
         let flights = self.flights();
-        let of_stream = stream.and_then(|id| flights.get(id)).and_then(|it| it.slot.as_ref());
+        let of_stream = stream
+            .and_then(|id| flights.get(id))
+            .and_then(|it| it.slot.as_ref());
         let slots: Vec<&Slot> = match of_stream {
             Some(slot) => vec![slot],
-            None => flights.values().filter_map(|flight| flight.slot.as_ref()).collect(),
+            None => flights
+                .values()
+                .filter_map(|flight| flight.slot.as_ref())
+                .collect(),
         };
         let mut found: Option<Who> = None;
         let mut tokens = Vec::new();
@@ -641,7 +686,9 @@ fn usable_tools(result: &RawValue) -> ServerResult {
     }
     let page = serde_json::from_str::<Page<'_>>(result.get());
     let tools = page.map(|page| page.tools).unwrap_or_default();
-    let entries = tools.into_iter().filter(|tool| tool.get().len() <= MAX_VALUE_BYTES);
+    let entries = tools
+        .into_iter()
+        .filter(|tool| tool.get().len() <= MAX_VALUE_BYTES);
     let entries = entries.filter_map(|tool| serde_json::from_str::<Entry>(tool.get()).ok());
     let tools = entries.map(|entry| Tool::new(entry.name, "", entry.input_schema));
     ServerResult::ListToolsResult(ListToolsResult::with_all_items(tools.collect()))
@@ -667,7 +714,9 @@ pub(crate) fn read_error(error: &RawValue) -> ErrorData {
         message,
         data,
     } = serde_json::from_str(error.get()).unwrap_or_default();
-    let code = code.and_then(|code| code.get().parse().ok()).map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
+    let code = code
+        .and_then(|code| code.get().parse().ok())
+        .map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
     let message = message.unwrap_or(error);
     let message = serde_json::from_str(message.get())
         .unwrap_or_else(|_| "the server gave an error without a message".to_owned());
@@ -678,7 +727,11 @@ pub(crate) fn read_error(error: &RawValue) -> ErrorData {
 
 /// The revisions in the data of an unsupported-version error.
 pub(crate) fn supported(error: &ErrorData) -> Vec<ProtocolVersion> {
-    let supported = error.data.as_ref().and_then(|data| data.get("supported")).cloned();
+    let supported = error
+        .data
+        .as_ref()
+        .and_then(|data| data.get("supported"))
+        .cloned();
     supported
         .and_then(|supported| serde_json::from_value(supported).ok())
         .unwrap_or_default()
@@ -699,7 +752,10 @@ fn find_id(text: &[u8]) -> Option<RequestId> {
     if find(br#""method":"#).is_some_and(|at| at < END_BYTES) {
         return None;
     }
-    let body = [find(br#""result":"#), find(br#""error":"#)].into_iter().flatten().min();
+    let body = [find(br#""result":"#), find(br#""error":"#)]
+        .into_iter()
+        .flatten()
+        .min();
     let first = find(br#""id":"#).filter(|at| body.is_none_or(|body| *at < body));
     let at = first.or_else(|| memchr::memmem::rfind(text, br#""id":"#))?;
     let digits: String = text
@@ -757,16 +813,27 @@ mod tests {
         let check = |text: &str, expected: Expect| expected.assert_eq(&answer(text.as_bytes()));
         let result = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":5,"result":{result}}}"#);
         check(&result(r#"{"n":1e400}"#), expect![[r#"{"n":1e400}; -; 1"#]]);
-        check(&result(r#"{"t":"a\ud800b"}"#), expect![[r#"{"t":"a\ud800b"}; -; 1"#]]);
+        check(
+            &result(r#"{"t":"a\ud800b"}"#),
+            expect![[r#"{"t":"a\ud800b"}; -; 1"#]],
+        );
         check(
             &result("[12345678901234567890123,0.1000000000000000055511151231257827]"),
             expect!["[12345678901234567890123,0.1000000000000000055511151231257827]; -; 1"],
         );
-        for odd in ["7", "{}", r#"{"content":7}"#, r#"{"content":[{"type":"hologram"}]}"#] {
+        for odd in [
+            "7",
+            "{}",
+            r#"{"content":7}"#,
+            r#"{"content":[{"type":"hologram"}]}"#,
+        ] {
             assert_eq!(answer(result(odd).as_bytes()), format!("{odd}; -; 1"));
         }
         check(r#"{"id":5,"result":{}}"#, expect!["{}; -; 1"]);
-        check(r#"{"jsonrpc":"2.0","id":"5","result":{}}"#, expect!["{}; -; 1"]);
+        check(
+            r#"{"jsonrpc":"2.0","id":"5","result":{}}"#,
+            expect!["{}; -; 1"],
+        );
         check(
             r#"[{"jsonrpc":"2.0","id":6,"result":1},{"jsonrpc":"2.0","id":5,"result":2}]"#,
             expect!["2; 1; 2"],
@@ -786,7 +853,10 @@ mod tests {
             expect!["m (code -1); -; 1"],
         );
         check(r#"{"id":5,"result":{},"error":null}"#, expect!["{}; -; 1"]);
-        check(r#"{"id":5}"#, expect!["the answer is malformed: it has no result; -; 1"]);
+        check(
+            r#"{"id":5}"#,
+            expect!["the answer is malformed: it has no result; -; 1"],
+        );
         check(
             r#"{"jsonrpc":"2.0","id":5,"result":{"a":}}"#,
             expect!["the answer is malformed: it is no JSON-RPC message; -; 1"],
@@ -804,13 +874,21 @@ mod tests {
             let tap = Tap::new(Arc::new(Deaf), true);
             let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
             tap.too_long(ends.as_bytes(), 7);
-            assert_eq!((slot.take().is_some(), other.take().is_some()), (five, six), "{ends}");
+            assert_eq!(
+                (slot.take().is_some(), other.take().is_some()),
+                (five, six),
+                "{ends}"
+            );
         };
         check(r#"{"jsonrpc":"2.0","id":5,"result":{"id":6"#, true, false);
         check(r#"{"result":{"id":6,"x":"…"},"id":5}"#, true, false);
         check(r#"{"id": "6", "result":"#, false, true);
         check(r#"{"result":"…"#, true, true);
-        check(r#"{"jsonrpc":"2.0","method":"m","params":{"id":5"#, true, true);
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","params":{"id":5"#,
+            true,
+            true,
+        );
     }
 
     #[test]
@@ -819,7 +897,10 @@ mod tests {
         let slot = send(&tap, 5, "tools/call");
         assert_eq!(tap.end("it ended").len(), 1);
         let failure = slot.take().expect("an answer").expect_err("a failure");
-        assert_eq!((failure.to_string(), failure.was_sent()), ("it ended".to_owned(), true));
+        assert_eq!(
+            (failure.to_string(), failure.was_sent()),
+            ("it ended".to_owned(), true)
+        );
         // One that comes later is not sent.
         let slot = send(&tap, 6, "tools/call");
         let failure = slot.take().expect("an answer").expect_err("a failure");

@@ -67,7 +67,11 @@ pub(crate) enum Step {
 
 impl Task {
     /// The task in an answer.
-    pub(crate) fn new(session: &Arc<Session>, who: Who, answer: &RawValue) -> Result<Self, CallFailure> {
+    pub(crate) fn new(
+        session: &Arc<Session>,
+        who: Who,
+        answer: &RawValue,
+    ) -> Result<Self, CallFailure> {
         let state = read(answer)?;
         if state.task_id.len() > MAX_ID_BYTES {
             let reason = format!("its task's id is longer than {MAX_ID_BYTES} bytes");
@@ -78,7 +82,11 @@ impl Task {
             session: Arc::clone(session),
             who,
             // A task that is over, or asks for something, is looked at without a pause.
-            pause: if state.status == "working" { pause(&state) } else { Duration::ZERO },
+            pause: if state.status == "working" {
+                pause(&state)
+            } else {
+                Duration::ZERO
+            },
             id: state.task_id,
             is_over: false,
             answered: HashSet::new(),
@@ -88,7 +96,9 @@ impl Task {
     /// Waits, and asks for the task's state.
     pub(crate) async fn poll(&mut self, clock: &mut Clock) -> Result<Step, CallFailure> {
         clock.pause(self.pause).await?;
-        let answer = self.ask("tasks/get", json!({ "taskId": self.id }), clock).await;
+        let answer = self
+            .ask("tasks/get", json!({ "taskId": self.id }), clock)
+            .await;
         if let Err(CallFailure::Refused(error)) = &answer
             && error.code == ErrorCode::INVALID_PARAMS
         {
@@ -108,12 +118,16 @@ impl Task {
             "completed" => {
                 let missing = "its task ended without a result".to_owned();
                 let result = state.result.map(RawValue::to_owned);
-                result.map(Step::Done).ok_or(CallFailure::Malformed(missing))
+                result
+                    .map(Step::Done)
+                    .ok_or(CallFailure::Malformed(missing))
             }
             "failed" => Err(self.failed(&state)),
             "cancelled" => {
                 let message = "the server cancelled the task".to_owned();
-                Err(CallFailure::Refused(ErrorData::internal_error(message, None)))
+                Err(CallFailure::Refused(ErrorData::internal_error(
+                    message, None,
+                )))
             }
             _ => {
                 let reason = "its task has a status that clients do not know";
@@ -128,8 +142,17 @@ impl Task {
     }
 
     /// Gives the task these answers, by the names of its requests.
-    pub(crate) async fn answer(&mut self, answers: &Value, clock: &mut Clock) -> Result<(), CallFailure> {
-        for key in answers.as_object().into_iter().flatten().map(|(key, _)| key) {
+    pub(crate) async fn answer(
+        &mut self,
+        answers: &Value,
+        clock: &mut Clock,
+    ) -> Result<(), CallFailure> {
+        for key in answers
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key)
+        {
             if key.len() > MAX_ID_BYTES || self.answered.len() == MAX_ANSWERS {
                 return Err(CallFailure::Input(format!(
                     "the tool still wants input after {MAX_ANSWERS} answers, or by a name of more \
@@ -192,7 +215,8 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         if !self.is_over {
-            self.session.send_off("tasks/cancel", json!({ "taskId": self.id }));
+            self.session
+                .send_off("tasks/cancel", json!({ "taskId": self.id }));
         }
     }
 }
@@ -205,7 +229,9 @@ fn read(answer: &RawValue) -> Result<TaskState<'_>, CallFailure> {
 fn pause(state: &TaskState<'_>) -> Duration {
     let suggested = state.poll_interval_ms.filter(|ms| *ms >= 0.0);
     let suggested = suggested.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
-    suggested.map_or(DEFAULT_POLL, |pause| pause.clamp(SHORTEST_POLL, LONGEST_POLL))
+    suggested.map_or(DEFAULT_POLL, |pause| {
+        pause.clamp(SHORTEST_POLL, LONGEST_POLL)
+    })
 }
 
 /// Whether the status says that nothing was begun: too early, or too many requests.

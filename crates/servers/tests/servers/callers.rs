@@ -68,7 +68,12 @@ impl Caller for Able {
 
     fn page_opened(&self, _server: &str, id: &str) -> Option<PageDone> {
         let (heard, id) = (Arc::clone(&self.heard), id.to_owned());
-        Some(Box::new(move || heard.lock().expect("no panic").push(format!("done at {id}"))))
+        Some(Box::new(move || {
+            heard
+                .lock()
+                .expect("no panic")
+                .push(format!("done at {id}"))
+        }))
     }
 
     fn progress(&self, progress: Progress<'_>) {
@@ -134,9 +139,7 @@ async fn a_page_is_opened_before_the_call_is_made_again() {
             }
         }
     };
-    let opened = async {
-        futures::future::join(locked.as_mut(), finish).await.0
-    };
+    let opened = async { futures::future::join(locked.as_mut(), finish).await.0 };
     assert_eq!(in_time(opened).await, "open");
     assert_eq!(caller.heard(), ["done at door"]);
     in_time(servers.shut_down()).await;
@@ -162,8 +165,17 @@ async fn input_that_a_result_asks_for_is_given() {
 async fn progress_is_heard_in_order_before_the_answer() {
     for mode in ["reports", "reports --modern"] {
         let caller = Arc::<Able>::default();
-        check(&caller, mode, "work", json!({ "steps": 1_000 }), expect!["done"]).await;
-        let expected: Vec<_> = (1..=1_000).map(|step| format!(r#"{step} Some("step {step}")"#)).collect();
+        check(
+            &caller,
+            mode,
+            "work",
+            json!({ "steps": 1_000 }),
+            expect!["done"],
+        )
+        .await;
+        let expected: Vec<_> = (1..=1_000)
+            .map(|step| format!(r#"{step} Some("step {step}")"#))
+            .collect();
         assert_eq!(caller.heard(), expected);
     }
 }
@@ -171,7 +183,14 @@ async fn progress_is_heard_in_order_before_the_answer() {
 #[tokio::test]
 async fn log_messages_are_heard_by_the_caller() {
     let caller = Arc::<Able>::default();
-    check(&caller, "logs", "work", json!({ "lines": 3 }), expect!["done"]).await;
+    check(
+        &caller,
+        "logs",
+        "work",
+        json!({ "lines": 3 }),
+        expect!["done"],
+    )
+    .await;
     let expected = [
         r#"warning Some("db")"#,
         "warning None",

@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{call, in_time, odd, one, try_call, until};
+use crate::support::{call, definition, in_time, odd, one, try_call, until};
 
 async fn check(mode: &str, tool: &str, arguments: Value, expected: Expect) {
     let servers = one(odd(mode)).await;
@@ -27,8 +27,14 @@ async fn results_and_errors_are_handed_on() {
             expect!["no (code -7) [sent: true]"],
         )
         .await;
-        check(mode, "echo", json!({ "a": [1, "b"] }), expect![[r#"{"a":[1,"b"]}"#]]).await;
-        check(mode, "not_an_object", json!({}), expect!["7").await;
+        check(
+            mode,
+            "echo",
+            json!({ "a": [1, "b"] }),
+            expect![[r#"{"a":[1,"b"]}"#]],
+        )
+        .await;
+        check(mode, "not_an_object", json!({}), expect!["7"]).await;
     }
 }
 
@@ -50,14 +56,20 @@ async fn a_large_result_stays_text() {
     let bytes = 10_000_000;
     let result = in_time(try_call(&servers, "big", "blob", json!({ "bytes": bytes }))).await;
     let result = result.expect("a result");
-    assert_eq!(result["content"][0]["text"].as_str().map(str::len), Some(bytes));
+    assert_eq!(
+        result["content"][0]["text"].as_str().map(str::len),
+        Some(bytes)
+    );
     in_time(servers.shut_down()).await;
 
     let mut spec = odd("big");
     spec.max_message_bytes = 1 << 20;
     let servers = one(spec).await;
     let answer = call(&servers, "big", "blob", json!({ "bytes": 2 << 20 })).await;
-    assert!(answer.starts_with("the answer is over the limit of 1048576 bytes"), "{answer}");
+    assert!(
+        answer.starts_with("the answer is over the limit of 1048576 bytes"),
+        "{answer}"
+    );
     // The connection is still there.
     let answer = call(&servers, "big", "blob", json!({ "bytes": 3 })).await;
     assert_eq!(answer, "xxx");
@@ -92,10 +104,11 @@ async fn a_call_that_is_given_up_is_cancelled() {
 #[tokio::test]
 async fn a_limit_of_the_caller_holds_over_all_rounds() {
     let servers = one(odd("wants-input --modern")).await;
+    let definition = definition(&servers, "wants-input --modern", "want");
     let made = servers.call(ToolCall {
         server: "wants-input --modern",
         tool: "want",
-        definition: None,
+        definition: definition.hash(),
         arguments: r#"{"state":"again"}"#,
         caller: None,
         limit: Some(Duration::from_millis(300)),
@@ -145,7 +158,7 @@ async fn a_changed_tool_is_not_called() {
             let made = servers.call(ToolCall {
                 server: mode,
                 tool: "it",
-                definition: Some(decided.hash()),
+                definition: decided.hash(),
                 arguments: "{}",
                 caller: None,
                 limit: None,
@@ -161,7 +174,10 @@ async fn a_changed_tool_is_not_called() {
         call(&servers, mode, "remove", json!({ "name": "it" })).await;
         until(&servers, |_| find().is_none()).await;
         let failure = made().await.expect_err("it is gone");
-        assert!(failure.starts_with("its server no longer lists the tool"), "{failure}");
+        assert!(
+            failure.starts_with("its server no longer lists the tool"),
+            "{failure}"
+        );
         in_time(servers.shut_down()).await;
     }
 }

@@ -10,28 +10,29 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Uri, header};
 use axum::response::Response;
-use callgate_policy::Definition;
-use callgate_servers::{Http, ServerSpec, Servers, Status, ToolCall, Transport};
+use callgate_servers::{Http, ServerSpec, Servers, ToolCall, Transport};
 use futures::StreamExt as _;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::support::{call, in_time, one, start, states};
+use crate::support::{call, definition, in_time, one, start, states, try_call};
 
 /// What the endpoint has seen.
 struct Seen {
     requests: Mutex<Vec<String>>,
     sessions: AtomicUsize,
     together: Barrier,
-    /// Whether the tool asks for another header by now.
-    is_changed: Mutex<bool>,
+    /// Whether a call was refused for its headers.
+    is_refused: Mutex<bool>,
 }
 
 type Shared = Arc<Seen>;
 
 fn reply(status: u16, kind: &str, body: impl Into<Body>) -> Response {
-    let response = Response::builder().status(status).header(header::CONTENT_TYPE, kind);
+    let response = Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, kind);
     response.body(body.into()).expect("a response")
 }
 
@@ -40,11 +41,17 @@ fn json_reply(status: u16, body: &Value) -> Response {
 }
 
 fn ok(id: &Value, result: &Value) -> Response {
-    json_reply(200, &json!({ "jsonrpc": "2.0", "id": id, "result": result }))
+    json_reply(
+        200,
+        &json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+    )
 }
 
 fn events(texts: &[String]) -> Response {
-    let body: String = texts.iter().map(|text| format!("data: {text}\n\n")).collect();
+    let body: String = texts
+        .iter()
+        .map(|text| format!("data: {text}\n\n"))
+        .collect();
     reply(200, "text/event-stream", body)
 }
 
@@ -57,7 +64,10 @@ async fn handle(
 ) -> Response {
     let path = uri.path().trim_start_matches('/').to_owned();
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let (id, rpc) = (&message["id"], message["method"].as_str().unwrap_or_default().to_owned());
+    let (id, rpc) = (
+        &message["id"],
+        message["method"].as_str().unwrap_or_default().to_owned(),
+    );
     let header = |name: &str| {
         let value = headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or("-").to_owned()
@@ -78,7 +88,8 @@ async fn handle(
             ("resume", "1") => {
                 let result = json!({ "content": [], "structuredContent": "resumed" });
                 let ids = 0..20;
-                let answer = |id| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
+                let answer =
+                    |id| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
                 events(&ids.map(answer).collect::<Vec<_>>())
             }
             _ => reply(405, "text/plain", ""),
@@ -90,7 +101,7 @@ async fn handle(
     let mut tool = json!({ "name": "tool", "inputSchema": {
         "type": "object", "properties": { "region": { "type": "string", "x-mcp-header": "Region" } },
     } });
-    if *seen.is_changed.lock().expect("no panic") {
+    if path == "modern-other" && *seen.is_refused.lock().expect("no panic") {
         tool["inputSchema"]["properties"]["region"]["x-mcp-header"] = "Zone".into();
     }
     let bad = json!({ "name": "bad", "inputSchema": {
@@ -99,31 +110,43 @@ async fn handle(
     match rpc.as_str() {
         "server/discover" if path == "silent" => std::future::pending().await,
         "server/discover" if path == "empty" => json_reply(200, &json!({})),
-        "server/discover" if is_modern => ok(id, &json!({
-            "resultType": "complete", "supportedVersions": ["2026-07-28"],
-            "capabilities": { "tools": {} }, "ttlMs": 0, "cacheScope": "private",
-        })),
+        "server/discover" if is_modern => ok(
+            id,
+            &json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": { "tools": {} }, "ttlMs": 0, "cacheScope": "private",
+            }),
+        ),
         "server/discover" => reply(404, "text/plain", "no such method"),
         "initialize" if path == "down" => reply(500, "text/plain", "secret backtrace"),
         "initialize" => {
             let number = seen.sessions.fetch_add(1, Ordering::SeqCst);
-            let mut response = ok(id, &json!({
-                "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
-                "serverInfo": { "name": "web", "version": "1" },
-            }));
+            let mut response = ok(
+                id,
+                &json!({
+                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                    "serverInfo": { "name": "web", "version": "1" },
+                }),
+            );
             let session = format!("s{number}").parse().expect("a header");
             response.headers_mut().insert("mcp-session-id", session);
             response
         }
-        "tools/list" if is_modern => ok(id, &json!({
-            "tools": [tool, bad], "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
-        })),
+        "tools/list" if is_modern => ok(
+            id,
+            &json!({
+                "tools": [tool, bad], "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            }),
+        ),
         "tools/list" => ok(id, &json!({ "tools": [tool] })),
         "tools/call" => tool_call(&seen, &path, &message, &session).await,
         _ if id.is_null() => reply(202, "text/plain", ""),
-        _ => json_reply(200, &json!({
-            "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "no such method" },
-        })),
+        _ => json_reply(
+            200,
+            &json!({
+                "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "no such method" },
+            }),
+        ),
     }
 }
 
@@ -131,24 +154,30 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
     let id = &message["id"];
     let big = || "x".repeat(2 << 20);
     let answer = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
-    let error = |code: i64| json!({
-        "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": "headers" },
-    });
+    let error = |code: i64| {
+        json!({
+            "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": "headers" },
+        })
+    };
     let json_body = |body: String| reply(200, "application/json", body);
     match path {
         "expires" if session == "s0" => reply(404, "text/plain", ""),
         "big-json" => json_body(answer(&format!(r#"{{"content":"{}"}}"#, big()))),
         "big-event" => events(&[answer(&format!(r#"{{"content":"{}"}}"#, big()))]),
-        "odd-json" => json_body(answer(r#"{"content":[{"type":"text","text":"\ud800"}],"n":1e400}"#)),
-        "odd-event" => events(&[answer(r#"{"content":[{"type":"text","text":"\ud800"}],"n":1e400}"#)]),
+        "odd-json" => json_body(answer(
+            r#"{"content":[{"type":"text","text":"\ud800"}],"n":1e400}"#,
+        )),
+        "odd-event" => events(&[answer(
+            r#"{"content":[{"type":"text","text":"\ud800"}],"n":1e400}"#,
+        )]),
         "malformed" => json_body(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":"boom"}}"#)),
         "no-answer" => json_body(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#.to_owned()),
         "html" => reply(200, "text/html", "<html>"),
         "s500" => reply(500, "text/plain", "secret backtrace"),
         "s401" => reply(401, "text/plain", ""),
         "s400" => json_reply(400, &error(-32000)),
-        "modern-mismatch" if !*seen.is_changed.lock().expect("no panic") => {
-            *seen.is_changed.lock().expect("no panic") = true;
+        "modern-same" | "modern-other" if !*seen.is_refused.lock().expect("no panic") => {
+            *seen.is_refused.lock().expect("no panic") = true;
             json_reply(400, &error(-32020))
         }
         "same" | "cross" | "loop" => {
@@ -167,20 +196,32 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
             seen.together.wait().await;
             ok(id, &json!({ "content": [] }))
         }
-        "modern-asks" if message["params"]["inputResponses"].is_null() => ok(id, &json!({
-            "resultType": "input_required", "requestState": "s",
-            "inputRequests": { "who": { "method": "elicitation/create", "params": {} } },
-        })),
+        "modern-asks" if message["params"]["inputResponses"].is_null() => ok(
+            id,
+            &json!({
+                "resultType": "input_required", "requestState": "s",
+                "inputRequests": { "who": { "method": "elicitation/create", "params": {} } },
+            }),
+        ),
         "stream-asks" => {
             let question = json!({
                 "jsonrpc": "2.0", "id": "q1", "method": "roots/list", "params": {},
             });
             let first = format!("data: {question}\n\n");
-            let last = format!("data: {}\n\n", answer(r#"{"content":[],"structuredContent":"asked"}"#));
+            let last = format!(
+                "data: {}\n\n",
+                answer(r#"{"content":[],"structuredContent":"asked"}"#)
+            );
             let seen = Arc::clone(seen);
             let last = async move {
                 // The answer to the question comes in a POST of its own.
-                while !seen.requests.lock().expect("no panic").iter().any(|it| it.starts_with("POST  ")) {
+                while !seen
+                    .requests
+                    .lock()
+                    .expect("no panic")
+                    .iter()
+                    .any(|it| it.starts_with("POST  "))
+                {
                     tokio::task::yield_now().await;
                 }
                 last
@@ -189,7 +230,10 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
             let body = body.map(|text| Ok::<_, std::io::Error>(text));
             reply(200, "text/event-stream", Body::from_stream(body))
         }
-        _ => ok(id, &json!({ "content": [], "structuredContent": message["params"] })),
+        _ => ok(
+            id,
+            &json!({ "content": [], "structuredContent": message["params"] }),
+        ),
     }
 }
 
@@ -198,9 +242,11 @@ async fn serve() -> (String, Shared) {
         requests: Mutex::default(),
         sessions: AtomicUsize::new(0),
         together: Barrier::new(100),
-        is_changed: Mutex::new(false),
+        is_refused: Mutex::new(false),
     });
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
     let address = listener.local_addr().expect("an address");
     let router = Router::new().fallback(handle).with_state(Arc::clone(&seen));
     tokio::spawn(async move { axum::serve(listener, router).await });
@@ -208,12 +254,15 @@ async fn serve() -> (String, Shared) {
 }
 
 fn spec(url: &str, path: &str) -> ServerSpec {
-    let mut spec = ServerSpec::new(path, Transport::Http(Http {
-        url: format!("{url}/{path}"),
-        headers: BTreeMap::from([("X-Extra".to_owned(), "extra-secret".to_owned())]),
-        oauth: None,
-        ..Http::default()
-    }));
+    let mut spec = ServerSpec::new(
+        path,
+        Transport::Http(Http {
+            url: format!("{url}/{path}"),
+            headers: BTreeMap::from([("X-Extra".to_owned(), "extra-secret".to_owned())]),
+            oauth: None,
+            ..Http::default()
+        }),
+    );
     spec.max_message_bytes = 1 << 20;
     spec.call_timeout = Duration::from_secs(20);
     spec
@@ -254,16 +303,34 @@ async fn odd_answers_end_their_call_at_once() {
         ("big-json", over),
         ("big-event", over),
         ("malformed", "boom (code -32603) [sent: true]"),
-        ("no-answer", "the answer is malformed: the HTTP response to the request does not"),
-        ("html", "the answer is malformed: an HTTP response with content type \"text/html\""),
-        ("s500", "it answers with HTTP status 500 Internal Server Error [sent: true]"),
-        ("s401", "it answers with HTTP status 401 Unauthorized [sent: false]"),
+        (
+            "no-answer",
+            "the answer is malformed: the HTTP response to the request does not",
+        ),
+        (
+            "html",
+            "the answer is malformed: an HTTP response with content type \"text/html\"",
+        ),
+        (
+            "s500",
+            "it answers with HTTP status 500 Internal Server Error [sent: true]",
+        ),
+        (
+            "s401",
+            "it answers with HTTP status 401 Unauthorized [sent: false]",
+        ),
         ("s400", "headers (code -32000) [sent: true]"),
-        ("cross", "it redirects to http://localhost:1/plain, where credentials do not follow"),
+        (
+            "cross",
+            "it redirects to http://localhost:1/plain, where credentials do not follow",
+        ),
         ("loop", "it redirects more than 3 times"),
         ("same", "{\""),
         ("resume", "\"resumed\""),
-        ("breaks-off", "the server ended its answer before there was one [sent: true]"),
+        (
+            "breaks-off",
+            "the server ended its answer before there was one [sent: true]",
+        ),
     ] {
         let said = answer(path).await;
         assert!(said.starts_with(expected), "{path}: {said}");
@@ -272,10 +339,11 @@ async fn odd_answers_end_their_call_at_once() {
     for path in ["odd-json", "odd-event"] {
         let (url, _) = serve().await;
         let servers = one(spec(&url, path)).await;
+        let definition = definition(&servers, path, "tool");
         let made = servers.call(ToolCall {
             server: path,
             tool: "tool",
-            definition: None,
+            definition: definition.hash(),
             arguments: "{}",
             caller: None,
             limit: None,
@@ -294,7 +362,10 @@ async fn a_session_is_kept_and_ended() {
     let requests = seen.requests.lock().expect("no panic").clone();
     let of = |what: &str| requests.iter().find(|it| it.starts_with(what)).cloned();
     let expected = "session=s0 version=2025-11-25 param=- extra=extra-secret";
-    assert_eq!(of("POST tools/call"), Some(format!("POST tools/call {expected}")));
+    assert_eq!(
+        of("POST tools/call"),
+        Some(format!("POST tools/call {expected}"))
+    );
     assert_eq!(of("GET"), Some(format!("GET  {expected}")));
     assert_eq!(of("DELETE"), Some(format!("DELETE  {expected}")));
 }
@@ -316,38 +387,35 @@ async fn arguments_are_mirrored_in_headers() {
     let servers = one(spec(&url, "modern")).await;
     let arguments = json!({ "region": "eu", "n": 1 });
     let said = call(&servers, "modern", "tool", arguments).await;
-    assert!(said.contains(r#""arguments":{"region":"eu","n":1}"#), "{said}");
+    assert!(
+        said.contains(r#""arguments":{"region":"eu","n":1}"#),
+        "{said}"
+    );
     let requests = seen.requests.lock().expect("no panic").clone();
     let expected = "POST tools/call session=- version=2026-07-28 param=eu extra=extra-secret";
     assert!(requests.contains(&expected.to_owned()), "{requests:?}");
     in_time(servers.shut_down()).await;
 }
 
-/// After a refusal for its headers the tool is listed anew. It is another tool by then.
+/// After a refusal for its headers the tool is listed anew. It may be another tool by then.
 #[tokio::test]
 async fn a_call_that_is_refused_for_its_headers_is_made_by_a_newer_list() {
     let (url, _) = serve().await;
-    let servers = one(spec(&url, "modern-mismatch")).await;
-    let said = call(&servers, "modern-mismatch", "tool", json!({ "region": "eu" })).await;
+    let servers = one(spec(&url, "modern-same")).await;
+    let said = call(&servers, "modern-same", "tool", json!({ "region": "eu" })).await;
     assert!(said.contains(r#""region":"eu""#), "{said}");
     in_time(servers.shut_down()).await;
 
     let (url, _) = serve().await;
-    let servers = one(spec(&url, "modern-mismatch")).await;
-    let Status::Ready(list) = servers.list().next().expect("a server").status else {
-        panic!("it is ready");
-    };
-    let decided = Definition::of(&list.tools[0]);
-    let made = servers.call(ToolCall {
-        server: "modern-mismatch",
-        tool: "tool",
-        definition: Some(decided.hash()),
-        arguments: "{}",
-        caller: None,
-        limit: None,
-    });
+    let servers = one(spec(&url, "modern-other")).await;
+    let made = try_call(&servers, "modern-other", "tool", json!({}));
     let failure = in_time(made).await.expect_err("the tool has changed");
-    assert!(failure.to_string().starts_with("the server has changed the tool"), "{failure}");
+    assert!(
+        failure
+            .to_string()
+            .starts_with("the server has changed the tool"),
+        "{failure}"
+    );
     assert!(!failure.was_sent());
     in_time(servers.shut_down()).await;
 }
@@ -366,7 +434,10 @@ async fn a_hundred_calls_are_in_flight_together() {
 #[tokio::test]
 async fn questions_are_answered_in_both_eras() {
     let said = answer("modern-asks").await;
-    assert!(said.contains(r#""inputResponses":{"who":{"action":"decline"}}"#), "{said}");
+    assert!(
+        said.contains(r#""inputResponses":{"who":{"action":"decline"}}"#),
+        "{said}"
+    );
     assert_eq!(answer("stream-asks").await, "\"asked\"");
 }
 
@@ -382,6 +453,11 @@ async fn bad_settings_are_told_before_anything_is_sent() {
         assert!(said.contains(expected), "{said}");
     };
     check("ftp://h", "a", "its scheme is neither http nor https").await;
-    check("http://h", "mcp-name", "the protocol sets it itself; leave it out").await;
+    check(
+        "http://h",
+        "mcp-name",
+        "the protocol sets it itself; leave it out",
+    )
+    .await;
     check("http://h", "a b", "its name is not allowed").await;
 }

@@ -92,7 +92,10 @@ async fn odd_lists_are_read_as_far_as_they_go() {
         panic!("{state:?}");
     };
     assert_eq!(list.tools.len(), 1_000);
-    assert_eq!(list.warnings, ["only the first 1000 pages of its tools are used"]);
+    assert_eq!(
+        list.warnings,
+        ["only the first 1000 pages of its tools are used"]
+    );
     in_time(servers.shut_down()).await;
 }
 
@@ -139,12 +142,20 @@ async fn a_manual_server_starts_when_it_is_enabled() {
     let servers = start(vec![spec]).await;
     let asked = |calls| serde_json::json!({ "calls": calls });
     let answer = crate::support::call(&servers, "counter", "wait", asked(1)).await;
-    assert_eq!(answer, "the server is disabled; enable it to call it [sent: false]");
+    assert_eq!(
+        answer,
+        "the server is disabled; enable it to call it [sent: false]"
+    );
     in_time(servers.enable("counter")).await.expect("it starts");
     let answer = crate::support::call(&servers, "counter", "wait", asked(1)).await;
     assert_eq!(answer, r#"{"inFlight":1}"#);
-    in_time(servers.disable("counter")).await.expect("it is known");
+    in_time(servers.disable("counter"))
+        .await
+        .expect("it is known");
     let answer = crate::support::call(&servers, "counter", "wait", asked(1)).await;
-    assert_eq!(answer, "the server is disabled; enable it to call it [sent: false]");
+    assert_eq!(
+        answer,
+        "the server is disabled; enable it to call it [sent: false]"
+    );
     in_time(servers.shut_down()).await;
 }

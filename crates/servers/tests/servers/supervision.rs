@@ -13,7 +13,11 @@ fn file() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("callgate-servers-{}-{count}", std::process::id());
-    std::env::temp_dir().join(name).to_str().expect("UTF-8").to_owned()
+    std::env::temp_dir()
+        .join(name)
+        .to_str()
+        .expect("UTF-8")
+        .to_owned()
 }
 
 #[tokio::test]
@@ -22,7 +26,10 @@ async fn a_server_that_ended_is_started_again() {
     let pid = || call(&servers, "changes", "pid", json!({}));
     let first = pid().await;
     let answer = call(&servers, "changes", "end", json!({})).await;
-    assert!(answer.starts_with("the server ended with exit code 7 during the call"), "{answer}");
+    assert!(
+        answer.starts_with("the server ended with exit code 7 during the call"),
+        "{answer}"
+    );
     // A call waits for the next process.
     let second = pid().await;
     assert_ne!(first, second);
@@ -79,10 +86,16 @@ async fn changes_of_the_list_are_followed() {
         // In the newest revision the subscription may come after the call.
         let answer = call(&servers, mode, "add", json!({ "name": "new" })).await;
         assert_eq!(answer, "add was called");
-        until(&servers, |servers| tools(servers).contains(&"new".to_owned())).await;
+        until(&servers, |servers| {
+            tools(servers).contains(&"new".to_owned())
+        })
+        .await;
         call(&servers, mode, "remove", json!({ "name": "new" })).await;
         in_time(servers.settle(None, Duration::from_secs(30))).await;
-        until(&servers, |servers| !tools(servers).contains(&"new".to_owned())).await;
+        until(&servers, |servers| {
+            !tools(servers).contains(&"new".to_owned())
+        })
+        .await;
         // Many changes cost few lists.
         call(&servers, mode, "flood", json!({ "count": 10_000 })).await;
         in_time(servers.settle(None, Duration::from_secs(30))).await;
@@ -123,5 +136,8 @@ async fn processes_end_with_the_servers() {
     let servers = one(odd("lingers")).await;
     in_time(servers.shut_down()).await;
     let answer = call(&servers, "lingers", "echo", json!({})).await;
-    assert_eq!(answer, "the connection was closed before the call [sent: false]");
+    assert_eq!(
+        answer,
+        "the connection was closed before the call [sent: false]"
+    );
 }

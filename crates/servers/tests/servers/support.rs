@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate_servers::{CallFailure, Phase, ServerSpec, Servers, Status, Stdio, ToolCall, Transport};
+use callgate_policy::Definition;
+use callgate_servers::{
+    CallFailure, Phase, ServerSpec, Servers, Status, Stdio, ToolCall, Transport,
+};
 use serde_json::Value;
 
 /// A limit that no test needs on any machine.
@@ -19,7 +22,10 @@ pub async fn in_time<T>(what: impl Future<Output = T>) -> T {
 /// The path of a fixture server.
 pub fn fixture(name: &str) -> String {
     let test = std::env::current_exe().expect("the test knows its own path");
-    let profile = test.parent().and_then(|deps| deps.parent()).expect("target/PROFILE/deps");
+    let profile = test
+        .parent()
+        .and_then(|deps| deps.parent())
+        .expect("target/PROFILE/deps");
     let folder = std::env::var_os("CALLGATE_TEST_BIN_DIR").map(PathBuf::from);
     let path = folder.unwrap_or_else(|| profile.to_owned()).join(name);
     assert!(
@@ -39,7 +45,9 @@ pub fn odd(mode: &str) -> ServerSpec {
 pub fn odd_with_env(mode: &str, env: &[(&str, &str)]) -> ServerSpec {
     let mut spec = odd(mode);
     if let Transport::Stdio(Stdio { env: of_spec, .. }) = &mut spec.transport {
-        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         *of_spec = env.collect::<BTreeMap<_, _>>();
     }
     spec
@@ -67,7 +75,10 @@ pub fn states(servers: &Servers) -> String {
     for state in servers.list() {
         match state.status {
             Status::Ready(list) => {
-                let names = list.tools.iter().map(|tool| tool["name"].as_str().unwrap_or("?"));
+                let names = list
+                    .tools
+                    .iter()
+                    .map(|tool| tool["name"].as_str().unwrap_or("?"));
                 let names: Vec<_> = names.collect();
                 let (name, version) = (state.name, &list.protocol_version);
                 lines += &format!("{name}: {version}, tools [{}]\n", names.join(", "));
@@ -82,7 +93,21 @@ pub fn states(servers: &Servers) -> String {
     lines
 }
 
-/// Makes a call with the first caller of the server.
+/// The definition of a tool by the current list; that of no tool, if it is not listed.
+pub fn definition(servers: &Servers, server: &str, tool: &str) -> Definition {
+    let state = servers.list().find(|state| state.name == server);
+    let entry = match state.map(|state| state.status) {
+        Some(Status::Ready(list)) => list
+            .tools
+            .iter()
+            .find(|entry| entry["name"] == tool)
+            .cloned(),
+        _ => None,
+    };
+    Definition::of(&entry.unwrap_or_default())
+}
+
+/// Makes a call with the server's own caller.
 pub async fn try_call(
     servers: &Servers,
     server: &str,
@@ -90,11 +115,12 @@ pub async fn try_call(
     arguments: Value,
 ) -> Result<Value, CallFailure> {
     let arguments = arguments.to_string();
+    let definition = definition(servers, server, tool);
     let result = servers
         .call(ToolCall {
             server,
             tool,
-            definition: None,
+            definition: definition.hash(),
             arguments: &arguments,
             caller: None,
             limit: None,
