@@ -25,7 +25,6 @@ mod failure;
 mod fake;
 mod flight;
 mod flood;
-mod flows;
 mod form;
 mod greeting;
 mod handshake;
