@@ -364,10 +364,10 @@ fn a_flood_of_hostile_log_messages_is_cut() {
     });
     assert_eq!(logged.len() + left_out.sum::<usize>(), 10_003);
     expect![[r#"
-        WARN callgate_broker: a server logs: x…x… server="odd" logger="db"
-        WARN callgate_broker: a server logs: {"rows":[1,null],"nul":"\u0000"} server="odd" logger=""
-        ERROR callgate_broker: a server logs: one\u{a}\u{1b}[2Jtwo\u{202e}\u{7} server="odd" logger="one\\u{a}\\u{1b}[2Jtwo\\u{202e}\\u{7}"
-        INFO callgate_broker: a server logs: 0 server="odd" logger=""
+        WARN callgate_servers: a server logs: x…x… server="odd" logger="db"
+        WARN callgate_servers: a server logs: {"rows":[1,null],"nul":"\u0000"} server="odd" logger=""
+        ERROR callgate_servers: a server logs: one\u{a}\u{1b}[2Jtwo\u{202e}\u{7} server="odd" logger="one\\u{a}\\u{1b}[2Jtwo\\u{202e}\\u{7}"
+        INFO callgate_servers: a server logs: 0 server="odd" logger=""
     "#]]
     .assert_eq(&(logged[..4].join("\n") + "\n"));
 }

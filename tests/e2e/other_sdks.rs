@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate::{Caller, Elicit, Gate, Offers, Refusal, Rules, ServerSpec, Transport};
-use callgate_broker::{Broker, Status};
+use callgate_broker::{Servers, Status};
 use callgate_tests::listening::Listening;
 use callgate_tests::{Workbench, real_servers, repository};
 use futures::future::BoxFuture;
@@ -113,9 +113,9 @@ fn found_out(server: &Value) -> String {
     let spec = spec(server);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let broker = Broker::start(vec![spec]).await;
-        let state = broker.servers().next().expect("one server");
-        broker.shutdown().await;
+        let broker = Servers::connect(vec![spec], |_| {}).await;
+        let state = broker.list().next().expect("one server");
+        broker.shut_down().await;
         match state.status {
             Status::Ready(ready) => ready.protocol_version.clone(),
             other => panic!("{other:?}"),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use callgate::{Answer, Question, Shown, question_text};
-use callgate_broker::{Broker, CallOptions, Dispatcher, Place, ServerSpec, Setup, ask_with};
+use callgate_broker::{CallOptions, Dispatcher, Place, ServerSpec, Servers, Setup, ask_with};
 use callgate_catalog::Tool;
 use callgate_policy::{Definition, Grant};
 use callgate_tests::binary;
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 /// The question that a call of this tool leads to.
 async fn question(tool: &Value, before: Option<&Value>, arguments: &Value) -> Question {
     let server = binary("callgate-odd-server").display().to_string();
-    let broker = Broker::start(vec![ServerSpec::stdio("flaky", server, ["flaky"])]).await;
+    let broker =
+        Servers::connect(vec![ServerSpec::stdio("flaky", server, ["flaky"])], |_| {}).await;
     let asked: Arc<Mutex<Option<Question>>> = Arc::default();
     let noted = Arc::clone(&asked);
     let asker = ask_with(move |question| {
@@ -43,7 +44,7 @@ async fn question(tool: &Value, before: Option<&Value>, arguments: &Value) -> Qu
     run.call(&target, arguments, options)
         .await
         .expect_err("denied");
-    broker.shutdown().await;
+    broker.shut_down().await;
     let question = asked.lock().expect("no panic").take();
     question.expect("a question")
 }

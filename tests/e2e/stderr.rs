@@ -32,9 +32,7 @@ fn logged(flags: &[&str]) -> Vec<String> {
 #[test]
 fn what_a_server_writes_is_in_the_log_without_its_secrets() {
     let line = |said: &str| {
-        format!(
-            "DEBUG callgate_broker::stderr: a server writes to stderr server=odd line=\"{said}\""
-        )
+        format!("DEBUG callgate_servers: a server writes to stderr server=odd line=\"{said}\"")
     };
     let expected = [
         line("the token is [TOKEN]"),

@@ -6,7 +6,63 @@
 //! person asked for, or to [`GateBuilder::browser`](crate::GateBuilder::browser)
 //! for one that a call turns out to need.
 
-pub use callgate_broker::auth::{
+pub use callgate_auth::{
     AuthError, AuthErrorKind, Browser, Grant, Kept, LoggedOut, LoginRequest, LoginStatus, OAuth,
-    OpenUrl, TokenPlace, login, logout, status, takes_login,
+    OpenUrl, TokenPlace,
 };
+
+use callgate_broker::ServerSpec;
+
+/// Tells by the configuration whether a person can log in at a server. No request is sent.
+///
+/// # Errors
+///
+/// [`AuthError`], as [`login`] has it for a server that takes no login.
+pub fn takes_login(server: &ServerSpec) -> Result<(), AuthError> {
+    callgate_auth::takes_login(&server.endpoint()?)
+}
+
+/// Has a person log in at an HTTP server and keeps the tokens.
+///
+/// # Errors
+///
+/// [`AuthError`], also for a server that takes no login: a program to start, one with a
+/// configured `Authorization` header, one whose `oauth` is off, one whose grant is the
+/// client's own credentials.
+pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginStatus, AuthError> {
+    callgate_auth::login(&server.endpoint()?, request).await
+}
+
+/// The login that is kept for a server; `None` if there is none that would be used.
+///
+/// # Errors
+///
+/// As [`login`] for servers that take none, and [`AuthErrorKind::Store`].
+pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthError> {
+    callgate_auth::status(&server.endpoint()?).await
+}
+
+/// The identifier of the login that is kept for a server: no secret, and another one for each
+/// login. `None` if there is none, or the server takes none. Reads a file.
+///
+/// # Errors
+///
+/// [`AuthErrorKind::Settings`] and [`AuthErrorKind::Store`].
+pub(crate) fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
+    match server.endpoint() {
+        Ok(endpoint) => callgate_auth::login_id(&endpoint),
+        Err(error) if matches!(error.kind(), AuthErrorKind::NoLogin { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Deletes a server's tokens, and revokes them where the authorization server offers that.
+///
+/// # Errors
+///
+/// As [`status`], except that a login from before the grant was the client's own credentials
+/// can be ended; [`AuthErrorKind::Store`] too, with the login left as it is, where tokens may
+/// be in a keyring that cannot be reached.
+pub async fn logout(server: &ServerSpec) -> Result<LoggedOut, AuthError> {
+    callgate_auth::logout(&server.endpoint()?).await
+}

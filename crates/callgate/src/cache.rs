@@ -21,7 +21,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use callgate_broker::{Phase, Ready, Remembered, ServerSpec, ServerState, Status, auth};
+use callgate_broker::{Phase, Remembered, ServerSpec, ServerState, Status, ToolList};
+
+use crate::auth;
 
 use crate::config::CacheConfig;
 use entry::{Entry, MAX_FILE, Unfit};
@@ -53,7 +55,7 @@ struct Slot {
     identity: String,
     /// What the file says, as far as this process knows: the list, and when it
     /// came.
-    kept: Option<(Arc<Ready>, SystemTime)>,
+    kept: Option<(Arc<ToolList>, SystemTime)>,
 }
 
 impl Cache {
@@ -122,7 +124,7 @@ impl Cache {
                 let ready = Arc::new(entry.ready);
                 slot.kept = Some((Arc::clone(&ready), written.unwrap_or(UNIX_EPOCH)));
                 spec.remembered = Some(Remembered {
-                    ready,
+                    list: ready,
                     age: age.unwrap_or(Duration::MAX),
                 });
             }

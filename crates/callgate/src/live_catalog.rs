@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use callgate_broker::{Broker, CallError, CallOptions, Phase, Ready, ServerState, Status};
+use callgate_broker::{CallError, CallOptions, Phase, ServerState, Servers, Status, ToolList};
 use callgate_catalog::{Catalog, CatalogTool, ToolDefinition};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The current catalog.
 pub(crate) struct LiveCatalog {
-    broker: Broker,
+    broker: Servers,
     shared: Arc<Shared>,
     follower: JoinHandle<()>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct LiveCatalog {
 impl LiveCatalog {
     /// Reads the servers' lists, and follows their changes from now on.
     pub(crate) async fn follow(
-        broker: Broker,
+        broker: Servers,
         names: Arc<ServerNames>,
         settings: Arc<ToolSettings>,
         lint: Arc<Oversight>,
@@ -78,7 +78,7 @@ impl LiveCatalog {
 
     /// The servers, in the order of the configuration.
     pub(crate) fn servers(&self) -> Vec<ServerState> {
-        self.broker.servers().collect()
+        self.broker.list().collect()
     }
 
     /// Problems of servers, tools and schemas that stop nothing.
@@ -97,7 +97,7 @@ impl LiveCatalog {
 
     /// The tools, after asking for lists that are known to have changed.
     pub(crate) async fn settled(&self) -> Arc<Catalog> {
-        if !self.broker.is_settled() {
+        if !self.broker.is_settled(None) {
             // A list that does not come in time comes later.
             self.broker.settle(None, PATIENCE).await;
             self.update().await;
@@ -109,7 +109,7 @@ impl LiveCatalog {
     /// to an idle server first: it may list other tools by now.
     pub(crate) async fn tool(&self, function: &str) -> (Arc<Catalog>, Option<CatalogTool>) {
         let mut catalog = self.catalog();
-        let is_settled = |tool: &CatalogTool| self.broker.is_settled_at(&tool.definition.server);
+        let is_settled = |tool: &CatalogTool| self.broker.is_settled(Some(&tool.definition.server));
         if !catalog.get(function).is_some_and(is_settled) {
             catalog = self.settled().await;
         }
@@ -117,7 +117,7 @@ impl LiveCatalog {
             && self.broker.is_resting(&tool.definition.server)
         {
             // The call says why the server does not start.
-            let _ = self.broker.connect(&tool.definition.server).await;
+            let _ = self.broker.connect_to(&tool.definition.server).await;
             self.update().await;
             catalog = self.catalog();
         }
@@ -156,7 +156,7 @@ impl LiveCatalog {
 
     /// Whether a server is disabled.
     pub(crate) fn is_disabled(&self, server: &str) -> bool {
-        let mut servers = self.broker.servers();
+        let mut servers = self.broker.list();
         servers.any(|state| state.name == server && state.phase == Phase::Disabled)
     }
 
@@ -175,7 +175,7 @@ impl LiveCatalog {
     /// The first server of this kind that this name belongs to.
     fn owner(&self, function: &str, is_kind: impl Fn(&ServerState) -> bool) -> Option<String> {
         let names = &self.shared.names;
-        let mut servers = self.broker.servers();
+        let mut servers = self.broker.list();
         servers
             .find(|server| is_kind(server) && names.owns(&server.name, function))
             .map(|server| server.name)
@@ -236,7 +236,7 @@ impl Shared {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    async fn update(self: &Arc<Self>, broker: &Broker) {
+    async fn update(self: &Arc<Self>, broker: &Servers) {
         let (shared, broker) = (Arc::clone(self), broker.clone());
         let updated = tokio::task::spawn_blocking(move || shared.update_from(&broker));
         if let Err(error) = updated.await {
@@ -249,14 +249,14 @@ impl Shared {
         Some(tokio::task::spawn_blocking(move || cache.follow(&states)))
     }
 
-    fn update_from(&self, broker: &Broker) {
+    fn update_from(&self, broker: &Servers) {
         // The lock makes the last update see the last lists.
         let _updating = self.updating.lock().unwrap_or_else(PoisonError::into_inner);
-        let states: Vec<ServerState> = broker.servers().collect();
+        let states: Vec<ServerState> = broker.list().collect();
         // Runs do not wait for the disk.
         drop(self.save(states.clone()));
         let before = self.known();
-        let is_of = |ready: &Arc<Ready>, list: &&Arc<ReadList>| Arc::ptr_eq(&list.ready, ready);
+        let is_of = |ready: &Arc<ToolList>, list: &&Arc<ReadList>| Arc::ptr_eq(&list.ready, ready);
         let lists: Vec<Arc<ReadList>> = states
             .iter()
             .filter_map(|state| {
@@ -293,7 +293,7 @@ impl Shared {
     }
 }
 
-fn ready(state: &ServerState) -> Option<&Arc<Ready>> {
+fn ready(state: &ServerState) -> Option<&Arc<ToolList>> {
     match &state.status {
         Status::Ready(ready) if state.phase != Phase::Disabled => Some(ready),
         _ => None,
@@ -302,13 +302,13 @@ fn ready(state: &ServerState) -> Option<&Arc<Ready>> {
 
 /// A server's list, and the definitions read from it.
 struct ReadList {
-    ready: Arc<Ready>,
+    ready: Arc<ToolList>,
     definitions: Vec<Arc<ToolDefinition>>,
     warnings: Vec<String>,
 }
 
 impl ReadList {
-    fn read(state: &ServerState, ready: &Arc<Ready>) -> Self {
+    fn read(state: &ServerState, ready: &Arc<ToolList>) -> Self {
         let (server, revision) = (&state.name, &ready.protocol_version);
         let tools = ready.tools.len();
         if state.heard {

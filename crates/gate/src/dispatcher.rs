@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::{Broker, CallFailure, Caller, ToolCall};
 use callgate_catalog::Tool;
 use callgate_policy::flow::Finding;
 use callgate_policy::{Because, Decision, Verdict};
+use callgate_servers::{CallFailure, Caller, Servers, ToolCall};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ use crate::setup::{CallOptions, Setup};
 
 /// Makes the calls of one run. It has the run's rules, its grants and its ledger.
 pub struct Dispatcher {
-    servers: Broker,
+    servers: Servers,
     pub(crate) authority: Authority,
     pub(crate) flows: Arc<Flows>,
     pub(crate) ledger: Ledger,
@@ -37,8 +37,8 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// The dispatcher of a run that begins.
-    pub fn new(servers: Broker, setup: Setup) -> Self {
-        let sources = servers.servers().len() + usize::from(setup.consults);
+    pub fn new(servers: Servers, setup: Setup) -> Self {
+        let sources = servers.list().len() + usize::from(setup.consults);
         let rules = Arc::clone(&setup.flows);
         let flows = Arc::new(Flows::new(rules, setup.script.as_deref(), sources));
         let reviewers = Arc::new(Reviewers(setup.reviewers.clone()));

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::Caller;
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Grant, Rules, SessionGrants};
+use callgate_servers::Caller;
 
 use crate::ask::{Asker, Place};
 use crate::dry_run::DryRun;
@@ -49,7 +49,7 @@ pub struct Setup {
     /// A dry run sends only calls that read. Default: no dry run.
     pub dry_run: Option<Arc<DryRun>>,
     /// Serves servers while they work on its calls. Default: as
-    /// [`ServerSpec::caller`](callgate_broker::ServerSpec::caller) says.
+    /// [`ServerSpec::caller`](callgate_servers::ServerSpec::caller) says.
     pub caller: Option<Arc<dyn Caller>>,
     /// Whether data may go to a model of the host besides servers; see
     /// [`Dispatcher::consult`](crate::Dispatcher::consult). Default: no.

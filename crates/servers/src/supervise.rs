@@ -31,6 +31,8 @@ use crate::watch::listen;
 const TOGETHER: Duration = Duration::from_millis(20);
 /// The least time between two lists.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The time that a call waits for a list that is on its way.
+const LIST_PATIENCE: Duration = Duration::from_secs(2);
 /// The lists that one call asks for.
 const MAX_LISTS: usize = 3;
 /// The time that a start may take beyond its limit, to say that it failed.
@@ -171,6 +173,8 @@ impl Server {
                 .await
                 .map_err(|reason| CallFailure::closed(&reason, false))?;
             let mut clock = Clock::new(patience, &connection.session.asking);
+            // A list that is on its way may have another tool of this name.
+            self.settled(LIST_PATIENCE.min(patience.most)).await;
             clock.spend(began.elapsed());
             let failure = match connection.call(&made, &mut clock).await {
                 Ok(result) => return Ok(result),

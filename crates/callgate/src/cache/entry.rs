@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use callgate_broker::{Ready, ServerInfo};
+use callgate_broker::{ServerInfo, ToolList};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::error::Category;
@@ -22,7 +22,7 @@ const FORM: u32 = 1;
 
 /// What a file says.
 pub(super) struct Entry {
-    pub(super) ready: Ready,
+    pub(super) ready: ToolList,
     /// In milliseconds since 1970.
     pub(super) written_ms: u64,
 }
@@ -107,7 +107,7 @@ pub(super) fn read(bytes: &[u8], identity: &str, key: &Key) -> Result<Entry, Unf
         .filter_map(|tool| serde_json::from_str(tool.get()).ok())
         .collect();
     Ok(Entry {
-        ready: Ready {
+        ready: ToolList {
             tools,
             protocol_version: list.protocol_version,
             server_info: list.server_info.map(|info| ServerInfo {
@@ -127,7 +127,7 @@ pub(super) fn read(bytes: &[u8], identity: &str, key: &Key) -> Result<Entry, Unf
 
 /// The text of a file.
 pub(super) fn write(
-    ready: &Ready,
+    ready: &ToolList,
     written_ms: u64,
     identity: &str,
     key: &Key,

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn ready(tools: &[Value]) -> Ready {
-    Ready {
+fn ready(tools: &[Value]) -> ToolList {
+    ToolList {
         tools: tools.to_vec(),
         protocol_version: "2025-11-25".to_owned(),
         server_info: Some(ServerInfo {
@@ -32,7 +32,7 @@ fn tool(name: &str) -> Value {
     json!({ "name": name, "inputSchema": { "type": "object" } })
 }
 
-fn state(ready: &Arc<Ready>) -> ServerState {
+fn state(ready: &Arc<ToolList>) -> ServerState {
     ServerState {
         name: "s".to_owned(),
         description: None,
@@ -69,7 +69,7 @@ fn recalled(folder: &Path, spec: ServerSpec) -> (Option<Remembered>, Vec<String>
 }
 
 /// A folder in which a server is kept, and its file.
-fn kept() -> (tempfile::TempDir, PathBuf, Arc<Ready>) {
+fn kept() -> (tempfile::TempDir, PathBuf, Arc<ToolList>) {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = open(folder.path());
     let ready = Arc::new(ready(&[tool("one"), tool("two")]));
@@ -89,7 +89,7 @@ fn what_is_kept_comes_back_as_it_was() {
     let (folder, file, ready) = kept();
     let (remembered, warnings) = recalled(folder.path(), spec());
     let remembered = remembered.expect("it is known");
-    assert_eq!(*remembered.ready, *ready);
+    assert_eq!(*remembered.list, *ready);
     assert!(remembered.age < Duration::from_secs(60));
     assert_eq!(warnings, Vec::<String>::new());
     // Nobody else sees it, and no secret is in it.
@@ -137,7 +137,7 @@ fn a_list_that_changed_is_dropped_and_the_next_one_kept() {
     let next = Arc::new(super::tests::ready(&[tool("three")]));
     cache.follow(&[state(&next)]);
     let (remembered, _) = recalled(folder.path(), spec());
-    assert_eq!(*remembered.expect("it is known").ready, *next);
+    assert_eq!(*remembered.expect("it is known").list, *next);
 }
 
 /// Somebody else may see other tools.
@@ -146,7 +146,7 @@ fn what_was_listed_with_another_login_is_removed() {
     let (folder, file, ready) = kept();
     let cache = open(folder.path());
     cache.recall(&mut spec());
-    let listed = Ready {
+    let listed = ToolList {
         login: Some("one".into()),
         ..(*ready).clone()
     };
@@ -400,7 +400,7 @@ fn a_writer_that_is_killed_leaves_a_whole_file() {
         // Each of the first may be killed before its first file is whole.
         assert!(remembered.is_some() || !was_there, "what was there stays");
         if let Some(remembered) = remembered {
-            assert!(lists.iter().any(|list| **list == *remembered.ready));
+            assert!(lists.iter().any(|list| **list == *remembered.list));
             was_there = true;
         }
     }
@@ -410,7 +410,7 @@ fn a_writer_that_is_killed_leaves_a_whole_file() {
 #[test]
 fn writers_and_readers_at_once_see_whole_files() {
     let folder = tempfile::tempdir().expect("a folder");
-    let lists: Vec<Arc<Ready>> = (0..4)
+    let lists: Vec<Arc<ToolList>> = (0..4)
         .map(|n| Arc::new(ready(&[tool(&format!("t{n}"))])))
         .collect();
     std::thread::scope(|scope| {
@@ -428,6 +428,6 @@ fn writers_and_readers_at_once_see_whole_files() {
     });
     let (remembered, _) = recalled(folder.path(), spec());
     let remembered = remembered.expect("one of them");
-    assert!(lists.iter().any(|list| **list == *remembered.ready));
+    assert!(lists.iter().any(|list| **list == *remembered.list));
     assert!(!walk(folder.path()).contains(".new-"));
 }

@@ -38,7 +38,7 @@ mod users;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use callgate_broker::auth::OAuth;
+use callgate_auth::OAuth;
 use callgate_broker::{JournalOptions, Root, ServerSpec, Transport};
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;

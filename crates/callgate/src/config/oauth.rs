@@ -1,6 +1,6 @@
 //! `oauth` of a server: how to log in there.
 
-use callgate_broker::auth::{Grant, OAuth, TokenPlace};
+use callgate_auth::{Grant, OAuth, TokenPlace};
 use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::Ranged as _;
 use url::Url;

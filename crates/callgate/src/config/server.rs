@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use callgate_broker::auth::OAuth;
+use callgate_auth::OAuth;
 use callgate_broker::{EraSetting, Http, ServerSpec, Stdio, Transport};
 use callgate_policy::nearest;
 use jsonc_parser::ast::ObjectProp;

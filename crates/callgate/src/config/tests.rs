@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use callgate_broker::auth::OAuth;
+use callgate_auth::OAuth;
 use callgate_broker::{Http, Origin, ServerSpec, Source, Stdio, Transport};
 
 use super::*;

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use callgate_broker::auth::{Browser, OpenUrl};
+use callgate_auth::{Browser, OpenUrl};
 use callgate_broker::{
-    Asker, Broker, Caller, Connect, Journal, JournalError, JournalOptions, Keep, NobodyToAsk,
-    Reviewer, Root, ServerSpec, Transport,
+    Asker, Caller, Connect, Journal, JournalError, JournalOptions, Keep, NobodyToAsk, Reviewer,
+    Root, ServerSpec, Servers, Transport,
 };
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
@@ -324,8 +324,8 @@ impl GateBuilder {
         let checker = TypeChecker::new(self.check, self.typescript, &self.jail);
         checker.start();
         let (cache, uncached) = open_cache(self.cache, self.cache_scope, &mut self.servers).await;
-        let broker = Broker::start(self.servers).await;
-        let in_use = broker.servers().map(|server| server.name);
+        let broker = Servers::connect(self.servers, |_| {}).await;
+        let in_use = broker.list().map(|server| server.name);
         let names = Arc::new(ServerNames::new(in_use, self.left_out));
         let tool_settings = Arc::new(self.tool_settings);
         let lint = Arc::new(Oversight {

@@ -11,7 +11,7 @@ pub(crate) mod tools;
 
 use std::sync::Arc;
 
-use callgate_broker::{Asker, Broker, Caller, DryRun, Journal, Keep, Reviewer, Root};
+use callgate_broker::{Asker, Caller, DryRun, Journal, Keep, Reviewer, Root, Servers};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, SessionGrants};
 use callgate_sandbox::{Launcher, Limits};
@@ -32,7 +32,7 @@ use crate::unmatched::Oversight;
 /// A gate is made once and used for many runs, also at the same time. Each run has a worker
 /// process, grants and a ledger of its own.
 pub struct Gate {
-    broker: Broker,
+    broker: Servers,
     live: Arc<LiveCatalog>,
     searcher: Arc<Searcher>,
     launcher: Launcher,
@@ -98,7 +98,7 @@ impl Gate {
     /// Ends the servers and the type checker.
     pub async fn shutdown(&self) {
         self.live.save().await;
-        self.broker.shutdown().await;
+        self.broker.shut_down().await;
         self.checker.shut_down().await;
     }
 }

@@ -64,7 +64,7 @@ impl Gate {
     /// The decision about a tool, whatever its arguments; `None` for a name that is no tool.
     pub(super) fn decision(&self, function: &str) -> Option<Decision> {
         let catalog = self.live.catalog();
-        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.servers());
+        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.list());
         Some(foresight.decision(catalog.get(function)?))
     }
 

@@ -162,7 +162,7 @@ impl Gate {
             return None;
         }
         if catalog.tools().is_empty() && name.contains('_') {
-            let why = if self.broker.servers().len() == 0 {
+            let why = if self.broker.list().len() == 0 {
                 "no server is configured, or all are disabled"
             } else {
                 "no server that is in use offers one"

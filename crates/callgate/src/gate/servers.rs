@@ -75,7 +75,7 @@ impl Gate {
         for tool in catalog.tools() {
             *counts.entry(&tool.definition.server).or_default() += 1;
         }
-        let servers = self.broker.servers().map(|server| {
+        let servers = self.broker.list().map(|server| {
             let tools = counts.get(server.name.as_str()).copied();
             Server::new(server, tools.unwrap_or_default())
         });
@@ -142,7 +142,7 @@ impl Gate {
 
     /// Servers in use that could not be connected to, with reasons. They are tried again.
     pub fn unavailable(&self) -> Vec<Unavailable> {
-        let servers = self.broker.servers();
+        let servers = self.broker.list();
         servers.filter_map(|server| unavailable(&server)).collect()
     }
 
@@ -154,7 +154,7 @@ impl Gate {
             Some(tool) => tool.definition.server == server,
             None => self.names.owns(server, function),
         };
-        let mut servers = self.broker.servers().filter(|server| owns(&server.name));
+        let mut servers = self.broker.list().filter(|server| owns(&server.name));
         servers.find_map(|server| unavailable(&server))
     }
 

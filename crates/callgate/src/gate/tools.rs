@@ -150,7 +150,7 @@ impl Gate {
         let catalog = self.live.catalog();
         let tool = catalog.get(function)?;
         let definition = &tool.definition;
-        let mut servers = self.broker.servers();
+        let mut servers = self.broker.list();
         let is_trusted = servers.any(|it| it.trusted && it.name == definition.server);
         let hints = &definition.annotations;
         let safer = |hint: Option<bool>, safe: bool| hint.filter(|it| is_trusted || *it != safe);

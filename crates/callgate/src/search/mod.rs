@@ -11,7 +11,7 @@ pub(crate) mod vectors;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_broker::{Broker, Phase, ServerState};
+use callgate_broker::{Phase, ServerState, Servers};
 use callgate_catalog::search::SearchIndex;
 use callgate_catalog::{Catalog, CatalogTool};
 use callgate_policy::{Rules, nearest};
@@ -83,7 +83,7 @@ impl Searcher {
     pub(crate) fn new(
         live: Arc<LiveCatalog>,
         settings: Arc<ToolSettings>,
-        broker: &Broker,
+        broker: &Servers,
         models: Arc<Models>,
         vectors: Arc<Vectors>,
         by: SearchBy,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use callgate_broker::Broker;
+use callgate_broker::Servers;
 use callgate_catalog::Catalog;
 use callgate_models::Embedder;
 use tokio::sync::Mutex as AsyncMutex;
@@ -73,7 +73,7 @@ impl Vectors {
     pub(super) fn follow(
         self: &Arc<Self>,
         live: &Arc<LiveCatalog>,
-        broker: &Broker,
+        broker: &Servers,
     ) -> JoinHandle<()> {
         let mut changes = broker.watch();
         let (vectors, live) = (Arc::clone(self), Arc::downgrade(live));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
-    Answer, Asker, Broker, CallOptions, Keep, NobodyToAsk, Place, Question, RunSetup,
+    Answer, Asker, CallOptions, Keep, NobodyToAsk, Place, Question, RunSetup, Servers,
 };
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
 use expect_test::expect;
@@ -29,7 +29,7 @@ fn described(tool: &str, description: &str) -> Target {
 
 #[tokio::test]
 async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Session);
     let first = setup(asker);
     let second = first.clone();
@@ -61,12 +61,12 @@ async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
         flaky_empty needs approval: no rule matches, and there is nobody to ask
     "#]]
     .assert_eq(&decisions(&other));
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_grant_for_the_run_is_void_once_the_tool_has_changed() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Run);
     let run = broker.run_with(setup(asker));
     for description in ["one", "one", "two", "two", "one"] {
@@ -82,12 +82,12 @@ async fn a_grant_for_the_run_is_void_once_the_tool_has_changed() {
         flaky_empty allowed by the grant for this run
     "#]]
     .assert_eq(&decisions(&run));
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let rules = Rules::new([], ["*"], ["flaky_bare"]).expect("patterns");
     let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
     setup.grants = vec![Grant::new("flaky_empty").uses(2), Grant::new("flaky_bare")];
@@ -102,7 +102,7 @@ async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
         flaky_bare denied by rule "flaky_bare" in permissions.deny
     "#]]
     .assert_eq(&decisions(&run));
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// Notes what it is to keep, or fails.
@@ -129,7 +129,7 @@ impl Keep for Noting {
 
 #[tokio::test]
 async fn always_is_kept_and_counts_for_the_session() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     for fails in [false, true] {
         let keep = Arc::new(Noting {
             kept: Mutex::default(),
@@ -146,12 +146,12 @@ async fn always_is_kept_and_counts_for_the_session() {
         assert_eq!(asked[0].keeps_in.as_deref(), Some("notes"));
         expect![[r#"{"tool":"flaky_empty","definition":"sha256:59ab1ed658110d8adab4c09fb34844e3b8909ca68c9fb33201d7e9f9f75b9469"}"#]].assert_eq(&keep.kept.lock().expect("no panic").join("\n"));
     }
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_question_tells_what_there_is_to_know() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Deny);
     let rules = Rules::new(["flaky_empty", "flaky_fails"], [], ["flaky_bare"]).expect("patterns");
     let mut setup = RunSetup::new(Arc::new(rules), asker);
@@ -238,7 +238,7 @@ async fn a_question_tells_what_there_is_to_know() {
     "#]]
     .assert_eq(&shown.collect::<String>());
     assert_eq!(run.ledger()[4].line, Some(3));
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 fn at_most(calls: u32) -> Arc<Rules> {
@@ -252,19 +252,19 @@ fn at_most(calls: u32) -> Arc<Rules> {
 /// A server chooses what its tools are named, and a shell puts nothing for `$x`.
 #[tokio::test]
 async fn what_to_allow_is_one_word_of_a_command() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let run = broker.run(Arc::default(), Arc::new(NobodyToAsk));
     let target = Target {
         function: "flaky_empty$x".to_owned(),
         ..target("flaky", "empty")
     };
     expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is nobody to ask; whoever runs Callgate can allow it with --allow 'flaky_empty$x', or under permissions.allow"].assert_eq(&go(&run, target).await);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_rule_that_is_used_up_asks_again() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Once);
     let run = broker.run_with(RunSetup::new(at_most(2), asker));
     for _ in 0..4 {
@@ -282,12 +282,12 @@ async fn a_rule_that_is_used_up_asks_again() {
     let run = broker.run(at_most(1), Arc::new(NobodyToAsk));
     go(&run, target("flaky", "empty")).await;
     expect![[r#"flaky_empty was not called: needs approval: rule "*" (1 call) in permissions.allow is used up, and there is nobody to ask; whoever runs Callgate can allow it with --allow flaky_empty, or under permissions.allow"#]].assert_eq(&go(&run, target("flaky", "empty")).await);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
-    let broker = in_time(Broker::start(vec![odd("counter")])).await;
+    let broker = in_time(Servers::connect(vec![odd("counter")], |_| {})).await;
     let run = broker.run(at_most(10), Arc::new(NobodyToAsk));
     let calls = (0..100).map(|_| {
         let run = run.clone();
@@ -303,12 +303,12 @@ async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
         .into_iter()
         .filter(|line| line.took_ms.is_some());
     assert_eq!(sent.count(), 10);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_no_serves_equal_calls_that_wait_and_no_others() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Deny);
     let run = broker.run_with(setup(asker));
     let calls = (0..20).map(|n| call(&run, "flaky", "text", json!({ "text": n % 2 })));
@@ -317,5 +317,5 @@ async fn a_no_serves_equal_calls_that_wait_and_no_others() {
     // A later call has not waited for that answer.
     in_time(call(&run, "flaky", "text", json!({ "text": 0 }))).await;
     assert_eq!(asked.len(), 3);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use callgate_gate::{
-    Broker, CallOptions, Caller, Connect, Elicit, ListRoots, NobodyToAsk, Offers, Progress,
-    Refusal, Root, Sample, ServerSpec,
+    CallOptions, Caller, Connect, Elicit, ListRoots, NobodyToAsk, Offers, Progress, Refusal, Root,
+    Sample, ServerSpec, Servers,
 };
 use expect_test::{Expect, expect};
 use futures::future::BoxFuture;
@@ -63,7 +63,7 @@ fn with(caller: &Arc<Able>, mode: &str) -> ServerSpec {
 async fn check(spec: ServerSpec, tool: &str, arguments: Value, expected: Expect) {
     let (broker, run, server) = one(spec).await;
     let answer = in_time(call(&run, &server, tool, arguments)).await;
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     expected.assert_eq(&answer);
 }
 
@@ -103,7 +103,7 @@ async fn a_calls_limit_holds_from_round_to_round() {
     };
     let again = raw(json!({ "state": "again" }));
     let answer = in_time(run.call(target(&server, "want"), again, options)).await;
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     expect![[r#"Timeout { server: "wants-input --modern", function: "wants_input___modern_want", limit: 300ms, retryable: false }"#]].assert_eq(&show(answer));
 }
 
@@ -147,7 +147,7 @@ async fn a_call_that_is_held_and_not_awaited_does_not_hold_up_another() {
     drop(second);
     assert_eq!(in_time(wait(3)).await, r#"{"inFlight":3}"#);
     assert_eq!(in_time(first).await, r#"{"inFlight":3}"#);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// Names one folder, another each time that it is asked.
@@ -155,7 +155,7 @@ async fn a_call_that_is_held_and_not_awaited_does_not_hold_up_another() {
 struct Moving {
     asked: Mutex<u64>,
     /// Whose folders change while it is asked for the first time.
-    moves: OnceLock<Broker>,
+    moves: OnceLock<Servers>,
 }
 
 impl Caller for Moving {
@@ -197,7 +197,7 @@ async fn a_server_is_told_of_other_folders() {
     broker.roots_changed();
     expect![[r#"{"announced":{"listChanged":true},"answers":[[{"uri":"file:///1"}],[{"uri":"file:///2"}]],"asked":2}"#]]
         .assert_eq(&in_time(told(2)).await);
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 /// It asked before they changed, and there is no connection yet that it could be told over.
@@ -206,12 +206,12 @@ async fn a_server_is_told_of_folders_that_change_while_it_is_connected_to() {
     let caller = Arc::<Moving>::default();
     let mut spec = moving(&caller);
     spec.connect = Connect::Manual;
-    let broker = Broker::start(vec![spec]).await;
+    let broker = Servers::connect(vec![spec], |_| {}).await;
     assert!(caller.moves.set(broker.clone()).is_ok());
     in_time(broker.enable("roots")).await.expect("it starts");
     let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
     let answer = in_time(call(&run, "roots", "told", json!({ "times": 2 }))).await;
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     expect![[r#"{"announced":{"listChanged":true},"answers":[[{"uri":"file:///1"}],[{"uri":"file:///2"}]],"asked":2}"#]]
         .assert_eq(&answer);
 }

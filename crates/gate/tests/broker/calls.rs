@@ -38,7 +38,7 @@ async fn what_a_server_says_of_a_failure_has_no_secrets_and_a_bound() {
         }
         other => panic!("{other:?}"),
     }
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn the_ledger_has_every_outcome() {
         in_time(call(&run, &server, tool, arguments)).await;
     }
     in_time(call(&run, "nobody", "text", json!({}))).await;
-    broker.shutdown().await;
+    broker.shut_down().await;
     let lines: Vec<Value> = run
         .ledger()
         .into_iter()
@@ -148,7 +148,7 @@ async fn large_arguments_have_their_hash_however_their_call_ends() {
         let waits = poll_fn(|context| Poll::Ready(hangs.as_mut().poll(context).is_pending()));
         assert!(waits.await);
     }
-    broker.shutdown().await;
+    broker.shut_down().await;
     let lines = run.ledger();
     let shown: Vec<_> = lines
         .iter()
@@ -172,7 +172,7 @@ async fn a_hundred_calls_are_in_flight_together() {
         let calls = (0..100).map(|_| call(&run, &server, "wait", json!({ "calls": 100 })));
         let results = in_time(join_all(calls)).await;
         assert_eq!(results, vec![r#"{"inFlight":100}"#; 100]);
-        broker.shutdown().await;
+        broker.shut_down().await;
     }
 }
 
@@ -199,7 +199,7 @@ async fn a_call_that_hangs_times_out_and_is_cancelled() {
         .map(|line| format!("{:?}", line.outcome))
         .collect();
     assert_eq!(outcomes, ["TimedOut { limit_ms: 100 }", "Cancelled"]);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn a_result_over_the_limit_costs_only_its_call() {
         Err(CallError::Protocol { code, .. }) => assert_eq!(code, code::RESULT_TOO_LARGE),
         other => panic!("{other:?}"),
     }
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn ten_megabytes_arrive_whole() {
     assert_eq!(rows["rows"].as_array().map(Vec::len), Some(10_000_000 / 99));
     let blob = in_time(call(&run, &server, "blob", json!({ "bytes": 10_000_000 }))).await;
     assert_eq!(blob.len(), 10_000_002);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
@@ -247,14 +247,14 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
     }
     // Neither call was made a second time.
     assert_eq!(run.ledger().len(), 2);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn requests_of_the_server_are_declined() {
     let (broker, run, server) = one(odd("asks")).await;
     expect![[r#"{"elicitation/create":{"action":"decline"},"ping":{},"roots/list":{"error":-32601},"sampling/createMessage":{"error":-32601}}"#]].assert_eq(&in_time(call(&run, &server, "ask", json!({}))).await);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
@@ -264,12 +264,12 @@ async fn junk_between_messages_does_no_harm() {
         let result = in_time(call(&run, &server, "echo", json!({ "n": n }))).await;
         assert_eq!(result, format!(r#""{{\"n\":{n}}}""#));
     }
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn after_shutdown_calls_fail_at_once() {
     let (broker, run, server) = one(odd("flaky")).await;
-    broker.shutdown().await;
+    broker.shut_down().await;
     expect![[r#"Protocol { server: "flaky", function: "flaky_empty", code: -32000, message: "the connection was closed before the call", data: None, retryable: true }"#]].assert_eq(&in_time(call(&run, &server, "empty", json!({}))).await);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_gate::{
-    Answer, Broker, CallOptions, NobodyToAsk, Question, RunSetup, Status, ask_with,
+    Answer, CallOptions, NobodyToAsk, Question, RunSetup, Servers, Status, ask_with,
 };
 use callgate_policy::{Definition, Rules};
 use futures::poll;
@@ -16,8 +16,8 @@ use crate::support::{
 };
 
 /// The names of a server's tools that are not its own.
-fn added(broker: &Broker) -> Vec<String> {
-    let state = broker.servers().next().expect("a server");
+fn added(broker: &Servers) -> Vec<String> {
+    let state = broker.list().next().expect("a server");
     let Status::Ready(ready) = state.status else {
         panic!("it is up");
     };
@@ -32,9 +32,9 @@ fn added(broker: &Broker) -> Vec<String> {
 }
 
 /// Waits until all lists are the newest.
-async fn settle(broker: &Broker) {
+async fn settle(broker: &Servers) {
     broker.settle(None, Duration::from_secs(30)).await;
-    assert!(broker.is_settled());
+    assert!(broker.is_settled(None));
 }
 
 async fn changes_of(mode: &str) {
@@ -54,7 +54,7 @@ async fn changes_of(mode: &str) {
         })
         .await;
     }
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,10 +71,10 @@ async fn a_server_of_the_newest_revision_is_listened_to() {
 async fn what_a_server_told_before_its_answer_is_known_with_it() {
     let (broker, run, name) = one(odd("changes")).await;
     call(&run, &name, "add", json!({ "name": "one" })).await;
-    assert!(!broker.is_settled());
+    assert!(!broker.is_settled(None));
     settle(&broker).await;
     assert_eq!(added(&broker), ["one"]);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// Servers that keep their lists to themselves hold nobody up for ever.
@@ -82,7 +82,7 @@ async fn what_a_server_told_before_its_answer_is_known_with_it() {
 async fn what_did_not_come_in_time_is_not_waited_for_again() {
     let (broker, run, name) = one(odd("holds-lists")).await;
     call(&run, &name, "change", json!({})).await;
-    assert!(!broker.is_settled());
+    assert!(!broker.is_settled(None));
     // Another one is not waited for.
     let long = Duration::MAX;
     assert!(poll!(pin!(broker.settle(Some("another"), long))).is_ready());
@@ -91,12 +91,12 @@ async fn what_did_not_come_in_time_is_not_waited_for_again() {
     // So long it has been waited for, by whomever.
     assert!(poll!(pin!(broker.settle(None, short))).is_ready());
     assert!(poll!(pin!(broker.settle(None, long))).is_pending());
-    assert!(!broker.is_settled());
+    assert!(!broker.is_settled(None));
 
     let mut changes = broker.watch();
     call(&run, &name, "list", json!({})).await;
     let listed = async {
-        while !broker.is_settled() {
+        while !broker.is_settled(None) {
             changes.changed().await.expect("the broker is there");
         }
     };
@@ -107,8 +107,8 @@ async fn what_did_not_come_in_time_is_not_waited_for_again() {
     assert!(poll!(settled.as_mut()).is_pending());
     call(&run, &name, "list", json!({})).await;
     in_time(settled).await;
-    assert!(broker.is_settled());
-    broker.shutdown().await;
+    assert!(broker.is_settled(None));
+    broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,7 +119,7 @@ async fn a_flood_of_changes_costs_a_list_or_two() {
     let listed = call(&run, &name, "listed", json!({})).await;
     let listed: u32 = listed.trim_matches('"').parse().expect("a number");
     assert!((2..=3).contains(&listed), "{listed} lists");
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// Whoever is asked says yes to what was shown, and the tool is another by then: it is
@@ -129,8 +129,8 @@ async fn a_tool_that_changed_while_somebody_was_asked_is_decided_about_anew() {
     let (broker, run, name) = one(odd("changes")).await;
     call(&run, &name, "add", json!({ "name": "one" })).await;
     settle(&broker).await;
-    let definition = |broker: &Broker| {
-        let state = broker.servers().next().expect("a server");
+    let definition = |broker: &Servers| {
+        let state = broker.list().next().expect("a server");
         let Status::Ready(ready) = state.status else {
             panic!("it is up");
         };
@@ -175,7 +175,7 @@ async fn a_tool_that_changed_while_somebody_was_asked_is_decided_about_anew() {
         call_as(&run, definition(&broker)).await,
         "\"one was called\""
     );
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// The call in flight fails, and is not made again; the next one waits for the
@@ -207,7 +207,7 @@ async fn a_killed_server_comes_back_for_the_next_call() {
         call(&again, &name, "pid", json!({})).await,
         format!("\"{next}\"")
     );
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// A server that is down for longer than a call may take says when it is tried
@@ -227,7 +227,7 @@ async fn a_call_does_not_wait_for_longer_than_it_may() {
     })
     .await;
     assert!(said.contains("the server ended with exit code 5"), "{said}");
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_catalog::Tool;
-use callgate_gate::{Broker, NobodyToAsk, RunSetup, Unanswered};
+use callgate_gate::{NobodyToAsk, RunSetup, Servers, Unanswered};
 use callgate_policy::Definition;
 use expect_test::expect;
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::support::{Runs as _, Words, allow_all, call, in_time, odd, raw};
 #[tokio::test]
 async fn what_an_error_quotes_is_looked_at_and_remembered() {
     in_time(async {
-        let broker = Broker::start(vec![odd("flaky")]).await;
+        let broker = Servers::connect(vec![odd("flaky")], |_| {}).await;
         let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
         setup.consults = true;
         setup.reviewers = vec![Arc::new(Words)];
@@ -54,7 +54,7 @@ async fn what_an_error_quotes_is_looked_at_and_remembered() {
         let flow = &lines[2].flows[0];
         assert_eq!((&*flow.from, flow.bytes), ("model_extract", Some(24)));
         assert!(lines[3].flows.is_empty());
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
 }

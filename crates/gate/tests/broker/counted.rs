@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate_gate::{Broker, Connect, Remembered, ServerSpec, ServerState, Status, Transport};
+use callgate_gate::{Connect, Remembered, ServerSpec, ServerState, Servers, Status, Transport};
 
 use crate::support::{in_time, odd};
 
@@ -58,26 +58,26 @@ impl Counted {
 
     /// As one that is known from an earlier time.
     pub async fn remembered(mut self) -> Self {
-        let broker = Broker::start(vec![self.spec.clone()]).await;
+        let broker = Servers::connect(vec![self.spec.clone()], |_| {}).await;
         let Status::Ready(ready) = state(&broker).status else {
             panic!("it starts");
         };
-        broker.shutdown().await;
+        broker.shut_down().await;
         std::fs::remove_file(self.file("starts")).expect("it was started");
         self.spec.remembered = Some(Remembered {
-            ready,
+            list: ready,
             age: Duration::ZERO,
         });
         self
     }
 }
 
-pub fn state(broker: &Broker) -> ServerState {
-    broker.servers().next().expect("a server")
+pub fn state(broker: &Servers) -> ServerState {
+    broker.list().next().expect("a server")
 }
 
 /// Waits until the only server is so.
-pub async fn until(broker: &Broker, is: impl Fn(&ServerState) -> bool) -> ServerState {
+pub async fn until(broker: &Servers, is: impl Fn(&ServerState) -> bool) -> ServerState {
     in_time(async {
         let mut changes = broker.watch();
         loop {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_gate::{Broker, CallOptions, NobodyToAsk, Phase, Remembered, ServerSpec, Status};
+use callgate_gate::{CallOptions, NobodyToAsk, Phase, Remembered, ServerSpec, Servers, Status};
 use expect_test::expect;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::counted::{Counted, state};
 use crate::support::{Run, Runs as _, allow_all, call, in_time, odd, raw, show, target};
 use crate::unsteady::Unsteady;
 
-fn run(broker: &Broker) -> Run {
+fn run(broker: &Servers) -> Run {
     broker.run(allow_all(), Arc::new(NobodyToAsk))
 }
 
@@ -43,15 +43,15 @@ fn waited(started: &[Duration], times: usize) {
 }
 
 /// The server, of whose starts each is one process, and `flaky` beside it.
-async fn beside_another(mut counted: Counted) -> (Counted, Broker) {
+async fn beside_another(mut counted: Counted) -> (Counted, Servers) {
     counted.spec.era = "2025-11-25".parse().expect("a revision");
-    let broker = Broker::start(vec![counted.spec.clone(), odd("flaky")]).await;
+    let broker = Servers::connect(vec![counted.spec.clone(), odd("flaky")], |_| {}).await;
     (counted, broker)
 }
 
 /// Calls the server `flaky` until the other one is left to a call. What calls are told
 /// of the other one then, and how long one that has it started has to wait.
-async fn left_to_a_call(broker: &Broker, server: &str, tool: &str) -> (String, Duration) {
+async fn left_to_a_call(broker: &Servers, server: &str, tool: &str) -> (String, Duration) {
     let first = run(broker);
     let mut changes = broker.watch();
     let said = loop {
@@ -77,7 +77,7 @@ async fn left_to_a_call(broker: &Broker, server: &str, tool: &str) -> (String, D
 }
 
 /// Calls the server `flaky` for longer than one more try of the other one would wait.
-async fn outlast(broker: &Broker, wait: Duration) {
+async fn outlast(broker: &Servers, wait: Duration) {
     let until = Instant::now() + wait + Duration::from_millis(200);
     while Instant::now() < until {
         // One run makes no more than ten thousand calls.
@@ -105,7 +105,7 @@ async fn one_that_never_starts_is_left_down_until_a_call_wants_it() {
     std::fs::write(counted.file("well"), "").expect("a file");
     assert!(works(&run(&broker), "changes", "pid").await);
     waited(&counted.started(), 6);
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 /// Nobody can call it, so that there is nothing to leave it to.
@@ -137,7 +137,7 @@ async fn one_of_which_nothing_is_known_is_tried_on() {
     let (told, rest) = said.split_once(" again in ").expect("it says when");
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     expect![[r#"Protocol { server: "exits", function: "exits_x", code: -32000, message: "server `exits` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  odd server: no database at localhost:5432\nit failed to start 6 times in a row, and is tried again in N ms", data: None, retryable: true }"#]].assert_eq(&format!("{told} again in N{rest}"));
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     waited(&counted.started(), 6);
 }
 
@@ -154,7 +154,7 @@ async fn one_that_each_call_ends_comes_back_ever_later() {
     assert!(works(&run, "changes", "pid").await);
     assert!(works(&run, "changes", "pid").await);
     waited(&counted.started(), 5);
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 /// Five calls end it; no call starts it again that cannot wait, and one that can ends
@@ -176,20 +176,20 @@ async fn one_that_five_calls_ended_is_left_down_until_a_call_wants_it() {
     waited(&counted.started(), 5);
     dies().await;
     waited(&counted.started(), 6);
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 /// As one that is known from an earlier time.
 async fn remembered(unsteady: &Unsteady, era: &str) -> ServerSpec {
     let well = Unsteady::present();
-    let broker = in_time(Broker::start(vec![well.spec(era)])).await;
+    let broker = in_time(Servers::connect(vec![well.spec(era)], |_| {})).await;
     let Status::Ready(ready) = state(&broker).status else {
         panic!("it starts");
     };
-    broker.shutdown().await;
+    broker.shut_down().await;
     let mut spec = unsteady.spec(era);
     spec.remembered = Some(Remembered {
-        ready,
+        list: ready,
         age: Duration::ZERO,
     });
     spec
@@ -200,7 +200,7 @@ async fn remembered(unsteady: &Unsteady, era: &str) -> ServerSpec {
 async fn an_endpoint_that_is_not_there_is_left_alone_until_a_call_wants_it() {
     let mut web = Unsteady::absent();
     let spec = remembered(&web, "auto").await;
-    let broker = Broker::start(vec![spec, odd("flaky")]).await;
+    let broker = Servers::connect(vec![spec, odd("flaky")], |_| {}).await;
     let (said, wait) = left_to_a_call(&broker, "web", "count").await;
     let said = said.replace(&web.port(), "PORT");
     expect![[r#"Protocol { server: "web", function: "web_count", code: -32000, message: "server `web` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: Connection refused (os error 111); it failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
@@ -210,7 +210,7 @@ async fn an_endpoint_that_is_not_there_is_left_alone_until_a_call_wants_it() {
     assert_eq!(web.requests(), 0);
     assert!(works(&run(&broker), "web", "count").await);
     assert_eq!(web.asked("tools/call").len(), 1);
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 /// Each try is answered, and the answer breaks off.
@@ -219,7 +219,7 @@ async fn an_endpoint_whose_answers_break_off_is_left_alone_until_a_call_wants_it
     let web = Unsteady::present();
     web.breaks(true);
     let spec = remembered(&web, "auto").await;
-    let broker = Broker::start(vec![spec, odd("flaky")]).await;
+    let broker = Servers::connect(vec![spec, odd("flaky")], |_| {}).await;
     let (said, wait) = left_to_a_call(&broker, "web", "count").await;
     let said = said.replace(&web.port(), "PORT");
     expect![[r#"Protocol { server: "web", function: "web_count", code: -32000, message: "server `web` did not start: http://127.0.0.1:PORT/mcp did not answer as an MCP endpoint: the server cannot be reached: unexpected EOF during chunk size line; it failed to start 5 times in a row, and is tried again by a call that waits N ms", data: None, retryable: true }"#]].assert_eq(&said);
@@ -231,7 +231,7 @@ async fn an_endpoint_whose_answers_break_off_is_left_alone_until_a_call_wants_it
     web.breaks(false);
     assert!(works(&run(&broker), "web", "count").await);
     waited(&web.asked("server/discover"), 6);
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 /// It stays up, since neither a process nor a session has ended.
@@ -240,7 +240,7 @@ async fn an_endpoint_whose_answers_to_calls_break_off_is_called_once_for_each() 
     let mut both = Vec::new();
     for era in ["auto", "2025-11-25"] {
         let web = Unsteady::present();
-        let broker = Broker::start(vec![web.spec(era), odd("flaky")]).await;
+        let broker = Servers::connect(vec![web.spec(era), odd("flaky")], |_| {}).await;
         let run = run(&broker);
         assert!(works(&run, "web", "count").await, "{era}");
         web.breaks(true);
@@ -254,7 +254,7 @@ async fn an_endpoint_whose_answers_to_calls_break_off_is_called_once_for_each() 
         both.push(said.join("\n"));
         web.breaks(false);
         assert_eq!(in_time(call(&run, "web", "count", json!({}))).await, "9");
-        in_time(broker.shutdown()).await;
+        in_time(broker.shut_down()).await;
     }
     assert_eq!(both[0], both[1]);
     expect![[r#"Protocol { server: "web", function: "web_count", code: -32000, message: "the server cannot be reached: unexpected EOF during chunk size line", data: None, retryable: false }"#]].assert_eq(&both[0]);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, Broker, CallOptions, NobodyToAsk, Question, RunSetup};
+use callgate_gate::{Answer, Asker, CallOptions, NobodyToAsk, Question, RunSetup, Servers};
 use callgate_policy::{Definition, Grant, Rules};
 use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
@@ -90,7 +90,7 @@ fn check_ledger(run: &Run, expected: Expect) {
 
 #[tokio::test]
 async fn rules_decide_and_asking_fills_the_gap() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let asker = Scripted::new(&[Answer::Once, Answer::Deny, Answer::Run]);
     let run = broker.run(rules(&["flaky_empty"], &[], &["flaky_bare"]), asker.clone());
     for tool in ["empty", "bare", "text", "text", "text", "text"] {
@@ -116,7 +116,7 @@ async fn rules_decide_and_asking_fills_the_gap() {
     // A grant is for its run alone.
     let next = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
     expect![[r#"Denied { server: "flaky", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(Nobody) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
@@ -132,21 +132,21 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
     ] {
         let mut spec = odd("flaky");
         spec.trusted = trusted;
-        let broker = in_time(Broker::start(vec![spec])).await;
+        let broker = in_time(Servers::connect(vec![spec], |_| {})).await;
         let run = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
         let mut target = target("flaky", "empty");
         target.hints.read_only = Some(true);
         let result = in_time(run.call(target, raw(json!({})), CallOptions::default())).await;
         let shown = result.map_or_else(|error| error.to_string(), |value| value.to_string());
         expected.assert_eq(&shown);
-        broker.shutdown().await;
+        broker.shut_down().await;
     }
 }
 
 /// A rule under permissions.allow would come after the one that asks.
 #[tokio::test]
 async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let before = Definition::of(&json!({ "name": "empty", "description": "did nothing" }));
     let now = Definition::of(&json!({ "name": "empty", "description": "does nothing" }));
     for (ask, expected) in [
@@ -175,12 +175,12 @@ async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
         let denied = in_time(called).await.expect_err("denied");
         expected.assert_eq(&denied.to_string());
     }
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn one_question_at_a_time_and_a_grant_answers_the_queue() {
-    let broker = in_time(Broker::start(vec![odd("counter")])).await;
+    let broker = in_time(Servers::connect(vec![odd("counter")], |_| {})).await;
     let asker = Scripted::new(&[Answer::Run]);
     let run = broker.run(rules(&[], &[], &[]), asker.clone());
     // All fifty must be in flight together, so all fifty must be let through.
@@ -188,7 +188,7 @@ async fn one_question_at_a_time_and_a_grant_answers_the_queue() {
     let results = in_time(join_all(calls)).await;
     assert_eq!(results, vec![r#"{"inFlight":50}"#; 50]);
     assert_eq!(asker.asked().len(), 1);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
@@ -199,7 +199,7 @@ async fn a_call_given_up_while_asked_is_never_sent() {
             Box::pin(std::future::pending())
         }
     }
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let run = broker.run(rules(&[], &[], &[]), Arc::new(Never));
     {
         let call = call(&run, "flaky", "empty", json!({}));
@@ -218,12 +218,12 @@ async fn a_call_given_up_while_asked_is_never_sent() {
         1 flaky_empty: undecided: it was given up first: Cancelled, not sent
     "#]],
     );
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_ledger_is_bounded() {
-    let broker = in_time(Broker::start(vec![])).await;
+    let broker = in_time(Servers::connect(vec![], |_| {})).await;
     let run = broker.run(rules(&["*"], &[], &[]), Arc::new(NobodyToAsk));
     for _ in 0..10_000 {
         run.call(target("no", "tool"), raw(json!({})), CallOptions::default())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_gate::{Answer, Broker, DryRun, NobodyToAsk, RunSetup};
+use callgate_gate::{Answer, DryRun, NobodyToAsk, RunSetup, Servers};
 use callgate_policy::Rules;
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -57,7 +57,7 @@ async fn a_dry_run_makes_only_calls_that_read() {
 async fn check_dry_run(trusted: bool, expected: Expect) {
     let mut spec = odd("flaky");
     spec.trusted = trusted;
-    let broker = in_time(Broker::start(vec![spec])).await;
+    let broker = in_time(Servers::connect(vec![spec], |_| {})).await;
     let rules = Rules::new(["*"], [], ["flaky_bare"]).expect("patterns");
     let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
     let dry_run = DryRun::new().reads("flaky_text").expect("a pattern");
@@ -88,12 +88,12 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
         text += &format!("{}\n", serde_json::to_string(&call).expect("JSON"));
     }
     expected.assert_eq(&text);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Once);
     let mut setup = RunSetup::new(Arc::default(), asker);
     setup.dry_run = Some(Arc::new(
@@ -109,12 +109,12 @@ async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
         flaky_text allowed once when asked
     "#]]
     .assert_eq(&decisions(&run));
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_dry_run_keeps_bounded_arguments() {
-    let broker = in_time(Broker::start(vec![odd("flaky")])).await;
+    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
     setup.dry_run = Some(Arc::default());
     let run = broker.run_with(setup);
@@ -129,5 +129,5 @@ async fn a_dry_run_keeps_bounded_arguments() {
         .map(|call| call.arguments.is_some())
         .collect();
     assert_eq!(kept, [true, false]);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_gate::{Broker, Http, NobodyToAsk, ServerSpec, Transport};
+use callgate_gate::{Http, NobodyToAsk, ServerSpec, Servers, Transport};
 use expect_test::expect;
 use futures::future::join_all;
 use rmcp::ErrorData;
@@ -163,7 +163,7 @@ async fn calls_over_both_kinds_of_response() {
             in_time(join_all(calls)).await,
             vec![r#"{"together":true}"#; 100]
         );
-        in_time(broker.shutdown()).await;
+        in_time(broker.shut_down()).await;
     }
 }
 
@@ -175,7 +175,7 @@ async fn an_older_revision_can_be_fixed() {
     let (broker, run, server) = in_time(one(spec)).await;
     expect!["web: 2025-11-25, tools [echo, hang, wait, blob]\n"].assert_eq(&states(&broker));
     assert_eq!(in_time(call(&run, &server, "echo", json!({}))).await, "{}");
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 #[tokio::test]
@@ -184,9 +184,9 @@ async fn headers_are_sent_and_asked_for() {
     let (broker, run, server) =
         in_time(one(endpoint.spec(&[("Authorization", "Bearer hunter2")]))).await;
     assert_eq!(in_time(call(&run, &server, "echo", json!({}))).await, "{}");
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 
-    let broker = in_time(Broker::start(vec![endpoint.spec(&[])])).await;
+    let broker = in_time(Servers::connect(vec![endpoint.spec(&[])], |_| {})).await;
     let states = states(&broker).replace(&endpoint.address.to_string(), "HOST");
     expect![[r#"
         server `web` did not start: server `web` wants a login, and there is none; run `callgate auth login web`
@@ -197,7 +197,11 @@ async fn headers_are_sent_and_asked_for() {
 async fn a_server_killed_in_a_call_ends_it_and_no_other_server() {
     for json_responses in [false, true] {
         let mut endpoint = Endpoint::start(json_responses, None);
-        let broker = in_time(Broker::start(vec![endpoint.spec(&[]), odd("flaky")])).await;
+        let broker = in_time(Servers::connect(
+            vec![endpoint.spec(&[]), odd("flaky")],
+            |_| {},
+        ))
+        .await;
         let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
         let hang = call(&run, "web", "hang", json!({}));
         futures::pin_mut!(hang);
@@ -220,7 +224,7 @@ async fn a_server_killed_in_a_call_ends_it_and_no_other_server() {
             in_time(call(&run, "flaky", "empty", json!({}))).await,
             "null"
         );
-        in_time(broker.shutdown()).await;
+        in_time(broker.shut_down()).await;
     }
 }
 
@@ -232,7 +236,7 @@ async fn a_result_over_the_limit_is_a_typed_error() {
     let (broker, run, server) = in_time(one(spec)).await;
     expect![[r#"Protocol { server: "web", function: "web_blob", code: -32050, message: "the answer is over the limit of 100000 bytes; ask the tool for less (a filter, a page), or raise \"result\" under \"limits\"", data: None, retryable: false }"#]].assert_eq(&in_time(call(&run, &server, "blob", json!({ "bytes": 200_000 }))).await);
     assert_eq!(in_time(call(&run, &server, "echo", json!({}))).await, "{}");
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 #[tokio::test]
@@ -262,19 +266,22 @@ async fn endpoints_that_are_none() {
     if let Transport::Http(http) = &mut keyed.transport {
         http.secrets = BTreeMap::from([("KEY".to_owned(), "hunter2".to_owned())]);
     }
-    let broker = in_time(Broker::start(vec![
-        http(
-            "refused",
-            &format!("http://127.0.0.1:{port}/mcp?key=hunter2"),
-            &[],
-        ),
-        keyed,
-        http("relative", "localhost:3000/mcp", &[]),
-        http("no url", "mcp", &[]),
-        http("bad header", "http://localhost/", &[("a b", "c")]),
-        http("bad value", "http://localhost/", &[("a", "hunter2\n")]),
-        http("reserved", "http://localhost/", &[("Accept", "x")]),
-    ]))
+    let broker = in_time(Servers::connect(
+        vec![
+            http(
+                "refused",
+                &format!("http://127.0.0.1:{port}/mcp?key=hunter2"),
+                &[],
+            ),
+            keyed,
+            http("relative", "localhost:3000/mcp", &[]),
+            http("no url", "mcp", &[]),
+            http("bad header", "http://localhost/", &[("a b", "c")]),
+            http("bad value", "http://localhost/", &[("a", "hunter2\n")]),
+            http("reserved", "http://localhost/", &[("Accept", "x")]),
+        ],
+        |_| {},
+    ))
     .await;
     let states = states(&broker).replace(&port.to_string(), "PORT");
     expect![[r#"

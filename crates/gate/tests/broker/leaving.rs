@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_gate::{Broker, CallOptions, Caller, Elicit, NobodyToAsk, Offers, Opened, Refusal};
+use callgate_gate::{CallOptions, Caller, Elicit, NobodyToAsk, Offers, Opened, Refusal, Servers};
 use callgate_policy::Definition;
 use expect_test::expect;
 use futures::future::BoxFuture;
@@ -79,7 +79,7 @@ async fn a_call_that_could_not_be_sent_is_made_on_the_next_connection() {
             }
         })
         .await;
-        in_time(broker.shutdown()).await;
+        in_time(broker.shut_down()).await;
     }
 }
 
@@ -120,7 +120,7 @@ async fn a_call_that_could_not_be_sent_ends_no_other() {
     let next = in_time(call(&run, &name, "pid", json!({}))).await;
     assert!(next.trim_matches('"').parse::<u32>().is_ok(), "{next}");
     assert_eq!(counted.starts(), 2);
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 /// A person who opens one page, and is back from it when told to be.
@@ -170,7 +170,7 @@ async fn a_page_that_takes_longer_than_the_call_may_is_not_opened_in_vain() {
     counted.spec.era = "2025-11-25".parse().expect("a revision");
     counted.spec.caller = Arc::new(AtThePage(Mutex::new(Some((opened, is_done)))));
     let name = counted.spec.name.clone();
-    let broker = Broker::start(vec![counted.spec.clone(), odd("hang-on-call")]).await;
+    let broker = Servers::connect(vec![counted.spec.clone(), odd("hang-on-call")], |_| {}).await;
     let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
     // Enough to start its next process, when the page is done with.
     let limited = || CallOptions {
@@ -190,5 +190,5 @@ async fn a_page_that_takes_longer_than_the_call_may_is_not_opened_in_vain() {
     let said = show(called);
     assert!(said.trim_matches('"').parse::<u32>().is_ok(), "{said}");
     assert_eq!(counted.starts(), 2);
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }

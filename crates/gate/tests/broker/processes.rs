@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use callgate_gate::Broker;
+use callgate_gate::Servers;
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ async fn a_server_sees_its_own_environment_only() {
     }
     seen.sort_keys();
     expect![[r#"{"EMPTY":"","TOKEN":"t"}"#]].assert_eq(&Value::Object(seen).to_string());
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
@@ -33,11 +33,11 @@ async fn path_and_home_can_be_given() {
     .await;
     expect![[r#"{"HOME":"/tmp","PATH":"/nowhere"}"#]]
         .assert_eq(&in_time(call(&run, &server, "env", json!({}))).await);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// Starts a server that ignores the end of its input and has a child.
-async fn lingering() -> (Broker, [u64; 2]) {
+async fn lingering() -> (Servers, [u64; 2]) {
     let (broker, run, server) = one(odd("lingers")).await;
     let pids = in_time(call(&run, &server, "pids", json!({}))).await;
     let pids: Value = serde_json::from_str(&pids).expect("JSON");
@@ -71,7 +71,7 @@ async fn both_gone(pids: [u64; 2]) {
 #[tokio::test]
 async fn shutdown_ends_the_whole_group() {
     let (broker, pids) = lingering().await;
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     both_gone(pids).await;
 }
 
@@ -90,7 +90,7 @@ async fn a_server_that_ends_takes_its_group_along() {
     // SAFETY: kill takes two numbers; the process is one that this test started.
     assert_eq!(unsafe { libc::kill(server, libc::SIGKILL) }, 0);
     both_gone(pids).await;
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 /// What left the group is no longer the server's, and holds its streams open: the
@@ -107,18 +107,17 @@ async fn a_server_ends_whatever_left_its_group() {
          while [ ! -s {0} ]; do :; done; echo no database >&2; exit 3",
         pid.display()
     );
-    let broker = in_time(Broker::start(vec![program(
-        "leaves",
-        "sh",
-        &["-c", &script],
-    )]))
+    let broker = in_time(Servers::connect(
+        vec![program("leaves", "sh", &["-c", &script])],
+        |_| {},
+    ))
     .await;
     expect![[r#"
         server `leaves` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
           no database
     "#]]
     .assert_eq(&states(&broker));
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     end_left(&pid).await;
 }
 
@@ -163,7 +162,7 @@ async fn a_call_ends_with_its_server_whatever_left_its_group() {
         "well"
         Protocol { server: "leaves", function: "leaves_t", code: -32000, message: "the server ended with exit code 3 during the call", data: None, retryable: false }"#]]
     .assert_eq(&said.join("\n"));
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     end_left(&pid).await;
 }
 

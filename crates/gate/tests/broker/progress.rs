@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_gate::{Broker, CallError, CallOptions, NobodyToAsk, ServerSpec};
+use callgate_gate::{CallError, CallOptions, NobodyToAsk, ServerSpec, Servers};
 use futures::FutureExt as _;
 use futures::future::{join, join_all};
 use serde_json::json;
@@ -25,7 +25,7 @@ fn reporting() -> [ServerSpec; 2] {
 }
 
 /// One more step, in a run of its own: none makes more than ten thousand calls.
-async fn step(broker: &Broker, server: &str) {
+async fn step(broker: &Servers, server: &str) {
     let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
     assert_eq!(call(&run, server, "step", json!({})).await, r#""done""#);
 }
@@ -44,7 +44,7 @@ async fn progress_keeps_a_call_going_beyond_its_idle_limit() {
         };
         // The call is on its way before the first step.
         let (held, _released) = in_time(join(hold, steps)).await;
-        in_time(broker.shutdown()).await;
+        in_time(broker.shut_down()).await;
         assert_eq!(held, r#""done""#, "{server}");
     });
     join_all(each).await;
@@ -84,7 +84,7 @@ async fn a_server_that_reports_for_ever_has_so_much_time_in_all() {
             .map(|line| format!("{:?}", line.outcome))
             .collect();
         assert_eq!(outcomes, ["TimedOut { limit_ms: 6000 }"]);
-        in_time(broker.shutdown()).await;
+        in_time(broker.shut_down()).await;
     });
     join_all(each).await;
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_gate::{Broker, CallError, CallOptions, NobodyToAsk, ServerSpec};
+use callgate_gate::{CallError, CallOptions, NobodyToAsk, ServerSpec, Servers};
 use callgate_policy::Hints;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -48,9 +48,9 @@ fn rows() -> Vec<(Hints, bool, bool)> {
 }
 
 /// One server, and a run in which all is allowed.
-async fn begin(mut spec: ServerSpec, trusted: bool) -> (Broker, Run) {
+async fn begin(mut spec: ServerSpec, trusted: bool) -> (Servers, Run) {
     spec.trusted = trusted;
-    let broker = in_time(Broker::start(vec![spec])).await;
+    let broker = in_time(Servers::connect(vec![spec], |_| {})).await;
     let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
     (broker, run)
 }
@@ -93,7 +93,7 @@ async fn over_stdio(row: (Hints, bool, bool), then: &str, timeout: Option<u64>, 
     // Of what is sent, the server has this last.
     let second = run.call(note, raw(json!({ "id": "second" })), CallOptions::default());
     in_time(second).await.expect("its process id");
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     let notes = std::fs::read_to_string(notes).expect("its notes");
     assert_eq!(notes, "done first\ndone second\n", "{row:?}");
 }
@@ -134,7 +134,7 @@ async fn over_http(row: (Hints, bool, bool), hangs: bool, said: &str) {
         let second = run.call(count, raw(json!({})), CallOptions::default());
         let second = in_time(second).await.expect("a count");
         assert_eq!(second.get(), "2", "{era} {row:?}");
-        in_time(broker.shutdown()).await;
+        in_time(broker.shut_down()).await;
         assert_eq!(web.asked("tools/call").len(), 2, "{era} {row:?}");
     }
 }

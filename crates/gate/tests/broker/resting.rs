@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_gate::{
-    Broker, CallError, CallOptions, Connect, NobodyToAsk, Phase, Ready, Remembered, Status,
+    CallError, CallOptions, Connect, NobodyToAsk, Phase, Remembered, Servers, Status, ToolList,
 };
 use callgate_policy::Definition;
 use futures::future::join_all;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::counted::{Counted, state, until};
 use crate::support::{Run, Runs as _, allow_all, call, in_time, odd, raw, show, target};
 
-fn run(broker: &Broker) -> Run {
+fn run(broker: &Servers) -> Run {
     broker.run(allow_all(), Arc::new(NobodyToAsk))
 }
 
@@ -42,12 +42,12 @@ async fn gone(pid: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lazy_server_whose_tools_are_not_known_is_asked_for_them_at_the_start() {
     let counted = Counted::lazy("changes", Some(Duration::from_millis(20)));
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     assert!(matches!(state(&broker).status, Status::Ready(_)));
     until(&broker, |it| it.phase == Phase::Idle).await;
     assert_eq!(counted.starts(), 1);
     assert!(!state(&broker).stale, "its list still holds");
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,7 +56,7 @@ async fn the_first_calls_connect_once_and_an_idle_server_has_no_process() {
         .remembered()
         .await;
     let name = counted.spec.name.clone();
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     assert_eq!(state(&broker).phase, Phase::Idle);
     assert_eq!(counted.starts(), 0);
     let run = run(&broker);
@@ -68,7 +68,7 @@ async fn the_first_calls_connect_once_and_an_idle_server_has_no_process() {
     let next = pid(&run, &name).await;
     assert_ne!(next, pids[0]);
     assert_eq!(counted.starts(), 2);
-    broker.shutdown().await;
+    broker.shut_down().await;
     gone(&next).await;
 }
 
@@ -80,7 +80,7 @@ async fn no_call_is_lost_on_the_way_to_idle() {
         .remembered()
         .await;
     let name = counted.spec.name.clone();
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     let run = run(&broker);
     for round in 0..30 {
         in_time(join_all((0..3).map(|_| pid(&run, &name)))).await;
@@ -94,7 +94,7 @@ async fn no_call_is_lost_on_the_way_to_idle() {
         "{}",
         counted.starts()
     );
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// Two calls that answer each other: the first waits for far longer than the server
@@ -105,7 +105,7 @@ async fn a_call_in_flight_keeps_a_server_from_going_idle() {
         .remembered()
         .await;
     let name = counted.spec.name.clone();
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     let run = run(&broker);
     let first = tokio::spawn({
         let (run, name) = (run.clone(), name.clone());
@@ -119,7 +119,7 @@ async fn a_call_in_flight_keeps_a_server_from_going_idle() {
         "{first} {second}"
     );
     assert_eq!(counted.starts(), 1);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// It starts for a second, and never answers the call.
@@ -128,7 +128,7 @@ async fn what_a_server_takes_to_start_is_time_of_the_call() {
     let mut counted = Counted::new("hang-on-call", "sleep 1;");
     counted.spec.connect = Connect::Lazy;
     let counted = counted.remembered().await;
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     let run = run(&broker);
     let options = CallOptions {
         timeout: Some(Duration::from_secs(4)),
@@ -143,20 +143,20 @@ async fn what_a_server_takes_to_start_is_time_of_the_call() {
         "{late:?}"
     );
     assert!(took < Duration::from_millis(4_900), "{took:?}");
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_did_not_start_is_tried_again_and_its_tools_appear() {
     let counted = Counted::new("counter", "[ -e well ] || exit 3;");
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     let down = state(&broker);
     assert!(matches!(down.status, Status::Failed(_)), "{down:?}");
     assert!(matches!(&down.phase, Phase::Down(reason) if reason.contains("exit code 3")));
     std::fs::write(counted.file("well"), "").expect("a file");
     let up = until(&broker, |it| it.phase == Phase::Up).await;
     assert!(matches!(up.status, Status::Ready(_)) && up.failed.is_none() && !up.stale);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -165,7 +165,7 @@ async fn one_that_is_down_is_known_from_an_earlier_time_and_stale() {
     std::fs::write(counted.file("well"), "").expect("a file");
     counted = counted.remembered().await;
     std::fs::remove_file(counted.file("well")).expect("it is there");
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     let down = state(&broker);
     assert!(
         matches!(down.status, Status::Ready(_)) && down.stale,
@@ -179,7 +179,7 @@ async fn one_that_is_down_is_known_from_an_earlier_time_and_stale() {
     in_time(broker.enable(&down.name)).await.expect("it starts");
     let up = state(&broker);
     assert!(up.failed.is_none() && !up.stale && up.heard, "{up:?}");
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// A call has a minute, and does not have it started over and over for so long.
@@ -193,7 +193,7 @@ async fn a_call_fails_with_the_start_that_it_was_for() {
     counted = counted.remembered().await;
     std::fs::remove_file(counted.file("well")).expect("it is there");
     let name = counted.spec.name.clone();
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     let run = run(&broker);
     for starts in 1..=3 {
         let said = in_time(call(&run, &name, "pid", json!({}))).await;
@@ -203,7 +203,7 @@ async fn a_call_fails_with_the_start_that_it_was_for() {
     std::fs::write(counted.file("well"), "").expect("a file");
     pid(&run, &name).await;
     assert_eq!(counted.starts(), 4);
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -211,7 +211,7 @@ async fn a_disabled_server_is_gone_until_it_is_enabled() {
     let mut counted = Counted::new("changes", "");
     counted.spec.connect = Connect::Manual;
     let name = counted.spec.name.clone();
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     assert_eq!(state(&broker).phase, Phase::Disabled);
     assert_eq!(counted.starts(), 0);
     let run = run(&broker);
@@ -223,7 +223,7 @@ async fn a_disabled_server_is_gone_until_it_is_enabled() {
     gone(&first).await;
     assert_eq!(state(&broker).phase, Phase::Disabled);
     assert!(broker.enable("none").await.is_err());
-    broker.shutdown().await;
+    broker.shut_down().await;
     assert!(broker.enable(&name).await.is_err(), "it was shut down");
     assert_eq!(counted.starts(), 1);
 }
@@ -236,7 +236,7 @@ async fn a_server_is_started_again_when_it_has_ended_in_its_own_time() {
     counted.spec.connect = Connect::Lazy;
     counted.spec.idle = Some(Duration::from_millis(50));
     let name = counted.spec.name.clone();
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     until(&broker, |it| it.phase == Phase::Idle).await;
     in_time(broker.enable(&name)).await.expect("it starts");
     let disabling = tokio::spawn({
@@ -247,7 +247,7 @@ async fn a_server_is_started_again_when_it_has_ended_in_its_own_time() {
     in_time(broker.enable(&name)).await.expect("it starts");
     let disabled = in_time(disabling).await.expect("no panic");
     disabled.expect("it is known");
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     let (started, ended) = (counted.started(), counted.times("ends"));
     assert_eq!((started.len(), ended.len()), (3, 3));
     for (ended, started) in ended.iter().zip(&started[1..]) {
@@ -257,7 +257,7 @@ async fn a_server_is_started_again_when_it_has_ended_in_its_own_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_in_flight_ends_when_its_server_is_disabled() {
-    let broker = Broker::start(vec![odd("hang-on-call")]).await;
+    let broker = Servers::connect(vec![odd("hang-on-call")], |_| {}).await;
     let run = run(&broker);
     let hanging = tokio::spawn({
         let run = run.clone();
@@ -279,7 +279,7 @@ async fn a_call_in_flight_ends_when_its_server_is_disabled() {
         said.contains("the server is disabled during the call"),
         "{said}"
     );
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// What was decided about is what is called, or nothing.
@@ -295,15 +295,15 @@ async fn a_tool_that_is_another_on_the_next_connection_is_not_called() {
         tool
     };
     let remembered = counted.spec.remembered.take().expect("it is known");
-    let ready = Ready {
+    let ready = ToolList {
         tools: vec![tool("Does nothing.".into())],
-        ..(*remembered.ready).clone()
+        ..(*remembered.list).clone()
     };
     counted.spec.remembered = Some(Remembered {
-        ready: Arc::new(ready),
+        list: Arc::new(ready),
         age: Duration::ZERO,
     });
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     let run = run(&broker);
     let call_as = |tool: Value| {
         let mut target = target(&name, "pid");
@@ -317,7 +317,7 @@ async fn a_tool_that_is_another_on_the_next_connection_is_not_called() {
     );
     let said = show(in_time(call_as(tool(Value::Null))).await);
     assert!(said.trim_matches('"').parse::<u32>().is_ok(), "{said}");
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// Whatever order they come in, nothing is lost and nothing stands still.
@@ -325,7 +325,7 @@ async fn a_tool_that_is_another_on_the_next_connection_is_not_called() {
 async fn a_thousand_switches_at_once() {
     let counted = Counted::lazy("changes", Some(Duration::ZERO));
     let name = counted.spec.name.clone();
-    let broker = Broker::start(vec![counted.spec.clone()]).await;
+    let broker = Servers::connect(vec![counted.spec.clone()], |_| {}).await;
     let run = run(&broker);
     let switches = (0..10).map(|task| {
         let (broker, name, run) = (broker.clone(), name.clone(), run.clone());
@@ -355,7 +355,7 @@ async fn a_thousand_switches_at_once() {
         panic!("it has tools");
     };
     assert!(ready.tools.iter().any(|tool| tool["name"] == "pid"));
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     // No process is left of any of the turns.
     let folder = counted.folder.path().canonicalize().expect("a path");
     in_time(async {

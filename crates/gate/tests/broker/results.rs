@@ -107,7 +107,7 @@ async fn results_of_every_kind() {
         .await;
         assert_eq!(show(result), value);
     }
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 #[tokio::test]
@@ -217,7 +217,7 @@ async fn results_are_held_to_what_the_tool_declares() {
     large.push(json!("x"));
     let shown = call("structured", &numbers, json!({ "value": large }), false).await;
     expect![[r#"ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema" }, 1600005 bytes"#]].assert_eq(shown.lines().last().expect("a line"));
-    broker.shutdown().await;
+    broker.shut_down().await;
 }
 
 /// What the ledger has of how a call ended.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
-    Answer, Asker, Broker, CallOptions, Keep, NobodyToAsk, Outcome, Question, Reviewer, RunSetup,
+    Answer, Asker, CallOptions, Keep, NobodyToAsk, Outcome, Question, Reviewer, RunSetup, Servers,
     ask_with,
 };
 use callgate_policy::flow::{FlowRules, Seen};
@@ -28,16 +28,16 @@ async fn run_with(
     flows: FlowRules,
     asker: Arc<dyn Asker>,
     reviewers: Vec<Arc<dyn Reviewer>>,
-) -> (Broker, Run) {
+) -> (Servers, Run) {
     let mut setup = RunSetup::new(allow_all(), asker);
     setup.flows = Arc::new(flows);
     setup.reviewers = reviewers;
     begin(setup).await
 }
 
-async fn begin(setup: RunSetup) -> (Broker, Run) {
+async fn begin(setup: RunSetup) -> (Servers, Run) {
     let servers = ["a", "b", "c"].map(|name| named((name, "flaky")));
-    let broker = Broker::start(servers.into()).await;
+    let broker = Servers::connect(servers.into(), |_| {}).await;
     let run = broker.run_with(setup);
     (broker, run)
 }
@@ -79,7 +79,7 @@ async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
             b_echo "denied" denied by the rule from "a" to "b" in flows: 24 bytes of a.echo (call 1) go to b.echo ["a_echo → b_echo 24"]
             c_echo "ok" allowed by rule "*" in permissions.allow ["a_echo → c_echo 24"]
             b_echo "ok" allowed by rule "*" in permissions.allow []"#]]);
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
 }
@@ -87,7 +87,7 @@ async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
 /// There is more of it than is compared, so that it may be in any call.
 #[tokio::test]
 async fn data_that_is_not_compared_is_decided_about() {
-    let broker = Broker::start(vec![named(("a", "big")), named(("b", "flaky"))]).await;
+    let broker = Servers::connect(vec![named(("a", "big")), named(("b", "flaky"))], |_| {}).await;
     let mut lines = Vec::new();
     for (action, min_bytes) in [
         (Verdict::Deny, Some(1 << 40)),
@@ -108,7 +108,7 @@ async fn data_that_is_not_compared_is_decided_about() {
         let said = ledger(&run);
         lines.extend(said.lines().skip(1).map(str::to_owned));
     }
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     expect![[r#"
         b_empty "denied" denied by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared ["a_blob → b_empty 0"]
         b_empty "denied" needs approval by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared, and there is nobody to ask ["a_blob → b_empty 0"]
@@ -129,7 +129,7 @@ async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
         join_all(calls).await;
         call(&run, "c", "echo", json!({ "note": "another text of c's" })).await;
         call(&run, "b", "echo", json!({ "text": "another text of c's" })).await;
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
     let pieces = |question: Question| {
@@ -168,7 +168,7 @@ async fn the_flows_that_are_asked_about_come_first() {
         let named: Vec<String> = line.flows.into_iter().map(|flow| flow.from).collect();
         assert_eq!(named[..3], ["a_19", "a_0", "a_1"]);
         assert_eq!((named.len(), line.more_flows), (16, 4));
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
     let asked = asked.all();
@@ -200,7 +200,7 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
         for text in [NOTE, more, more] {
             call(&run, "b", "echo", json!({ "text": text })).await;
         }
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
     let asked = asked.all().into_iter().map(|question| question.about.data);
@@ -219,7 +219,7 @@ async fn an_answer_for_the_run_is_for_data_of_one_tool() {
         for text in [NOTE, another, NOTE, another] {
             call(&run, "b", "echo", json!({ "text": text })).await;
         }
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
     let asked = asked.all().into_iter();
@@ -254,7 +254,7 @@ async fn a_question_names_what_nobody_has_let_pass_yet() {
         let last = run.ledger().pop().expect("a line");
         expect![[r#"needs approval by the rule from "c" to "b" in flows: 19 bytes of c.echo (call 2) go to b.echo, and there is nobody to ask"#]]
             .assert_eq(&last.decision);
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
     let asked = asked.lock().expect("no panic");
@@ -303,7 +303,7 @@ async fn a_question_offers_what_its_answers_do() {
             call(&run, "b", "echo", json!({ "text": NOTE })).await;
             call(&run, "b", "echo", json!({ "text": NOTE })).await;
             about.lock().expect("no panic").push(ledger(&run));
-            broker.shutdown().await;
+            broker.shut_down().await;
         }
         let (broker, run) = run_with(
             FlowRules::default(),
@@ -313,7 +313,7 @@ async fn a_question_offers_what_its_answers_do() {
         .await;
         call(&run, "a", "echo", json!({ "text": "ask" })).await;
         about.lock().expect("no panic").push(ledger(&run));
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
     let about = about.lock().expect("no panic").join("\n");
@@ -381,7 +381,7 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
             a_echo "kept" allowed by rule "*" in permissions.allow []
             a_rejects "kept" allowed by rule "*" in permissions.allow []
             b_echo "kept" allowed by rule "*" in permissions.allow []"#]]);
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
 }
@@ -396,7 +396,7 @@ async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
         for _ in 0..2 {
             call(&run, "a", "echo", json!({ "text": "ask" })).await;
         }
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
     let asked = asked.all().into_iter().map(|question| {
@@ -413,7 +413,7 @@ async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
 async fn what_a_server_says_when_it_ends_is_its_data() {
     in_time(async {
         let servers = [("a", "dies-on-call"), ("b", "flaky")].map(named);
-        let broker = Broker::start(servers.into()).await;
+        let broker = Servers::connect(servers.into(), |_| {}).await;
         let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
         setup.flows = Arc::new(rules(Verdict::Deny));
         let run = broker.run_with(setup);
@@ -423,7 +423,7 @@ async fn what_a_server_says_when_it_ends_is_its_data() {
         let denied = run.ledger().pop().expect("a line");
         assert_eq!(denied.outcome, Outcome::Denied);
         assert_eq!(denied.flows[0].from, "a_die");
-        broker.shutdown().await;
+        broker.shut_down().await;
     })
     .await;
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use callgate_gate::{Broker, ServerSpec, Status};
+use callgate_gate::{ServerSpec, Servers, Status};
 use expect_test::{Expect, expect};
 
 use crate::support::{in_time, odd, odd_with_env, program, states};
 
 async fn check(specs: Vec<ServerSpec>, expected: Expect) {
-    let broker = in_time(Broker::start(specs)).await;
+    let broker = in_time(Servers::connect(specs, |_| {})).await;
     let states = states(&broker);
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
     expected.assert_eq(&states);
 }
 
@@ -104,11 +104,11 @@ async fn a_malformed_tool_is_handed_out_as_it_is() {
 }
 
 async fn check_with(spec: ServerSpec, look: impl Fn(&Status)) {
-    let broker = in_time(Broker::start(vec![spec])).await;
-    for state in broker.servers() {
+    let broker = in_time(Servers::connect(vec![spec], |_| {})).await;
+    for state in broker.list() {
         look(&state.status);
     }
-    in_time(broker.shutdown()).await;
+    in_time(broker.shut_down()).await;
 }
 
 #[tokio::test]

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use callgate_catalog::Tool;
 use callgate_gate::{
-    Answer, Asker, Broker, CallError, CallOptions, Dispatcher, LedgerLine, NobodyToAsk, Question,
-    ResultReview, Review, Reviewed, Reviewer, ServerSpec, ServerState, Setup, Status, Stdio,
-    Transport, ask_with,
+    Answer, Asker, CallError, CallOptions, Dispatcher, LedgerLine, NobodyToAsk, Question,
+    ResultReview, Review, Reviewed, Reviewer, ServerSpec, ServerState, Servers, Setup, Status,
+    Stdio, Transport, ask_with,
 };
 use callgate_policy::flow::{FlowEnd, FlowRule};
 use callgate_policy::{Definition, Hints, OtherNames, Rules, Verdict};
@@ -85,13 +85,13 @@ pub fn program(name: &str, command: &str, args: &[&str]) -> ServerSpec {
 }
 
 /// Starts one server and a run in which everything is allowed.
-pub async fn one(spec: ServerSpec) -> (Broker, Run, String) {
+pub async fn one(spec: ServerSpec) -> (Servers, Run, String) {
     let name = spec.name.clone();
-    let broker = Broker::start(vec![spec]).await;
+    let broker = Servers::connect(vec![spec], |_| {}).await;
     if let Some(ServerState {
         status: Status::Failed(error),
         ..
-    }) = broker.servers().next()
+    }) = broker.list().next()
     {
         panic!("{error}");
     }
@@ -185,7 +185,7 @@ pub struct Target {
 #[derive(Clone)]
 pub struct Run {
     pub dispatcher: Arc<Dispatcher>,
-    broker: Broker,
+    broker: Servers,
 }
 
 impl Run {
@@ -205,7 +205,7 @@ impl Run {
 
     fn tool(&self, target: Target) -> Tool {
         let definition = target.definition.unwrap_or_else(|| {
-            let state = self.broker.servers().find(|it| it.name == target.server);
+            let state = self.broker.list().find(|it| it.name == target.server);
             let listed = match state.map(|state| state.status) {
                 Some(Status::Ready(ready)) => {
                     let mut tools = ready.tools.iter();
@@ -234,7 +234,7 @@ pub trait Runs {
     fn run_with(&self, setup: Setup) -> Run;
 }
 
-impl Runs for Broker {
+impl Runs for Servers {
     fn run_with(&self, setup: Setup) -> Run {
         Run {
             dispatcher: Arc::new(Dispatcher::new(self.clone(), setup)),
@@ -286,9 +286,9 @@ pub fn show(result: Result<Box<RawValue>, CallError>) -> String {
 }
 
 /// The status of each server as one text: tools, version, warnings, or error.
-pub fn states(broker: &Broker) -> String {
+pub fn states(broker: &Servers) -> String {
     let mut text = String::new();
-    for state in broker.servers() {
+    for state in broker.list() {
         let name = &state.name;
         match &state.status {
             Status::Ready(ready) => {
