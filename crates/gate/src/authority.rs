@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use callgate_catalog::Tool;
 use callgate_policy::flow::Finding;
 use callgate_policy::{
-    Authority as Permissions, Because, CallFacts, Decision, Definition, DefinitionHash, Grant,
-    Scope, Verdict,
+    Because, CallFacts, Count, Decision, Definition, DefinitionHash, Grant, Permissions, Scope,
+    Verdict,
 };
 use jiff::Timestamp;
 use tokio::sync::Mutex;
@@ -116,11 +116,12 @@ impl Authority {
             arguments: Some(&arguments),
             now: Timestamp::now(),
         };
-        if call.is_sent {
-            self.permissions.take(&facts)
+        let count = if call.is_sent {
+            Count::All
         } else {
-            self.permissions.foresee(&facts)
-        }
+            Count::OfRun
+        };
+        self.permissions.decide(&facts, count)
     }
 
     /// The stricter of reviewers and flow rules, if they do not let the call pass.

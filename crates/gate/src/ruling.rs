@@ -124,7 +124,7 @@ impl fmt::Display for Ruling {
 mod tests {
     use std::sync::Arc;
 
-    use callgate_policy::{Authority, CallFacts, Definition, Effect, Hints, Rules};
+    use callgate_policy::{CallFacts, Count, Definition, Effect, Hints, Permissions, Rules};
     use jiff::Timestamp;
     use serde_json::json;
 
@@ -140,9 +140,9 @@ mod tests {
         let rules: Rules = [rule(Effect::Allow, once), rule(Effect::Ask, json!("fs_*"))]
             .into_iter()
             .collect();
-        let authority = Authority::new(Arc::new(rules), Arc::default());
+        let permissions = Permissions::new(Arc::new(rules), Arc::default());
         let decided = || {
-            authority.take(&CallFacts {
+            let facts = CallFacts {
                 function: "fs_write",
                 other_names: None,
                 server: "fs",
@@ -152,7 +152,8 @@ mod tests {
                 definition: Some(definition.hash()),
                 arguments: Some(&Value::Null),
                 now: Timestamp::UNIX_EPOCH,
-            })
+            };
+            permissions.decide(&facts, Count::All)
         };
         let written = |decision| {
             let ruling = Ruling::by_rules(decision);

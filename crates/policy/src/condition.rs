@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
-use crate::dots::has_dot_segment;
 use crate::equality::{Judged, order, same};
+use crate::path_dots::has_dot_segment;
 use crate::pointer::Pointer;
-use crate::text::{Glob, WholeRegex};
+use crate::text_pattern::{Glob, WholeRegex};
 
 /// The most characters of a value that a rule's text shows.
 const MAX_SHOWN: usize = 40;
@@ -73,15 +73,7 @@ impl Condition {
     }
 
     pub(crate) fn judge(&self, arguments: &Value) -> Judged {
-        self.judge_value(self.at.find(arguments))
-    }
-
-    /// What it finds where nothing is.
-    pub(crate) fn judge_nothing(&self) -> Judged {
-        self.judge_value(None)
-    }
-
-    fn judge_value(&self, value: Option<&Value>) -> Judged {
+        let value = self.at.find(arguments);
         let mut so_far = Judged::Holds;
         for test in &self.tests {
             so_far = so_far.and(test.judge(value));
@@ -142,7 +134,7 @@ impl Test {
         }
     }
 
-    pub(crate) fn judge(&self, value: Option<&Value>) -> Judged {
+    fn judge(&self, value: Option<&Value>) -> Judged {
         if let Self::Exists(wanted) = self {
             return Judged::of(value.is_some() == *wanted);
         }
@@ -171,7 +163,7 @@ impl Test {
 }
 
 /// Whether a value is one of these.
-pub(crate) fn one_of(wanted: &[Value], value: &Value) -> Judged {
+fn one_of(wanted: &[Value], value: &Value) -> Judged {
     let mut so_far = Judged::Fails;
     for wanted in wanted {
         match same(wanted, value) {

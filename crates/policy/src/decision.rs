@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::definition::{Definition, DefinitionHash};
-use crate::flow::{FlowReason, FlowWhy};
+use crate::flow::{Finding, FlowReason, FlowRules, FlowWhy};
 use crate::grants::{Grant, Scope};
 use crate::rule::{Effect, Rule};
+use crate::verdict::Verdict;
 
 /// The answer to one tool call.
 ///
@@ -44,16 +45,25 @@ impl Decision {
     }
 }
 
-/// What happens to a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// The call is sent.
-    Allow,
-    /// Somebody is asked; with nobody to ask, the call is denied.
-    Ask,
-    /// The call is not sent.
-    Deny,
+impl FlowRules {
+    /// Decides one flow, as [`FlowRules::verdict`] says.
+    pub fn decide(&self, finding: &Finding) -> Decision {
+        let (verdict, reason) = self.verdict_and_reason(finding);
+        Decision::new(verdict, Because::Flow(Box::new(reason)))
+    }
+
+    /// The strictest decision about all findings; `None` if all of them may pass.
+    pub fn review<'a>(&self, findings: impl IntoIterator<Item = &'a Finding>) -> Option<Decision> {
+        let mut asked = None;
+        for finding in findings {
+            match self.verdict(finding) {
+                Verdict::Deny => return Some(self.decide(finding)),
+                Verdict::Ask => asked = asked.or(Some(finding)),
+                Verdict::Allow => {}
+            }
+        }
+        asked.map(|finding| self.decide(finding))
+    }
 }
 
 /// What a verdict rests on.

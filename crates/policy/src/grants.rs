@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::condition::Condition;
 use crate::definition::Definition;
 use crate::facts::CallFacts;
-use crate::fit::{Fit, fits_arguments};
-use crate::pattern::{Pattern, PatternError};
+use crate::name_pattern::{Pattern, PatternError};
 use crate::rule::{Effect, Rule};
+use crate::rule_match::{Match, arguments_match};
 
 /// Leave to call one function, given by somebody who was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,17 +110,17 @@ impl Grant {
         Ok(rule)
     }
 
-    fn fit(&self, facts: &CallFacts<'_>) -> Fit {
-        let arguments = fits_arguments(&self.arguments, facts.arguments, true);
-        if arguments == Fit::No {
-            return Fit::No;
+    fn matches(&self, facts: &CallFacts<'_>) -> Match {
+        let arguments = arguments_match(&self.arguments, facts.arguments, true);
+        if arguments == Match::No {
+            return Match::No;
         }
         if self.expires.is_some_and(|expires| expires <= facts.now) {
-            return Fit::Expired;
+            return Match::Void(Void::Expired);
         }
         let bound_to = self.definition.as_deref().map(Definition::hash);
         if bound_to.is_some() && bound_to != facts.definition {
-            return Fit::OtherDefinition;
+            return Match::Void(Void::OtherDefinition);
         }
         arguments
     }
@@ -264,20 +264,19 @@ impl SessionGrants {
             .unwrap_or_else(PoisonError::into_inner);
         let mut answer = Answer::Nothing;
         for given in by_function.get(facts.function).into_iter().flatten() {
-            let void = match given.grant.fit(facts) {
-                Fit::No => continue,
-                Fit::Depends => {
+            let void = match given.grant.matches(facts) {
+                Match::No => continue,
+                Match::Depends => {
                     if matches!(answer, Answer::Nothing) {
                         answer = Answer::Depends;
                     }
                     continue;
                 }
-                Fit::Yes if given.use_once(take) => {
+                Match::Yes if given.use_once(take) => {
                     return Answer::Granted(Arc::clone(&given.grant));
                 }
-                Fit::Yes => Void::Spent,
-                Fit::Expired => Void::Expired,
-                Fit::OtherDefinition => Void::OtherDefinition,
+                Match::Yes => Void::Spent,
+                Match::Void(void) => void,
             };
             if !matches!(&answer, Answer::Void(_, known) if *known <= void) {
                 answer = Answer::Void(Arc::clone(&given.grant), void);

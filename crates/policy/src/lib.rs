@@ -1,53 +1,50 @@
 //! Internal crate of Callgate: Rules over tool calls, and the decision they give.
 //!
 //! Pure: no IO, no clock. A [`Rules`] value is built once from configuration
-//! and flags. A run has an [`Authority`]: the rules, what somebody granted, and
-//! how much of both is used up. It is asked before every tool call and answers
+//! and flags. A run has [`Permissions`]: the rules, the grants, and
+//! the uses that are left of both. They are asked before every tool call and answer
 //! with a [`Decision`] that says what happens and because of what. Deny rules
 //! are asked first, then grants, then ask rules, then allow rules, whatever the
 //! order in which they were written. Without a matching rule a call is allowed
 //! only if its tool says that it is read-only and its server is trusted; every
 //! other call is asked about.
 
-mod authority;
 mod condition;
 mod decision;
 mod definition;
-mod dots;
+mod duplicate_keys;
 mod equality;
 mod facts;
-mod fit;
 pub mod flow;
 mod grants;
-mod index;
-mod literals;
+mod lint;
+mod name_pattern;
 mod nearest;
 mod other_names;
 mod parse;
-mod pattern;
+mod path_dots;
+mod permissions;
 mod pointer;
 mod problem;
 mod rule;
+mod rule_match;
 mod rules;
-mod sense;
-mod text;
-mod twice;
-mod unheeded;
-mod unmatched;
+mod text_pattern;
+mod verdict;
 
-pub use authority::Authority;
 pub use condition::{Condition, Test};
-pub use decision::{Because, Decision, Leave, Verdict};
+pub use decision::{Because, Decision, Leave};
 pub use definition::{Definition, DefinitionHash, NotAHash};
 pub use facts::{CallFacts, Hints, KnownTool};
 pub use grants::{Grant, Scope, SessionGrants};
+pub use lint::{Unmatched, Why};
+pub use name_pattern::{Pattern, PatternError, PatternErrorKind, ServerPattern};
 pub use nearest::nearest;
 pub use other_names::OtherNames;
-pub use pattern::{Pattern, PatternError, PatternErrorKind, ServerPattern};
+pub use permissions::{Count, Permissions};
 pub use pointer::{Pointer, PointerError};
 pub use problem::{RuleProblem, RuleProblemKind, Step};
 pub use rule::{Annotations, Effect, Rule};
 pub use rules::Rules;
-pub use text::{Glob, TextError, WholeRegex};
-pub use unheeded::Still;
-pub use unmatched::{Unmatched, Why};
+pub use text_pattern::{Glob, TextError, WholeRegex};
+pub use verdict::Verdict;

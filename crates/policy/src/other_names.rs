@@ -1,6 +1,6 @@
 //! The names that a tool may have besides the one that it has.
 
-use crate::pattern::{Pattern, matches};
+use crate::name_pattern::{Pattern, matches};
 
 /// Digits by which a suffix gets longer as long as the name is another's.
 const DIGITS: usize = 8;

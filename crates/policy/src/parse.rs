@@ -1,5 +1,6 @@
 //! Reading a rule from an entry of a configuration file's list.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr as _;
 
@@ -8,15 +9,15 @@ use serde_json::{Map, Number, Value};
 
 use crate::condition::{Condition, Test};
 use crate::definition::DefinitionHash;
-use crate::dots::has_dot_segment;
+use crate::duplicate_keys::duplicate_keys;
+use crate::equality::order;
+use crate::name_pattern::{Pattern, ServerPattern};
 use crate::nearest::nearest;
-use crate::pattern::{Pattern, ServerPattern};
+use crate::path_dots::has_dot_segment;
 use crate::pointer::Pointer;
 use crate::problem::{RuleProblem, RuleProblemKind, Step};
 use crate::rule::{Annotations, Effect, Rule};
-use crate::sense::contradiction;
-use crate::text::{Glob, WholeRegex};
-use crate::twice::keys_that_stand_twice;
+use crate::text_pattern::{Glob, WholeRegex};
 
 /// Keys of a rule.
 const RULE: &[&str] = &[
@@ -79,7 +80,7 @@ impl Rule {
                 message: format!("it is no JSON: {error}"),
             }]
         };
-        let twice = keys_that_stand_twice(text).map_err(no_json)?;
+        let twice = duplicate_keys(text).map_err(no_json)?;
         if !twice.is_empty() {
             return Err(twice);
         }
@@ -468,4 +469,26 @@ fn type_of(value: &Value) -> &'static str {
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     }
+}
+
+/// Tests of one condition that no value passes together.
+fn contradiction(tests: &[Test]) -> Option<String> {
+    if tests.len() > 1 && tests.contains(&Test::Exists(false)) {
+        let message = "a condition says \"exists\": false and tests the value, too; leave \
+            \"exists\" out, or the other tests";
+        return Some(message.to_owned());
+    }
+    let min = tests.iter().find_map(|test| match test {
+        Test::Min(min) => Some(min),
+        _ => None,
+    })?;
+    let max = tests.iter().find_map(|test| match test {
+        Test::Max(max) => Some(max),
+        _ => None,
+    })?;
+    (order(min, max) == Some(Ordering::Greater)).then(|| {
+        format!(
+            "a condition has \"min\" {min} above \"max\" {max}, and no number is both; swap them"
+        )
+    })
 }

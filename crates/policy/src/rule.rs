@@ -9,10 +9,10 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::condition::Condition;
-use crate::decision::Verdict;
 use crate::definition::DefinitionHash;
+use crate::name_pattern::{Pattern, ServerPattern};
 use crate::other_names::OtherNames;
-use crate::pattern::{Pattern, ServerPattern};
+use crate::verdict::Verdict;
 
 /// One rule. It matches a call when everything it says of the call is so.
 #[derive(Debug, Clone, PartialEq, Eq)]

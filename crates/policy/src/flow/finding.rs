@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::name_pattern::matches;
 use crate::other_names::OtherNames;
-use crate::pattern::matches;
 
 /// Letters, digits and characters beyond ASCII that a piece needs: rules and
 /// brackets are nobody's data.

@@ -5,18 +5,17 @@
 
 mod detector;
 mod finding;
-mod foresight;
 mod known;
+mod lint;
 mod normalize;
 mod numbers;
 mod owners;
 mod rules;
 #[cfg(test)]
 mod tests;
-mod unmatched;
 mod windows;
 
 pub use detector::Detector;
 pub use finding::{Copied, Encoding, Finding, FlowRecord, MAX_PIECE, Seen, Side};
+pub use lint::UnknownTools;
 pub use rules::{FlowEnd, FlowReason, FlowRule, FlowRules, FlowWhy};
-pub use unmatched::UnknownTools;

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::finding::{Finding, FlowRecord, Names, Side};
-use crate::decision::{Because, Decision, Verdict};
-use crate::pattern::{Pattern, ServerPattern};
+use crate::name_pattern::{Pattern, ServerPattern};
+use crate::verdict::Verdict;
 
 /// The rules over flows, and the labels they speak of. Empty rules are the
 /// default: they let every flow pass.
@@ -69,19 +69,19 @@ impl FlowRules {
     /// Decides one flow: the first matching rule that denies, else that asks,
     /// else that allows. Without any, it is asked about if a label of where it
     /// comes from is not on where it goes, and allowed if there is none.
-    pub fn decide(&self, finding: &Finding) -> Decision {
+    pub fn verdict(&self, finding: &Finding) -> Verdict {
+        self.matching(finding).0
+    }
+
+    /// The verdict about a flow, and its reason.
+    pub(crate) fn verdict_and_reason(&self, finding: &Finding) -> (Verdict, FlowReason) {
         let (verdict, why) = self.matching(finding);
         let reason = FlowReason {
             why,
             flow: finding.record(),
             summary: finding.to_string(),
         };
-        Decision::new(verdict, Because::Flow(Box::new(reason)))
-    }
-
-    /// The verdict of that decision alone, which costs less.
-    pub fn verdict(&self, finding: &Finding) -> Verdict {
-        self.matching(finding).0
+        (verdict, reason)
     }
 
     fn matching(&self, finding: &Finding) -> (Verdict, FlowWhy) {
@@ -102,18 +102,40 @@ impl FlowRules {
         }
     }
 
-    /// The strictest decision about all that was found; `None` if all of it may
-    /// pass.
-    pub fn review<'a>(&self, findings: impl IntoIterator<Item = &'a Finding>) -> Option<Decision> {
-        let mut asked = None;
-        for finding in findings {
-            match self.verdict(finding) {
-                Verdict::Deny => return Some(self.decide(finding)),
-                Verdict::Ask => asked = asked.or(Some(finding)),
-                Verdict::Allow => {}
-            }
+    /// What may become of data of one tool on its way to another, in a sentence: the
+    /// strictest that there is. `None` where all of it passes.
+    pub fn foresee(&self, from: &Side, to: &Side) -> Option<String> {
+        if from.server == to.server {
+            return None;
         }
-        asked.map(|finding| self.decide(finding))
+        let (source, target) = (self.labelled(from), self.labelled(to));
+        let find = |action: Verdict| {
+            let mut rules = self.iter().filter(|rule| rule.action == action);
+            rules.find(|rule| rule.is_between(&source, &target))
+        };
+        // One for much data alone leaves the rest as it is.
+        let passes = || {
+            self.iter().any(|rule| {
+                rule.action == Verdict::Allow
+                    && rule.min_bytes.is_none()
+                    && rule.is_between(&source, &target)
+            })
+        };
+        let (from, to) = (&from.function, &to.function);
+        let (what, why) = if let Some(rule) = find(Verdict::Deny) {
+            ("denied", rule.to_string())
+        } else if let Some(rule) = find(Verdict::Ask) {
+            ("asked about", rule.to_string())
+        } else if passes() {
+            return None;
+        } else {
+            let label = source.label_not_on(&target)?;
+            let why = format!("{from} is labelled {label:?} and {to} is not");
+            ("asked about", why)
+        };
+        Some(format!(
+            "data of {from} may be {what} on its way to {to}: {why}"
+        ))
     }
 }
 

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use callgate_policy::{Authority, Because, Grant, Scope, SessionGrants, Verdict};
+use callgate_policy::{Because, Count, Grant, Permissions, Scope, SessionGrants, Verdict};
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::support::{facts, line, rules, time};
 
-fn authority(lists: Value) -> Authority {
-    Authority::new(Arc::new(rules(lists)), Arc::default())
+fn permissions(lists: Value) -> Permissions {
+    Permissions::new(Arc::new(rules(lists)), Arc::default())
 }
 
-fn lines(authority: &Authority, calls: usize) -> String {
+fn lines(permissions: &Permissions, calls: usize) -> String {
     let arguments = json!({ "n": 1 });
-    let lines = (0..calls).map(|_| line(&authority.take(&facts(Some(&arguments)))));
+    let lines = (0..calls).map(|_| line(&permissions.decide(&facts(Some(&arguments)), Count::All)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -26,14 +26,14 @@ fn a_rule_that_is_used_up_is_passed_over() {
         Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
         Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
         Ask: needs approval: rule "fs_*" (2 calls) in permissions.allow is used up"#]]
-    .assert_eq(&lines(&authority(json!({ "allow": [counted] })), 3));
+    .assert_eq(&lines(&permissions(json!({ "allow": [counted] })), 3));
     expect![[r#"
         Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
         Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
         Allow: allowed by rule "fs_write" (1 call) in permissions.allow
         Allow: allowed by rule "*" (/n = 1) in permissions.allow"#]]
     .assert_eq(&lines(
-        &authority(json!({ "allow": [
+        &permissions(json!({ "allow": [
             counted,
             { "tool": "fs_write", "maxCalls": 1 },
             { "tool": "*", "arguments": [{ "at": "/n", "equals": 1 }] },
@@ -47,7 +47,7 @@ fn calls_without_a_script_are_counted_over_their_session() {
     let lists = json!({ "allow": [{ "tool": "fs_*", "maxCalls": 2 }, { "tool": "fs_write", "maxCalls": 1 }] });
     let session = Arc::<SessionGrants>::default();
     // Each call may bring rules of its own that read the same.
-    let one = || Authority::of_one_call(Arc::new(rules(lists.clone())), Arc::clone(&session));
+    let one = || Permissions::of_one_call(Arc::new(rules(lists.clone())), Arc::clone(&session));
     let said: Vec<String> = (0..4).map(|_| lines(&one(), 1)).collect();
     expect![[r#"
         Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
@@ -56,11 +56,11 @@ fn calls_without_a_script_are_counted_over_their_session() {
         Ask: needs approval: rule "fs_*" (2 calls) in permissions.allow is used up"#]]
     .assert_eq(&said.join("\n"));
     // A run counts for itself, and another session does.
-    let run = Authority::new(Arc::new(rules(lists.clone())), Arc::clone(&session));
-    let other = Authority::of_one_call(Arc::new(rules(lists)), Arc::default());
-    for authority in [run, other] {
+    let run = Permissions::new(Arc::new(rules(lists.clone())), Arc::clone(&session));
+    let other = Permissions::of_one_call(Arc::new(rules(lists)), Arc::default());
+    for permissions in [run, other] {
         let arguments = json!({});
-        let decision = authority.take(&facts(Some(&arguments)));
+        let decision = permissions.decide(&facts(Some(&arguments)), Count::All);
         assert_eq!(decision.verdict, Verdict::Allow);
     }
 }
@@ -73,9 +73,9 @@ fn no_two_threads_make_one_call_of_a_session() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..20 {
-                    let call = Authority::of_one_call(Arc::clone(&rules), Arc::clone(&session));
+                    let call = Permissions::of_one_call(Arc::clone(&rules), Arc::clone(&session));
                     let arguments = json!({});
-                    let decision = call.take(&facts(Some(&arguments)));
+                    let decision = call.decide(&facts(Some(&arguments)), Count::All);
                     let one = usize::from(decision.verdict == Verdict::Allow);
                     allowed.fetch_add(one, Ordering::Relaxed);
                 }
@@ -87,14 +87,23 @@ fn no_two_threads_make_one_call_of_a_session() {
 
 #[test]
 fn looking_counts_nothing() {
-    let authority = authority(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
+    let permissions = permissions(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
     let arguments = json!({});
     let facts = facts(Some(&arguments));
     for _ in 0..3 {
-        assert_eq!(authority.look(&facts).verdict, Verdict::Allow);
+        assert_eq!(
+            permissions.decide(&facts, Count::Nothing).verdict,
+            Verdict::Allow
+        );
     }
-    assert_eq!(authority.take(&facts).verdict, Verdict::Allow);
-    assert!(matches!(authority.look(&facts).because, Because::Spent(_)));
+    assert_eq!(
+        permissions.decide(&facts, Count::All).verdict,
+        Verdict::Allow
+    );
+    assert!(matches!(
+        permissions.decide(&facts, Count::Nothing).because,
+        Because::Spent(_)
+    ));
 }
 
 #[test]
@@ -104,25 +113,25 @@ fn a_call_that_is_not_made_uses_nothing_of_a_session_up() {
     let arguments = json!({});
     let facts = facts(Some(&arguments));
     let session = Arc::<SessionGrants>::default();
-    let call = || Authority::of_one_call(Arc::clone(&rules), Arc::clone(&session));
-    let foreseen = [(); 2].map(|()| call().foresee(&facts).verdict);
+    let call = || Permissions::of_one_call(Arc::clone(&rules), Arc::clone(&session));
+    let foreseen = [(); 2].map(|()| call().decide(&facts, Count::OfRun).verdict);
     assert_eq!(foreseen, [Verdict::Allow; 2]);
-    let taken = [(); 2].map(|()| call().take(&facts).verdict);
+    let taken = [(); 2].map(|()| call().decide(&facts, Count::All).verdict);
     assert_eq!(taken, [Verdict::Allow, Verdict::Ask]);
-    assert_eq!(call().foresee(&facts).verdict, Verdict::Ask);
+    assert_eq!(call().decide(&facts, Count::OfRun).verdict, Verdict::Ask);
     // A run counts for itself, also what it does not make.
     session.add(Grant::new("fs_write").uses(1));
-    let run = Authority::new(Arc::clone(&rules), Arc::clone(&session));
-    let granted = [(); 2].map(|()| run.foresee(&facts).verdict);
+    let run = Permissions::new(Arc::clone(&rules), Arc::clone(&session));
+    let granted = [(); 2].map(|()| run.decide(&facts, Count::OfRun).verdict);
     assert_eq!(granted, [Verdict::Allow; 2]);
-    assert_eq!(run.take(&facts).verdict, Verdict::Allow);
-    let by_rule = [(); 2].map(|()| run.foresee(&facts).verdict);
+    assert_eq!(run.decide(&facts, Count::All).verdict, Verdict::Allow);
+    let by_rule = [(); 2].map(|()| run.decide(&facts, Count::OfRun).verdict);
     assert_eq!(by_rule, [Verdict::Allow, Verdict::Ask]);
 }
 
 #[test]
 fn a_call_that_is_denied_uses_nothing_up() {
-    let authority = authority(json!({
+    let permissions = permissions(json!({
         "allow": [{ "tool": "*", "maxCalls": 1 }],
         "deny": [{ "tool": "*", "arguments": [{ "at": "/n", "equals": 2 }] }],
     }));
@@ -134,7 +143,9 @@ fn a_call_that_is_denied_uses_nothing_up() {
     ] {
         let arguments = json!({ "n": n });
         assert_eq!(
-            authority.take(&facts(Some(&arguments))).verdict,
+            permissions
+                .decide(&facts(Some(&arguments)), Count::All)
+                .verdict,
             expected,
             "{n}"
         );
@@ -143,12 +154,12 @@ fn a_call_that_is_denied_uses_nothing_up() {
 
 #[test]
 fn what_is_used_up_is_not_left_to_a_hint() {
-    let authority = authority(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
+    let permissions = permissions(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
     let arguments = json!({});
     let mut facts = facts(Some(&arguments));
     facts.trusted = true;
     facts.hints.read_only = Some(true);
-    let verdicts = [(); 2].map(|()| authority.take(&facts).verdict);
+    let verdicts = [(); 2].map(|()| permissions.decide(&facts, Count::All).verdict);
     assert_eq!(verdicts, [Verdict::Allow, Verdict::Ask]);
 }
 
@@ -157,10 +168,10 @@ fn runs_count_for_themselves_and_sessions_together() {
     let rules = Arc::new(rules(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] })));
     let session = Arc::new(SessionGrants::new());
     session.add(Grant::new("fs_write").uses(1));
-    let runs = [(); 2].map(|()| Authority::new(Arc::clone(&rules), Arc::clone(&session)));
+    let runs = [(); 2].map(|()| Permissions::new(Arc::clone(&rules), Arc::clone(&session)));
     let arguments = json!({});
     let facts = facts(Some(&arguments));
-    let take = |run: usize| line(&runs[run].take(&facts));
+    let take = |run: usize| line(&runs[run].decide(&facts, Count::All));
     let taken = [take(0), take(1), take(0), take(1)];
     expect![[r#"
         Allow: allowed by the grant for this session
@@ -172,8 +183,8 @@ fn runs_count_for_themselves_and_sessions_together() {
 
 #[test]
 fn of_calls_at_one_time_as_many_go_as_may() {
-    let authority = authority(json!({ "allow": [{ "tool": "*", "maxCalls": 10 }] }));
-    authority.grant(Grant::new("fs_write").uses(7), Scope::Session);
+    let permissions = permissions(json!({ "allow": [{ "tool": "*", "maxCalls": 10 }] }));
+    permissions.grant(Grant::new("fs_write").uses(7), Scope::Session);
     let allowed = AtomicUsize::new(0);
     let start = std::sync::Barrier::new(20);
     std::thread::scope(|scope| {
@@ -182,7 +193,7 @@ fn of_calls_at_one_time_as_many_go_as_may() {
                 start.wait();
                 for _ in 0..5 {
                     let arguments = json!({});
-                    let decision = authority.take(&facts(Some(&arguments)));
+                    let decision = permissions.decide(&facts(Some(&arguments)), Count::All);
                     if decision.verdict == Verdict::Allow {
                         allowed.fetch_add(1, Ordering::Relaxed);
                     }
@@ -196,10 +207,12 @@ fn of_calls_at_one_time_as_many_go_as_may() {
 #[test]
 fn a_grant_is_for_what_it_was_given_for() {
     let check = |grant: Grant, arguments: Value, expected: Verdict| {
-        let authority = authority(json!({}));
-        authority.grant(grant, Scope::Run);
-        let shown = format!("{authority:?}");
-        let verdict = authority.take(&facts(Some(&arguments))).verdict;
+        let permissions = permissions(json!({}));
+        permissions.grant(grant, Scope::Run);
+        let shown = format!("{permissions:?}");
+        let verdict = permissions
+            .decide(&facts(Some(&arguments)), Count::All)
+            .verdict;
         assert_eq!(verdict, expected, "{arguments}: {shown}");
     };
     let exact = || Grant::new("fs_write").exactly(json!({ "path": "/a", "n": 1 }));
@@ -221,9 +234,9 @@ fn a_grant_is_for_what_it_was_given_for() {
 #[test]
 fn grants_can_be_listed_and_taken_back() {
     let session = Arc::new(SessionGrants::new());
-    let authority = Authority::new(Arc::default(), Arc::clone(&session));
-    authority.grant(Grant::new("fs_write"), Scope::Session);
-    authority.grant(Grant::new("fs_read"), Scope::Session);
+    let permissions = Permissions::new(Arc::default(), Arc::clone(&session));
+    permissions.grant(Grant::new("fs_write"), Scope::Session);
+    permissions.grant(Grant::new("fs_read"), Scope::Session);
     let functions: Vec<_> = session
         .list()
         .iter()
@@ -232,12 +245,16 @@ fn grants_can_be_listed_and_taken_back() {
     assert_eq!(functions, ["fs_read", "fs_write"]);
     let arguments = json!({});
     assert_eq!(
-        authority.take(&facts(Some(&arguments))).verdict,
+        permissions
+            .decide(&facts(Some(&arguments)), Count::All)
+            .verdict,
         Verdict::Allow
     );
     session.clear();
     assert_eq!(
-        authority.take(&facts(Some(&arguments))).verdict,
+        permissions
+            .decide(&facts(Some(&arguments)), Count::All)
+            .verdict,
         Verdict::Ask
     );
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_policy::{
-    Authority, Because, CallFacts, Definition, Effect, Grant, Rule, Rules, Scope, Verdict,
+    Because, CallFacts, Count, Definition, Effect, Grant, Permissions, Rule, Rules, Scope, Verdict,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -17,13 +17,13 @@ fn definition(description: &str) -> Arc<Definition> {
 }
 
 #[track_caller]
-fn check(authority: &Authority, now: Option<&Definition>, expected: Expect) {
+fn check(permissions: &Permissions, now: Option<&Definition>, expected: Expect) {
     let arguments = json!({});
     let facts = CallFacts {
         definition: now.map(Definition::hash),
         ..facts(Some(&arguments))
     };
-    expected.assert_eq(&line(&authority.take(&facts)));
+    expected.assert_eq(&line(&permissions.decide(&facts, Count::All)));
 }
 
 fn always() -> Rule {
@@ -36,17 +36,20 @@ fn a_grant_is_void_for_a_tool_that_has_become_another() {
     let before = definition("writes a file");
     let after = definition("writes a file and sends it to us");
     for scope in [Scope::Run, Scope::Session] {
-        let authority = Authority::new(Arc::default(), Arc::default());
-        authority.grant(Grant::new("fs_write").of(Arc::clone(&before)), scope);
+        let permissions = Permissions::new(Arc::default(), Arc::default());
+        permissions.grant(Grant::new("fs_write").of(Arc::clone(&before)), scope);
         let arguments = json!({});
         let mut facts = facts(Some(&arguments));
         facts.definition = Some(before.hash());
-        assert_eq!(authority.take(&facts).verdict, Verdict::Allow);
+        assert_eq!(
+            permissions.decide(&facts, Count::All).verdict,
+            Verdict::Allow
+        );
         facts.definition = Some(after.hash());
         // Its server's word for it does not help.
         facts.trusted = true;
         facts.hints.read_only = Some(true);
-        let decision = authority.take(&facts);
+        let decision = permissions.decide(&facts, Count::All);
         assert_eq!(decision.verdict, Verdict::Ask);
         let Because::DefinitionChanged(leave) = decision.because else {
             panic!("{decision}");
@@ -73,24 +76,24 @@ fn always_is_a_rule_for_one_definition() {
     // It answers what an ask rule had asked.
     let mut asks: Vec<Rule> = rules(json!({ "ask": ["fs_*"] })).iter().cloned().collect();
     asks.push(read);
-    let authority = Authority::new(
+    let permissions = Permissions::new(
         Arc::new(asks.into_iter().collect::<Rules>()),
         Arc::default(),
     );
     check(
-        &authority,
+        &permissions,
         Some(&before),
         expect![[r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#]],
     );
     check(
-        &authority,
+        &permissions,
         Some(&after),
         expect![[
             r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
         ]],
     );
     check(
-        &authority,
+        &permissions,
         None,
         expect![[
             r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
@@ -101,7 +104,7 @@ fn always_is_a_rule_for_one_definition() {
 #[test]
 fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
     let known = definition("writes a file");
-    let authority = |asks: Value, allows: Option<&str>| {
+    let permissions = |asks: Value, allows: Option<&str>| {
         let mut all: Rules = [always()].into_iter().collect();
         for rule in rules(json!({ "ask": [asks] })).iter() {
             all.push_for_run(rule.clone().written_in("--ask"));
@@ -109,9 +112,9 @@ fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
         if let Some(pattern) = allows {
             all = granted(all, pattern);
         }
-        Authority::new(Arc::new(all), Arc::default())
+        Permissions::new(Arc::new(all), Arc::default())
     };
-    let answered = authority(json!("*"), None);
+    let answered = permissions(json!("*"), None);
     check(
         &answered,
         Some(&known),
@@ -125,19 +128,19 @@ fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
         expect!["Allow: allowed by the grant for this session"],
     );
     check(
-        &authority(json!("*"), Some("fs_*")),
+        &permissions(json!("*"), Some("fs_*")),
         Some(&known),
         expect![[r#"Allow: allowed by rule "fs_*" in --allow"#]],
     );
     // Whoever is asked is told all the same that the tool has changed.
     check(
-        &authority(json!("*"), None),
+        &permissions(json!("*"), None),
         Some(&definition("other")),
         expect![[
             r#"Ask: needs approval by rule "*" in --ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
         ]],
     );
-    let others = authority(json!("git_*"), None);
+    let others = permissions(json!("git_*"), None);
     check(
         &others,
         Some(&known),
@@ -146,7 +149,7 @@ fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
     let narrow = json!({ "tool": "*", "arguments": [
         { "at": "/path", "exists": true },
     ]});
-    let narrow = authority(narrow, None);
+    let narrow = permissions(narrow, None);
     check(
         &narrow,
         Some(&known),
@@ -160,7 +163,7 @@ fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
     expect![[
         r#"Ask: needs approval: it depends on the arguments, by rule "*" (/path exists) in --ask"#
     ]]
-    .assert_eq(&line(&narrow.look(&facts)));
+    .assert_eq(&line(&narrow.decide(&facts, Count::Nothing)));
 }
 
 #[test]
@@ -171,14 +174,14 @@ fn an_answer_that_is_asked_about_in_a_run_is_not_used_up() {
     let asks = json!({ "tool": "*", "arguments": [{ "at": "/path", "equals": "/x" }] });
     let asks = Rule::parse(Effect::Ask, &asks).expect("a rule");
     all.push_for_run(asks.written_in("--ask"));
-    let authority = Authority::new(Arc::new(all), Arc::default());
+    let permissions = Permissions::new(Arc::new(all), Arc::default());
     let verdict = |path: &str| {
         let arguments = json!({ "path": path });
         let facts = CallFacts {
             definition: Some(known.hash()),
             ..facts(Some(&arguments))
         };
-        authority.take(&facts).verdict
+        permissions.decide(&facts, Count::All).verdict
     };
     let verdicts = ["/x", "/y", "/y"].map(verdict);
     assert_eq!(verdicts, [Verdict::Ask, Verdict::Allow, Verdict::Ask]);
@@ -191,8 +194,8 @@ fn another_rule_may_still_decide() {
         let mut all: Vec<Rule> = vec![always()];
         all.extend(rules(lists).iter().cloned());
         let rules = Arc::new(all.into_iter().collect::<Rules>());
-        let authority = Authority::new(rules, Arc::default());
-        check(&authority, Some(&definition("other")), expected);
+        let permissions = Permissions::new(rules, Arc::default());
+        check(&permissions, Some(&definition("other")), expected);
     };
     check(
         json!({ "allow": ["fs_*"] }),
@@ -216,8 +219,8 @@ fn rules_expire() {
     let expired = json!({ "tool": "*", "expires": "2026-06-01T14:00:00+02:00" });
     let valid = json!({ "tool": "*", "expires": "2026-06-01T12:00:00.001Z" });
     let check = |lists: Value, expected: Expect| {
-        let authority = Authority::new(Arc::new(rules(lists)), Arc::default());
-        check(&authority, None, expected);
+        let permissions = Permissions::new(Arc::new(rules(lists)), Arc::default());
+        check(&permissions, None, expected);
     };
     check(
         json!({ "allow": [valid] }),

@@ -3,10 +3,10 @@
 mod counting;
 mod definitions;
 mod hostile;
+mod lint;
 mod order;
 mod parsing;
 mod predicates;
 mod renamed;
 mod support;
 mod trust;
-mod unmatched;

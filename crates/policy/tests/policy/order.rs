@@ -1,6 +1,6 @@
 //! Which rule decides.
 
-use callgate_policy::{Authority, CallFacts, Grant, Hints, Rules, Scope};
+use callgate_policy::{CallFacts, Count, Grant, Hints, Permissions, Rules, Scope};
 use expect_test::{Expect, expect};
 use serde_json::json;
 use std::sync::Arc;
@@ -141,11 +141,14 @@ fn what_somebody_granted_comes_after_deny_and_before_ask() {
     let arguments = json!({ "path": "/x" });
     let facts = facts(Some(&arguments));
     let check = |lists, scope: Scope, expected: Expect| {
-        let authority = Authority::new(Arc::new(rules(lists)), Arc::default());
-        authority.grant(Grant::new("fs_write"), scope);
-        authority.grant(Grant::new("other_tool"), scope);
-        assert_eq!(authority.look(&facts), authority.take(&facts));
-        expected.assert_eq(&line(&authority.take(&facts)));
+        let permissions = Permissions::new(Arc::new(rules(lists)), Arc::default());
+        permissions.grant(Grant::new("fs_write"), scope);
+        permissions.grant(Grant::new("other_tool"), scope);
+        assert_eq!(
+            permissions.decide(&facts, Count::Nothing),
+            permissions.decide(&facts, Count::All)
+        );
+        expected.assert_eq(&line(&permissions.decide(&facts, Count::All)));
     };
     check(
         json!({ "ask": ["*"], "allow": ["*"] }),

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use callgate_policy::{Authority, CallFacts, Hints, KnownTool, OtherNames};
+use callgate_policy::{CallFacts, Count, Hints, KnownTool, OtherNames, Permissions};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -183,16 +183,16 @@ fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hin
     );
     // It counts nothing.
     let once = json!({ "allow": [{ "tool": "github_*", "maxCalls": 1 }] });
-    let authority = Authority::new(Arc::new(rules(once)), Arc::default());
+    let permissions = Permissions::new(Arc::new(rules(once)), Arc::default());
     let github_drop = other_names("github_drop");
     let lost = CallFacts {
         function: "hub_drop",
         other_names: Some(&github_drop),
         ..call(true, None)
     };
-    expect![[r#"Ask: needs approval: rule "github_*" (1 call) in permissions.allow is void, it is for another name of the tool"#]].assert_eq(&line(&authority.take(&lost)));
+    expect![[r#"Ask: needs approval: rule "github_*" (1 call) in permissions.allow is void, it is for another name of the tool"#]].assert_eq(&line(&permissions.decide(&lost, Count::All)));
     expect![[r#"Allow: allowed by rule "github_*" (1 call) in permissions.allow"#]]
-        .assert_eq(&line(&authority.take(&call(true, None))));
+        .assert_eq(&line(&permissions.decide(&call(true, None), Count::All)));
 }
 
 /// Of two gates with the same rules, one may have a neighbour that the other has not.

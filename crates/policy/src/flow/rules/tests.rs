@@ -223,3 +223,68 @@ fn a_rule_is_written_as_it_stands_in_a_configuration() {
     let written = json!({ "from": "label:outside", "to": "mail_*", "action": "ask" });
     assert_eq!(rule.to_json(), written);
 }
+
+fn foreseen(from: &str, to: &str) -> Option<String> {
+    let mut rules = FlowRules::default();
+    for (from, to, min_bytes, action) in [
+        ("fs*", "mail", None, Verdict::Allow),
+        ("fs", "mail_*", Some(30), Verdict::Ask),
+        ("fs_list", "label:outside", Some(30), Verdict::Deny),
+        ("crm", "wiki", None, Verdict::Allow),
+        ("crm", "log", Some(30), Verdict::Allow),
+    ] {
+        rules.push(FlowRule {
+            from: FlowEnd::parse(from).expect("an end"),
+            to: FlowEnd::parse(to).expect("an end"),
+            min_bytes,
+            action,
+        });
+    }
+    rules.label_server("crm", "private");
+    rules.label_server("archive", "private");
+    rules.label_server("mail", "outside");
+    let side = |function: &str| {
+        let (server, tool) = function.split_once('_').expect("server_tool");
+        Side::new(function, server, tool)
+    };
+    rules.foresee(&side(from), &side(to))
+}
+
+#[test]
+fn the_strictest_that_may_be_said_is_told() {
+    for (from, to, said) in [
+        (
+            "fs_list",
+            "mail_send",
+            "data of fs_list may be denied on its way to mail_send: \
+             the rule from \"fs_list\" to \"label:outside\" in flows",
+        ),
+        (
+            "fs_read",
+            "mail_send",
+            "data of fs_read may be asked about on its way to mail_send: \
+             the rule from \"fs\" to \"mail_*\" in flows",
+        ),
+        (
+            "crm_get",
+            "log_add",
+            "data of crm_get may be asked about on its way to log_add: \
+             crm_get is labelled \"private\" and log_add is not",
+        ),
+    ] {
+        assert_eq!(foreseen(from, to).as_deref(), Some(said));
+    }
+}
+
+#[test]
+fn nothing_is_said_of_data_that_passes() {
+    for (from, to) in [
+        // By a rule, for want of one, among equal labels, and within a server.
+        ("crm_get", "wiki_add"),
+        ("fs_read", "log_add"),
+        ("crm_get", "archive_put"),
+        ("crm_get", "crm_put"),
+    ] {
+        assert_eq!(foreseen(from, to), None, "{from} {to}");
+    }
+}

@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use crate::problem::{RuleProblem, RuleProblemKind, Step};
 
 /// One problem for each such key, at every depth of a rule.
-pub(crate) fn keys_that_stand_twice(rule: &str) -> serde_json::Result<Vec<RuleProblem>> {
+pub(crate) fn duplicate_keys(rule: &str) -> serde_json::Result<Vec<RuleProblem>> {
     let mut look = Look {
         at: Vec::new(),
         problems: Vec::new(),

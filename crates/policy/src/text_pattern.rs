@@ -79,7 +79,7 @@ impl Glob {
 }
 
 /// What comes after `**/` in a glob, if that is at this place and stands for folders.
-pub(crate) fn after_folders(glob: &str, at: usize) -> Option<&str> {
+fn after_folders(glob: &str, at: usize) -> Option<&str> {
     let (before, rest) = glob.split_at_checked(at)?;
     if !(before.is_empty() || before.ends_with('/')) {
         return None;

@@ -5,74 +5,78 @@ use serde_json::Value;
 use crate::condition::Condition;
 use crate::equality::Judged;
 use crate::facts::{CallFacts, Hints};
+use crate::grants::Void;
 use crate::rule::{Annotations, Rule};
 
-/// How a rule, or a grant, fits a call.
+/// How a rule, or a grant, matches a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fit {
+pub(crate) enum Match {
     /// It matches.
     Yes,
-    /// It does not.
+    /// It does not match.
     No,
-    /// It would, if the arguments are what it wants; they are not known.
+    /// It matches some arguments, and the arguments are not known.
     Depends,
-    /// It would, but it has expired.
-    Expired,
-    /// It would, but it is for another definition of the tool.
-    OtherDefinition,
+    /// It would match, but it is void.
+    Void(Void),
 }
 
-/// Whether `rule` matches a call to a tool of whose names its pattern matches one.
-/// `arguments` is what [`fits_arguments`] says.
-pub(crate) fn fit(rule: &Rule, facts: &CallFacts<'_>, arguments: Fit) -> Fit {
+/// How a rule matches a call.
+pub(crate) fn rule_match(rule: &Rule, facts: &CallFacts<'_>) -> Match {
     let widens = rule.effect.widens();
+    let is_meant = rule.means(facts.function, facts.other_names);
+    let has_lost = || rule.can_become_void() && rule.has_lost(facts.function, facts.other_names);
     let expired = rule.expires.is_some_and(|expires| expires <= facts.now);
-    if expired && !widens
+    if !is_meant && !has_lost()
+        || expired && !widens
         || rule.trusted.is_some_and(|trusted| trusted != facts.trusted)
-        || !fits_hints(&rule.annotations, facts.hints, facts.trusted, widens)
+        || !hints_match(&rule.annotations, facts.hints, facts.trusted, widens)
         || rule
             .server
             .as_ref()
             .is_some_and(|server| !server.matches(facts.server))
     {
-        return Fit::No;
+        return Match::No;
     }
-    if arguments == Fit::No {
-        Fit::No
+    let arguments = arguments_match(&rule.arguments, facts.arguments, widens);
+    if arguments == Match::No {
+        Match::No
+    } else if !is_meant {
+        Match::Void(Void::OtherName)
     } else if expired {
-        Fit::Expired
+        Match::Void(Void::Expired)
     } else if rule.definition.is_some() && rule.definition.as_ref() != facts.definition {
-        Fit::OtherDefinition
+        Match::Void(Void::OtherDefinition)
     } else {
         arguments
     }
 }
 
-/// Whether arguments are as all conditions want them. Doubt speaks against
-/// what would let a call through, and for what would hold it up.
-pub(crate) fn fits_arguments(
+/// Whether arguments pass all conditions. Doubt counts against a rule that lets
+/// calls through, and for a rule that holds them up.
+pub(crate) fn arguments_match(
     conditions: &[Condition],
     arguments: Option<&Value>,
     widens: bool,
-) -> Fit {
+) -> Match {
     let Some(arguments) = arguments else {
         return match conditions {
-            [] => Fit::Yes,
-            _ => Fit::Depends,
+            [] => Match::Yes,
+            _ => Match::Depends,
         };
     };
-    let fits = conditions
+    let passes = conditions
         .iter()
         .all(|condition| match condition.judge(arguments) {
             Judged::Holds => true,
             Judged::Fails => false,
             Judged::Unclear => !widens,
         });
-    if fits { Fit::Yes } else { Fit::No }
+    if passes { Match::Yes } else { Match::No }
 }
 
-/// Whether a tool's hints are as a rule wants them.
-pub(crate) fn fits_hints(wanted: &Annotations, hints: Hints, trusted: bool, widens: bool) -> bool {
+/// Whether a tool has the hints that a rule names.
+pub(crate) fn hints_match(wanted: &Annotations, hints: Hints, trusted: bool, widens: bool) -> bool {
     if wanted.is_empty() {
         return true;
     }

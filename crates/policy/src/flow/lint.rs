@@ -73,8 +73,8 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::decision::Verdict;
-    use crate::pattern::Pattern;
+    use crate::name_pattern::Pattern;
+    use crate::verdict::Verdict;
 
     fn rules() -> FlowRules {
         let end = |text: &str| FlowEnd::parse(text).expect("an end");

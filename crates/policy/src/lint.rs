@@ -1,0 +1,308 @@
+//! Warnings about rules that can decide nothing, which mostly are misspelt.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::facts::KnownTool;
+use crate::name_pattern::Pattern;
+use crate::nearest::nearest;
+use crate::pointer::Pointer;
+use crate::rule::{Rank, Rule};
+use crate::rule_match::hints_match;
+use crate::rules::Rules;
+
+/// Keywords of a JSON Schema that may declare members that are not in `properties`.
+const OPEN: [&str; 8] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "patternProperties",
+    "dependentSchemas",
+];
+
+/// A rule that can decide nothing, and why. Its `Display` is a warning for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unmatched {
+    /// The rule.
+    pub rule: Arc<Rule>,
+    /// Why that is so.
+    pub why: Why,
+}
+
+/// Why a rule decides nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// No function matches its pattern.
+    NoTool {
+        /// The most similar function.
+        nearest: Option<String>,
+    },
+    /// Functions match, but their servers do not.
+    NoServer {
+        /// The server with the most similar name.
+        nearest: Option<String>,
+    },
+    /// Functions match, but their servers are, or are not, trusted.
+    Trust,
+    /// Functions match, but not their hints.
+    Annotations {
+        /// Whether the rule would match if the servers were trusted.
+        for_want_of_trust: bool,
+    },
+    /// It has expired.
+    Expired(Timestamp),
+    /// No tool that it matches has the definition that it is for.
+    Definition,
+    /// No tool that it matches declares such an argument.
+    NoArgument {
+        /// The place of the argument.
+        at: String,
+        /// The most similar argument, as a pointer.
+        nearest: Option<String>,
+    },
+    /// Rules that are asked before it decide about every tool that it matches; this is one of
+    /// them.
+    TakenBy(Arc<Rule>),
+}
+
+impl fmt::Display for Unmatched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rule = &self.rule;
+        match &self.why {
+            Why::NoTool { nearest: None } => write!(f, "{rule} matches no tool"),
+            Why::NoTool {
+                nearest: Some(nearest),
+            } if rule.pattern.is_a_name() => {
+                write!(f, "{rule} matches no tool; did you mean \"{nearest}\"?")
+            }
+            Why::NoTool {
+                nearest: Some(nearest),
+            } => write!(f, "{rule} matches no tool; the nearest is \"{nearest}\""),
+            Why::NoServer { nearest: None } => write!(f, "{rule} matches no tool of such a server"),
+            Why::NoServer {
+                nearest: Some(nearest),
+            } => write!(
+                f,
+                "{rule} matches no tool of such a server; did you mean {nearest:?}?"
+            ),
+            Why::Trust => write!(f, "{rule} matches no tool: it is about the servers' trust"),
+            Why::Annotations {
+                for_want_of_trust: true,
+            } => write!(
+                f,
+                "{rule} matches no tool: hints count only of servers marked \"trusted\""
+            ),
+            Why::Annotations { .. } => write!(f, "{rule} matches no tool with such hints"),
+            Why::Expired(at) => write!(f, "{rule} decides nothing: it expired at {at}"),
+            Why::Definition => write!(
+                f,
+                "{rule} decides nothing: the tool is not what it was when the rule was written"
+            ),
+            Why::NoArgument { at, nearest } => {
+                write!(
+                    f,
+                    "{rule} looks at {at}, which no tool that it matches declares"
+                )?;
+                match nearest {
+                    Some(nearest) => write!(f, "; did you mean {nearest}?"),
+                    None => Ok(()),
+                }
+            }
+            Why::TakenBy(earlier) => write!(f, "{rule} never decides: {earlier} comes first"),
+        }
+    }
+}
+
+impl Unmatched {
+    /// Whether it may decide about tools of this server, of which none is known yet:
+    /// their names begin so, if that is known.
+    pub fn may_be_about(&self, server: &str, beginning: Option<&str>, trusted: bool) -> bool {
+        let rule = &self.rule;
+        !matches!(self.why, Why::Expired(_))
+            && beginning.is_none_or(|beginning| rule.pattern.may_match_with(beginning))
+            && rule.server.as_ref().is_none_or(|s| s.matches(server))
+            && rule.trusted.is_none_or(|wanted| wanted == trusted)
+    }
+}
+
+impl Rules {
+    /// The rules that can decide nothing about these tools at this time.
+    pub fn unmatched<'a>(
+        &self,
+        tools: impl IntoIterator<Item = KnownTool<'a>>,
+        now: Timestamp,
+    ) -> Vec<Unmatched> {
+        let tools: Vec<KnownTool<'a>> = tools.into_iter().collect();
+        let rules = self.as_slice().iter().enumerate();
+        let unmatched = rules.filter_map(|(index, rule)| {
+            let why = self.why_unmatched(index, rule, &tools, now)?;
+            let rule = Arc::clone(rule);
+            Some(Unmatched { rule, why })
+        });
+        unmatched.collect()
+    }
+
+    fn why_unmatched(
+        &self,
+        index: usize,
+        rule: &Rule,
+        tools: &[KnownTool<'_>],
+        now: Timestamp,
+    ) -> Option<Why> {
+        if let Some(expires) = rule.expires.filter(|expires| *expires <= now) {
+            return Some(Why::Expired(expires));
+        }
+        let mut left: Vec<&KnownTool<'_>> = tools
+            .iter()
+            .filter(|tool| rule.means(tool.function, tool.other_names))
+            .collect();
+        if left.is_empty() {
+            let renamed = tools
+                .iter()
+                .find(|tool| rule.has_lost(tool.function, tool.other_names));
+            let nearest = renamed.map(|tool| tool.function);
+            let nearest = nearest.or_else(|| nearest_tool(&rule.pattern, tools));
+            let nearest = nearest.map(str::to_owned);
+            return Some(Why::NoTool { nearest });
+        }
+        left.retain(|tool| rule.server.as_ref().is_none_or(|s| s.matches(tool.server)));
+        if left.is_empty() {
+            let nearest = nearest_server(rule, tools).map(str::to_owned);
+            return Some(Why::NoServer { nearest });
+        }
+        left.retain(|tool| rule.trusted.is_none_or(|trusted| trusted == tool.trusted));
+        if left.is_empty() {
+            return Some(Why::Trust);
+        }
+        let fits = |tool: &KnownTool<'_>, trusted: bool| {
+            hints_match(&rule.annotations, tool.hints, trusted, rule.effect.widens())
+        };
+        let for_want_of_trust = left.iter().any(|tool| fits(tool, true));
+        left.retain(|tool| fits(tool, tool.trusted));
+        if left.is_empty() {
+            return Some(Why::Annotations { for_want_of_trust });
+        }
+        if rule.definition.is_some() {
+            left.retain(|tool| rule.definition.as_ref() == tool.definition);
+            if left.is_empty() {
+                return Some(Why::Definition);
+            }
+        }
+        let taker = self.taker(index, rule, &left).map(Why::TakenBy);
+        taker.or_else(|| undeclared_argument(rule, &left))
+    }
+
+    /// One of the rules that decide about each of the tools before `rule` is asked.
+    fn taker(&self, index: usize, rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<Arc<Rule>> {
+        let is_earlier = |(other_index, other): &(usize, &Arc<Rule>)| {
+            // A grant is there to come before other rules, and two plain rules of one kind may
+            // overlap, as patterns do.
+            (other.rank(), *other_index) < (rule.rank(), index)
+                && other.rank() != Rank::Grant
+                && (other.effect != rule.effect || rule.is_about_some_calls())
+        };
+        let mut earlier: Vec<_> = self
+            .as_slice()
+            .iter()
+            .enumerate()
+            .filter(is_earlier)
+            .collect();
+        earlier.sort_by_key(|(index, other)| (other.rank(), *index));
+        let mut taker = None;
+        for tool in tools {
+            taker = Some(earlier.iter().find(|(_, other)| other.takes(tool))?.1);
+        }
+        taker.map(Arc::clone)
+    }
+}
+
+impl Rule {
+    /// Whether it may decide about some calls of a tool and not about others.
+    fn is_about_some_calls(&self) -> bool {
+        !self.arguments.is_empty() || self.max_calls.is_some() || self.expires.is_some()
+    }
+
+    /// Whether it matches every call of a tool.
+    fn takes(&self, tool: &KnownTool<'_>) -> bool {
+        let widens = self.effect.widens();
+        !self.is_about_some_calls()
+            && self.definition.is_none()
+            && self.means(tool.function, tool.other_names)
+            && self.server.as_ref().is_none_or(|s| s.matches(tool.server))
+            && self.trusted.is_none_or(|trusted| trusted == tool.trusted)
+            && hints_match(&self.annotations, tool.hints, tool.trusted, widens)
+    }
+}
+
+/// The function that a pattern was most likely meant to match. Of a pattern with
+/// stars, the text before the first is compared with the beginnings of names.
+fn nearest_tool<'t>(pattern: &Pattern, tools: &[KnownTool<'t>]) -> Option<&'t str> {
+    let functions = || tools.iter().map(|tool| tool.function);
+    let Some((begin, _)) = pattern.as_str().split_once('*') else {
+        return nearest(pattern.as_str(), functions());
+    };
+    // A letter too many or too few moves where the beginning ends.
+    let beginnings = functions().flat_map(|function| {
+        let around = begin.len().saturating_sub(1)..=begin.len() + 1;
+        around.filter_map(|end| function.get(..end))
+    });
+    let near = nearest(begin, beginnings).filter(|near| near.len() > 2)?;
+    functions().find(|function| function.starts_with(near))
+}
+
+/// The server that a rule was most likely meant for. A pattern with stars is no name.
+fn nearest_server<'t>(rule: &Rule, tools: &[KnownTool<'t>]) -> Option<&'t str> {
+    let name = rule.server.as_ref()?.as_str();
+    let servers = tools.iter().map(|tool| tool.server);
+    nearest(name, servers).filter(|_| !name.contains('*'))
+}
+
+/// An argument that a rule tests and none of these tools declares.
+fn undeclared_argument(rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<Why> {
+    rule.arguments.iter().find_map(|condition| {
+        let undeclared = |tool: &&KnownTool<'_>| undeclared(condition.at(), tool.input_schema);
+        if !tools.iter().all(|tool| undeclared(tool).is_some()) {
+            return None;
+        }
+        Some(Why::NoArgument {
+            at: condition.at().as_str().to_owned(),
+            nearest: tools.iter().find_map(|tool| undeclared(tool)?),
+        })
+    })
+}
+
+/// The most similar member, if there is one, where a schema declares other members than the one
+/// at this place. `None` where the schema leaves it open.
+fn undeclared(at: &Pointer, schema: Option<&Value>) -> Option<Option<String>> {
+    let mut schema = schema?;
+    let mut before = String::new();
+    for token in at.tokens() {
+        let properties = schema.get("properties")?.as_object()?;
+        let allows_more = schema
+            .get("additionalProperties")
+            .is_some_and(|more| *more != Value::Bool(false));
+        if allows_more || OPEN.iter().any(|key| schema.get(key).is_some()) {
+            return None;
+        }
+        let Some(next) = properties.get(token) else {
+            let near = nearest(token, properties.keys().map(String::as_str));
+            return Some(near.map(|near| format!("{before}/{}", escaped(near))));
+        };
+        before = format!("{before}/{}", escaped(token));
+        schema = next;
+    }
+    None
+}
+
+/// A name as a JSON pointer writes it.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,93 @@
+//! What one run may do: the rules, the grants, and the uses that are left of
+//! both.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use crate::decision::Decision;
+use crate::facts::CallFacts;
+use crate::grants::{Grant, Scope, SessionGrants, use_once};
+use crate::rules::Rules;
+
+/// The permissions of one run. They are shared between threads: no two calls take the same use
+/// of a rule or of a grant.
+#[derive(Debug)]
+pub struct Permissions {
+    rules: Arc<Rules>,
+    /// The uses of each rule in this run; `None` where the session counts them.
+    used: Option<Box<[AtomicU32]>>,
+    run: SessionGrants,
+    session: Arc<SessionGrants>,
+}
+
+impl Permissions {
+    /// The permissions of a run that begins: nothing is used up, and nothing is
+    /// granted but what the session has.
+    pub fn new(rules: Arc<Rules>, session: Arc<SessionGrants>) -> Self {
+        let used = (0..rules.as_slice().len())
+            .map(|_| AtomicU32::new(0))
+            .collect();
+        Self {
+            used: Some(used),
+            ..Self::of_one_call(rules, session)
+        }
+    }
+
+    /// The permissions of one call without a script. Rules count over all such calls of the
+    /// session.
+    pub fn of_one_call(rules: Arc<Rules>, session: Arc<SessionGrants>) -> Self {
+        Self {
+            rules,
+            used: None,
+            run: SessionGrants::new(),
+            session,
+        }
+    }
+
+    /// The rules of the run.
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
+    }
+
+    /// Decides one call. A rule or grant that is used up is passed over, and the next one
+    /// decides.
+    pub fn decide(&self, facts: &CallFacts<'_>, count: Count) -> Decision {
+        let of_run = count != Count::Nothing;
+        let of_session = count == Count::All;
+        let can_use = |index: usize, most: u32| match &self.used {
+            Some(used) => {
+                let used = used.get(index);
+                used.is_some_and(|used| use_once(used, most, of_run))
+            }
+            None => {
+                let rule = self.rules.as_slice().get(index);
+                rule.is_some_and(|rule| self.session.use_rule(rule, most, of_session, facts.now))
+            }
+        };
+        self.rules
+            .decide_with(facts, can_use, |scope, facts| match scope {
+                Scope::Run => self.run.answer(facts, of_run),
+                Scope::Session => self.session.answer(facts, of_session),
+            })
+    }
+
+    /// Adds a grant for this run or for the session. It comes after deny rules and before ask
+    /// rules.
+    pub fn grant(&self, grant: Grant, scope: Scope) {
+        match scope {
+            Scope::Run => self.run.add(grant),
+            Scope::Session => self.session.add(grant),
+        }
+    }
+}
+
+/// The uses that a decision counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// None: the call is not made now, and the decision may be another one by then.
+    Nothing,
+    /// Those of the run: the call is not made whatever is decided.
+    OfRun,
+    /// Those of the run and of the session.
+    All,
+}

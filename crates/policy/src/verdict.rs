@@ -1,0 +1,15 @@
+//! What happens to a call.
+
+use serde::Serialize;
+
+/// What happens to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The call is sent.
+    Allow,
+    /// A person is asked; with nobody to ask, the call is denied.
+    Ask,
+    /// The call is not sent.
+    Deny,
+}
