@@ -1,14 +1,12 @@
-//! Reading a rule from an entry of a configuration file's list.
+//! Reads a rule from an entry of a configuration file's list.
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::str::FromStr as _;
 
 use jiff::Timestamp;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use crate::condition::{Condition, Test};
-use crate::definition::DefinitionHash;
 use crate::duplicate_keys::duplicate_keys;
 use crate::equality::order;
 use crate::name_pattern::{Pattern, ServerPattern};
@@ -48,6 +46,8 @@ const MAX_CONDITIONS: usize = 64;
 /// The most values in a list of them.
 const MAX_VALUES: usize = 1_000;
 
+type Problems = Vec<RuleProblem>;
+
 impl Rule {
     /// Reads an entry of `permissions.allow`, `ask` or `deny`: a pattern, or an
     /// object as [`Rule::to_json`] writes it.
@@ -56,439 +56,363 @@ impl Rule {
     ///
     /// Everything that is wrong with the entry.
     pub fn parse(effect: Effect, entry: &Value) -> Result<Self, Vec<RuleProblem>> {
-        let mut reader = Reader {
-            at: Vec::new(),
-            problems: Vec::new(),
-        };
-        match reader.rule(effect, entry) {
-            Some(rule) if reader.problems.is_empty() => Ok(rule),
-            _ => Err(reader.problems),
+        match entry {
+            Value::String(text) => Ok(Self::new(effect, pattern(text)?)),
+            Value::Object(members) => rule(effect, members),
+            _ => Err(wrong_type(entry, "a rule", "a pattern or an object")),
         }
     }
 
-    /// Reads an entry from its JSON text, in which no key may stand twice in one object.
+    /// Reads an entry from its JSON text, in which no object may have a key twice.
     ///
     /// # Errors
     ///
     /// As [`Rule::parse`].
     pub fn parse_json(effect: Effect, text: &str) -> Result<Self, Vec<RuleProblem>> {
-        let no_json = |error: serde_json::Error| {
-            vec![RuleProblem {
-                at: Vec::new(),
-                on_key: false,
-                kind: RuleProblemKind::Value,
-                message: format!("it is no JSON: {error}"),
-            }]
-        };
-        let twice = duplicate_keys(text).map_err(no_json)?;
-        if !twice.is_empty() {
-            return Err(twice);
+        let no_json = |error| problem(RuleProblemKind::Value, format!("it is no JSON: {error}"));
+        let duplicates = duplicate_keys(text).map_err(no_json)?;
+        if !duplicates.is_empty() {
+            return Err(duplicates);
         }
         let entry = serde_json::from_str(text).map_err(no_json)?;
         Self::parse(effect, &entry)
     }
 }
 
-struct Reader {
-    at: Vec<Step>,
-    problems: Vec<RuleProblem>,
+fn rule(effect: Effect, members: &Map<String, Value>) -> Result<Rule, Problems> {
+    let mut problems = unknown_keys(members, "a rule", RULE, &[]);
+    if !members.contains_key("tool") {
+        problems.extend(problem(
+            RuleProblemKind::Key,
+            "a rule has no \"tool\"; write a tool's generated name, or \"*\" for every tool",
+        ));
+    }
+    // Another one takes its place, or there is a problem.
+    let mut rule = Rule::new(effect, pattern("*")?);
+    for (key, value) in members {
+        if let Err(found) = rule_member(&mut rule, key, value) {
+            problems.extend(within(Step::Key(key.clone()), found));
+        }
+    }
+    if problems.is_empty() {
+        Ok(rule)
+    } else {
+        Err(problems)
+    }
 }
 
-impl Reader {
-    fn rule(&mut self, effect: Effect, entry: &Value) -> Option<Rule> {
-        let members = match entry {
-            Value::String(pattern) => {
-                return Some(Rule::new(effect, self.pattern(pattern)?));
-            }
-            Value::Object(members) => members,
-            _ => {
-                self.wrong_type(entry, "a rule", "a pattern or an object");
-                return None;
-            }
-        };
-        self.known(members, "a rule", RULE, &[]);
-        let pattern = match members.get("tool") {
-            Some(tool) => self.key("tool", |reader| {
-                let pattern = reader.text(tool, "\"tool\" in a rule")?;
-                reader.pattern(pattern)
-            }),
-            None => {
-                self.problem(
-                    RuleProblemKind::Key,
-                    "a rule has no \"tool\"; write a tool's generated name, or \"*\" for every \
-                     tool",
+fn rule_member(rule: &mut Rule, key: &str, value: &Value) -> Result<(), Problems> {
+    let what = format!("\"{key}\" in a rule");
+    match key {
+        "tool" => rule.pattern = pattern(text(value, &what)?)?,
+        "server" => {
+            let server = ServerPattern::new(text(value, &what)?);
+            let empty = || {
+                let message = "empty pattern; write a server's name, or leave \"server\" out";
+                problem(RuleProblemKind::Pattern, message)
+            };
+            rule.server = Some(server.ok_or_else(empty)?);
+        }
+        "trusted" => rule.trusted = Some(boolean(value, &what)?),
+        "arguments" => rule.arguments = conditions(value, &what)?,
+        "annotations" => rule.annotations = annotations(value)?,
+        "maxCalls" => {
+            only_in_allow(rule.effect, key)?;
+            let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+            let none = || {
+                let most = u32::MAX;
+                let message = format!("{what} must be a whole number from 1 to {most}");
+                problem(RuleProblemKind::Value, message)
+            };
+            rule.max_calls = Some(count.filter(|count| *count > 0).ok_or_else(none)?);
+        }
+        "expires" => {
+            let text = text(value, &what)?;
+            let none = |_| {
+                let message = format!(
+                    "{what}: {text:?} is no time; write one as RFC 3339 has it, such as \
+                     \"2026-12-31T18:00:00Z\""
                 );
-                None
-            }
-        };
-        // The rest is read even so: all that is wrong is told at once.
-        let any = Pattern::new("*").ok()?;
-        let mut rule = Rule::new(effect, pattern.clone().unwrap_or(any));
-        for (key, value) in members {
-            self.key(key, |reader| reader.member(&mut rule, key, value));
+                problem(RuleProblemKind::Value, message)
+            };
+            rule.expires = Some(text.parse::<Timestamp>().map_err(none)?);
         }
-        pattern.map(|_| rule)
+        "definition" => {
+            only_in_allow(rule.effect, key)?;
+            let definition = text(value, &what)?.parse();
+            rule.definition = Some(valid(definition, &format!("{what}:"))?);
+        }
+        _ => {}
     }
+    Ok(())
+}
 
-    fn member(&mut self, rule: &mut Rule, key: &str, value: &Value) {
-        match key {
-            "server" => {
-                let server = self.text(value, "\"server\" in a rule");
-                rule.server = server.and_then(|server| {
-                    let pattern = ServerPattern::new(server);
-                    if pattern.is_none() {
-                        self.problem(
-                            RuleProblemKind::Pattern,
-                            "empty pattern; write a server's name, or leave \"server\" out",
-                        );
-                    }
-                    pattern
-                });
-            }
-            "trusted" => rule.trusted = self.boolean(value, "\"trusted\" in a rule"),
-            "arguments" => rule.arguments = self.conditions(value),
-            "annotations" => rule.annotations = self.annotations(value),
-            "maxCalls" => {
-                rule.max_calls = self
-                    .for_allow(rule.effect, key)
-                    .and_then(|()| self.count(value));
-            }
-            "expires" => {
-                rule.expires = self.text(value, "\"expires\" in a rule").and_then(|text| {
-                    let time = Timestamp::from_str(text).ok();
-                    if time.is_none() {
-                        let message = format!(
-                            "\"expires\" in a rule: {text:?} is no time; write one as RFC 3339 \
-                             has it, such as \"2026-12-31T18:00:00Z\""
-                        );
-                        self.problem(RuleProblemKind::Value, message);
-                    }
-                    time
-                });
-            }
-            "definition" => {
-                rule.definition = self.for_allow(rule.effect, key).and_then(|()| {
-                    let text = self.text(value, "\"definition\" in a rule")?;
-                    self.ok(DefinitionHash::from_str(text), "\"definition\" in a rule:")
-                });
-            }
-            _ => {}
-        }
+/// A deny or ask rule that could run out would let calls through that it held up before.
+fn only_in_allow(effect: Effect, key: &str) -> Result<(), Problems> {
+    if effect.widens() {
+        return Ok(());
     }
+    Err(on_key(format!(
+        "\"{key}\" belongs to rules of \"allow\"; a rule that holds calls up is never used up"
+    )))
+}
 
-    /// A deny or ask rule that could run out would let calls through that were
-    /// held up a moment before.
-    fn for_allow(&mut self, effect: Effect, key: &str) -> Option<()> {
-        if effect.widens() {
-            return Some(());
-        }
+fn conditions(value: &Value, what: &str) -> Result<Vec<Condition>, Problems> {
+    let wanted = "an array of objects";
+    let Value::Array(elements) = value else {
+        return Err(wrong_type(value, what, wanted));
+    };
+    if elements.is_empty() || elements.len() > MAX_CONDITIONS {
         let message = format!(
-            "\"{key}\" belongs to rules of \"allow\"; a rule that holds calls up is never used up"
+            "{what} has {} conditions; write 1 to {MAX_CONDITIONS}, or leave it out",
+            elements.len()
         );
-        self.on_key(message);
-        None
+        return Err(problem(RuleProblemKind::Value, message));
     }
-
-    fn conditions(&mut self, value: &Value) -> Vec<Condition> {
-        let Value::Array(elements) = value else {
-            self.wrong_type(value, "\"arguments\" in a rule", "an array of objects");
-            return Vec::new();
+    let (mut conditions, mut problems) = (Vec::new(), Vec::new());
+    for (index, element) in elements.iter().enumerate() {
+        let read = match element {
+            Value::Object(members) => condition(members),
+            _ => Err(wrong_type(element, what, wanted)),
         };
-        if elements.is_empty() || elements.len() > MAX_CONDITIONS {
-            let message = format!(
-                "\"arguments\" in a rule has {} conditions; write 1 to {MAX_CONDITIONS}, or leave \
-                 it out",
-                elements.len()
-            );
-            self.problem(RuleProblemKind::Value, message);
-            return Vec::new();
-        }
-        let mut conditions = Vec::new();
-        for (index, element) in elements.iter().enumerate() {
-            self.at.push(Step::Index(index));
-            conditions.extend(self.condition(element));
-            self.at.pop();
-        }
-        conditions
-    }
-
-    fn condition(&mut self, value: &Value) -> Option<Condition> {
-        let what = "\"arguments\" in a rule";
-        let Value::Object(members) = value else {
-            self.wrong_type(value, what, "an array of objects");
-            return None;
-        };
-        self.known(members, "a condition", CONDITION, &[]);
-        let at = match members.get("at") {
-            Some(at) => self.key("at", |reader| {
-                let text = reader.text(at, "\"at\" in a condition")?;
-                reader.ok(Pointer::new(text), "\"at\" in a condition:")
-            }),
-            None => {
-                self.problem(
-                    RuleProblemKind::Key,
-                    "a condition has no \"at\"; write a JSON pointer, such as \"/path\"",
-                );
-                None
-            }
-        };
-        let mut tests = Vec::new();
-        for (key, value) in members {
-            tests.extend(self.key(key, |reader| reader.test(key, value)));
-        }
-        if !members
-            .keys()
-            .any(|key| key != "at" && CONDITION.contains(&key.as_str()))
-        {
-            let message = format!(
-                "a condition says nothing of its value; write one of {}",
-                CONDITION.get(1..).unwrap_or_default().join(", ")
-            );
-            self.problem(RuleProblemKind::Key, message);
-        }
-        if let Some(message) = contradiction(&tests) {
-            self.problem(RuleProblemKind::Value, message);
-        }
-        Some(Condition::new(at?, tests))
-    }
-
-    fn test(&mut self, key: &str, value: &Value) -> Option<Test> {
-        let what = format!("\"{key}\" in a condition");
-        match key {
-            "exists" => self.boolean(value, &what).map(Test::Exists),
-            "equals" => Some(Test::Equals(value.clone())),
-            "in" => match value {
-                Value::Array(values) if (1..=MAX_VALUES).contains(&values.len()) => {
-                    Some(Test::In(values.clone()))
-                }
-                Value::Array(values) => {
-                    let message = format!(
-                        "{what} has {} values; write 1 to {MAX_VALUES}",
-                        values.len()
-                    );
-                    self.problem(RuleProblemKind::Value, message);
-                    None
-                }
-                _ => {
-                    self.wrong_type(value, &what, "an array");
-                    None
-                }
-            },
-            "prefix" => {
-                let prefix = self.text(value, &what)?;
-                if prefix.is_empty() {
-                    let message = format!("{what} is empty; write how the text begins");
-                    self.problem(RuleProblemKind::Value, message);
-                    return None;
-                }
-                // Its last segment may go on.
-                self.judgeable(&format!("{prefix}x"), &what)?;
-                Some(Test::Prefix(prefix.to_owned()))
-            }
-            "glob" => {
-                let text = self.text(value, &what)?;
-                self.judgeable(&text.replace(['*', '?'], "x"), &what)?;
-                self.ok(Glob::new(text), &what).map(Test::Glob)
-            }
-            "regex" => {
-                let text = self.text(value, &what)?;
-                self.ok(WholeRegex::new(text), &what).map(Test::Regex)
-            }
-            "min" => self.number(value, &what).map(Test::Min),
-            "max" => self.number(value, &what).map(Test::Max),
-            _ => None,
+        match read {
+            Ok(condition) => conditions.push(condition),
+            Err(found) => problems.extend(within(Step::Index(index), found)),
         }
     }
-
-    /// Whether such a text can be judged. If not, none that the test is for can.
-    fn judgeable(&mut self, text: &str, what: &str) -> Option<()> {
-        if has_dot_segment(text) {
-            let message = format!(
-                "{what} has a segment \".\" or \"..\", and no text with one can be judged; leave \
-                 the segment out"
-            );
-            self.problem(RuleProblemKind::Value, message);
-            return None;
-        }
-        Some(())
-    }
-
-    fn annotations(&mut self, value: &Value) -> Annotations {
-        let mut annotations = Annotations::default();
-        let Value::Object(members) = value else {
-            self.wrong_type(value, "\"annotations\" in a rule", "an object");
-            return annotations;
-        };
-        self.known(members, "\"annotations\"", ANNOTATIONS, HINTS);
-        if members.is_empty() {
-            self.problem(
-                RuleProblemKind::Value,
-                "\"annotations\" in a rule says nothing; write one of readOnly, destructive, \
-                 idempotent, openWorld, or leave it out",
-            );
-        }
-        for (key, value) in members {
-            let place = match key.as_str() {
-                "readOnly" => &mut annotations.read_only,
-                "destructive" => &mut annotations.destructive,
-                "idempotent" => &mut annotations.idempotent,
-                "openWorld" => &mut annotations.open_world,
-                _ => continue,
-            };
-            let what = format!("\"{key}\" in \"annotations\"");
-            *place = self.key(key, |reader| reader.boolean(value, &what));
-        }
-        annotations
-    }
-
-    fn pattern(&mut self, text: &str) -> Option<Pattern> {
-        match Pattern::new(text) {
-            Ok(pattern) => Some(pattern),
-            Err(error) => {
-                self.problem(RuleProblemKind::Pattern, error.to_string());
-                None
-            }
-        }
-    }
-
-    fn count(&mut self, value: &Value) -> Option<u32> {
-        let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
-        let count = count.filter(|count| *count > 0);
-        if count.is_none() {
-            let message = format!(
-                "\"maxCalls\" in a rule must be a whole number from 1 to {}",
-                u32::MAX
-            );
-            self.problem(RuleProblemKind::Value, message);
-        }
-        count
-    }
-
-    fn text<'v>(&mut self, value: &'v Value, what: &str) -> Option<&'v str> {
-        let text = value.as_str();
-        if text.is_none() {
-            self.wrong_type(value, what, "a string");
-        }
-        text
-    }
-
-    fn boolean(&mut self, value: &Value, what: &str) -> Option<bool> {
-        let boolean = value.as_bool();
-        if boolean.is_none() {
-            self.wrong_type(value, what, "true or false");
-        }
-        boolean
-    }
-
-    fn number(&mut self, value: &Value, what: &str) -> Option<Number> {
-        let number = value.as_number();
-        if number.is_none() {
-            self.wrong_type(value, what, "a number");
-        }
-        number.cloned()
-    }
-
-    fn ok<T, E: fmt::Display>(&mut self, result: Result<T, E>, what: &str) -> Option<T> {
-        match result {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.problem(RuleProblemKind::Value, format!("{what} {error}"));
-                None
-            }
-        }
-    }
-
-    /// Complains about keys that mean nothing.
-    fn known(
-        &mut self,
-        members: &Map<String, Value>,
-        what: &str,
-        keys: &[&str],
-        synonyms: &[(&str, &str)],
-    ) {
-        for key in members.keys().map(String::as_str) {
-            if keys.contains(&key) {
-                continue;
-            }
-            let meant = synonyms
-                .iter()
-                .find(|(synonym, _)| *synonym == key)
-                .map(|(_, meant)| *meant)
-                .or_else(|| nearest(key, keys.iter().copied()));
-            let message = match meant {
-                Some(meant) => {
-                    format!("unknown key {key:?} in {what}; did you mean \"{meant}\"?")
-                }
-                None => format!(
-                    "unknown key {key:?} in {what}; remove it, or use one of {}",
-                    keys.join(", ")
-                ),
-            };
-            self.key(key, |reader| reader.on_key(message));
-        }
-    }
-
-    fn wrong_type(&mut self, value: &Value, what: &str, wanted: &str) {
-        let message = format!("{what} must be {wanted}, and this is {}", type_of(value));
-        self.problem(RuleProblemKind::Value, message);
-    }
-
-    fn problem(&mut self, kind: RuleProblemKind, message: impl Into<String>) {
-        self.problems.push(RuleProblem {
-            at: self.at.clone(),
-            on_key: false,
-            kind,
-            message: message.into(),
-        });
-    }
-
-    fn on_key(&mut self, message: String) {
-        self.problems.push(RuleProblem {
-            at: self.at.clone(),
-            on_key: true,
-            kind: RuleProblemKind::Key,
-            message,
-        });
-    }
-
-    /// Reads on inside the member of an object.
-    fn key<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
-        self.at.push(Step::Key(key.to_owned()));
-        let read = read(self);
-        self.at.pop();
-        read
+    if problems.is_empty() {
+        Ok(conditions)
+    } else {
+        Err(problems)
     }
 }
 
-fn type_of(value: &Value) -> &'static str {
-    match value {
+fn condition(members: &Map<String, Value>) -> Result<Condition, Problems> {
+    let mut problems = unknown_keys(members, "a condition", CONDITION, &[]);
+    let (mut at, mut tests) = (None, Vec::new());
+    for (key, value) in members {
+        let read = match key.as_str() {
+            "at" => pointer(value).map(|read| at = Some(read)),
+            _ => test(key, value).map(|test| tests.extend(test)),
+        };
+        if let Err(found) = read {
+            problems.extend(within(Step::Key(key.clone()), found));
+        }
+    }
+    if !members.contains_key("at") {
+        problems.extend(problem(
+            RuleProblemKind::Key,
+            "a condition has no \"at\"; write a JSON pointer, such as \"/path\"",
+        ));
+    }
+    let (_, test_keys) = CONDITION.split_first().unwrap_or((&"", &[]));
+    if !test_keys.iter().any(|key| members.contains_key(*key)) {
+        let message = format!(
+            "a condition says nothing of its value; write one of {}",
+            test_keys.join(", ")
+        );
+        problems.extend(problem(RuleProblemKind::Key, message));
+    }
+    problems.extend(contradiction(&tests));
+    match at {
+        Some(at) if problems.is_empty() => Ok(Condition::new(at, tests)),
+        _ => Err(problems),
+    }
+}
+
+fn pointer(value: &Value) -> Result<Pointer, Problems> {
+    let text = text(value, "\"at\" in a condition")?;
+    valid(Pointer::new(text), "\"at\" in a condition:")
+}
+
+/// The test of one key of a condition; `None` for a key that is no test.
+fn test(key: &str, value: &Value) -> Result<Option<Test>, Problems> {
+    let what = format!("\"{key}\" in a condition");
+    let number = || {
+        let number = value.as_number().cloned();
+        number.ok_or_else(|| wrong_type(value, &what, "a number"))
+    };
+    Ok(Some(match key {
+        "exists" => Test::Exists(boolean(value, &what)?),
+        "equals" => Test::Equals(value.clone()),
+        "in" => {
+            let values = value.as_array();
+            let values = values.ok_or_else(|| wrong_type(value, &what, "an array"))?;
+            if values.is_empty() || values.len() > MAX_VALUES {
+                let count = values.len();
+                let message = format!("{what} has {count} values; write 1 to {MAX_VALUES}");
+                return Err(problem(RuleProblemKind::Value, message));
+            }
+            Test::In(values.clone())
+        }
+        "prefix" => {
+            let prefix = text(value, &what)?;
+            if prefix.is_empty() {
+                let message = format!("{what} is empty; write how the text begins");
+                return Err(problem(RuleProblemKind::Value, message));
+            }
+            // Its last segment may go on.
+            without_dots(&format!("{prefix}x"), &what)?;
+            Test::Prefix(prefix.to_owned())
+        }
+        "glob" => {
+            let text = text(value, &what)?;
+            without_dots(&text.replace(['*', '?'], "x"), &what)?;
+            Test::Glob(valid(Glob::new(text), &what)?)
+        }
+        "regex" => Test::Regex(valid(WholeRegex::new(text(value, &what)?), &what)?),
+        "min" => Test::Min(number()?),
+        "max" => Test::Max(number()?),
+        _ => return Ok(None),
+    }))
+}
+
+/// A text with a segment of dots is never judged, so that a test for one would never hold.
+fn without_dots(text: &str, what: &str) -> Result<(), Problems> {
+    if !has_dot_segment(text) {
+        return Ok(());
+    }
+    let message = format!(
+        "{what} has a segment \".\" or \"..\", and no text with one can be judged; leave the \
+         segment out"
+    );
+    Err(problem(RuleProblemKind::Value, message))
+}
+
+fn annotations(value: &Value) -> Result<Annotations, Problems> {
+    let Value::Object(members) = value else {
+        return Err(wrong_type(value, "\"annotations\" in a rule", "an object"));
+    };
+    let mut problems = unknown_keys(members, "\"annotations\"", ANNOTATIONS, HINTS);
+    if members.is_empty() {
+        let message = "\"annotations\" in a rule says nothing; write one of readOnly, \
+             destructive, idempotent, openWorld, or leave it out";
+        problems.extend(problem(RuleProblemKind::Value, message));
+    }
+    let mut annotations = Annotations::default();
+    for (key, value) in members {
+        let place = match key.as_str() {
+            "readOnly" => &mut annotations.read_only,
+            "destructive" => &mut annotations.destructive,
+            "idempotent" => &mut annotations.idempotent,
+            "openWorld" => &mut annotations.open_world,
+            _ => continue,
+        };
+        match boolean(value, &format!("\"{key}\" in \"annotations\"")) {
+            Ok(wanted) => *place = Some(wanted),
+            Err(found) => problems.extend(within(Step::Key(key.clone()), found)),
+        }
+    }
+    if problems.is_empty() {
+        Ok(annotations)
+    } else {
+        Err(problems)
+    }
+}
+
+fn pattern(text: &str) -> Result<Pattern, Problems> {
+    Pattern::new(text).map_err(|error| problem(RuleProblemKind::Pattern, error.to_string()))
+}
+
+fn text<'v>(value: &'v Value, what: &str) -> Result<&'v str, Problems> {
+    let text = value.as_str();
+    text.ok_or_else(|| wrong_type(value, what, "a string"))
+}
+
+fn boolean(value: &Value, what: &str) -> Result<bool, Problems> {
+    let boolean = value.as_bool();
+    boolean.ok_or_else(|| wrong_type(value, what, "true or false"))
+}
+
+fn valid<T, E: fmt::Display>(read: Result<T, E>, what: &str) -> Result<T, Problems> {
+    read.map_err(|error| problem(RuleProblemKind::Value, format!("{what} {error}")))
+}
+
+/// A problem for each key that means nothing.
+fn unknown_keys(
+    members: &Map<String, Value>,
+    what: &str,
+    keys: &[&str],
+    synonyms: &[(&str, &str)],
+) -> Problems {
+    let unknown = members.keys().filter(|key| !keys.contains(&key.as_str()));
+    let problems = unknown.flat_map(|key| {
+        let synonym = synonyms.iter().find(|(synonym, _)| synonym == key);
+        let meant = synonym.map(|(_, meant)| *meant);
+        let meant = meant.or_else(|| nearest(key, keys.iter().copied()));
+        let message = match meant {
+            Some(meant) => format!("unknown key {key:?} in {what}; did you mean \"{meant}\"?"),
+            None => format!(
+                "unknown key {key:?} in {what}; remove it, or use one of {}",
+                keys.join(", ")
+            ),
+        };
+        within(Step::Key(key.clone()), on_key(message))
+    });
+    problems.collect()
+}
+
+fn wrong_type(value: &Value, what: &str, wanted: &str) -> Problems {
+    let given = match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
-    }
+    };
+    let message = format!("{what} must be {wanted}, and this is {given}");
+    problem(RuleProblemKind::Value, message)
 }
 
-/// Tests of one condition that no value passes together.
-fn contradiction(tests: &[Test]) -> Option<String> {
+fn problem(kind: RuleProblemKind, message: impl Into<String>) -> Problems {
+    vec![RuleProblem {
+        at: Vec::new(),
+        on_key: false,
+        kind,
+        message: message.into(),
+    }]
+}
+
+fn on_key(message: String) -> Problems {
+    let mut problems = problem(RuleProblemKind::Key, message);
+    problems
+        .iter_mut()
+        .for_each(|problem| problem.on_key = true);
+    problems
+}
+
+/// The same problems, seen from one step further outside.
+fn within(step: Step, mut problems: Problems) -> Problems {
+    for problem in &mut problems {
+        problem.at.insert(0, step.clone());
+    }
+    problems
+}
+
+/// The problem of tests that no value passes together.
+fn contradiction(tests: &[Test]) -> Problems {
     if tests.len() > 1 && tests.contains(&Test::Exists(false)) {
         let message = "a condition says \"exists\": false and tests the value, too; leave \
-            \"exists\" out, or the other tests";
-        return Some(message.to_owned());
+             \"exists\" out, or the other tests";
+        return problem(RuleProblemKind::Value, message);
     }
     let min = tests.iter().find_map(|test| match test {
         Test::Min(min) => Some(min),
         _ => None,
-    })?;
+    });
     let max = tests.iter().find_map(|test| match test {
         Test::Max(max) => Some(max),
         _ => None,
-    })?;
-    (order(min, max) == Some(Ordering::Greater)).then(|| {
-        format!(
-            "a condition has \"min\" {min} above \"max\" {max}, and no number is both; swap them"
-        )
-    })
+    });
+    match (min, max) {
+        (Some(min), Some(max)) if order(min, max) == Some(Ordering::Greater) => {
+            let message = format!(
+                "a condition has \"min\" {min} above \"max\" {max}, and no number is both; swap \
+                 them"
+            );
+            problem(RuleProblemKind::Value, message)
+        }
+        _ => Vec::new(),
+    }
 }
