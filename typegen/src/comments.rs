@@ -49,7 +49,7 @@ impl<'t> Comments<'t> {
         (before.unwrap_or_default() != doc).then_some(doc)
     }
 
-    /// Whether a comment was left out because it stands before.
+    /// True if a comment was left out because it stands before.
     pub(crate) fn any_omitted(&self) -> bool {
         matches!(self, Self::Said { omitted: true, .. })
     }

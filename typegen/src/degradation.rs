@@ -17,7 +17,7 @@ pub struct Degradation {
 }
 
 impl Degradation {
-    /// Whether the declared type is wider for it; else only a comment is
+    /// True if the declared type is wider for it; else only a comment is
     /// shorter.
     pub fn widens(&self) -> bool {
         !matches!(self.reason, Reason::Shortened { .. })

@@ -204,7 +204,7 @@ impl Settling {
     }
 }
 
-/// Whether no definition is mentioned.
+/// True if no definition is mentioned.
 fn is_plain(ty: &Type) -> bool {
     let mut plain = true;
     ty.visit(&mut |ty| plain &= !matches!(ty, Type::Named(_)));
@@ -393,7 +393,7 @@ fn equal_elsewhere(own: &[Definition], uses: &[usize]) -> Vec<bool> {
     equal
 }
 
-/// Whether a type is an object with properties, or made of such.
+/// True if a type is an object with properties, or made of such.
 fn is_structured(ty: &Type) -> bool {
     match ty {
         Type::Object(object) => !object.properties.is_empty(),
@@ -404,7 +404,7 @@ fn is_structured(ty: &Type) -> bool {
     }
 }
 
-/// Whether the name of a whole schema is only that of its tool.
+/// True if the name of a whole schema is only that of its tool.
 fn is_label(definition: &Definition, tool: &str) -> bool {
     let plain = |text: &str| -> String {
         let letters = text.chars().filter(char::is_ascii_alphanumeric);

@@ -76,7 +76,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Whether it may hold any other property.
+    /// True if it may hold any other property.
     fn is_open(&self) -> bool {
         match &self.additional {
             Additional::Unmentioned => true,
@@ -106,7 +106,7 @@ pub struct Property {
     pub name: String,
     /// The type of the value when it is there.
     pub ty: Type,
-    /// Whether it may be missing.
+    /// True if it may be missing.
     pub optional: bool,
     /// What is said of it, as a comment has it.
     pub doc: Option<String>,
@@ -185,7 +185,7 @@ impl Type {
         )
     }
 
-    /// Whether every value of another plain type is one of this one.
+    /// True if every value of another plain type is one of this one.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Boolean, Self::Literal(Literal::Boolean(_)))
@@ -196,7 +196,7 @@ impl Type {
         }
     }
 
-    /// Whether there is an object with named properties in it, other than in
+    /// True if there is an object with named properties in it, other than in
     /// declared types.
     pub(crate) fn has_properties(&self) -> bool {
         match self {

@@ -28,7 +28,7 @@ enum Precedence {
     Postfix,
 }
 
-/// Whether objects may take lines of their own.
+/// True if objects may take lines of their own.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
     /// They may; further lines are indented by so many spaces.

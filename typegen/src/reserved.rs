@@ -1,12 +1,12 @@
 //! Names that no generated function or type may take: words of the language,
 //! and what the sandbox and the checker's library already declare.
 
-/// Whether `name` cannot be the name of a global function in a script.
+/// True if `name` cannot be the name of a global function in a script.
 pub(crate) fn is_reserved_value(name: &str) -> bool {
     WORDS.contains(&name) || GLOBALS.contains(&name) || OBJECT_MEMBERS.contains(&name)
 }
 
-/// Whether `name` cannot be the name of a type declared beside the script.
+/// True if `name` cannot be the name of a type declared beside the script.
 pub(crate) fn is_reserved_type(name: &str) -> bool {
     is_reserved_value(name) || TYPES.contains(&name)
 }

@@ -23,7 +23,7 @@ const OLDEST_NODE: u32 = 22;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What is passed on to `cargo nextest run`, for instance `--no-capture`.
+    /// Arguments for `cargo nextest run`, for instance `--no-capture`.
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }

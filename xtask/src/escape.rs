@@ -12,7 +12,7 @@ use crate::test;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What is passed on to `cargo nextest run`, for instance a test's name.
+    /// Arguments for `cargo nextest run`, for instance a test's name.
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }

@@ -47,7 +47,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What a program prints about its version; `None` when there is no such program or it fails.
+/// The version line of a program; `None` when there is no such program or it fails.
 pub(crate) fn version(command: &mut Command) -> Option<String> {
     output(command).ok().map(|text| text.trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! What xtask tells the person who runs it: one line a step, on stderr, so
+//! Messages to the person who runs xtask: one line a step, on stderr, so
 //! that stdout stays free for a command's result.
 
 use std::fmt::Display;

@@ -36,14 +36,14 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `cargo build` needs, and what is built.
+/// The tools that `cargo build` needs.
 pub(crate) fn for_build(project: &Project) -> Result<()> {
     tools::check(Purpose::Build)?;
     v8::supply(project)?;
     typescript::install_if_possible(project)
 }
 
-/// What `cargo nextest run` needs.
+/// The tools that `cargo nextest run` needs.
 pub(crate) fn for_tests(project: &Project) -> Result<TestSetup> {
     tools::check(Purpose::Tests)?;
     v8::supply(project)?;
@@ -59,7 +59,7 @@ pub(crate) fn for_tests(project: &Project) -> Result<TestSetup> {
     })
 }
 
-/// What the set-up for tests found or installed.
+/// The programs that the set-up for tests found or installed.
 pub(crate) struct TestSetup {
     /// TypeScript's native executable.
     pub(crate) typescript: std::path::PathBuf,

@@ -11,13 +11,13 @@ use crate::{bench, process, say};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// How long, in minutes.
+    /// The duration, in minutes.
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
     /// End when so many runs have been made, and fail if there was no time for them.
     #[arg(long)]
     runs: Option<u64>,
-    /// How many clients at once.
+    /// The number of clients at once.
     #[arg(long, default_value_t = 50)]
     clients: u32,
 }

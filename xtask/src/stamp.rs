@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::checksum;
 
-/// What a folder is to be made from, and where the mark of it lies.
+/// The inputs that a folder is made from, and the file that records them.
 pub(crate) struct Stamp {
     file: PathBuf,
     wanted: String,
@@ -28,7 +28,7 @@ impl Stamp {
         }
     }
 
-    /// Whether the folder was made, whole, from the same inputs.
+    /// True if the folder was made, whole, from the same inputs.
     pub(crate) fn is_current(&self) -> bool {
         fs::read_to_string(&self.file).is_ok_and(|found| found.trim_end() == self.wanted)
     }

@@ -11,7 +11,7 @@ use crate::{conformance, floors, process, real_servers, say, setup, typescript};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What is passed on to `cargo nextest run`, for instance a test's name.
+    /// Arguments for `cargo nextest run`, for instance a test's name.
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }

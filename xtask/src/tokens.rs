@@ -10,7 +10,7 @@ use crate::project::Project;
 use crate::{corpus, process, say, setup, test};
 
 const DOCUMENT: &str = "docs/tokens.md";
-/// What stands around the tables in it.
+/// The lines around the tables in it.
 const BEGIN: &str = "<!-- by cargo xtask tokens -->\n";
 const END: &str = "<!-- end -->\n";
 

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::process;
 use crate::say;
 
-/// What the tools are wanted for.
+/// The purpose of the tools.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Building and running Callgate and its demo servers.

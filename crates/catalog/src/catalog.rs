@@ -11,7 +11,7 @@ use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
 use crate::definition::ToolDefinition;
 use crate::warning::Warning;
 
-/// How alike a name must be to be suggested: 1 is equal, 0 is nothing alike.
+/// The likeness from which on a name is suggested: 1 is equal, 0 is nothing alike.
 const MIN_LIKENESS: f64 = 0.75;
 /// Bytes of a name for which suggestions are looked for.
 const MAX_ASKED: usize = 300;
@@ -27,7 +27,7 @@ pub struct Catalog {
     names: Names,
     /// Tools that are left out.
     hidden: Vec<CatalogTool>,
-    /// What tools would be called that are not for models.
+    /// Function names of tools that are not for models.
     not_for_models: Vec<String>,
     warnings: Vec<Warning>,
     declarations: OnceLock<Declarations>,

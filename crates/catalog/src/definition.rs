@@ -28,22 +28,22 @@ pub struct ToolDefinition {
     pub name: String,
     /// A name for people.
     pub title: Option<String>,
-    /// What the tool does.
+    /// The description of the tool.
     pub description: Option<String>,
     /// The JSON Schema of the arguments, which are an object.
     pub input_schema: Value,
     /// The JSON Schema of the structured result.
     pub output_schema: Option<Declared>,
-    /// What the server says about the tool's effects.
+    /// The server's hints about the tool's effects.
     pub annotations: Annotations,
     /// `_meta`: what the server says of it to clients that know the keys.
     pub meta: Option<Map<String, Value>>,
-    /// What grants are bound to: the definition as the server wrote it.
+    /// The definition that grants are bound to, as the server wrote it.
     pub identity: Arc<Definition>,
-    /// Whether it is for the server's own views and not for models
+    /// True if it is for the server's own views and not for models
     /// (`_meta.ui.visibility` without `model`). No catalog has it.
     pub hidden: bool,
-    /// What was left out of the definition.
+    /// Warnings about parts that were left out.
     pub warnings: Vec<Warning>,
 }
 
@@ -131,7 +131,7 @@ impl ToolDefinition {
     }
 }
 
-/// Whether a server says who sees the tool, and does not say that models do.
+/// True if a server says who sees the tool, and does not say that models do.
 fn is_hidden(entry: &Map<String, Value>) -> bool {
     let visibility = entry
         .get("_meta")
@@ -145,7 +145,7 @@ fn is_hidden(entry: &Map<String, Value>) -> bool {
     }
 }
 
-/// What a tool's `_meta` says, if it can be passed on.
+/// A tool's `_meta`, if it can be passed on.
 fn meta(entry: &Map<String, Value>) -> Option<Map<String, Value>> {
     let meta = entry
         .get("_meta")
@@ -185,7 +185,7 @@ fn input_fault(schema: &Value) -> Option<SchemaFault> {
     schema_fault(schema)
 }
 
-/// What is wrong with any schema of a tool. A result may be something else than
+/// The fault of any schema of a tool. A result may be something else than
 /// an object from the protocol's 2026 revision on, so its `type` is free.
 fn schema_fault(schema: &Value) -> Option<SchemaFault> {
     if !schema.is_object() {
@@ -195,7 +195,7 @@ fn schema_fault(schema: &Value) -> Option<SchemaFault> {
     deeper_than(schema, limit).then_some(SchemaFault::TooDeep { limit })
 }
 
-/// Whether a value is nested deeper than `limit`; without recursion, and before
+/// True if a value is nested deeper than `limit`; without recursion, and before
 /// anything that has some.
 fn deeper_than(value: &Value, limit: usize) -> bool {
     let mut open = vec![(value, 0)];

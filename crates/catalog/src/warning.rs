@@ -19,7 +19,7 @@ pub enum Warning {
         tool: String,
         /// The member of the definition.
         member: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         fault: String,
     },
     /// A server lists a name a second time; the later tool is dropped.
@@ -110,7 +110,7 @@ pub struct Malformed {
     pub server: String,
     /// The tool's name, if it has one; cut at 256 bytes.
     pub tool: Option<String>,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: MalformedReason,
 }
 

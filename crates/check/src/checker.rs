@@ -25,12 +25,12 @@ pub trait Checker: Send + Sync + std::fmt::Debug {
     fn shut_down(&self) -> BoxFuture<'_, ()>;
 }
 
-/// What is to be checked.
+/// A script to check.
 #[derive(Debug, Clone)]
 pub struct Script {
     /// The script as one module, types and all.
     pub text: String,
-    /// How many lines of `text` stand before the author's first line.
+    /// Lines of `text` that stand before the author's first line.
     pub line_offset: u32,
     /// Declarations of the tools and of the types they use.
     pub declarations: Arc<str>,

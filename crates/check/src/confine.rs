@@ -175,7 +175,7 @@ fn landlock(layer: LayerUse, program: PathFd) -> Result<RulesetCreated, RulesetE
         ))
 }
 
-/// Whether the kernel can filter system calls and answer them with an error.
+/// True if the kernel can filter system calls and answer them with an error.
 fn has_seccomp() -> bool {
     std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
         .is_ok_and(|actions| actions.split_whitespace().any(|action| action == "errno"))

@@ -3,7 +3,7 @@
 use crate::checker::Script;
 use crate::message::{self, Reported};
 
-/// How many type errors of a script are shown; the rest is counted.
+/// The most type errors of a script that are shown; the rest is counted.
 pub const MAX_DIAGNOSTICS: usize = 10;
 
 /// What a check found.
@@ -11,7 +11,7 @@ pub const MAX_DIAGNOSTICS: usize = 10;
 pub struct Checked {
     /// The first type errors by their place, at most [`MAX_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
-    /// How many more there are.
+    /// The number of further errors.
     pub more: u32,
 }
 
@@ -25,7 +25,7 @@ pub struct Diagnostic {
     pub column: u32,
     /// TypeScript's number for this kind of error.
     pub code: u32,
-    /// What is wrong, in one line of bounded length.
+    /// The error, in one line of bounded length.
     pub message: String,
     /// The name, where the error is that nothing has it.
     pub unknown_name: Option<String>,

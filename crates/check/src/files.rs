@@ -14,7 +14,7 @@ pub(crate) const SCRIPT: &str = "/callgate/script.ts";
 /// The declarations of the tools.
 pub(crate) const TOOLS: &str = "/callgate/tools.d.ts";
 
-/// What the sandbox has besides the language and `mcp`.
+/// Declarations of the sandbox besides the language and `mcp`.
 const SANDBOX: &str = include_str!("sandbox.d.ts");
 
 /// The questions about files that are answered here. TypeScript answers

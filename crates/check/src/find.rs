@@ -56,12 +56,12 @@ pub enum FindError {
         /// Its package.
         path: PathBuf,
     },
-    /// What the configuration names is none.
+    /// The configuration names something else.
     #[error("{} is no native TypeScript: {reason}; change \"check\", \"typescript\"", .path.display())]
     Named {
-        /// What was named.
+        /// The path in the configuration.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }

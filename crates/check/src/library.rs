@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::scan::without_comments;
 
-/// How large the library may be in all.
+/// The most bytes of the library.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Parts that declare what is not in the sandbox.
@@ -55,7 +55,7 @@ impl Library {
     ///
     /// # Errors
     ///
-    /// What is wrong, for people.
+    /// The error, for people.
     pub(crate) fn load(folder: &Path) -> Result<Self, String> {
         let mut loader = Loader {
             folder,

@@ -28,7 +28,7 @@ pub(crate) struct Reported {
     pub(crate) code: u32,
     pub(crate) category: u32,
     pub(crate) text: String,
-    /// What the error comes of, outermost first.
+    /// The reasons of the error, outermost first.
     pub(crate) message_chain: Vec<Reported>,
     pub(crate) related_information: Vec<Reported>,
 }
@@ -157,7 +157,7 @@ fn split(text: &str) -> Vec<Vec<Piece>> {
     all
 }
 
-/// What stands in the single quotes that the text begins with, and the text
+/// The text in the single quotes that the text begins with, and the text
 /// after them. Strings in a type have double quotes, and may have anything in
 /// them.
 fn quoted(text: &str) -> Option<(&str, &str)> {

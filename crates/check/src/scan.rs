@@ -59,7 +59,7 @@ pub(crate) fn without_comments(text: &str) -> String {
     out
 }
 
-/// How long the string is that the text begins with, quotes included. A quoted
+/// The length of the string that the text begins with, quotes included. A quoted
 /// string ends at its line's end at the latest.
 fn string_length(text: &str) -> usize {
     let mut characters = text.char_indices();

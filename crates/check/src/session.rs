@@ -70,7 +70,7 @@ impl Session {
         }
     }
 
-    /// What is wrong with a script. After an error the session is of no use.
+    /// The errors of a script. After an error the session is of no use.
     pub(crate) async fn check(
         &mut self,
         script: &str,
@@ -98,7 +98,7 @@ impl Session {
         Ok(found)
     }
 
-    /// Whether its process still runs.
+    /// True if its process still runs.
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.process.try_wait(), Ok(None))
     }

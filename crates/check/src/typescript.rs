@@ -19,7 +19,7 @@ use crate::library::Library;
 use crate::message::Reported;
 use crate::session::Session;
 
-/// How long a check waits for the warm process before it starts one of its own.
+/// The time that a check waits for the warm process before it starts one of its own.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Checks that one checker makes at a time, each with a process.
 const MAX_AT_ONCE: usize = 4;
@@ -167,7 +167,7 @@ impl Warm {
     }
 }
 
-/// What is wrong with a script. A session that fails is ended, because its
+/// The errors of a script. A session that fails is ended, because its
 /// process may go on with the script.
 async fn examine(
     mut session: Session,

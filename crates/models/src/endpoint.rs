@@ -14,11 +14,11 @@ use url::{Host, Url};
 use crate::error::{ErrorKind, ModelError};
 use crate::key::Key;
 
-/// How long a connection may take to open.
+/// The time that a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a request is made, at most.
+/// The most attempts of one request.
 const ATTEMPTS: u32 = 3;
-/// How long the first wait between two of them is; the next is four times it.
+/// The first wait between two of them; the next is four times it.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// The longest wait that an endpoint may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -291,7 +291,7 @@ fn sensitive(text: &str) -> Result<HeaderValue, reqwest::header::InvalidHeaderVa
     Ok(value)
 }
 
-/// How long the endpoint asks to wait, where it says so in seconds.
+/// The wait that the endpoint asks for, if it says so in seconds.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers
         .get(RETRY_AFTER)?

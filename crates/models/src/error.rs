@@ -13,7 +13,7 @@ pub struct ModelError {
     message: String,
 }
 
-/// What kind of failure it was.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -40,12 +40,12 @@ impl ModelError {
         }
     }
 
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// Whether the same request may succeed at another time.
+    /// True if the same request may succeed at another time.
     pub fn is_transient(&self) -> bool {
         match self.kind {
             ErrorKind::Unreachable | ErrorKind::TimedOut => true,

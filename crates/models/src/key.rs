@@ -1,4 +1,4 @@
-//! What an endpoint knows its callers by.
+//! The API key of an endpoint.
 
 use std::fmt;
 

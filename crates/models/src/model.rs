@@ -11,7 +11,7 @@ const MAX_ANSWER: usize = 8 << 20;
 /// The revision of the Anthropic API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// How a model is spoken to.
+/// The API of a model's endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Api {
@@ -29,12 +29,12 @@ pub struct Model {
     model: String,
 }
 
-/// What a model is asked.
+/// A question to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Prompt<'a> {
-    /// What it is to do.
+    /// The task.
     pub system: &'a str,
-    /// What it is to do it with.
+    /// The data for the task.
     pub text: &'a str,
     /// The JSON Schema that its answer is to fit. An endpoint may know how to
     /// hold its model to it; nothing says that the answer fits.
@@ -43,14 +43,14 @@ pub struct Prompt<'a> {
     pub max_tokens: u32,
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
     /// The text.
     pub text: String,
-    /// Whether the limit of tokens cut it off.
+    /// True if the limit of tokens cut it off.
     pub cut: bool,
-    /// What it cost.
+    /// Its cost.
     pub usage: Usage,
 }
 

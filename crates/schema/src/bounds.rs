@@ -35,7 +35,7 @@ const INTO_PARTS: [&str; 10] = [
     "unevaluatedProperties",
 ];
 
-/// Who wrote a schema.
+/// The author of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Author {
     /// A script, for a value that a model is to make. Its schema may not refer to
@@ -110,7 +110,7 @@ impl Shape {
     }
 }
 
-/// How large a part is.
+/// The size of a part of a schema.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     nodes: u64,
@@ -137,9 +137,9 @@ impl Size {
 struct Walk<'a> {
     root: &'a Value,
     author: Author,
-    /// What was referred to, by where it is.
+    /// Parts that were referred to, by their address.
     known: HashMap<*const Value, Size>,
-    /// What is being followed.
+    /// The references that are being followed.
     open: Vec<&'a Value>,
 }
 
@@ -304,7 +304,7 @@ impl<'a> Circles<'a> {
     }
 }
 
-/// What a reference is to, which is a part of the schema itself.
+/// The target of a reference, which is a part of the schema itself.
 fn target<'a>(root: &'a Value, to: &str) -> Result<&'a Value, String> {
     let pointer = to.strip_prefix('#').and_then(decoded);
     let part = pointer.and_then(|pointer| root.pointer(&pointer));

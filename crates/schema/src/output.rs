@@ -37,7 +37,7 @@ struct Inner {
     compiled: OnceLock<Result<Schema, String>>,
 }
 
-/// What came of holding a value to a schema.
+/// The result of holding a value to a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fit {
     /// It fits.
@@ -66,7 +66,7 @@ impl Declared {
         &self.0.value
     }
 
-    /// Whether [`Declared::fit`] of so many bytes is done in less time than it
+    /// True if [`Declared::fit`] of so many bytes is done in less time than it
     /// takes to have another thread do it.
     pub fn is_quick(&self, bytes: usize) -> bool {
         match self.0.compiled.get() {
@@ -76,7 +76,7 @@ impl Declared {
         }
     }
 
-    /// Whether anything was held to it before.
+    /// True if anything was held to it before.
     pub fn is_compiled(&self) -> bool {
         self.0.compiled.get().is_some()
     }

@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use crate::bounds::{Author, Shape};
 
-/// How many errors there may be at the very most where more than the first is
-/// told.
+/// The most errors of which more than the first are told.
 const MAX_ERRORS: u64 = 1_000_000;
 /// The most characters of one problem.
 const MAX_PROBLEM: usize = 200;
@@ -99,12 +98,12 @@ impl Schema {
         errors.map(|error| problem(&error, &error)).collect()
     }
 
-    /// What it is with references in place.
+    /// Its size with references in place.
     pub(crate) fn shape(&self) -> Shape {
         self.0.shape
     }
 
-    /// Whether a value fits; what there is to do for that is in proportion to the
+    /// True if a value fits; what there is to do for that is in proportion to the
     /// parts of the schema and those of the value, also where it is recursive.
     pub(crate) fn fits(&self, value: &Value) -> bool {
         self.0.validator.is_valid(value)

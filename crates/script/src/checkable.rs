@@ -27,7 +27,7 @@ pub struct Checkable {
     /// mean something at the start of a file, such as `/// <reference …/>` and
     /// `// @ts-nocheck`, mean nothing.
     pub text: String,
-    /// How many lines of `text` stand before the author's first line. Columns
+    /// Lines of `text` that stand before the author's first line. Columns
     /// are the author's own.
     pub line_offset: u32,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a script, shown at its place.
+//! The error of a script, shown at its place.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub(crate) struct Place {
     pub(crate) text: String,
 }
 
-/// What kind of mistake it is.
+/// The kind of mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ScriptErrorKind {
@@ -71,7 +71,7 @@ impl ScriptError {
         }
     }
 
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub fn kind(&self) -> ScriptErrorKind {
         self.kind
     }
@@ -118,7 +118,7 @@ impl fmt::Display for ScriptError {
     }
 }
 
-/// How many characters of a long line are shown on each side of the caret.
+/// Characters of a long line that are shown on each side of the caret.
 const AROUND: usize = 60;
 
 /// The part of a line around a column, and white space as wide as what stands

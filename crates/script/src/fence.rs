@@ -7,7 +7,7 @@ use swc_ecma_visit::{Visit, VisitWith};
 
 use crate::parse::offset;
 
-/// Whether a line of the code that starts with a fence was taken for template literals.
+/// True if a line of the code that starts with a fence was taken for template literals.
 pub(crate) fn is_parsed(code: &str, module: &Module) -> bool {
     let mut finder = Finder { code, found: false };
     module.visit_with(&mut finder);

@@ -28,7 +28,7 @@ pub enum Form {
     Expression,
 }
 
-/// How the code becomes the body of one async function.
+/// The change that makes the code the body of one async function.
 pub(crate) struct Wrapping {
     pub(crate) form: Form,
     pub(crate) edits: Edits,
@@ -40,7 +40,7 @@ pub(crate) struct Wrapping {
     pub(crate) value: Option<usize>,
 }
 
-/// What the code needs to become the body of an async function.
+/// The edits that make the code the body of an async function.
 pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, ScriptError> {
     refuse(source, module)?;
     let value = fresh_name(source.text());
@@ -244,7 +244,7 @@ fn blank_words(source: &Source, edits: &mut Edits, start: BytePos, inner: BytePo
     edits.blank(at..at + "default".len().min(rest.len()));
 }
 
-/// Whether an item says nothing at run time.
+/// True if an item says nothing at run time.
 fn is_only_types(item: &ModuleItem) -> bool {
     match item {
         ModuleItem::Stmt(Stmt::Decl(decl)) => is_type_declaration(decl),
@@ -276,11 +276,11 @@ fn without_parentheses(expr: &Expr) -> &Expr {
     expr
 }
 
-/// What is said about every way to import.
+/// The advice about every way to import.
 pub(crate) const USE_TOOLS: &str = "imports are not available; call tools as global functions, such as \
                          server_tool(input)";
 
-/// What is said about importing a type.
+/// The advice about importing a type.
 const USE_TYPES: &str =
     "imports are not available; the types of tools are global, use them by name";
 
@@ -320,7 +320,7 @@ fn refuse(source: &Source, module: &Module) -> Result<(), ScriptError> {
 #[derive(Default)]
 struct Refusals {
     found: Vec<(Span, &'static str)>,
-    /// Whether `arguments` and `return` belong to a function.
+    /// True if `arguments` and `return` belong to a function.
     in_function: bool,
     in_static_block: bool,
 }

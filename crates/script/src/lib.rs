@@ -98,7 +98,7 @@ fn internal(message: impl Into<String>) -> ScriptError {
     ScriptError::new(ScriptErrorKind::Internal, message, None)
 }
 
-/// What is said when the parser panicked.
+/// The error for a panic of the parser.
 fn parser_failed(text: &str) -> ScriptError {
     // It is known to, on some of the comments that it refuses.
     match (
@@ -284,7 +284,7 @@ fn with_count(errors: &SyntaxErrors) -> String {
     }
 }
 
-/// Whether the code is one async function and nothing else.
+/// True if the code is one async function and nothing else.
 fn is_one_async_function(script: &Script) -> bool {
     let [Stmt::Expr(statement)] = script.body.as_slice() else {
         return false;

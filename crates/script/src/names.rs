@@ -25,10 +25,10 @@ pub struct Named {
     /// literal, and `mcp.extract`. Each once, where it first stands. Which of them
     /// are tools, only a catalog knows.
     pub tools: Vec<Mention>,
-    /// Whether the script may also call tools by names that its text does not
+    /// True if the script may also call tools by names that its text does not
     /// tell, as `mcp.callTool(name)` does, and whoever gets `mcp` as a value may.
     pub dynamic: bool,
-    /// Whether it may read anything from the global object, as `globalThis[name]`
+    /// True if it may read anything from the global object, as `globalThis[name]`
     /// does, and whoever gets that object as a value may.
     pub global: bool,
 }
@@ -43,7 +43,7 @@ pub struct Mention {
     pub line: u32,
     /// Its column, from 1, in UTF-16 units.
     pub column: u32,
-    /// Whether it is given to `mcp.callTool`, somewhere, so that it can be
+    /// True if it is given to `mcp.callTool`, somewhere, so that it can be
     /// nothing but a tool's.
     pub called: bool,
 }
@@ -148,7 +148,7 @@ impl Finder {
         }
     }
 
-    /// What a pattern takes from the global object.
+    /// Names that a pattern takes from the global object.
     fn taken(&mut self, pattern: &ObjectPat) {
         for property in &pattern.props {
             let named = match property {

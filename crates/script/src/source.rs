@@ -41,7 +41,7 @@ impl Source {
         edits.apply(&self.text, around)
     }
 
-    /// How many lines the text has.
+    /// The number of lines of the text.
     pub(crate) fn lines(&self) -> u32 {
         u32::try_from(line_ends(&self.text).count()).unwrap_or(u32::MAX - 2) + 1
     }

@@ -15,9 +15,9 @@ use crate::parser_thread::{self, Lost};
 
 /// The most bytes of a type: 8 KiB.
 pub const MAX_TYPE_BYTES: usize = 8 << 10;
-/// How deeply types may stand in each other.
+/// The most levels of types in types.
 const MAX_TYPE_DEPTH: usize = 32;
-/// What stands before the type for the parser.
+/// The text before the type for the parser.
 const BEFORE: &str = "type T = (";
 /// How names begin that `serde_json` takes for its own: what reads the schema could not
 /// tell it from such a thing.

@@ -222,7 +222,7 @@ impl<'a> Lowering<'a, '_> {
         Some(Type::union(members))
     }
 
-    /// Whether there is room for one more condition on the present instance.
+    /// True if there is room for one more condition on the present instance.
     fn one_more_condition(&mut self) -> bool {
         self.conditions += 1;
         self.conditions <= MAX_CONDITIONS
@@ -248,7 +248,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// Whether other schemas have a say about the same instance, so that
+/// True if other schemas have a say about the same instance, so that
 /// `unevaluatedProperties` and `unevaluatedItems` depend on them.
 pub(super) fn has_applicators(map: &Map<String, Value>) -> bool {
     let applies = |keyword: &String| {
@@ -306,7 +306,7 @@ fn requiring(names: &[&str]) -> Type {
     })
 }
 
-/// Whether a schema refers to another, or is too deep to tell.
+/// True if a schema refers to another, or is too deep to tell.
 fn has_reference(schema: &Value, depth: usize) -> bool {
     depth > 16
         || match schema {

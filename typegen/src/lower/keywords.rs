@@ -233,7 +233,7 @@ fn simple_kinds(map: &Map<String, Value>) -> Option<Kinds> {
     kinds
 }
 
-/// Whether the schema has keywords for the kinds the instance is known to be
+/// True if the schema has keywords for the kinds the instance is known to be
 /// of, when no `type` says which.
 fn speaks_of(map: &Map<String, Value>, kinds: Kinds) -> bool {
     let any = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));

@@ -59,7 +59,7 @@ impl Kinds {
         Self(self.0 & !other.0)
     }
 
-    /// Whether the sets meet.
+    /// True if the sets meet.
     pub(super) fn has(self, other: Self) -> bool {
         self.and(other) != Self::NONE
     }

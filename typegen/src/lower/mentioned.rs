@@ -36,7 +36,7 @@ const DEFAULT: &[&str] = &[
     "default of",
 ];
 
-/// Whether the description says that values are at least, or at most, `bound`.
+/// True if the description says that values are at least, or at most, `bound`.
 pub(super) fn mentions_bound(described: &str, bound: &str, least: bool) -> bool {
     if described.is_empty() {
         return false;
@@ -48,7 +48,7 @@ pub(super) fn mentions_bound(described: &str, bound: &str, least: bool) -> bool 
     })
 }
 
-/// Whether the description says that the default is `value`, written as in a
+/// True if the description says that the default is `value`, written as in a
 /// script.
 pub(super) fn mentions_default(described: &str, value: &str) -> bool {
     if described.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn mentions_default(described: &str, value: &str) -> bool {
     })
 }
 
-/// Whether a word stands in the description.
+/// True if a word stands in the description.
 pub(super) fn mentions_word(described: &str, word: &str) -> bool {
     occurrences(&described.to_lowercase(), &word.to_lowercase())
         .next()
@@ -99,7 +99,7 @@ fn ends_with_word(text: &str, word: &str) -> bool {
         .is_some_and(|rest| !rest.ends_with(char::is_alphanumeric))
 }
 
-/// Whether the number between `before` and `after` is an end of a range such as
+/// True if the number between `before` and `after` is an end of a range such as
 /// `1-100`, `1 to 100` or `between 1 and 100`.
 fn in_range(before: &str, after: &str, least: bool) -> bool {
     let digit = |c: char| c.is_ascii_digit();

@@ -67,7 +67,7 @@ pub(crate) struct Definition {
     /// The tool it came from: its place in the list of tools.
     pub(crate) tool: usize,
     pub(crate) side: Side,
-    /// Whether it is the whole schema of that side.
+    /// True if it is the whole schema of that side.
     pub(crate) root: bool,
 }
 
@@ -128,7 +128,7 @@ struct Lowering<'a, 'o> {
     around: Vec<&'a Map<String, Value>>,
     /// How many conditions there are on the present instance already.
     conditions: usize,
-    /// Whether keywords for objects mean an object. Not where a schema is asked
+    /// True if keywords for objects mean an object. Not where a schema is asked
     /// for what it does not accept.
     narrowing: bool,
 }

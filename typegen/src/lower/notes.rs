@@ -204,7 +204,7 @@ impl Told {
         }
     }
 
-    /// Whether there is more than a comment holds already.
+    /// True if there is more than a comment holds already.
     fn full(&self) -> bool {
         self.size > MAX_COMMENT
     }
@@ -348,7 +348,7 @@ fn keyword_name(keyword: &str) -> &'static str {
     }
 }
 
-/// Whether the values are integers, and the type would not say so: it is
+/// True if the values are integers, and the type would not say so: it is
 /// `number` for all of them.
 fn is_integer(map: &Map<String, Value>) -> bool {
     let named = match map.get("type") {
@@ -455,7 +455,7 @@ fn shortened(text: &str, keyword: &'static str, told: &mut Told) -> String {
     format!("{}…", prefix(text, MAX_VALUE))
 }
 
-/// Whether a title says no more than a name: the same letters and digits.
+/// True if a title says no more than a name: the same letters and digits.
 fn alike(title: &str, name: &str) -> bool {
     let plain = |text: &str| -> String {
         text.chars()

@@ -129,7 +129,7 @@ impl<'a> Lowering<'a, '_> {
         type_name(schema.get("title")?.as_str()?)
     }
 
-    /// Whether the schema is declared under a name of its own.
+    /// True if the schema is declared under a name of its own.
     pub(super) fn is_declared(&self, schema: &Value) -> bool {
         self.declared_type(schema).is_some()
     }

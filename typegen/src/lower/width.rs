@@ -46,7 +46,7 @@ struct Widths<'d> {
 }
 
 impl Widths<'_> {
-    /// Whether anything was dropped.
+    /// True if anything was dropped.
     fn bound(&mut self, ty: &mut Type) -> bool {
         let mut cut = false;
         match ty {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::Server;
 
-/// How long a server has for each answer. The slowest import for many seconds.
+/// The time that a server has for each answer. The slowest import for many seconds.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Lists that continue are asked for this often at most.
 const MAX_PAGES: usize = 50;

@@ -1,4 +1,4 @@
-//! Whether a release page answers at all. The v8 crate downloads without a
+//! True if a release page answers at all. The v8 crate downloads without a
 //! time limit; on a machine without a way out that is a build that hangs.
 
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::Result;
 
 use crate::{process, tools};
 
-/// How a release page answered.
+/// The answer of a release page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It has the archive.

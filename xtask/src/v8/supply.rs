@@ -109,7 +109,7 @@ impl Surroundings {
         })
     }
 
-    /// What needs no network.
+    /// The supplies that need no network.
     fn local(&self) -> Result<Option<Supply>> {
         if self.from_source {
             return Ok(Some(Supply::FromSource));

@@ -22,7 +22,7 @@ pub struct Entry<'a> {
     pub definition: &'a Arc<ToolDefinition>,
     /// Words it is to be found by besides its own.
     pub keywords: Vec<&'a str>,
-    /// What its server is for.
+    /// The purpose of its server.
     pub about: Option<&'a str>,
 }
 
@@ -33,17 +33,17 @@ pub struct Ranked<'a> {
     pub function: &'a str,
     /// The server as it is configured.
     pub server: &'a str,
-    /// How well it fits: more is better. It compares within one ranking only.
+    /// The quality of the match: more is better. It compares within one ranking only.
     pub score: f64,
 }
 
-/// How a place of a definition is weighed.
+/// The weight of one place of a definition.
 struct Field {
-    /// What a word in it counts.
+    /// The weight of a word in it.
     weight: f32,
     /// The words that such a place usually has.
     usual: f32,
-    /// How much longer ones count less: 0 for not at all, 1 in full.
+    /// The loss of weight by length: 0 for not at all, 1 in full.
     by_length: f32,
     /// The words that are read of it.
     max: usize,
@@ -69,9 +69,9 @@ const fn field(weight: f32, usual: f32, by_length: f32, max: usize) -> Field {
     }
 }
 
-/// How soon a word that comes again adds little.
+/// The saturation of repeated words.
 const SATURATION: f32 = 1.2;
-/// How often a word counts in one place.
+/// The most times that a word counts in one place.
 const MAX_TIMES: u16 = 2;
 /// Bytes of a description that are read.
 pub(super) const MAX_DESCRIPTION: usize = 4096;

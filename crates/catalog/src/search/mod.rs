@@ -21,9 +21,9 @@ use query::{Group, Vocabulary};
 use terms::Term;
 use typos::{Names, Spelling};
 
-/// What the likeness of a name counts, from the least that counts to equal.
+/// The weight of a name's likeness, from the least that counts to equal.
 const NAME_BONUS: f32 = 6.0;
-/// How much it counts that a tool has all the words of a query: 0 for not at all.
+/// The weight of having all the words of a query: 0 for not at all.
 const COVERAGE: f32 = 0.5;
 
 /// An index of tools by the words of their definitions. It does not change once built.
@@ -42,7 +42,7 @@ pub struct Matched<'a> {
     /// The tools, the best first: those with it in their name, then in their
     /// title, then in their description; each of these by name.
     pub ranked: Vec<Ranked<'a>>,
-    /// Whether all tools were looked at.
+    /// True if all tools were looked at.
     pub is_complete: bool,
 }
 
@@ -68,7 +68,7 @@ impl SearchIndex {
         }
     }
 
-    /// How many tools there are of the servers that `accepts` takes.
+    /// The number of tools of the servers that `accepts` takes.
     pub fn count(&self, accepts: impl Fn(&str) -> bool) -> usize {
         let servers = self.documents.iter().map(Document::server);
         servers.filter(|server| accepts(server)).count()
@@ -157,7 +157,7 @@ impl SearchIndex {
         }
     }
 
-    /// What a term counts that this many tools have.
+    /// The weight of a term that this many tools have.
     fn rarity(&self, holders: usize) -> f32 {
         let (all, holders) = (self.documents.len() as f32, holders as f32);
         (1.0 + (all - holders + 0.5) / (holders + 0.5)).ln()
@@ -193,9 +193,9 @@ impl Vocabulary for SearchIndex {
 /// The scores of all tools while a query is answered.
 struct Scores {
     total: Vec<f32>,
-    /// What the group at hand has added so far.
+    /// The score that the current group has added so far.
     of_group: Vec<f32>,
-    /// How many words of the query a tool has.
+    /// The number of words of the query that a tool has.
     covered: Vec<u8>,
     touched: Vec<usize>,
 }

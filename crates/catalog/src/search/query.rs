@@ -1,4 +1,4 @@
-//! What was asked for, as groups of terms of which any will do.
+//! A query as groups of terms; one term of each group suffices.
 
 use super::document::{beginning, joined};
 use super::terms::{Term, words};
@@ -8,11 +8,11 @@ pub(super) const MAX_QUERY: usize = 2_000;
 /// Words of a query that are looked for.
 pub(super) const MAX_WORDS: usize = 32;
 
-/// What a word that means the same counts, where the word itself counts 1.
+/// The weight of a synonym, where the word itself has 1.
 const SYNONYM: f32 = 0.6;
-/// What a word counts that may have been meant by one that no tool has.
+/// The weight of a word that may have been meant by one that no tool has.
 const MEANT: f32 = 0.8;
-/// What two neighbours count that are one word in a name.
+/// The weight of two neighbours that are one word in a name.
 const PHRASE: f32 = 0.5;
 
 /// Terms of which any will do.
@@ -20,13 +20,13 @@ const PHRASE: f32 = 0.5;
 pub(super) struct Group {
     /// Each with what it counts.
     pub(super) terms: Vec<(Term, f32)>,
-    /// Whether it is a word of the query, and not two that may be one.
+    /// True if it is a word of the query, and not two that may be one.
     pub(super) is_word: bool,
 }
 
-/// What the query parser asks of the index.
+/// The part of the index that the query parser uses.
 pub(super) trait Vocabulary {
-    /// Whether some tool has this term.
+    /// True if some tool has this term.
     fn has(&self, term: Term) -> bool;
     /// The words of names that are a letter away.
     fn near(&self, word: &str) -> Vec<&str>;

@@ -58,7 +58,7 @@ pub(super) fn each_word(text: &str, max: usize, mut found: impl FnMut(&str)) {
     }
 }
 
-/// Whether `take` takes more.
+/// True if `take` takes more.
 fn ascii_words(run: &str, lower: &mut String, take: &mut impl FnMut(&str) -> bool) -> bool {
     let bytes = run.as_bytes();
     let mut start = 0;
@@ -84,7 +84,7 @@ fn ascii_words(run: &str, lower: &mut String, take: &mut impl FnMut(&str) -> boo
     true
 }
 
-/// Whether case says that a word begins at `at`, which is neither end.
+/// True if case says that a word begins at `at`, which is neither end.
 fn is_boundary(bytes: &[u8], at: usize) -> bool {
     let is = |at: usize, what: fn(&u8) -> bool| bytes.get(at).is_some_and(what);
     let upper = u8::is_ascii_uppercase;
@@ -95,7 +95,7 @@ fn is_boundary(bytes: &[u8], at: usize) -> bool {
     !is(at - 1, upper) || is(at + 1, u8::is_ascii_lowercase)
 }
 
-/// Whether `take` takes more.
+/// True if `take` takes more.
 fn other_words(run: &str, word: &mut String, take: &mut impl FnMut(&str) -> bool) -> bool {
     word.clear();
     let mut before: Option<char> = None;
@@ -121,7 +121,7 @@ fn other_words(run: &str, word: &mut String, take: &mut impl FnMut(&str) -> bool
     word.is_empty() || take(word)
 }
 
-/// Whether a character is of a script that puts no spaces between words: kana
+/// True if a character is of a script that puts no spaces between words: kana
 /// and Han.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')

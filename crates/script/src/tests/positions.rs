@@ -37,7 +37,7 @@ fn check(source: &str) {
     }
 }
 
-/// What makes that the whole script is printed anew.
+/// Syntax for which the whole script is printed anew.
 const PRINTED: [&str; 5] = [
     "enum E { A, B = 'b' }",
     "namespace N { export const a = 1; export namespace M { export let b = a } }",

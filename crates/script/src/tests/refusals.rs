@@ -1,4 +1,4 @@
-//! What scripts cannot have, and what is said about it.
+//! Tests of syntax that scripts cannot have.
 
 use super::check;
 use crate::{instead_of, prepare};

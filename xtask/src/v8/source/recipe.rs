@@ -1,4 +1,4 @@
-//! What the build from source is made of: versions, edits, gn's arguments.
+//! The parts of the build from source: versions, edits, gn's arguments.
 //! All of it belongs to one version of the v8 crate.
 
 use std::fs;
