@@ -82,7 +82,7 @@ pub struct Limits {
     pub calls_in_flight: u32,
     /// Calls of the whole run. Default 10000.
     pub calls: u64,
-    /// Whether V8 may compile to machine code. Default true. Without, scripts that compute are many
+    /// True if V8 may compile to machine code. Default true. Without, scripts that compute are many
     /// times slower, and a class of attacks on the compiler is gone.
     pub jit: bool,
 }

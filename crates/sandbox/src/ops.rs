@@ -45,7 +45,7 @@ pub(crate) struct NewCall {
     pub(crate) input: String,
     /// Milliseconds that the script gives it.
     pub(crate) timeout_ms: Option<u64>,
-    /// Whether the script may cancel it.
+    /// True if the script may cancel it.
     pub(crate) cancellable: bool,
     /// Where the script makes it, in its author's text.
     pub(crate) place: Option<(u32, u32)>,

@@ -149,7 +149,7 @@ impl Lost {
     }
 }
 
-/// Whether the worker ended because it got no more memory, by the message of Rust. A worker that
+/// True if the worker ended because it got no more memory, by the message of Rust. A worker that
 /// lies here ends its run on a limit instead of as crashed, and gains nothing.
 pub(super) fn out_of_memory(death: &Death) -> bool {
     death.signal() == Some(libc::SIGABRT) && death.stderr.starts_with("memory allocation of ")

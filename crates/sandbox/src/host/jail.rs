@@ -91,7 +91,7 @@ impl JailOptions {
 pub struct Jail {
     /// ABI version of Landlock; `None` where Landlock is not in force.
     pub landlock: Option<u8>,
-    /// Whether the seccomp filters are in force.
+    /// True if the seccomp filters are in force.
     pub seccomp: bool,
     /// Namespaces of the worker's own: some of `user`, `net`, `ipc` and `uts`.
     pub namespaces: Vec<&'static str>,

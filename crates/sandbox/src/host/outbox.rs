@@ -29,7 +29,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Whether all frames have been written.
+    /// True if all frames have been written.
     pub(super) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }

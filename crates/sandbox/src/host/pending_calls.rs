@@ -88,7 +88,7 @@ impl PendingCalls {
         }
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.queue.is_empty()
     }

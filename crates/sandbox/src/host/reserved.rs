@@ -145,7 +145,7 @@ impl Reserved {
         })
     }
 
-    /// Whether it was started for runs with these limits.
+    /// True if it was started for runs with these limits.
     #[must_use]
     pub fn fits(&self, limits: &Limits) -> bool {
         self.worker.settings() == self.pool.settings(limits)
@@ -163,7 +163,7 @@ impl Reserved {
         &self.jail
     }
 
-    /// Whether its process is there still.
+    /// True if its process is there still.
     #[must_use]
     pub fn is_alive(&mut self) -> bool {
         self.worker.is_alive()

@@ -143,7 +143,7 @@ impl Worker {
         self.settings
     }
 
-    /// Whether the process has not ended yet.
+    /// True if the process has not ended yet.
     pub(super) fn is_alive(&mut self) -> bool {
         match self.child.as_mut().map(Child::try_wait) {
             Some(Ok(None)) => true,
@@ -156,7 +156,7 @@ impl Worker {
         }
     }
 
-    /// Whether it has said that it is ready, which is the first thing that a worker sends.
+    /// True if it has said that it is ready, which is the first thing that a worker sends.
     pub(super) fn is_ready(&self) -> bool {
         self.socket.as_ref().is_some_and(has_bytes)
     }

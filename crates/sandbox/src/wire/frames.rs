@@ -100,11 +100,11 @@ impl Frame for WorkerFrame {
 pub struct Ready {
     /// ABI version of Landlock; 0 where Landlock is not in force.
     pub landlock: u8,
-    /// Whether both seccomp filters are in force.
+    /// True if both seccomp filters are in force.
     pub seccomp: bool,
     /// Namespaces of the worker's own, as bits: user 1, net 2, ipc 4, uts 8.
     pub namespaces: u8,
-    /// Whether V8 protects its machine code by memory protection keys.
+    /// True if V8 protects its machine code by memory protection keys.
     pub protection_keys: bool,
     /// Bytes of private writable memory of the process: the amount that `RLIMIT_DATA` bounds.
     pub data_bytes: u64,
@@ -176,7 +176,7 @@ pub struct Call {
     pub id: u64,
     /// Milliseconds that the script gives the call; `None` leaves it to the host.
     pub timeout_ms: Option<u64>,
-    /// Whether a [`WorkerFrame::Cancel`] may follow. Without this, one is nothing to the host.
+    /// True if a [`WorkerFrame::Cancel`] may follow. Without this, one is nothing to the host.
     pub cancellable: bool,
     /// Line and column of the call in the author's text, from 1, as far as the worker knows. A hint
     /// for a person: nothing says that the text has such a place.

@@ -10,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::codec::{Decoder, Frame, WireError};
 
-/// Whether there is something to read on a socket already.
+/// True if there is something to read on a socket already.
 pub(crate) fn has_bytes(socket: &UnixStream) -> bool {
     let mut byte = 0_u8;
     // SAFETY: writes at most one byte to one live byte.

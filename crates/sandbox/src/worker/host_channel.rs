@@ -74,7 +74,7 @@ impl HostChannel {
         self.frame_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether the script is to be stopped.
+    /// True if the script is to be stopped.
     pub(super) fn is_terminated(&self) -> bool {
         self.terminated.load(Ordering::Acquire)
     }
@@ -88,6 +88,20 @@ impl HostChannel {
     /// Sends a frame. Without a host there is nothing left to do, so an error ends the process.
     pub(super) fn send(&self, frame: WorkerFrame) {
         if self.try_send(frame).is_err() {
+            exit(1);
+        }
+    }
+
+    /// Sends short frames with one write.
+    pub(super) fn send_together(&self, frames: impl Iterator<Item = WorkerFrame>) {
+        let mut bytes = Vec::new();
+        for frame in frames {
+            let Ok(frame) = frame.encode(usize::MAX) else {
+                exit(1)
+            };
+            bytes.extend(frame.slices().concat());
+        }
+        if self.write(&mut [IoSlice::new(&bytes)]).is_err() {
             exit(1);
         }
     }
@@ -149,8 +163,13 @@ impl HostChannel {
         // The host's limit for frames is not known here. The frames that a script can make long are
         // cut before.
         let frame = frame.encode(usize::MAX).map_err(|_| ())?;
-        let mut slices = frame.slices().map(IoSlice::new);
-        let mut slices = slices.as_mut_slice();
+        self.write(&mut frame.slices().map(IoSlice::new))
+    }
+
+    /// Writes all slices with `writev`, the one system call for it that the jail allows.
+    fn write(&self, mut slices: &mut [IoSlice<'_>]) -> Result<(), ()> {
+        // An empty slice at the end would read as the end of the stream.
+        IoSlice::advance_slices(&mut slices, 0);
         let mut socket = lock(&self.socket);
         while !slices.is_empty() {
             match socket.write_vectored(slices) {

@@ -214,7 +214,12 @@ impl Isolate {
                 threw("the script cannot be started")
             };
         }
-        poll_fn(|context| self.poll(context)).await
+        poll_fn(|context| {
+            let polled = self.poll(context);
+            self.link.calls.send_cancels();
+            polled
+        })
+        .await
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Done> {

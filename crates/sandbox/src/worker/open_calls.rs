@@ -18,6 +18,8 @@ pub(super) struct OpenCalls {
     /// The number of the last call.
     last: Cell<u64>,
     open: RefCell<HashSet<u64>>,
+    /// Cancelled calls that the host is not told of yet.
+    cancelled: RefCell<Vec<u64>>,
 }
 
 impl OpenCalls {
@@ -26,6 +28,7 @@ impl OpenCalls {
             channel,
             last: Cell::new(0),
             open: RefCell::default(),
+            cancelled: RefCell::default(),
         }
     }
 
@@ -55,11 +58,21 @@ impl OpenCalls {
         Ok(id)
     }
 
-    /// Tells the host to drop a call.
+    /// Cancels a call.
     pub(super) fn cancel(&self, call: u64) {
         if self.settle(call) {
-            self.channel.send(WorkerFrame::Cancel { call });
+            self.cancelled.borrow_mut().push(call);
         }
+    }
+
+    /// Tells the host which calls to drop, at the end of a turn of the script. All cancels leave
+    /// together, so that the host does not begin one of the calls in between.
+    pub(super) fn send_cancels(&self) {
+        let cancelled = self.cancelled.take();
+        let frames = cancelled
+            .into_iter()
+            .map(|call| WorkerFrame::Cancel { call });
+        self.channel.send_together(frames);
     }
 
     /// Removes a call that is answered or cancelled; false if the script did not wait for it.

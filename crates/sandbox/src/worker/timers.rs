@@ -61,7 +61,7 @@ impl Timers {
         }
     }
 
-    /// Whether the script is not at its end because of a timer.
+    /// True if the script is not at its end because of a timer.
     pub(super) fn keep_alive(&self) -> bool {
         self.due.borrow().keep_alive > 0
     }

@@ -38,7 +38,7 @@ pub struct Probe {
     pub arguments: &'static [Arg],
     /// With all layers.
     pub jailed: Outcome,
-    /// Whether Landlock, without seccomp, refuses it as well.
+    /// True if Landlock, without seccomp, refuses it as well.
     pub landlock: bool,
     /// The gain for native code.
     pub why: &'static str,

@@ -128,7 +128,7 @@ pub(super) fn restrict_by_landlock() -> u8 {
     }
 }
 
-/// Whether the processor and the kernel have memory protection keys, as V8 finds out.
+/// True if the processor and the kernel have memory protection keys, as V8 finds out.
 pub(super) fn has_protection_keys() -> bool {
     // SAFETY: system calls with numbers.
     unsafe {
