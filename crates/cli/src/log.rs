@@ -32,8 +32,9 @@ pub fn begin(verbose: u8) {
         _ => "debug",
     };
     // Only our own crates: logs of dependencies may quote headers.
-    let filter =
-        tracing_subscriber::EnvFilter::new(format!("off,callgate={level},callgate_servers={level}"));
+    let filter = tracing_subscriber::EnvFilter::new(format!(
+        "off,callgate={level},callgate_servers={level}"
+    ));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Log)

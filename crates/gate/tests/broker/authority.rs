@@ -10,9 +10,7 @@ use expect_test::expect;
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
-use crate::support::{
-    Run, Runs as _, Target, always, call, decisions, go, in_time, odd, raw, target,
-};
+use crate::support::{Runs as _, Target, always, call, decisions, go, in_time, odd, raw, target};
 
 fn setup(asker: Arc<dyn Asker>) -> RunSetup {
     RunSetup::new(Arc::default(), asker)
