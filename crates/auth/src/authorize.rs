@@ -18,37 +18,40 @@ pub trait Authorize: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`AuthError`] if there is no token. The request must not be sent then.
-    fn header(&self, prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>>;
+    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
+        std::future::ready(Ok(None)).boxed()
+    }
 
     /// Reports a 401 or 403. The answer says whether to send the same request again, with
-    /// the [`Authorize::header`] of then. A request is sent three times at most: a server may
-    /// refuse the token first and its scope then.
+    /// another [`Authorize::header`]. A request is sent three times at most: a server may refuse
+    /// the token first and its scope then.
     ///
     /// # Errors
     ///
     /// [`AuthError`] if a person has to do something first.
-    fn refused<'a>(&'a self, refused: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>>;
+    fn refused<'a>(&'a self, _refused: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
+        std::future::ready(Ok(TryAgain::No)).boxed()
+    }
 
-    /// Reports that the server accepted a request with this `Authorization` for the first time.
+    /// Reports that the server accepted a request with this header for the first time.
     fn accepted(&self, _sent: &HeaderValue) {}
 
-    /// Reports a 401 or 403 of a request that is not sent again, because it was sent three times.
+    /// Reports a 401 or 403 of a request that is not sent again.
     fn refused_for_good(&self, _refused: Refused<'_>) {}
 
-    /// Why a request still waits for [`Authorize::header`] or [`Authorize::refused`], for a
-    /// caller whose time is over; `None` if that is not known.
+    /// The reason why [`Authorize::header`] or [`Authorize::refused`] takes long, for a caller
+    /// whose time is over; `None` if that is not known.
     fn pending(&self) -> Option<AuthError> {
         None
     }
 
     /// Tells whether a request that the server redirects to this URL, within its origin, may
-    /// take the header of [`Authorize::header`] along.
+    /// take its header along.
     fn may_follow(&self, _url: &Url) -> bool {
         true
     }
 
-    /// The identifier of the login that requests use now: no secret, and another one for each
-    /// login. `None` without a login.
+    /// The identifier of the login in use: no secret, and another one for each login.
     fn login_id(&self) -> Option<Arc<str>> {
         None
     }
@@ -102,12 +105,4 @@ impl fmt::Debug for Refused<'_> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoAuthorization;
 
-impl Authorize for NoAuthorization {
-    fn header(&self, _prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
-        std::future::ready(Ok(None)).boxed()
-    }
-
-    fn refused<'a>(&'a self, _refused: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
-        std::future::ready(Ok(TryAgain::No)).boxed()
-    }
-}
+impl Authorize for NoAuthorization {}

@@ -12,8 +12,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{Request, StatusCode};
 use rmcp::transport::auth::{
     AuthError as RmcpError, AuthorizationManager, AuthorizationMetadata,
-    AuthorizationMetadataSource, OAuthClientConfig, OAuthHttpClient, OAuthHttpClientFuture,
-    OAuthHttpRequest,
+    AuthorizationMetadataSource, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest,
 };
 use serde_json::{Map, Value};
 use url::Url;
@@ -35,18 +34,23 @@ pub(crate) struct Found {
     pub(crate) resource: String,
     /// The scopes that the server names, in its challenge or else in its metadata.
     pub(crate) scopes: Vec<String>,
-    /// The `token_endpoint_auth_method` of a registration.
-    registered: Arc<Mutex<Option<String>>>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// Members of documents that rmcp does not hand on.
+#[derive(Default)]
+struct Seen {
+    /// The `token_endpoint_auth_method` of the client's registration.
+    method: Option<String>,
+    /// The `resource` of the resource's metadata.
+    resource: Option<String>,
 }
 
 impl Found {
     /// How a client with a secret that was just registered authenticates.
     pub(crate) fn registered_authentication(&self) -> ClientAuthentication {
-        let method = self
-            .registered
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match method.as_deref() {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match seen.method.as_deref() {
             Some("client_secret_basic") => ClientAuthentication::Basic,
             Some("client_secret_post") => ClientAuthentication::Post,
             Some("none") => ClientAuthentication::None,
@@ -114,7 +118,7 @@ struct RmcpClient {
     web: Web,
     /// The configured issuer.
     issuer: Option<String>,
-    registered: Arc<Mutex<Option<String>>>,
+    seen: Arc<Mutex<Seen>>,
 }
 
 impl OAuthHttpClient for RmcpClient {
@@ -124,16 +128,13 @@ impl OAuthHttpClient for RmcpClient {
             let Ok(mut body) = serde_json::from_slice::<Map<String, Value>>(answer.body()) else {
                 return Ok(answer);
             };
-            if let Some(Value::String(method)) = body.get("token_endpoint_auth_method") {
-                let mut registered = self
-                    .registered
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                *registered = Some(method.clone());
-            }
-            if body.contains_key("authorization_servers")
-                || body.contains_key("authorization_server")
-            {
+            let text = |name: &str| body.get(name)?.as_str().map(str::to_owned);
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.method = text("token_endpoint_auth_method").or(seen.method.take());
+            seen.resource = text("resource").or(seen.resource.take());
+            drop(seen);
+            let names = ["authorization_servers", "authorization_server"];
+            if names.iter().any(|name| body.contains_key(*name)) {
                 narrow(&mut body, self.issuer.as_deref());
                 *answer.body_mut() = serde_json::to_vec(&body)?;
             }
@@ -192,11 +193,11 @@ pub(crate) async fn discover(
     let web = account.web().await?;
     web.check(&account.url)
         .map_err(|error| account.discovery(error.to_string()))?;
-    let registered = Arc::<Mutex<Option<String>>>::default();
+    let seen = Arc::<Mutex<Seen>>::default();
     let client = Arc::new(RmcpClient {
         web: web.clone(),
         issuer: account.settings.issuer.clone(),
-        registered: Arc::clone(&registered),
+        seen: Arc::clone(&seen),
     });
     let url = account.url.clone();
     let manager = AuthorizationManager::new_with_oauth_http_client(url, client).await;
@@ -229,9 +230,13 @@ pub(crate) async fn discover(
         checked
             .map_err(|reason| account.discovery(format!("an endpoint cannot be used: {reason}")))?;
     }
-    let Some(resource) = resource(&mut manager, &metadata).await else {
-        return unfit("it does not say what its tokens are for");
-    };
+    // rmcp has compared it with the URL. Without metadata of the resource, it is the URL.
+    let resource = seen
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .resource
+        .take();
+    let resource = resource.unwrap_or_else(|| account.url.to_string());
     if !covers(&resource, account.url.as_str()) {
         return unfit("its metadata is for another resource");
     }
@@ -247,7 +252,7 @@ pub(crate) async fn discover(
         issuer,
         resource,
         scopes,
-        registered,
+        seen,
     })
 }
 
@@ -261,9 +266,7 @@ pub(crate) async fn update_endpoints(
     }
     let found = discover(account, None).await?;
     if !is_same_issuer(&found.issuer, &record.issuer) {
-        return Err(
-            account.login_required("needs a new login: it has another authorization server")
-        );
+        return Err(account.login_required("needs a new login: it has another issuer now"));
     }
     record.revocation_endpoint = found.revocation_endpoint();
     record.token_endpoint = found.metadata.token_endpoint;
@@ -291,23 +294,6 @@ pub(crate) async fn probe(account: &Account, url: &str) -> Result<Option<String>
     let values = response.headers().get_all(WWW_AUTHENTICATE).iter();
     let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
     Ok((!values.is_empty()).then(|| values.join(", ")))
-}
-
-/// The resource that rmcp found. It appears only in an authorization URL, so one is made that
-/// is not used.
-async fn resource(
-    manager: &mut AuthorizationManager,
-    metadata: &AuthorizationMetadata,
-) -> Option<String> {
-    let mut plain = metadata.clone();
-    plain.response_types_supported = None;
-    plain.code_challenge_methods_supported = None;
-    plain.authorization_endpoint = plain.token_endpoint.clone();
-    manager.set_metadata(plain);
-    let unused = OAuthClientConfig::new("unused", "http://127.0.0.1/");
-    manager.configure_client(unused).ok()?;
-    let url = manager.get_authorization_url(&[]).await.ok()?;
-    parameter(&url, "resource")
 }
 
 /// A parameter of a URL's query.

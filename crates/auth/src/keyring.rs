@@ -93,7 +93,7 @@ async fn on_thread<T: Send + 'static>(
     }
 }
 
-/// Describes a failure in our own words: some errors of the client hold the value.
+/// Describes a failure. Errors about what an entry holds have the value in their text.
 fn describe(error: &Error) -> KeyringError {
     let reason = match error {
         Error::NoDefaultStore => match Entry::store_status() {
@@ -104,14 +104,10 @@ fn describe(error: &Error) -> KeyringError {
         },
         Error::NoStorageAccess(reason) => format!("the keyring is locked: {reason}"),
         Error::PlatformFailure(reason) => format!("the keyring failed: {reason}"),
-        Error::NoEntry => "the keyring has no such entry".to_owned(),
-        Error::BadEncoding(_) => "the keyring's entry is not UTF-8 text".to_owned(),
-        Error::BadDataFormat(..) => "the keyring's entry is damaged".to_owned(),
-        Error::Ambiguous(_) => {
-            "the keyring has several such entries; remove all but one".to_owned()
+        Error::BadEncoding(_) | Error::BadDataFormat(..) => {
+            "the keyring's entry is damaged".to_owned()
         }
         Error::TooLong(what, limit) => format!("{what} is over the keyring's limit of {limit}"),
-        Error::Invalid(what, reason) => format!("the keyring does not take {what}: {reason}"),
         _ => "the keyring failed".to_owned(),
     };
     KeyringError {

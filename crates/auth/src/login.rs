@@ -102,7 +102,6 @@ pub(crate) async fn log_in(
             return Err(NoLogin::Refused(account.exchange(reason)));
         }
     };
-    drop(redirect);
     let code = code(account, &found, callback, &repeated)?;
     account.redact.learn("authorization code", &code);
 

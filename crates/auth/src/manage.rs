@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::account::Account;
 use crate::browser::OpenUrl;
-use crate::discovery::{probe, update_endpoints};
+use crate::discovery::probe;
 use crate::error::{AuthError, AuthErrorKind};
 use crate::login::{Wish, log_in};
 use crate::redact::{Redact, url_secrets};
@@ -164,7 +164,9 @@ pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
     }
     Ok(match login {
         _ if !removed.was_there => LoggedOut::WasNot,
-        Some(login) if revoke(&account, &login).await => LoggedOut::Revoked,
+        Some(login) if login.record.published && revoke(&account, &login).await => {
+            LoggedOut::Revoked
+        }
         _ => LoggedOut::Forgotten,
     })
 }
@@ -172,12 +174,10 @@ pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
 async fn revoke(account: &Account, login: &Login) -> bool {
     account.hide(login);
     let secret = account.secret_of(login).await;
-    let mut record = login.record.clone();
-    let updated = update_endpoints(account, &mut record).await;
-    let (Ok(web), Ok(()), Ok(secret)) = (account.web().await, updated, secret) else {
+    let (Ok(web), Ok(secret)) = (account.web().await, secret) else {
         return false;
     };
-    tokens::revoke(web, &record, &login.tokens, secret.as_deref()).await
+    tokens::revoke(web, &login.record, &login.tokens, secret.as_deref()).await
 }
 
 /// The account at a server where a person logs in.

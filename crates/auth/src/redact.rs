@@ -166,8 +166,12 @@ impl Values {
             }
         }
         self.longest = patterns.iter().map(String::len).max().unwrap_or_default();
-        // It fails only for more patterns than memory holds.
-        self.finder = AhoCorasick::new(patterns).ok().filter(|_| self.longest > 0);
+        // Escapes may be written with small or capital digits. Building fails only for more
+        // patterns than memory holds.
+        let finder = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .build(patterns);
+        self.finder = finder.ok().filter(|_| self.longest > 0);
     }
 }
 
@@ -244,18 +248,7 @@ fn escapes(text: &str) -> Vec<String> {
             }
             percent
         });
-        // Some write the digits in lower case.
-        let mut lower = percent.clone().into_bytes();
-        for at in 0..lower.len() {
-            if lower.get(at) == Some(&b'%') {
-                lower
-                    .iter_mut()
-                    .skip(at)
-                    .take(3)
-                    .for_each(|b| b.make_ascii_lowercase());
-            }
-        }
-        all.extend([percent, String::from_utf8(lower).unwrap_or_default()]);
+        all.push(percent);
     }
     all
 }

@@ -2,7 +2,7 @@
 //! the server refuses it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
@@ -34,7 +34,7 @@ pub fn authorize(endpoint: &Endpoint, redact: &Redact) -> Arc<dyn Authorize> {
     match Account::new(endpoint, redact) {
         Ok(account) => Arc::new(Bearer(Arc::new(Inner {
             account,
-            current: RwLock::default(),
+            current: Mutex::default(),
             busy: tokio::sync::Mutex::default(),
             pending: Mutex::default(),
         }))),
@@ -51,7 +51,7 @@ struct Bearer(Arc<Inner>);
 struct Inner {
     account: Account,
     /// The login that requests use. Requests read it while `busy` is held.
-    current: RwLock<Current>,
+    current: Mutex<Current>,
     /// Held while tokens are read, renewed or asked for.
     busy: tokio::sync::Mutex<Busy>,
     /// The error for a caller that cannot wait for the page that is open.
@@ -91,7 +91,7 @@ struct Pending<'a>(&'a Mutex<Option<AuthError>>);
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *locked(self.0) = None;
     }
 }
 
@@ -147,11 +147,7 @@ impl Authorize for Bearer {
     }
 
     fn pending(&self) -> Option<AuthError> {
-        self.0
-            .pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        locked(&self.0.pending).clone()
     }
 
     fn may_follow(&self, url: &Url) -> bool {
@@ -189,10 +185,7 @@ impl Bearer {
 
 impl Inner {
     fn current(&self) -> Current {
-        self.current
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        locked(&self.current).clone()
     }
 
     fn login(&self) -> Option<Arc<Login>> {
@@ -518,7 +511,7 @@ impl Inner {
 
     /// Sets the error for callers that cannot wait, until the result is dropped.
     fn set_pending(&self, error: AuthError) -> Pending<'_> {
-        *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        *locked(&self.pending) = Some(error);
         Pending(&self.pending)
     }
 
@@ -549,7 +542,7 @@ impl Inner {
                 Current::Login(Arc::new(login), header)
             }
         };
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;
+        *locked(&self.current) = current;
         Ok(())
     }
 }
@@ -560,4 +553,8 @@ impl fmt::Debug for Bearer {
             .field("server", &self.0.account.server)
             .finish_non_exhaustive()
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

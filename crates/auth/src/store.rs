@@ -53,7 +53,7 @@ pub(crate) struct Record {
     pub(crate) token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) revocation_endpoint: Option<String>,
-    /// Whether the endpoints are those that the issuer publishes. In an older login they may
+    /// Whether the endpoints are those that the issuer publishes. Those of an older login may
     /// come from another party.
     #[serde(default)]
     pub(crate) published: bool,
