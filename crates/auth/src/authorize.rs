@@ -36,9 +36,6 @@ pub trait Authorize: fmt::Debug + Send + Sync {
     /// Reports that the server accepted a request with this header for the first time.
     fn accepted(&self, _sent: &HeaderValue) {}
 
-    /// Reports a 401 or 403 of a request that is not sent again.
-    fn refused_for_good(&self, _refused: Refused<'_>) {}
-
     /// The reason why [`Authorize::header`] or [`Authorize::refused`] takes long, for a caller
     /// whose time is over; `None` if that is not known.
     fn pending(&self) -> Option<AuthError> {

@@ -60,10 +60,8 @@ impl Found {
 
     /// How a client authenticates, by what the authorization server supports.
     pub(crate) fn authentication(&self, has_secret: bool) -> ClientAuthentication {
-        let methods = self
-            .metadata
-            .additional_fields
-            .get("token_endpoint_auth_methods_supported");
+        let members = &self.metadata.additional_fields;
+        let methods = members.get("token_endpoint_auth_methods_supported");
         let methods = methods.and_then(Value::as_array);
         let supports = |method: &str| {
             methods.is_some_and(|methods| methods.iter().any(|one| one.as_str() == Some(method)))
@@ -131,10 +129,9 @@ impl OAuthHttpClient for RmcpClient {
             let text = |name: &str| body.get(name)?.as_str().map(str::to_owned);
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.method = text("token_endpoint_auth_method").or(seen.method.take());
-            seen.resource = text("resource").or(seen.resource.take());
-            drop(seen);
             let names = ["authorization_servers", "authorization_server"];
             if names.iter().any(|name| body.contains_key(*name)) {
+                seen.resource = text("resource");
                 narrow(&mut body, self.issuer.as_deref());
                 *answer.body_mut() = serde_json::to_vec(&body)?;
             }

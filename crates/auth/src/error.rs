@@ -138,30 +138,27 @@ impl fmt::Display for AuthError {
                 }
             }
             Kind::Declined { scope } => {
-                match scope {
-                    Some(scope) => write!(f, "server `{server}` wants the scope {scope:?}")?,
-                    None => write!(f, "server `{server}` wants a login")?,
-                }
+                let wants = match scope {
+                    Some(scope) => format!("the scope {scope:?}"),
+                    None => "a login".to_owned(),
+                };
                 let login = login_for(scope);
                 write!(
                     f,
-                    "; its page was shown, no login has come of it, and it is not shown again; \
-                     run `{login}`"
+                    "server `{server}` wants {wants}; its page was shown, no login has come of \
+                     it, and it is not shown again; run `{login}`"
                 )
             }
             Kind::Awaited { scope } => {
-                match scope {
-                    Some(scope) => write!(
-                        f,
-                        "server `{server}` wants the scope {scope:?}, and a login with it"
-                    )?,
-                    None => write!(f, "server `{server}` wants a login, which")?,
-                }
+                let wants = match scope {
+                    Some(scope) => format!("the scope {scope:?}, and a login with it"),
+                    None => "a login, which".to_owned(),
+                };
                 let login = login_for(scope);
                 write!(
                     f,
-                    " has not come in time; log in on the page that was shown, or run `{login}`, \
-                     and try again"
+                    "server `{server}` wants {wants} has not come in time; log in on the page \
+                     that was shown, or run `{login}`, and try again"
                 )
             }
             Kind::Discovery { reason } => {

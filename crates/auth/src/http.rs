@@ -297,23 +297,17 @@ fn nearness_v4(ip: Ipv4Addr) -> Nearness {
 
 fn nearness_v6(ip: Ipv6Addr) -> Nearness {
     let [a, b, c, d, e, f, g, h] = ip.segments();
-    let v4 = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
-    // A gateway's loopback would be another machine's.
-    let by_gateway = |high: u16, low: u16| match nearness_v4(v4(high, low)) {
-        Nearness::Loopback => Nearness::Never,
-        other => other,
-    };
+    let v4 = Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
     match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0xffff] => nearness_v4(v4(g, h)),
+        [0, 0, 0, 0, 0, 0xffff] => nearness_v4(v4),
         _ if ip.is_loopback() => Nearness::Loopback,
-        // IPv4-compatible (`::` among them), IPv4-translated, NAT64 of the well-known prefix.
-        [0, 0, 0, 0, 0, 0] | [0, 0, 0, 0, 0xffff, 0] | [0x64, 0xff9b, 0, 0, 0, 0] => {
-            by_gateway(g, h)
-        }
-        // 6to4.
-        [0x2002, high, low, ..] => by_gateway(high, low),
-        // NAT64 of a network's own prefix, whose length is unknown, and Teredo.
-        [0x64, 0xff9b, 1, ..] | [0x2001, 0, ..] => Nearness::Never,
+        // NAT64. A gateway's loopback would be another machine's.
+        [0x64, 0xff9b, 0, 0, 0, 0] if v4.is_loopback() => Nearness::Never,
+        [0x64, 0xff9b, 0, 0, 0, 0] => nearness_v4(v4),
+        // Other forms that carry an IPv4 address: `::/96`, translated, NAT64 of a network's own
+        // prefix, Teredo, 6to4.
+        [0, 0, 0, 0, 0 | 0xffff, 0] | [0x64, 0xff9b, 1, ..] => Nearness::Never,
+        [0x2001, 0, ..] | [0x2002, ..] => Nearness::Never,
         // Link-local, multicast.
         [0xfe80..=0xfebf, ..] | [0xff00..=0xffff, ..] => Nearness::Never,
         // Unique local, and the deprecated site-local.
@@ -339,17 +333,16 @@ mod tests {
             (
                 Nearness::Private,
                 "10.0.0.1 172.31.255.255 192.168.0.1 100.64.0.1 198.19.0.1 fd00::1 fec0::1 \
-                 ::ffff:10.0.0.1 64:ff9b::10.0.0.1 2002:a00:1::1",
+                 ::ffff:10.0.0.1 64:ff9b::10.0.0.1",
             ),
             (
                 Nearness::Public,
-                "172.15.0.1 100.128.0.1 192.0.2.1 2001:4860:4860::8888 ::8.8.8.8 \
-                 64:ff9b::8.8.8.8 2002:808:808::1",
+                "172.15.0.1 100.128.0.1 192.0.2.1 2001:4860:4860::8888 64:ff9b::8.8.8.8",
             ),
             (
                 Nearness::Never,
                 "0.0.0.0 169.254.169.254 192.0.0.192 224.0.0.1 255.255.255.255 :: fe80::1 \
-                 ff02::1 ::127.0.0.1 ::ffff:169.254.169.254 64:ff9b::127.0.0.1 2002:7f00:1::1 \
+                 ff02::1 ::127.0.0.1 ::ffff:169.254.169.254 64:ff9b::127.0.0.1 2002:808:808::1 ::8.8.8.8 \
                  64:ff9b:1::8.8.8.8 2001:0:808:808::1",
             ),
         ] {

@@ -379,10 +379,10 @@ impl Inner {
                 return Err(account.error(AuthErrorKind::Renewal { reason }));
             }
         };
-        self.adopt(Some(login.clone()))?;
         if let Err(error) = account.store.put(&login).await {
             tracing::warn!(server = account.server, %error, "a renewed login is not saved");
         }
+        self.adopt(Some(login))?;
         ended.map_or(Ok(()), Err)
     }
 

@@ -387,7 +387,6 @@ impl Endpoint {
                 prompt: exchange.prompt,
             };
             if refusals == MAX_REFUSALS {
-                self.authorize.refused_for_good(refused);
                 return Ok(response);
             }
             refusals += 1;
