@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use callgate::{
-    Caller, Elicit, Gate, ListRoots, Offers, Progress, Refusal, Root, Rules, Sample, ServerSpec,
+    Caller, Gate, Refusal, Root, Rules, ServerSpec,
+    caller::{Elicit, ListRoots, Offers, Progress, Sample},
 };
 use callgate_tests::real_servers;
 use expect_test::expect;

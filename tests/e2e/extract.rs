@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
 use callgate::{
-    Api, Caller, CheckMode, Gate, GateBuilder, Offers, Refusal, Review, Reviewed, Reviewer, Rules,
-    RunReport, RunRequest, Sample, ServerSpec, Status, flow,
+    Api, Caller, CheckMode, Gate, GateBuilder, Refusal, Review, Reviewed, Reviewer, Rules,
+    RunReport, RunRequest, ServerSpec, Status,
+    caller::{Offers, Sample},
+    flow,
 };
 use callgate_tests::binary;
 use expect_test::expect;
@@ -78,7 +80,7 @@ async fn a_good_answer_is_the_value() {
         ),
         ("model_extract", "model", "extract", Some(1))
     );
-    assert_eq!(line.outcome, callgate::Outcome::Ok);
+    assert_eq!(line.outcome, callgate::ledger::Outcome::Ok);
     assert_eq!(line.result_bytes, Some(19));
     // The data stand between two lines that nothing in them can be.
     let prompts = model.prompts();
@@ -138,7 +140,7 @@ async fn answers_that_never_fit() {
           ]
         ]"#]].assert_eq(&format!("{:#}", value(&report)));
     assert_eq!(model.prompts().len(), 2);
-    let callgate::Outcome::ToolError { message } = &report.calls[0].outcome else {
+    let callgate::ledger::Outcome::ToolError { message } = &report.calls[0].outcome else {
         panic!("{report}");
     };
     assert!(

@@ -216,7 +216,7 @@ async fn a_tool_that_changes_in_a_run_loses_its_grant() {
         let answer = match question.changed {
             None => Answer::Session,
             Some(changed) => {
-                let text = |definition: Option<Arc<callgate::Definition>>| {
+                let text = |definition: Option<Arc<callgate::rule::Definition>>| {
                     definition
                         .map(|it| it.text().to_owned())
                         .unwrap_or_default()

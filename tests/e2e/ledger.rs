@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use callgate::{JournalLine, JournalReader};
+use callgate::ledger::{JournalLine, JournalReader};
 use callgate_tests::{Workbench, binary, fixture};
 use expect_test::expect;
 use serde_json::{Value, json};

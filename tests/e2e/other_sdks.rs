@@ -5,7 +5,10 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate::{Caller, Elicit, Gate, Offers, Refusal, Rules, ServerSpec, Transport};
+use callgate::{
+    Caller, Gate, Refusal, Rules, ServerSpec, Transport,
+    caller::{Elicit, Offers},
+};
 use callgate_broker::{Servers, Status};
 use callgate_tests::listening::Listening;
 use callgate_tests::{Workbench, real_servers, repository};

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate::{Answer, Question, Shown, question_text};
+use callgate::{
+    Answer, Question,
+    present::{Shown, question_text},
+};
 use callgate_broker::{CallOptions, Dispatcher, Place, ServerSpec, Servers, Setup, ask_with};
 use callgate_catalog::Tool;
 use callgate_policy::{Definition, Grant};

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Workers are this program started again, so this comes first.
     callgate::worker_main_if_requested();
     // This process holds the credentials: others of the same user cannot read it.
-    callgate::forbid_inspection()?;
+    callgate::sandbox::forbid_inspection()?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(host())
 }

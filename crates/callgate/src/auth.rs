@@ -8,7 +8,7 @@
 
 pub use callgate_auth::{
     AuthError, AuthErrorKind, Browser, Grant, Kept, LoggedOut, LoginRequest, LoginStatus, OAuth,
-    OpenUrl, TokenPlace,
+    OpenUrl, SourceError, TokenPlace,
 };
 
 use callgate_broker::ServerSpec;

@@ -40,7 +40,7 @@ impl Foresight {
         })
     }
 
-    /// Whether the rules deny every call of the tool.
+    /// True if the rules deny every call of the tool.
     pub(crate) fn denies(&self, tool: &CatalogTool) -> bool {
         self.decision(tool).verdict == Verdict::Deny
     }

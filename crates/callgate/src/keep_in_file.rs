@@ -1,4 +1,4 @@
-//! Keeps what somebody allowed for good in the configuration file.
+//! Keeps grants for good in the configuration file.
 
 use std::path::PathBuf;
 

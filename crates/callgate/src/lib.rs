@@ -1,9 +1,9 @@
 //! Run a TypeScript script whose only power is the MCP tools you allow.
 //!
-//! A [`Gate`] holds connections to MCP servers, the names their tools have in
-//! a script, and the rules over them. [`Gate::run`] takes a script through
-//! parsing, a type check, a worker process with a V8 isolate, and the broker
-//! that decides on every call, and always comes back with one [`RunReport`].
+//! A [`Gate`] holds connections to MCP servers, the functions that scripts call their tools by,
+//! and the rules over calls. [`Gate::run`] parses a script, checks its types and runs it in a
+//! worker process with a V8 isolate. Every call is decided on and recorded before it is sent.
+//! A run always ends in one [`RunReport`].
 //!
 //! ```no_run
 //! use callgate::{Gate, Rules, ServerSpec};
@@ -23,13 +23,12 @@
 //! }
 //! ```
 //!
-//! Each script runs in a process of its own: the host's executable started
-//! again, so a host calls [`worker_main_if_requested`] first thing in `main`,
-//! or names a worker program with [`GateBuilder::worker_binary`]. `callgate-worker`
-//! is one; it starts faster, and has no code of the host in its memory.
+//! Each script runs in a process of its own: the host's executable, started again. So a host
+//! calls [`worker_main_if_requested`] first in `main`, or names a worker program with
+//! [`GateBuilder::worker_binary`]. The program `callgate-worker` starts faster than a host.
 //!
-//! This is the one public crate; the `callgate-*` crates under it are
-//! internal and change without notice.
+//! This is the one public crate; the `callgate-*` crates under it are internal and change
+//! without notice.
 
 pub mod auth;
 mod cache;
@@ -62,65 +61,26 @@ mod unmatched;
 mod workers;
 
 pub use callgate_broker::{
-    Answer, Asker, CallError, Changed, Connect, Done, DryRun, EraSetting, Http, JournalError,
-    JournalLine, JournalOptions, JournalReader, Keep, LedgerLine, NobodyToAsk, Origin, Outcome,
-    Question, ResultReview, Review, Reviewed, Reviewer, Ruling, ScriptLine, ServerSpec, Source,
-    SourceError, Stdio, Transport, Withheld, ask_with, code, shell_word,
+    Answer, Asker, CallError, Caller, Connect, DryRun, EraSetting, Http, JournalOptions, Keep,
+    LedgerLine, NoCaller, NobodyToAsk, Question, Refusal, ResultReview, Review, Reviewed, Reviewer,
+    Root, ServerSpec, Source, Stdio, Transport, ask_with, code,
 };
-pub use callgate_broker::{
-    Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
-    Refusal, Root, Sample, UnknownLogLevel, Wanted,
-};
-
-/// Data on its way from one server to another, and the rules over it.
-pub mod flow {
-    pub use callgate_policy::Pattern;
-    pub use callgate_policy::flow::{
-        Copied, Encoding, Finding, FlowEnd, FlowReason, FlowRecord, FlowRule, FlowRules, FlowWhy,
-        MAX_PIECE, Seen, Side,
-    };
-}
-
-/// Rules that say more than a pattern: of arguments, of hints, how often and until when.
-/// [`Rule::parse`](rule::Rule::parse) reads one as a configuration file has it;
-/// [`Rules::push`] takes it, for a gate or for one run.
-pub mod rule {
-    pub use callgate_policy::{
-        Annotations, Condition, Effect, Glob, Pattern, Pointer, PointerError, Rule, RuleProblem,
-        RuleProblemKind, ServerPattern, Step, Test, TextError, WholeRegex,
-    };
-}
-
 pub use callgate_models::Api;
-pub use callgate_policy::{
-    Because, Decision, Definition, DefinitionHash, Grant, Leave, PatternError, Rules,
-    SessionGrants, Verdict,
-};
-pub use callgate_rust_types::RustTypes;
-pub use callgate_sandbox::{
-    Jail, JailLayer, JailOptions, Limits, MachineCode, WorkerProgram, forbid_inspection,
-    worker_main_if_requested,
-};
-pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
-pub use callgate_typegen::{Detail, ambient as ambient_declarations};
+pub use callgate_policy::{Decision, Grant, Rules, SessionGrants, Verdict};
+pub use callgate_sandbox::{Limits, worker_main_if_requested};
+pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::gate::Gate;
 pub use crate::gate::builder::{BuildError, GateBuilder};
 pub use crate::gate::call::{CallRequest, Called};
-pub use crate::gate::export::{ExportFormat, Exported, UnknownFormat};
 pub use crate::gate::preview::{Preview, PreviewedTool};
 pub use crate::gate::servers::{Server, ServerError, ServerState};
-pub use crate::gate::tools::{CatalogStamp, Tool};
-pub use crate::harmless::{harmless, indented, one_line};
+pub use crate::gate::tools::{CatalogStamp, ToolInfo};
 pub use crate::position::Position;
-pub use crate::question::{Shown, answer_text, change_text, question_text};
-pub use crate::quoted::{quoted, undrawn};
 pub use crate::report::emitted::{Emitted, EmittedResource};
-pub use crate::report::text::{Printed, Problems};
 pub use crate::report::{
-    Denial, ErrorKind, LimitHit, Output, REPORT_VERSION, Returned, RunError, RunReport, Status,
-    Unavailable,
+    Denial, ErrorKind, LimitHit, Output, Returned, RunError, RunReport, Status, Unavailable,
 };
 pub use crate::run_request::{CallEnd, Event, RunRequest};
 pub use crate::search::request::{Found, Hit, SearchError, SearchRequest};
@@ -129,3 +89,64 @@ pub use crate::skill::{Skill, SkillError};
 pub use crate::tool_settings::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
 pub use crate::type_check::{CheckStatus, TypeCheck, TypeError};
 pub use crate::workers::Workers;
+
+/// Requests of servers to their client, and the parts of [`Caller`].
+pub mod caller {
+    pub use callgate_broker::{
+        Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Sample,
+        UnknownLogLevel, Wanted,
+    };
+}
+
+/// Tools in the forms of other interfaces and languages.
+pub mod export {
+    pub use callgate_rust_types::RustTypes;
+    pub use callgate_typegen::ambient as ambient_declarations;
+
+    pub use crate::gate::export::{ExportFormat, Exported, UnknownFormat};
+}
+
+/// Data that goes from one server to another, and the rules over it.
+pub mod flow {
+    pub use callgate_policy::Pattern;
+    pub use callgate_policy::flow::{
+        Copied, Encoding, Finding, FlowEnd, FlowReason, FlowRecord, FlowRule, FlowRules, FlowWhy,
+        MAX_PIECE, Seen, Side,
+    };
+}
+
+/// The ledger's file, and the parts of [`LedgerLine`].
+pub mod ledger {
+    pub use callgate_broker::{JournalError, JournalLine, JournalReader, Outcome, Withheld};
+}
+
+/// Questions and foreign text as text for a terminal or a message.
+pub mod present {
+    pub use callgate_broker::{Changed, Done, Origin, ScriptLine, shell_word};
+    pub use callgate_policy::nearest;
+
+    pub use crate::harmless::{harmless, indented, one_line};
+    pub use crate::question::{Shown, answer_text, change_text, question_text};
+    pub use crate::quoted::{quoted, undrawn};
+}
+
+/// Rules with tests of arguments, hints, counts and expiry.
+///
+/// [`Rule::parse`](rule::Rule::parse) reads a rule in the form of the configuration;
+/// [`Rules::push`] takes it, for a gate or for one run.
+pub mod rule {
+    pub use callgate_broker::Ruling;
+    pub use callgate_policy::{
+        Annotations, Because, Condition, Definition, DefinitionHash, Effect, Glob, Leave, Pattern,
+        PatternError, Pointer, PointerError, Rule, RuleProblem, RuleProblemKind, ServerPattern,
+        Step, Test, TextError, WholeRegex,
+    };
+}
+
+/// The workers that scripts run in, and the kernel layers around them.
+pub mod sandbox {
+    pub use callgate_sandbox::{
+        Jail, JailLayer, JailOptions, MachineCode, WorkerProgram, forbid_inspection,
+    };
+    pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
+}

@@ -18,7 +18,7 @@ use crate::scope::Scope;
 use crate::tool_settings::ToolSettings;
 use crate::unmatched::Oversight;
 
-/// How long fresh lists are waited for; after that, the known lists serve.
+/// The time that fresh lists are waited for; after that, the known lists serve.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The current catalog.
@@ -154,7 +154,7 @@ impl LiveCatalog {
         Ok(found)
     }
 
-    /// Whether a server is disabled.
+    /// True if a server is disabled.
     pub(crate) fn is_disabled(&self, server: &str) -> bool {
         let mut servers = self.broker.list();
         servers.any(|state| state.name == server && state.phase == Phase::Disabled)

@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 
 use crate::config::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 
-/// How long a client's model may take: a person may have to allow the request.
+/// The most time of a client's model: a person may have to allow the request.
 const SAMPLING_TIME: Duration = Duration::from_secs(300);
 /// The most bytes of a client's answer.
 const MAX_SAMPLED: usize = 8 << 20;
@@ -36,7 +36,7 @@ pub(crate) struct Task<'a> {
 /// A model's answer.
 pub(crate) struct Said {
     pub(crate) text: String,
-    /// Whether the limit of tokens cut the answer off.
+    /// True if the limit of tokens cut the answer off.
     pub(crate) cut: bool,
 }
 
@@ -97,12 +97,12 @@ impl Models {
         }
     }
 
-    /// Whether the configuration has a model that answers prompts.
+    /// True if the configuration has a model that answers prompts.
     pub(crate) fn has_small(&self) -> bool {
         self.small.is_some()
     }
 
-    /// Whether the configuration has an embeddings endpoint.
+    /// True if the configuration has an embeddings endpoint.
     pub(crate) fn has_embeddings(&self) -> bool {
         self.embeddings.is_some()
     }

@@ -1,7 +1,7 @@
 //! Function names that no tool has: the server that such a name belongs to, and the
 //! message about it.
 
-use callgate_broker::{CallError, ServerState, Status};
+use callgate_broker::{CallError, ServerState, Status, code};
 use callgate_typegen::names::beginning;
 
 use crate::harmless::one_line;
@@ -57,7 +57,7 @@ impl ServerNames {
         Some(beginning)
     }
 
-    /// Whether a tool of this server would have this name.
+    /// True if a tool of this server would have this name.
     pub(crate) fn owns(&self, server: &str, function: &str) -> bool {
         self.beginning(server)
             .is_some_and(|beginning| function.starts_with(beginning))
@@ -102,16 +102,21 @@ pub(crate) fn unavailable_message(function: &str, server: &str, why: &str) -> St
     format!("{shown} is not available: server {server:?} {why}")
 }
 
-/// The error for a name that is no tool.
-pub(crate) fn unknown_tool(function: &str, server: &str, message: String) -> CallError {
+/// The error of a call that was not sent.
+pub(crate) fn unsent(function: &str, server: &str, code: i64, message: String) -> CallError {
     CallError::Protocol {
         server: server.to_owned(),
         function: function.to_owned(),
-        code: INVALID_PARAMS,
+        code,
         message,
         data: None,
-        retryable: false,
+        retryable: code == code::CONNECTION_CLOSED,
     }
+}
+
+/// The error for a name that is no tool.
+pub(crate) fn unknown_tool(function: &str, server: &str, message: String) -> CallError {
+    unsent(function, server, INVALID_PARAMS, message)
 }
 
 /// The purpose of a server in one line: from the configuration, else from the server.

@@ -1,6 +1,5 @@
 //! A request to run a script, and the events of a run.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -203,19 +202,6 @@ impl From<&str> for RunRequest {
 impl From<String> for RunRequest {
     fn from(source: String) -> Self {
         Self::new(source)
-    }
-}
-
-impl fmt::Debug for RunRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunRequest")
-            .field("name", &self.name)
-            .field("bytes", &self.source.len())
-            .field("limits", &self.limits)
-            .field("rules", &self.settings.rules)
-            .field("grants", &self.settings.grants)
-            .field("dry_run", &self.settings.dry_run)
-            .finish_non_exhaustive()
     }
 }
 

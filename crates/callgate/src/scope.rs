@@ -22,13 +22,13 @@ impl Scope {
         self.0.as_deref().map(<[String]>::to_vec)
     }
 
-    /// Whether this server is in scope.
+    /// True if this server is in scope.
     pub(crate) fn has(&self, server: &str) -> bool {
         let servers = self.0.as_deref();
         servers.is_none_or(|servers| servers.iter().any(|name| name == server))
     }
 
-    /// Whether this function is a tool out of scope.
+    /// True if this function is a tool out of scope.
     pub(crate) fn excludes(&self, catalog: &Catalog, function: &str) -> bool {
         self.0.is_some()
             && catalog

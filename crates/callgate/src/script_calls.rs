@@ -15,7 +15,9 @@ use serde_json::value::RawValue;
 use crate::foresight::hints;
 use crate::host_functions::{HostFunction, HostFunctions};
 use crate::live_catalog::LiveCatalog;
-use crate::names::{MAX_SUGGESTIONS, unavailable_message, unknown_tool, unknown_tool_message};
+use crate::names::{
+    MAX_SUGGESTIONS, unavailable_message, unknown_tool, unknown_tool_message, unsent,
+};
 use crate::run_request::{CallEnd, Event, Observer};
 use crate::scope::Scope;
 use crate::script_errors::thrown;
@@ -73,15 +75,8 @@ impl CallHandler for ScriptCalls {
             Undelivered::Call => code::TOO_MANY_CALLS,
             Undelivered::Answer => code::RESULT_TOO_LARGE,
         };
-        let error = CallError::Protocol {
-            code,
-            message,
-            server: server.unwrap_or_default(),
-            function: function.to_owned(),
-            data: None,
-            retryable: false,
-        };
-        thrown(function, error)
+        let server = server.unwrap_or_default();
+        thrown(function, unsent(function, &server, code, message))
     }
 
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
@@ -168,14 +163,7 @@ impl Inner {
         if let Some(server) = live.unlisted_server_of(function, scope) {
             // The report says why it did not start: that may quote the server.
             let message = unavailable_message(function, &server, "did not start");
-            return CallError::Protocol {
-                server,
-                function: function.to_owned(),
-                code: code::CONNECTION_CLOSED,
-                message,
-                data: None,
-                retryable: true,
-            };
+            return unsent(function, &server, code::CONNECTION_CLOSED, message);
         }
         let unknown = self.unknown_names.fetch_add(1, Ordering::Relaxed);
         let near = (unknown < MAX_SUGGESTIONS)

@@ -18,17 +18,16 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
             retryable,
             message,
             ..
-        } => (
-            ErrorClass::Tool,
-            message,
-            text(&ToolFields {
+        } => {
+            let fields = ToolFields {
                 tool: function,
                 server: &server,
                 content: &content,
                 structured_content: structured_content.as_deref(),
                 retryable,
-            }),
-        ),
+            };
+            (ErrorClass::Tool, message, text(&fields))
+        }
         CallError::Protocol {
             server,
             code,
@@ -36,27 +35,26 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
             data,
             retryable,
             ..
-        } => (
-            ErrorClass::Protocol,
-            message,
-            text(&ProtocolFields {
+        } => {
+            let fields = ProtocolFields {
                 tool: function,
                 server: &server,
                 code,
                 data: data.as_deref(),
                 retryable,
-            }),
-        ),
+            };
+            (ErrorClass::Protocol, message, text(&fields))
+        }
         CallError::Timeout {
             server,
             limit,
             retryable,
             ..
-        } => (
-            ErrorClass::Timeout,
-            format!("{function} gave no answer within {} ms", limit.as_millis()),
-            text(&json!({ "tool": function, "server": server, "retryable": retryable })),
-        ),
+        } => {
+            let message = format!("{function} gave no answer within {} ms", limit.as_millis());
+            let fields = json!({ "tool": function, "server": server, "retryable": retryable });
+            (ErrorClass::Timeout, message, text(&fields))
+        }
         CallError::Denied {
             server,
             ruling,
@@ -64,32 +62,40 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
             ..
         } => {
             // The name that rules know: not `mcp.extract`.
-            let by = Some((&*ruling, ruled.as_str()));
-            let fields = denied(function, &server, ruling.to_string(), by);
+            let advice = ruling.advice(&ruled);
+            let fields = denied(function, &server, ruling.to_string(), Some(&ruling), advice);
             (ErrorClass::Denied, shown, text(&fields))
         }
-        CallError::Kept { server, reason, .. } => (
-            ErrorClass::Denied,
-            shown,
-            text(&denied(function, &server, reason, None)),
-        ),
+        CallError::Kept { server, reason, .. } => {
+            let fields = denied(function, &server, reason, None, None);
+            (ErrorClass::Denied, shown, text(&fields))
+        }
         CallError::DryRun {
             server, decision, ..
-        } => (
-            ErrorClass::DryRun,
-            shown,
-            text(&json!({ "tool": function, "server": server, "decision": decision })),
-        ),
-        // A new kind of error must not pass for a result.
-        _ => {
-            let fields = json!({ "tool": function });
-            (ErrorClass::Protocol, shown, text(&fields))
+        } => {
+            let fields = json!({ "tool": function, "server": server, "decision": decision });
+            (ErrorClass::DryRun, shown, text(&fields))
         }
+        // A new kind of error must not pass for a result.
+        _ => (
+            ErrorClass::Protocol,
+            shown,
+            text(&json!({ "tool": function })),
+        ),
     };
     Thrown {
         class,
         message: message.into(),
         fields: fields.into(),
+    }
+}
+
+/// An error of one of the host's own functions.
+pub(crate) fn own_error(class: ErrorClass, message: String, fields: &Value) -> Thrown {
+    Thrown {
+        class,
+        message: message.into(),
+        fields: fields.to_string().into(),
     }
 }
 
@@ -116,19 +122,25 @@ struct ProtocolFields<'a> {
 }
 
 fn text(fields: &impl Serialize) -> String {
-    // The fields are strings, numbers and JSON: they serialize.
+    // Strings, numbers and JSON always serialize.
     serde_json::to_string(fields).unwrap_or_else(|_| "{}".to_owned())
 }
 
-/// The fields of a denial: the rule as written, and its place.
-fn denied(function: &str, server: &str, because: String, ruling: Option<(&Ruling, &str)>) -> Value {
-    let (rule, written_in) = ruling.and_then(|(ruling, _)| ruling.written_rule()).unzip();
+/// The fields of a denial, with the rule as written and its place.
+fn denied(
+    function: &str,
+    server: &str,
+    because: String,
+    ruling: Option<&Ruling>,
+    advice: Option<String>,
+) -> Value {
+    let (rule, written_in) = ruling.and_then(Ruling::written_rule).unzip();
     json!({
         "tool": function,
         "server": server,
         "because": because,
         "rule": rule,
         "writtenIn": written_in,
-        "advice": ruling.and_then(|(ruling, ruled)| ruling.advice(ruled)),
+        "advice": advice,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// How tools are searched for.
+/// The way of searching for tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SearchBy {

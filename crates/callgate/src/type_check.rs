@@ -25,7 +25,7 @@ const MIN_TIME: Duration = Duration::from_millis(500);
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TypeCheck {
-    /// How it ended.
+    /// The outcome.
     pub status: CheckStatus,
     /// The first type errors, at most ten.
     pub errors: Vec<TypeError>,
@@ -33,7 +33,7 @@ pub struct TypeCheck {
     pub more: u32,
     /// Why there was no check, for [`CheckStatus::Unchecked`].
     pub reason: Option<String>,
-    /// Whether this gate gave the same reason before, so that a report's text can omit it.
+    /// True if this gate gave the same reason before, so that a report's text can omit it.
     #[serde(skip)]
     pub(crate) said_before: bool,
     /// Advice for the author, if TypeScript gave up on this script.
@@ -41,7 +41,7 @@ pub struct TypeCheck {
     pub(crate) advice: Option<&'static str>,
 }
 
-/// How a type check ended.
+/// The outcome of a type check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -82,7 +82,7 @@ impl TypeCheck {
         }
     }
 
-    /// Whether a run in this mode ends with this check.
+    /// True if a run in this mode ends with this check.
     pub(crate) fn stops(&self, mode: CheckMode) -> bool {
         match (self.status, mode) {
             (CheckStatus::Passed, _) | (_, CheckMode::Off | CheckMode::Warn) => false,

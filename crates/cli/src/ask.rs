@@ -2,7 +2,10 @@
 
 mod beforehand;
 
-use callgate::{Answer, Asker, Question, Shown, answer_text, question_text};
+use callgate::{
+    Answer, Asker, Question,
+    present::{Shown, answer_text, question_text},
+};
 use futures::future::BoxFuture;
 use indicatif::MultiProgress;
 

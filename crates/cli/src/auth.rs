@@ -9,7 +9,7 @@ use callgate::auth::{
     self, AuthError, AuthErrorKind, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl,
 };
 use callgate::config::{Config, subject_user, token_user};
-use callgate::{ServerSpec, one_line};
+use callgate::{ServerSpec, present::one_line};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 

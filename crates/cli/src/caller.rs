@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use callgate::{Caller, Elicit, Offers, Opened, Refusal};
+use callgate::{
+    Caller, Refusal,
+    caller::{Elicit, Offers, Opened},
+};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -62,7 +65,7 @@ impl Caller for TerminalCaller {
         })
     }
 
-    fn progress(&self, progress: callgate::Progress<'_>) {
+    fn progress(&self, progress: callgate::caller::Progress<'_>) {
         self.progress.on_progress(progress);
     }
 }

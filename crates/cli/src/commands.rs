@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use callgate::{
     CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, Status, code,
-    shell_word,
+    present::shell_word,
 };
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
@@ -102,7 +102,7 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
     } else {
         print::out(&report.printed().to_string())?;
         for block in &report.emitted {
-            let summary = callgate::harmless(&block.summary());
+            let summary = callgate::present::harmless(&block.summary());
             print::err(&format!("emitted: {summary}; --json has it\n"));
         }
         print::err(&report.problems().to_string());
@@ -236,7 +236,10 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
     let text = gate.declarations(args.detail, chosen);
     match args.detail {
         Detail::Name | Detail::Summary => print::out(&text)?,
-        _ => print::out(&format!("{}\n{text}", callgate::ambient_declarations()))?,
+        _ => print::out(&format!(
+            "{}\n{text}",
+            callgate::export::ambient_declarations()
+        ))?,
     }
     Ok(0)
 }
@@ -331,7 +334,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         }
         Err(error) => {
             if !matches!(error, CallError::DryRun { .. }) {
-                print::error(&callgate::indented(&error.to_string()));
+                print::error(&callgate::present::indented(&error.to_string()));
             }
             Ok(match error {
                 CallError::Denied { .. } => Status::Denied.exit_code(),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callgate::{one_line, undrawn};
+use callgate::present::{one_line, undrawn};
 
 /// Bytes that are held back during a question.
 const MOST_HELD: usize = 1 << 20;

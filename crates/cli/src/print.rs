@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileTypeExt as _;
 
-use callgate::{harmless, undrawn};
+use callgate::present::{harmless, undrawn};
 use rustix::io::Errno;
 use serde::Serialize;
 
@@ -96,7 +96,7 @@ pub fn error(message: &str) {
 
 #[cfg(test)]
 mod tests {
-    use callgate::indented;
+    use callgate::present::indented;
 
     use super::*;
 

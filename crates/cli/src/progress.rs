@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate::{CallEnd, Event, harmless};
+use callgate::{CallEnd, Event, present::harmless};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The most calls with a line. Others are counted.
@@ -129,7 +129,7 @@ impl Progress {
 
     /// Shows a call's progress. Of several calls of one tool the first has the line: a server does
     /// not know which call it is.
-    pub fn on_progress(&self, progress: callgate::Progress<'_>) {
+    pub fn on_progress(&self, progress: callgate::caller::Progress<'_>) {
         if self.lines.is_hidden() {
             return;
         }
@@ -184,7 +184,7 @@ impl Progress {
 }
 
 /// A server's progress in one short line.
-fn progress_text(progress: &callgate::Progress<'_>) -> String {
+fn progress_text(progress: &callgate::caller::Progress<'_>) -> String {
     let done = progress.progress;
     let mut text = match progress.total {
         Some(total) if total > 0.0 && done.is_finite() => {

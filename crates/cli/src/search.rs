@@ -50,7 +50,7 @@ fn print_found(gate: &Gate, found: &Found, args: &SearchArgs) -> anyhow::Result<
     } else {
         for note in &found.notes {
             // A note may hold words of a model endpoint.
-            print::err(&format!("note: {}\n", callgate::indented(note)));
+            print::err(&format!("note: {}\n", callgate::present::indented(note)));
         }
         let server = args.server.as_deref().map(|name| gate.server(name));
         if let Some(Ok(server)) = server

@@ -9,8 +9,8 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig, ToolMode};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
-    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, WorkerProgram, Workers,
-    ask_with, indented,
+    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with,
+    present::indented, sandbox::WorkerProgram,
 };
 use callgate_serve::ServeOptions;
 use serde_json::value::RawValue;
@@ -372,7 +372,7 @@ pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
 
 /// The text. More than a script may have is cut, and the run refuses it with a report.
 fn read_bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
-    let most = callgate::MAX_SCRIPT_BYTES;
+    let most = callgate::sandbox::MAX_SCRIPT_BYTES;
     let mut bytes = Vec::new();
     reader.take(most as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > most {

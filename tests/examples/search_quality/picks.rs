@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use callgate::{Caller, Offers, Refusal, Sample};
+use callgate::{
+    Caller, Refusal,
+    caller::{Offers, Sample},
+};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 

@@ -137,8 +137,7 @@ impl GateBuilder {
         self
     }
 
-    /// Sets the rules over tool calls. Default: none, so every call asks that is not read-only
-    /// on a trusted server.
+    /// Sets the rules. Default: none, so only read-only calls on trusted servers do not ask.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
@@ -156,8 +155,7 @@ impl GateBuilder {
         self
     }
 
-    /// Sets the way of searching for requests that leave it open. Default:
-    /// [`SearchBy::Auto`].
+    /// Sets the way of searching for requests that leave it open.
     pub fn search_by(mut self, by: SearchBy) -> Self {
         self.search = by;
         self
@@ -176,10 +174,8 @@ impl GateBuilder {
     }
 
     /// Sets the caller that all servers can ask, in place of each [`ServerSpec::caller`].
-    ///
-    /// Servers learn its abilities when they are connected to. If the caller of a run offers
-    /// more ([`RunRequest::caller`](crate::RunRequest::caller)), only servers of the newest
-    /// revision can use that.
+    /// Servers learn its abilities when they are connected to; if the caller of a run offers
+    /// more, only servers of the newest revision can use that.
     pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
         self.caller = Some(caller);
         self
@@ -191,8 +187,7 @@ impl GateBuilder {
         self
     }
 
-    /// Sets the rules over data that goes from one server to another. Default: none, so flows
-    /// are recorded and pass.
+    /// Sets the rules over data between servers. Default: none, so flows are recorded and pass.
     pub fn flow_rules(mut self, rules: FlowRules) -> Self {
         self.flows = rules;
         self
@@ -204,15 +199,14 @@ impl GateBuilder {
         self
     }
 
-    /// Sets the place where an answer "always" is kept. Default: the configuration's file;
-    /// without one, such an answer lasts for the session.
+    /// Sets the place where an answer "always" is kept. Default: the configuration's file,
+    /// else the session.
     pub fn keep(mut self, keep: Arc<dyn Keep>) -> Self {
         self.keep = Some(keep);
         self
     }
 
-    /// Makes an answer "always" last for the session only: for users who may not write into
-    /// the configuration's file.
+    /// Makes an answer "always" last for the session only.
     pub fn keep_nothing(mut self) -> Self {
         self.keep = None;
         self
@@ -221,17 +215,15 @@ impl GateBuilder {
     /// Sets the browser for logins that calls wait for. Default: none, and such a call fails
     /// with the login that it needs.
     ///
-    /// A login has five minutes, within the time limit of the call. A page that a person
-    /// refused is not shown again for the same scopes of that server, unless there was another
-    /// login since; calls fail with
-    /// [`AuthErrorKind::Declined`](crate::auth::AuthErrorKind::Declined).
+    /// A login has five minutes, within the call's time limit. A page that a person refused is
+    /// not shown again; calls fail with
+    /// [`AuthErrorKind::Declined`](crate::auth::AuthErrorKind::Declined) until another login.
     pub fn browser(mut self, browser: Arc<dyn OpenUrl>) -> Self {
         self.browser = Some(Browser::new(browser));
         self
     }
 
-    /// Sets the ledger's file. Every call is written to it before it is sent and after it
-    /// ends; a call that cannot be written is not sent. Default: none.
+    /// Sets the ledger's file. A call that cannot be written to it is not sent.
     pub fn ledger(mut self, file: Option<(PathBuf, JournalOptions)>) -> Self {
         self.ledger = file;
         self
@@ -244,8 +236,8 @@ impl GateBuilder {
         self
     }
 
-    /// Sets the kernel layers around the gate's own workers. Default: all that the kernel has;
-    /// a worker without Landlock or seccomp runs no script.
+    /// Sets the kernel layers around the gate's own workers. Default: all that the kernel has,
+    /// and at least Landlock and seccomp.
     pub fn jail(mut self, jail: JailOptions) -> Self {
         self.jail = jail;
         self
@@ -278,9 +270,8 @@ impl GateBuilder {
         self
     }
 
-    /// Sets the cache for servers' lists and tools' vectors; `None` for no cache. Default: as
-    /// the configuration says, else none. If the folder cannot be used, [`Gate::warnings`]
-    /// says so, and nothing is cached.
+    /// Sets the cache for servers' lists and tools' vectors; `None` for no cache. If the folder
+    /// cannot be used, [`Gate::warnings`] says so.
     pub fn cache(mut self, cache: Option<CacheConfig>) -> Self {
         self.cache = cache;
         self
@@ -292,8 +283,7 @@ impl GateBuilder {
         self
     }
 
-    /// Adds a skill. If skills name servers, only those are in use, whatever the configuration
-    /// says; all others are disabled until they are enabled.
+    /// Adds a skill. If skills name servers, all other servers are disabled.
     pub fn skill(mut self, skill: Skill) -> Self {
         self.skills.push(skill);
         self

@@ -1,6 +1,5 @@
 //! One call without a script.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,17 +96,6 @@ impl CallRequest {
     pub fn dry_run(mut self, dry_run: DryRun) -> Self {
         self.settings.dry_run = Some(Arc::new(dry_run));
         self
-    }
-}
-
-impl fmt::Debug for CallRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallRequest")
-            .field("function", &self.function)
-            .field("bytes", &self.arguments.get().len())
-            .field("grants", &self.settings.grants)
-            .field("dry_run", &self.settings.dry_run)
-            .finish_non_exhaustive()
     }
 }
 

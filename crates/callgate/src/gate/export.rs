@@ -42,7 +42,7 @@ impl ExportFormat {
     /// All formats.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
-    /// Whether the provider can load tools when its model searches for them.
+    /// True if the provider can load tools when its model searches for them.
     #[must_use]
     pub fn defers(self) -> bool {
         self != Self::Gemini

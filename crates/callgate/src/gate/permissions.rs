@@ -42,13 +42,13 @@ impl Gate {
         Ok(())
     }
 
-    /// Whether the rules deny every call of this tool.
+    /// True if the rules deny every call of this tool.
     pub fn denies(&self, function: &str) -> bool {
         self.decision(function)
             .is_some_and(|decision| decision.verdict == Verdict::Deny)
     }
 
-    /// Whether scripts can use `mcp.extract`: there is a model for it, here or at the caller,
+    /// True if scripts can use `mcp.extract`: there is a model for it, here or at the caller,
     /// and the rules do not deny it.
     pub fn extracts(&self, caller_has_model: bool) -> bool {
         self.extraction(caller_has_model)

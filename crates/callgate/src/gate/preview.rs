@@ -46,10 +46,10 @@ pub struct Preview {
     pub unknown: Vec<UnknownTool>,
     /// Rules and labels over data that may go between the tools, each in a sentence.
     pub flows: Vec<String>,
-    /// Whether the script may call tools that its text does not name: through
+    /// True if the script may call tools that its text does not name: through
     /// `mcp.callTool` with a computed name, or the global object.
     pub dynamic: bool,
-    /// Whether it uses the global object as a value, or a computed name on it.
+    /// True if it uses the global object as a value, or a computed name on it.
     pub global: bool,
     /// The type check; `None` if it is off, and if servers are missing.
     pub check: Option<TypeCheck>,
@@ -134,7 +134,7 @@ pub struct PreviewedTool {
 }
 
 impl PreviewedTool {
-    /// Whether a grant would change the decision: the rules would ask, and not only because a
+    /// True if a grant would change the decision: the rules would ask, and not only because a
     /// deny rule tests the arguments.
     #[must_use]
     pub fn lacks_leave(&self) -> bool {

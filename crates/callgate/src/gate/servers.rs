@@ -23,7 +23,7 @@ pub struct Server {
     pub state: ServerState,
     /// The number of its tools.
     pub tools: usize,
-    /// Whether the list of tools is from an earlier time.
+    /// True if the list of tools is from an earlier time.
     pub stale: bool,
 }
 

@@ -21,7 +21,7 @@ use crate::unmatched;
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Tool {
+pub struct ToolInfo {
     /// The name of its function in a script.
     pub function: String,
     /// The server's name in the configuration.
@@ -34,12 +34,12 @@ pub struct Tool {
 
 impl Gate {
     /// The tools, grouped by server in the order of the configuration.
-    pub fn tools(&self) -> Vec<Tool> {
+    pub fn tools(&self) -> Vec<ToolInfo> {
         let catalog = self.live.catalog();
         let by_server = catalog.by_server();
         let tools = by_server.iter().flat_map(|(_, tools)| tools);
         tools
-            .map(|tool| Tool {
+            .map(|tool| ToolInfo {
                 function: tool.function.clone(),
                 server: tool.definition.server.clone(),
                 tool: tool.definition.name.clone(),
@@ -48,12 +48,12 @@ impl Gate {
             .collect()
     }
 
-    /// Whether a tool has this generated name.
+    /// True if a tool has this generated name.
     pub fn has_tool(&self, function: &str) -> bool {
         self.live.catalog().get(function).is_some()
     }
 
-    /// Whether a tool has this generated name, after [`Gate::refresh`].
+    /// True if a tool has this generated name, after [`Gate::refresh`].
     pub async fn finds_tool(&self, function: &str) -> bool {
         self.live.fresh().await.get(function).is_some()
     }

@@ -18,7 +18,7 @@ use super::HostFunction;
 use super::extract_schema::{NoSchema, SchemaReader};
 use crate::model_tools::EXTRACTION;
 use crate::models::{Models, NoAnswer, Said, Task};
-use crate::script_errors::thrown;
+use crate::script_errors::{own_error, thrown};
 use crate::settings::ExtractLimits;
 
 /// The most problems that the model and the script are told.
@@ -272,11 +272,8 @@ impl Failed {
     fn thrown(self) -> Thrown {
         let name = HostFunction::Extract.name();
         let fields = json!({ "tool": name, "reason": self.reason, "problems": self.problems });
-        Thrown {
-            class: ErrorClass::Extract,
-            message: format!("{name}: {}", self.message).into(),
-            fields: fields.to_string().into(),
-        }
+        let message = format!("{name}: {}", self.message);
+        own_error(ErrorClass::Extract, message, &fields)
     }
 }
 

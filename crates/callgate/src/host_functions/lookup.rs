@@ -21,6 +21,7 @@ use super::HostFunction;
 use crate::live_catalog::LiveCatalog;
 use crate::names::{INVALID_PARAMS, MAX_SUGGESTIONS};
 use crate::scope::Scope;
+use crate::script_errors::own_error;
 use crate::search::Searcher;
 use crate::search::pick::Consult;
 use crate::search::request::SearchRequest;
@@ -38,7 +39,7 @@ const MAX_QUERY: usize = 4 << 10;
 const MAX_ANSWER: usize = 4 << 20;
 /// Characters of an unknown name that an answer repeats; the name is the script's.
 const SHOWN_NAME: usize = 80;
-/// How long the searches of one run together wait for vectors that tools lack.
+/// The time that the searches of one run together wait for missing vectors.
 const VECTORS_TIME: Duration = Duration::from_secs(30);
 
 /// The lookups of one run.
@@ -143,7 +144,7 @@ impl Lookups {
         .await
     }
 
-    /// How long a search may wait for vectors. Without a request for vectors, not at all.
+    /// The time that a search may wait for vectors. Without a request for vectors, not at all.
     fn patience(&self, by: SearchBy) -> Duration {
         if !matches!(by, SearchBy::Vectors | SearchBy::Hybrid) {
             return Duration::ZERO;
@@ -324,10 +325,7 @@ impl Failed {
     fn thrown(self, function: HostFunction) -> Thrown {
         let name = function.name();
         let fields = json!({ "tool": name, "code": self.code, "retryable": false });
-        Thrown {
-            class: ErrorClass::Protocol,
-            message: format!("{name}: {}", self.message).into(),
-            fields: fields.to_string().into(),
-        }
+        let message = format!("{name}: {}", self.message);
+        own_error(ErrorClass::Protocol, message, &fields)
     }
 }

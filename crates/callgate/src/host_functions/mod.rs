@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 use extract::Extractor;
 use lookup::Lookups;
 
+use crate::script_errors::own_error;
+
 /// One of these functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostFunction {
@@ -63,12 +65,9 @@ impl HostFunctions {
         let answer = tokio::time::timeout(limit, answer).await;
         answer.unwrap_or_else(|_| {
             let name = function.name();
+            let message = format!("{name} gave no answer within {} ms", limit.as_millis());
             let fields = json!({ "tool": name, "retryable": true });
-            Err(Thrown {
-                class: ErrorClass::Timeout,
-                message: format!("{name} gave no answer within {} ms", limit.as_millis()).into(),
-                fields: fields.to_string().into(),
-            })
+            Err(own_error(ErrorClass::Timeout, message, &fields))
         })
     }
 }

@@ -18,9 +18,8 @@ use crate::position::Position;
 use crate::type_check::TypeCheck;
 use emitted::Emitted;
 
-/// The version of the JSON form. It changes when a field changes its meaning or goes away,
-/// not when one is added.
-pub const REPORT_VERSION: u32 = 1;
+/// The value of [`RunReport::version`].
+pub(crate) const REPORT_VERSION: u32 = 1;
 
 /// The end of one run: output, value or error, and every call.
 ///
@@ -29,11 +28,12 @@ pub const REPORT_VERSION: u32 = 1;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunReport {
-    /// [`REPORT_VERSION`].
+    /// The version of the JSON form. It changes when a field changes its meaning or goes
+    /// away, not when one is added.
     pub version: u32,
     /// The script's name, as messages and stack traces show it.
     pub script: Arc<str>,
-    /// How the run ended.
+    /// The end of the run.
     pub status: Status,
     /// The error; `None` exactly when `status` is [`Status::Completed`].
     pub error: Option<RunError>,
@@ -73,7 +73,7 @@ pub struct RunReport {
 /// A report is an error where [`Gate::preview`](crate::Gate::preview) returns it.
 impl std::error::Error for RunReport {}
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

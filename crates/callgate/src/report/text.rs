@@ -19,26 +19,42 @@ const SHOWN_TEXT: usize = 300;
 /// Frames of a stack that are shown.
 const SHOWN_FRAMES: usize = 10;
 
-/// The output and the value of a run, from [`RunReport::printed`].
-#[derive(Debug)]
-pub struct Printed<'a>(&'a RunReport);
-
-/// The problems of a run, from [`RunReport::problems`].
-#[derive(Debug)]
-pub struct Problems<'a>(&'a RunReport);
-
 impl RunReport {
     /// The output, and on a line of its own the value: a string as it is, any other value as
     /// JSON.
-    #[must_use]
-    pub fn printed(&self) -> Printed<'_> {
-        Printed(self)
+    pub fn printed(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| {
+            write_lines(f, &self.output.text)?;
+            match &self.value {
+                Some(value) => write_lines(f, &value.text),
+                None => Ok(()),
+            }
+        })
     }
 
     /// The error with the calls so far, and warnings for the author; empty for a good run.
-    #[must_use]
-    pub fn problems(&self) -> Problems<'_> {
-        Problems(self)
+    pub fn problems(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| {
+            let error = self.error.as_ref();
+            if let Some(check) = &self.check {
+                write_check(f, &self.script, check, error.map(|error| error.kind))?;
+            }
+            if let Some(error) = error {
+                write_error(f, &self.script, error)?;
+                write_calls(f, self)?;
+            }
+            write_denials(f, self)?;
+            match &self.dry_run {
+                Some(withheld) if withheld.is_empty() => write_no_withheld(f, &self.calls)?,
+                Some(withheld) => write_dry_run(f, withheld)?,
+                None => {}
+            }
+            write_unchecked(f, &self.calls)?;
+            for server in &self.unavailable {
+                writeln!(f, "warning: {}", server.reason)?;
+            }
+            Ok(())
+        })
     }
 }
 
@@ -57,41 +73,6 @@ impl fmt::Display for RunReport {
             )?;
         }
         self.problems().fmt(f)
-    }
-}
-
-impl fmt::Display for Printed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_lines(f, &self.0.output.text)?;
-        match &self.0.value {
-            Some(value) => write_lines(f, &value.text),
-            None => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for Problems<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let report = self.0;
-        if let Some(check) = &report.check {
-            let error = report.error.as_ref().map(|error| error.kind);
-            write_check(f, &report.script, check, error)?;
-        }
-        if let Some(error) = &report.error {
-            write_error(f, &report.script, error)?;
-            write_calls(f, report)?;
-        }
-        write_denials(f, report)?;
-        match &report.dry_run {
-            Some(withheld) if withheld.is_empty() => write_no_withheld(f, &report.calls)?,
-            Some(withheld) => write_dry_run(f, withheld)?,
-            None => {}
-        }
-        write_unchecked(f, &report.calls)?;
-        for server in &report.unavailable {
-            writeln!(f, "warning: {}", server.reason)?;
-        }
-        Ok(())
     }
 }
 

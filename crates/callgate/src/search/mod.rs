@@ -32,7 +32,7 @@ use vectors::Vectors;
 const MAX_LIMIT: usize = 200;
 /// The most bytes of a query that count.
 const MAX_WORDS_BYTES: usize = 2_000;
-/// How long a regular expression may take.
+/// The most time of a regular expression.
 const REGEX_TIME: Duration = Duration::from_millis(500);
 /// Characters of a server's name that an error repeats.
 const SHOWN_NAME: usize = 80;
@@ -184,7 +184,7 @@ impl Searcher {
         }
     }
 
-    /// Whether such a search gives the query to a model or an endpoint.
+    /// True if such a search gives the query to a model or an endpoint.
     fn gives_away(&self, way: SearchBy, request: &SearchRequest) -> bool {
         match way {
             SearchBy::Vectors | SearchBy::Hybrid => self.vectors.can_be_made(),

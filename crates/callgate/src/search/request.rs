@@ -19,7 +19,7 @@ pub struct SearchRequest {
     /// Words, or a text in the form of [`SearchBy`]. Without surrounding space, the first
     /// 2,000 bytes count. An empty query finds every tool, in the order of the configuration.
     pub query: String,
-    /// How to search. Default: [`SearchBy::Auto`].
+    /// The way of searching. Default: [`SearchBy::Auto`].
     pub by: SearchBy,
     /// The one server to search, by its name in the configuration. Default: all.
     pub server: Option<String>,
@@ -30,10 +30,10 @@ pub struct SearchRequest {
     pub caller: Option<Arc<dyn Caller>>,
     /// The most hits, up to 200. Default: 10.
     pub limit: usize,
-    /// How long to wait for vectors that tools lack. Default: not at all; a note says if
+    /// The time to wait for vectors that tools lack. Default: none; a note says if
     /// some are missing, and they are made for later.
     pub patience: Duration,
-    /// Whether notes mention servers that are down. Default: yes. A host that reports
+    /// True if notes mention servers that are down. Default: yes. A host that reports
     /// [`Gate::unavailable`](crate::Gate::unavailable) itself can turn this off.
     pub tells_of_servers: bool,
 }
@@ -53,13 +53,13 @@ impl SearchRequest {
         }
     }
 
-    /// Whether the request may mention this server.
+    /// True if the request may mention this server.
     pub(super) fn may_mention(&self, server: &str) -> bool {
         let among = self.among.as_ref();
         among.is_none_or(|among| among.iter().any(|name| name == server))
     }
 
-    /// Whether the request searches this server.
+    /// True if the request searches this server.
     pub(super) fn is_of(&self, server: &str) -> bool {
         self.server.as_deref().is_none_or(|only| only == server) && self.may_mention(server)
     }
@@ -74,7 +74,7 @@ pub struct Hit {
     pub function: String,
     /// The server's name in the configuration.
     pub server: String,
-    /// How well the tool fits; comparable within one answer only.
+    /// The quality of the match, comparable within one answer only.
     pub score: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What is said of servers whose tools cannot be looked through.
+//! Notes about servers that are down.
 
 use callgate_broker::Status;
 use callgate_catalog::ToolDefinition;

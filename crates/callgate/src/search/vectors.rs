@@ -19,14 +19,14 @@ use crate::models::Models;
 
 /// Texts in one request.
 const STEP: usize = 64;
-/// How often vectors are written to disk while more are made, so that a process that ends
+/// The time between writes of vectors to disk while more are made, so that a process that ends
 /// early has fewer to make again.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
-/// How long a failed endpoint is left alone.
+/// The time that a failed endpoint is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 /// The longest pause before missing vectors are tried again.
 const MAX_PAUSE: Duration = Duration::from_secs(120);
-/// How long a search waits for the vector of its query.
+/// The time that a search waits for the vector of its query.
 const QUERY_TIME: Duration = Duration::from_secs(10);
 /// The most vectors that are kept for tools that may come back.
 const MAX_KEPT: usize = 20_000;
@@ -64,7 +64,7 @@ impl Vectors {
         }
     }
 
-    /// Whether an endpoint is configured.
+    /// True if an endpoint is configured.
     pub(super) fn can_be_made(&self) -> bool {
         self.models.has_embeddings()
     }

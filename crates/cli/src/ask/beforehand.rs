@@ -1,6 +1,9 @@
 //! Choosing before a run which tools a script may call.
 
-use callgate::{PreviewedTool, Shown, change_text, harmless, quoted};
+use callgate::{
+    PreviewedTool,
+    present::{Shown, change_text, harmless, quoted},
+};
 use indicatif::MultiProgress;
 
 use crate::terminal::Conversation;

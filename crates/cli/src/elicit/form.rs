@@ -1,6 +1,6 @@
 //! A server's form.
 
-use callgate::{Refusal, quoted};
+use callgate::{Refusal, present::quoted};
 use serde_json::{Map, Value, json};
 
 use super::field::{Field, plain};

@@ -8,7 +8,11 @@ mod field;
 mod form;
 mod page;
 
-use callgate::{Elicit, Opened, Refusal, harmless, quoted};
+use callgate::{
+    Refusal,
+    caller::{Elicit, Opened},
+    present::{harmless, quoted},
+};
 use serde_json::Value;
 
 use crate::terminal::Conversation;

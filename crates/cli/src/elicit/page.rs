@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use callgate::{Refusal, quoted};
+use callgate::{Refusal, present::quoted};
 use serde_json::{Value, json};
 use url::{Host, Url};
 

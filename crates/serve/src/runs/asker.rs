@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use callgate::{Answer, Asker, LogLevel, Question, Root};
+use callgate::{Answer, Asker, Question, Root, caller::LogLevel};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::Value;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use callgate::{
-    Caller, Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Refusal, Root,
-    Sample, Wanted,
+    Caller, Refusal, Root,
+    caller::{
+        Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Sample, Wanted,
+    },
 };
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

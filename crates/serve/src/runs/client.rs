@@ -1,6 +1,6 @@
 //! What a request's client can do for a run, and how it is reached.
 
-use callgate::LogLevel;
+use callgate::caller::LogLevel;
 use rmcp::model::{ClientCapabilities, ElicitRequestParams, InputRequest, ProtocolVersion};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate::LogLevel;
+use callgate::caller::LogLevel;
 use rmcp::model::ErrorData;
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
@@ -87,7 +87,7 @@ impl ClientSettings {
 /// There is no such level.
 pub(crate) fn log_level(level: &Value) -> Result<LogLevel, ErrorData> {
     let named = level.as_str().unwrap_or_default().parse();
-    named.map_err(|unknown: callgate::UnknownLogLevel| {
+    named.map_err(|unknown: callgate::caller::UnknownLogLevel| {
         ErrorData::invalid_params(unknown.to_string(), None)
     })
 }

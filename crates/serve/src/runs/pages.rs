@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callgate::PageDone;
+use callgate::caller::PageDone;
 use rmcp::model::{CustomNotification, ElicitRequestParams, InputRequest, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::json;

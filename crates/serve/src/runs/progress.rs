@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callgate::{Event, LogLevel};
+use callgate::{Event, caller::LogLevel};
 use serde_json::Value;
 use tokio::sync::broadcast;
 

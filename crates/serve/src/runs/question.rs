@@ -1,6 +1,9 @@
 //! A question about a call as a form, and the form's answer.
 
-use callgate::{Answer, Question, Shown, answer_text, question_text};
+use callgate::{
+    Answer, Question,
+    present::{Shown, answer_text, question_text},
+};
 use rmcp::model::InputRequest;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::LogLevel;
+use callgate::caller::LogLevel;
 use rmcp::model::{
     ClientResult, GetExtensions as _, InputRequest, InputRequests, ProgressNotification,
     ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest,

@@ -49,7 +49,7 @@ fn fits(format: ExportFormat, name: &str) -> bool {
     name.len() <= longest(format) && begins(format, name) && name.chars().all(is_plain)
 }
 
-/// Whether the provider takes the name's first character.
+/// True if the provider takes the name's first character.
 fn begins(format: ExportFormat, name: &str) -> bool {
     name.starts_with(|first: char| match format {
         ExportFormat::Gemini => first.is_ascii_alphabetic() || first == '_',

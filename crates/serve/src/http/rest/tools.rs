@@ -7,7 +7,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
-use callgate::{Detail, Found, Gate, SearchRequest, Tool};
+use callgate::{Detail, Found, Gate, SearchRequest, ToolInfo};
 use serde_json::{Map, Value, json};
 
 use super::etag::Tagged;
@@ -67,7 +67,7 @@ async fn listed(user: &User, uri: &Uri) -> Result<Value, Refusal> {
 }
 
 fn all(gate: &Gate, query: &ListQuery) -> Value {
-    let is_listed = |tool: &&Tool| {
+    let is_listed = |tool: &&ToolInfo| {
         query
             .server
             .as_ref()
@@ -82,7 +82,7 @@ fn all(gate: &Gate, query: &ListQuery) -> Value {
 
 fn hits(gate: &Gate, query: &ListQuery, found: &Found) -> Value {
     let tools = gate.tools();
-    let known: HashMap<&str, &Tool> = tools
+    let known: HashMap<&str, &ToolInfo> = tools
         .iter()
         .map(|tool| (tool.function.as_str(), tool))
         .collect();
@@ -101,7 +101,7 @@ fn hits(gate: &Gate, query: &ListQuery, found: &Found) -> Value {
     })
 }
 
-fn entry(tool: &Tool, level: Level) -> Map<String, Value> {
+fn entry(tool: &ToolInfo, level: Level) -> Map<String, Value> {
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
     put("function", tool.function.as_str().into());
