@@ -58,7 +58,7 @@ fn a_form_is_filled_in_and_sent() {
         &[
             ("name: ", "Ada"),
             ("age: ", "12"),
-            ("of at least 18\r\n├ age: ", "36"),
+            ("the minimum of 18\r\n├ age: ", "36"),
             ("color: ", "1"),
             ("note: ", ""),
             ("[n] decline: ", "send"),

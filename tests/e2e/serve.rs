@@ -94,7 +94,7 @@ async fn wrong_arguments_come_back_as_a_result() {
     assert_eq!(
         text(&result),
         "run_script was not called:\n\
-         - \"code\" is missing: the script's text, a string\n\
+         - the value: \"code\" is a required property\n\
          - there is no argument \"script\"; there are code, limits, servers"
     );
     client.cancel().await.expect("a clean end");

@@ -131,6 +131,6 @@ async fn a_forged_state() {
             .header("Mcp-Name", "run_script");
         let answer = said(request.send().await.expect("an answer")).await;
         assert!(answer.contains("-32602"), "{answer}");
-        assert!(answer.contains("not one that this server gave"), "{answer}");
+        assert!(answer.contains("the requestState is of no run"), "{answer}");
     }
 }

@@ -49,7 +49,8 @@ async fn an_answer_to_what_is_asked_no_more_is_none_to_the_next_question() {
         }
         assert_eq!(keys, ["question-1"]);
     };
-    let (keys, _) = asked(session.park_again(script, &first, yes()).await);
+    let late = json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });
+    let (keys, _) = asked(session.park_again(script, &first, late).await);
     assert_eq!(keys, ["question-2"]);
 
     let no = json!({ "question-2": { "action": "accept", "content": { "answer": "deny" } } });

@@ -182,12 +182,9 @@ async fn limits_and_servers_are_held() {
         (
             true,
             "run_script was not called:\n\
-             - \"code\" must be a string: the script's text, and this is 1\n\
-             - \"limits.timeoutMs\" must be a whole number of milliseconds from 1 to 10000, and \
-             this is 3600000\n\
-             - \"limits.resultBytes\" must be a whole number of bytes from 1 to 67108864, and this \
-             is 200000000\n\
-             - servers[0]: no server is named \"loging\"; did you mean \"logging\"?"
+             - /code: 1 is not of type \"string\"\n\
+             - /limits/timeoutMs: 3600000 is greater than the maximum of 10000\n\
+             - /limits/resultBytes: 200000000 is greater than the maximum of 67108864"
                 .to_owned()
         )
     );

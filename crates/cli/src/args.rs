@@ -82,7 +82,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a script against the configured servers
@@ -180,7 +180,7 @@ pub struct PermissionArgs {
     pub yes: bool,
 }
 
-/// A run that changes nothing.
+/// A dry run.
 #[derive(Debug, Args)]
 pub struct DryRunArgs {
     /// Make only calls that read (tools of a server marked trusted that say so);
@@ -199,7 +199,7 @@ pub struct DryRunArgs {
     pub recorded: Option<PathBuf>,
 }
 
-/// Where calls are written down.
+/// The ledger.
 #[derive(Debug, Args)]
 pub struct LedgerArgs {
     /// Append a line to this file before each call and one after it; a call that
@@ -213,7 +213,7 @@ pub struct LedgerArgs {
     pub ledger_bodies: bool,
 }
 
-/// Limits for one run; each wins over the configuration's.
+/// Limits for one run, before the configuration's.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// Script time: not counted while waiting for a tool or an answer [default: 10s]
@@ -251,7 +251,7 @@ pub struct CheckArgs {
     pub check: CheckModeArgs,
 }
 
-/// What the type check decides.
+/// The type check.
 #[derive(Debug, Args)]
 pub struct CheckModeArgs {
     /// Type check: off, warn (run on), on (type errors stop the script), or require
@@ -314,7 +314,7 @@ pub struct SearchArgs {
     pub json: bool,
 }
 
-/// How to look for tools.
+/// Ways to look for tools.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Way {
     /// By the words of names, descriptions, parameters and keywords
@@ -355,7 +355,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub http: HttpArgs,
 
-    /// Which tools a client sees that does not say itself: code (run_script),
+    /// The tools that a client sees if it does not choose: code (run_script),
     /// discovery (search and call, no scripts) or native (the servers' own tools)
     /// [default: code]
     #[arg(long, value_name = "MODE")]
@@ -448,14 +448,14 @@ pub struct AuthArgs {
     pub command: AuthCommand,
 }
 
-/// Whose login it is, where `callgate serve --http` serves several users.
+/// The owner of a login, for `callgate serve --http` with several users.
 #[derive(Debug, Args)]
 pub struct OwnerArgs {
-    /// The login of whoever has the bearer token of this name at `callgate serve --http`
+    /// The login of the owner of the bearer token with this name at `callgate serve --http`
     #[arg(long, global = true, value_name = "NAME", conflicts_with = "subject")]
     pub user: Option<String>,
 
-    /// The login of whoever has access tokens with this subject ("sub") there
+    /// The login of the owner of access tokens with this subject ("sub") there
     #[arg(long, global = true, value_name = "SUB")]
     pub subject: Option<String>,
 }
@@ -466,7 +466,7 @@ pub enum AuthCommand {
     #[command(after_help = AUTH_EXIT_CODES)]
     Login(LoginArgs),
 
-    /// Say where there are logins, and until when; prints no token
+    /// Show the logins and until when they last; prints no token
     #[command(after_help = AUTH_EXIT_CODES)]
     Status {
         /// The server, by its name in the configuration; all if none is named

@@ -17,10 +17,10 @@ use crate::args::{AuthArgs, AuthCommand, LoginArgs, OwnerArgs};
 use crate::setup::Sources;
 use crate::{print, setup};
 
-/// The most characters that are shown of what an authorization server names.
-const MAX_SAID: usize = 2_000;
+/// Characters of an authorization server's text.
+const MAX_TEXT: usize = 2_000;
 
-/// Runs the command and gives the exit code.
+/// Runs the command, and returns the exit code.
 pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     let mut config = setup::required_configuration(config)?;
     let user = owner(&config, &args.owner)?;
@@ -54,7 +54,7 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Under what the owner of a login is known.
+/// The user that owns the login.
 fn owner(config: &Config, args: &OwnerArgs) -> anyhow::Result<Option<String>> {
     if let Some(name) = &args.user {
         return Ok(Some(token_user(name)));
@@ -69,8 +69,8 @@ fn owner(config: &Config, args: &OwnerArgs) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// Refuses a login that nobody would have, for a name that no token of the configuration has.
-/// One from before such a token was taken away can be looked at and ended.
+/// Refuses a login for a name that no token of the configuration has. A login from before the
+/// token was removed can be shown and ended.
 fn check_name(config: &Config, name: &str, command: &AuthCommand) -> anyhow::Result<()> {
     if config.http.token_names().any(|known| known == name) {
         return Ok(());
@@ -88,22 +88,22 @@ fn check_name(config: &Config, name: &str, command: &AuthCommand) -> anyhow::Res
     Ok(())
 }
 
-/// Whether there is nothing to log in to.
+/// True if the server takes no login.
 fn is_none_taken(error: &AuthError) -> bool {
     matches!(error.kind(), AuthErrorKind::NoLogin { .. })
 }
 
-/// Says why something failed; the exit code for it.
+/// Prints an error, and returns its exit code.
 fn failed(error: &AuthError) -> u8 {
     print::error(&error.to_string());
-    match is_none_taken(error) {
-        true => crate::exit::USAGE,
-        false => 1,
+    if is_none_taken(error) {
+        crate::exit::USAGE
+    } else {
+        1
     }
 }
 
 async fn login(server: &ServerSpec, args: LoginArgs) -> anyhow::Result<u8> {
-    // A terminal is no help where there is nothing to log in at.
     if let Err(error) = auth::takes_login(server) {
         return Ok(failed(&error));
     }
@@ -111,7 +111,7 @@ async fn login(server: &ServerSpec, args: LoginArgs) -> anyhow::Result<u8> {
     if !attended && !args.no_browser {
         bail!(
             "a login needs a person, and there is no terminal; run it in one, or with \
-             --no-browser if somebody sees what it prints"
+             --no-browser if a person sees what it prints"
         );
     }
     let mut request = LoginRequest::new(Arc::new(Page { open: args.browser }));
@@ -152,7 +152,7 @@ async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
             }
             Ok(None) => {
                 code = code.max(1);
-                // Whether it wants a login shows only when it is called.
+                // Only a call shows whether the server wants a login.
                 print::out(&format!(
                     "{}: not logged in (set \"oauth\": false if it needs no login)\n",
                     server.name
@@ -169,7 +169,7 @@ async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
         Ok(came) => came,
         Err(error) => return Ok(failed(&error)),
     };
-    match gone(&server.name, came) {
+    match logout_text(&server.name, came) {
         Ok(text) => {
             print::out(&text)?;
             Ok(0)
@@ -181,8 +181,8 @@ async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
     }
 }
 
-/// What came of a logout; an error if that is not all that there is to do.
-fn gone(name: &str, came: LoggedOut) -> Result<String, String> {
+/// The message for a logout; an error if more is to be done.
+fn logout_text(name: &str, came: LoggedOut) -> Result<String, String> {
     Ok(match came {
         LoggedOut::WasNot => format!("{name}: was not logged in\n"),
         LoggedOut::Revoked => {
@@ -234,8 +234,8 @@ fn text(status: &LoginStatus) -> String {
             }
         }
     };
-    // An authorization server chooses these: none may pass for lines of ours.
-    let said = |text: &str| one_line(text, MAX_SAID);
+    // An authorization server chooses these texts; they must not look like our lines.
+    let said = |text: &str| one_line(text, MAX_TEXT);
     let scopes = if status.scopes.is_empty() {
         "none named".to_owned()
     } else {
@@ -288,7 +288,7 @@ impl OpenUrl for Page {
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
-            // The URL stands above: a person can open it by hand.
+            // A person can open the printed URL.
             if let Err(error) = command.status().await {
                 print::err(&format!("{program} cannot be started: {error}\n"));
             }
@@ -306,7 +306,7 @@ mod tests {
     fn a_logout_that_could_not_look_into_the_keyring_is_an_error() {
         let reason = "the keyring is locked: nobody unlocks it".to_owned();
         assert_eq!(
-            gone("web", LoggedOut::MayBeLeft { reason }),
+            logout_text("web", LoggedOut::MayBeLeft { reason }),
             Err(
                 "web: there is no login here, but tokens of an earlier one may be in the keyring, \
                  which could not be looked at: the keyring is locked: nobody unlocks it; log out \
@@ -315,7 +315,7 @@ mod tests {
             )
         );
         assert_eq!(
-            gone("web", LoggedOut::WasNot),
+            logout_text("web", LoggedOut::WasNot),
             Ok("web: was not logged in\n".to_owned())
         );
     }

@@ -26,7 +26,7 @@ use clap::Parser as _;
 
 use crate::args::Cli;
 
-/// How long the exit waits for children that were told to end, or killed.
+/// The time that the exit waits for children that were told to end, or killed.
 const LAST_CHILDREN: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {

@@ -47,17 +47,17 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     out(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
-/// Whether any standard stream is a terminal, at which the output of a pipe may appear.
+/// True if any standard stream is a terminal, at which the output of a pipe may appear.
 fn has_terminal() -> bool {
     io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal()
 }
 
-/// Whether standard output is a regular file, which gets the text unchanged.
+/// True if standard output is a regular file, which gets the text unchanged.
 fn is_file() -> bool {
     stdout_type().is_ok_and(|kind| kind.is_file())
 }
 
-/// Whether the error means that the terminal was closed.
+/// True if the error means that the terminal was closed.
 fn has_hung_up(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::IO.raw_os_error())
         && stdout_type().is_ok_and(|kind| kind.is_char_device())

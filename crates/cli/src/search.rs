@@ -9,7 +9,7 @@ use crate::args::{SearchArgs, Way};
 use crate::setup::Sources;
 use crate::{print, setup};
 
-/// How long vectors of tools may take: they are lost when this process ends.
+/// The time that vectors of tools may take: they are lost when this process ends.
 const VECTOR_TIME: Duration = Duration::from_secs(60);
 
 /// Prints the tools, the best first; 1 if there are none.

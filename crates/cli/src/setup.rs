@@ -277,7 +277,7 @@ pub async fn with_tools(
     }
 }
 
-/// Whether there is no tool because no server in use has started. Tools that a server listed at
+/// True if there is no tool because no server in use has started. Tools that a server listed at
 /// an earlier time count.
 pub fn lacks_all_servers(gate: &Gate) -> bool {
     let servers = gate.servers().into_iter();

@@ -18,7 +18,7 @@ const ANOTHER: Duration = Duration::from_secs(1);
 /// Time in which a second Enter by mistake arrives: it must not answer the next question.
 const TWICE: Duration = Duration::from_millis(400);
 
-/// Whether a person can be asked: there is a controlling terminal, and standard error shows the
+/// True if a person can be asked: there is a controlling terminal, and standard error shows the
 /// question.
 pub fn is_attended() -> bool {
     io::stderr().is_terminal() && open().is_ok()

@@ -20,20 +20,9 @@ use futures::FutureExt as _;
 pub use crate::http::{HttpError, Identity, MakeGate, serve_http};
 pub use crate::options::ServeOptions;
 pub use crate::runs::{AnyClient, OneClient};
+pub use crate::stdio::ServeError;
 
 use crate::face::Service;
-
-/// The reason why serving failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The client could not be given a session.
-    #[error("the MCP handshake failed: {0}")]
-    Handshake(String),
-    /// The task that serves the connection ended abnormally.
-    #[error("the MCP connection ended abnormally: {0}")]
-    Connection(String),
-}
 
 /// Serves MCP over standard input and output. `client` is the gate's caller: servers are told
 /// the folders that the client names.

@@ -11,18 +11,18 @@ pub struct ServeOptions {
     /// Ask the client about calls that the rules do not decide, if the client can ask a person
     /// (`elicitation`); otherwise the gate's asker is asked. Default: true.
     pub asks: bool,
-    /// How long a question to the client waits for its answer. Default: 10 minutes. Without an
+    /// The time that a question to the client waits for its answer. Default: 10 minutes. Without an
     /// answer a client of 2025-11-25 has not answered; a newer client's parked run is cancelled.
     pub answer_time: Duration,
     /// The most parked runs; each has a process. Default: 16. Beyond, questions get no answer.
     pub parked_runs: usize,
-    /// How long `run_script` and `wait` wait before they answer that the run goes on. Default:
+    /// The time that `run_script` and `wait` wait before they answer that the run goes on. Default:
     /// 45 s, since clients commonly give up after 60.
     pub wait: Duration,
     /// The most runs at a time, parked and left ones included. Default: 64. Beyond, a run is
     /// refused.
     pub runs: usize,
-    /// How long a run is kept after its end, if its client may still ask for it. Default: 10
+    /// The time that a run is kept after its end, if its client may still ask for it. Default: 10
     /// minutes.
     pub kept_time: Duration,
     /// Bytes that are kept of a run's output and of its value, each, where the report cuts
@@ -40,7 +40,7 @@ pub struct ServeOptions {
     /// Share of the context that declarations in a description may take, above 0 and at most 1.
     /// Default: 0.02.
     pub context_share: f64,
-    /// How long a client without a session may keep the list of tools. Default: 5 minutes.
+    /// The time that a client without a session may keep the list of tools. Default: 5 minutes.
     pub tools_ttl: Duration,
 }
 

@@ -21,14 +21,25 @@ use tokio::io::{AsyncRead, AsyncWrite, Empty};
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
-use crate::ServeError;
-use crate::face::{self, Service};
+use crate::face::Service;
 use crate::message::{Malformed, NOT_ITS_FORM, OpenRequests, envelope};
 use crate::runs::Roots;
 
+/// The reason why serving failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The client could not be given a session.
+    #[error("the MCP handshake failed: {0}")]
+    Handshake(String),
+    /// The task that serves the connection ended abnormally.
+    #[error("the MCP connection ended abnormally: {0}")]
+    Connection(String),
+}
+
 /// The most bytes of a line.
 const MAX_LINE: usize = 16 << 20;
-/// How long the last answers may take after the client has left.
+/// The time that the last answers may take after the client has left.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// U+FEFF, which some clients write first.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -56,11 +67,13 @@ pub(crate) async fn serve(
     served
 }
 
-/// How the client speaks.
+/// The way the client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Era {
-    /// Not known yet. The client may be waiting for the answer to a request.
-    Open { is_waiting: bool },
+    /// Not known yet.
+    Open,
+    /// Not known yet, while the client waits for an answer.
+    Waiting,
     /// In a session (2025-11-25 and before).
     Session,
     /// In single requests (2026-07-28).
@@ -88,7 +101,7 @@ where
         Self {
             lines: FramedRead::new(from, lines),
             output: AsyncRwTransport::new(tokio::io::empty(), to),
-            era: Era::Open { is_waiting: false },
+            era: Era::Open,
             open: OpenRequests::default(),
             roots,
             broken: CancellationToken::new(),
@@ -102,67 +115,45 @@ where
             return Ok(None);
         }
         let envelope = envelope("the line", line)?;
-        let message: ClientJsonRpcMessage = match serde_json::from_slice(line) {
-            Ok(message) => message,
-            Err(error) => {
-                let why = if error.is_data() {
-                    NOT_ITS_FORM.to_owned()
-                } else {
-                    format!(
-                        "the message has half a surrogate pair in a text, or a number that is out \
-                         of range (column {})",
-                        error.column()
-                    )
-                };
-                match (envelope.id, envelope.method) {
-                    (Some(id), Some(_)) => return Err(Malformed::new(why).to(Some(id))),
-                    // Ends our request that has this id.
-                    (Some(id), None) => {
-                        let id = serde_json::from_value(id).ok();
-                        JsonRpcMessage::error(ErrorData::invalid_request(why, None), id)
-                    }
-                    (None, _) => {
-                        tracing::warn!(reason = why, "a message of the client was ignored");
-                        return Ok(None);
-                    }
-                }
+        let message = serde_json::from_slice(line).map_err(|error| unreadable(&error));
+        let message: ClientJsonRpcMessage = match (message, envelope.id, envelope.method) {
+            (Ok(message), ..) => message,
+            (Err(why), Some(id), Some(_)) => return Err(Malformed::new(why).to(Some(id))),
+            // Ends our request that has this id.
+            (Err(why), Some(id), None) => {
+                let id = serde_json::from_value(id).ok();
+                JsonRpcMessage::error(ErrorData::invalid_request(why, None), id)
+            }
+            (Err(why), None, _) => {
+                tracing::warn!(reason = why, "a message of the client was ignored");
+                return Ok(None);
             }
         };
         match message {
             JsonRpcMessage::Request(mut request) => {
                 let id = request.id.clone().into_json_value();
-                let refuse = |why: Malformed| Err(why.to(Some(id.clone())));
-                match &request.request {
-                    ClientRequest::CustomRequest(unread) if unread.method == "initialize" => {
-                        if let Some(why) = face::unfit(&unread.method, unread.params.as_ref()) {
-                            return refuse(Malformed::unfit(why));
-                        }
-                    }
-                    ClientRequest::InitializeRequest(_) if self.era == Era::Stateless => {
-                        return refuse(Malformed::new(
-                            "there is no session to initialize: this client has begun with \
-                             requests of 2026-07-28; go on with these, or start callgate anew",
-                        ));
-                    }
-                    _ => {}
+                let is_initialize = matches!(request.request, ClientRequest::InitializeRequest(_));
+                if is_initialize && self.era == Era::Stateless {
+                    let why = "there is no session to initialize: this client has begun with \
+                               requests of 2026-07-28; go on with these, or start callgate anew";
+                    return Err(Malformed::new(why).to(Some(id)));
                 }
                 // The extensions live until the handler ends, even after a cancel.
                 let open = Arc::new(self.open.add("", &id)?);
                 request.request.extensions_mut().insert(open);
-                if let Era::Open { is_waiting } = &mut self.era {
-                    *is_waiting = true;
+                if self.era == Era::Open {
+                    self.era = Era::Waiting;
                 }
                 Ok(Some(JsonRpcMessage::Request(request)))
             }
-            _ if matches!(self.era, Era::Open { .. }) => {
+            _ if matches!(self.era, Era::Open | Era::Waiting) => {
                 tracing::debug!("a message before the first request was ignored");
                 Ok(None)
             }
             JsonRpcMessage::Notification(notification) => {
                 // Noted before later requests are read: their handlers may run first.
-                if let ClientNotification::RootsListChangedNotification(_) =
-                    &notification.notification
-                {
+                let changed = &notification.notification;
+                if matches!(changed, ClientNotification::RootsListChangedNotification(_)) {
                     self.roots.changed();
                 }
                 Ok(Some(JsonRpcMessage::Notification(notification)))
@@ -200,15 +191,15 @@ where
             && let ServerResult::InitializeResult(_) = response.result
         {
             self.era = Era::Session;
-        } else if let Era::Open { is_waiting } = &mut self.era {
-            *is_waiting = false;
+        } else if self.era == Era::Waiting {
+            self.era = Era::Open;
         }
         self.send_raw(message)
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         // Until the era is known, rmcp reads on only after it has answered.
-        if self.era == (Era::Open { is_waiting: true }) {
+        if self.era == Era::Waiting {
             self.era = Era::Stateless;
         }
         loop {
@@ -245,6 +236,18 @@ where
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         }
     }
+}
+
+/// The reason why a message with a good envelope cannot be read.
+fn unreadable(error: &serde_json::Error) -> String {
+    if error.is_data() {
+        return NOT_ITS_FORM.to_owned();
+    }
+    let column = error.column();
+    format!(
+        "the message has half a surrogate pair in a text, or a number that is out of range (column \
+         {column})"
+    )
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ async fn fill_in(conversation: &mut Conversation, field: &Field) -> Result<Optio
     }
 }
 
-/// Whether a name can stand in our line: it is short and one word.
+/// True if a name can stand in our line: it is short and one word.
 fn is_plain(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !name.is_empty() && name.len() <= MAX_PROMPT && name.chars().all(plain)
@@ -95,7 +95,7 @@ fn head(field: &Field, columns: Option<usize>) -> String {
     for said in said.into_iter().flatten() {
         text += &quoted(said, columns);
     }
-    for (index, choice) in field.kind.choices().iter().enumerate() {
+    for (index, choice) in field.choices().iter().enumerate() {
         let title = match &choice.title {
             Some(title) => format!("{title} ({})", choice.value),
             None => choice.value.clone(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::own_tools::{self, CALL_TOOL};
-use crate::runs::DirectCall;
+use crate::runs::direct::DirectCall;
 
 /// The code of a server that needs a capability which the client lacks.
 const MISSING_CAPABILITY: i64 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 as i64;

@@ -58,7 +58,7 @@ impl Declared {
         Self { text, shown, all }
     }
 
-    /// Whether all tools are declared.
+    /// True if all tools are declared.
     pub(crate) fn is_complete(&self) -> bool {
         self.shown == self.all
     }

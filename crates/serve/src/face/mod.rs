@@ -183,7 +183,7 @@ impl Session {
         }))
     }
 
-    /// How long a client without a session may keep a list.
+    /// The time that a client without a session may keep a list.
     fn ttl_ms(&self) -> u64 {
         u64::try_from(self.service.options.tools_ttl.as_millis()).unwrap_or(u64::MAX)
     }
@@ -407,7 +407,7 @@ fn cancelled() -> ErrorData {
     ErrorData::internal_error("the request was cancelled", None)
 }
 
-/// Whether the request is of a revision without sessions.
+/// True if the request is of a revision without sessions.
 fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)

@@ -30,12 +30,12 @@ pub(crate) const SERVER_TOOLS: &[&str] = &[LIST_SERVERS, ENABLE_SERVER, DISABLE_
 static TOOLS: LazyLock<Vec<Tool>> =
     LazyLock::new(|| serde_json::from_str(include_str!("own_tools.json")).unwrap_or_default());
 
-/// Whether a call of the tool never asks the client anything.
+/// True if a call of the tool never asks the client anything.
 pub(crate) fn asks_nothing(tool: &str) -> bool {
     tool == GET_TOOL_DETAILS || SERVER_TOOLS.contains(&tool)
 }
 
-/// Whether the tool can be called in a mode, whether or not it is shown.
+/// True if the tool can be called in a mode, whether or not it is shown.
 pub(crate) fn is_in_mode(tool: &str, mode: ToolMode) -> bool {
     let of_mode: &[&str] = match mode {
         ToolMode::Discovery | ToolMode::Native => &[CALL_TOOL],

@@ -72,7 +72,7 @@ impl Search {
         })
     }
 
-    /// Whether a model picks the tools.
+    /// True if a model picks the tools.
     pub(crate) fn is_by_model(&self, gate: &Gate) -> bool {
         gate.search_way(self.request.by) == SearchBy::Model
     }

@@ -115,7 +115,7 @@ pub(crate) fn server_tool(gate: &Gate, function: &str, any_result: bool) -> Opti
         .ok()
 }
 
-/// Whether the server may have tools that are not known yet.
+/// True if the server may have tools that are not known yet.
 fn may_have_more(server: &Server) -> bool {
     match server.state {
         ServerState::Disabled => true,

@@ -60,7 +60,7 @@ impl Auth {
         })
     }
 
-    /// Whether requests need no credentials.
+    /// True if requests need no credentials.
     pub(crate) fn is_open(&self) -> bool {
         self.tokens.is_none() && self.resource.is_none()
     }

@@ -12,7 +12,6 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
@@ -25,9 +24,6 @@ use super::limits::{Rates, Sender};
 use super::oauth::METADATA_PATH;
 use super::refusal::Refusal;
 use super::users::{Lease, Users};
-
-/// The largest head of a request, in bytes; over it: status 431. Optional blanks may add some.
-pub(super) const MAX_HEAD: usize = 64 << 10;
 
 /// The prefix of headers that repeat arguments (MCP 2026-07-28, "Custom Headers from Tool
 /// Parameters").
@@ -56,8 +52,7 @@ pub(crate) struct Admitted(pub(crate) Arc<Lease>);
 /// Refuses requests that name other hosts or origins than allowed.
 pub(super) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let checked = fits(&parts).and_then(|()| door.guard.check(&parts));
-    let mut response = match checked {
+    let mut response = match door.guard.check(&parts) {
         Err(refused) => refused.at(parts.uri.path()),
         Ok(_) if door.closing.load(Ordering::Acquire) => {
             let close = HeaderValue::from_static("close");
@@ -91,21 +86,6 @@ pub(super) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
     response
-}
-
-/// Refuses a head that is over the limit: the transport does not bound one that comes at once.
-fn fits(parts: &Parts) -> Result<(), Refusal> {
-    let line = parts.method.as_str().len() + parts.uri.to_string().len() + "  HTTP/1.1\r\n".len();
-    let headers = parts.headers.iter();
-    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
-    let bytes = line + headers.sum::<usize>() + "\r\n".len();
-    if bytes <= MAX_HEAD {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-        format!("the head of the request has more than {MAX_HEAD} bytes"),
-    ))
 }
 
 /// Allows a page the headers of the protocol, and those it asks for that repeat arguments.

@@ -57,7 +57,7 @@ impl Guard {
         }
     }
 
-    /// Whether no request can pass.
+    /// True if no request can pass.
     pub(crate) fn allows_nothing(&self) -> bool {
         self.hosts.is_empty()
     }
@@ -112,7 +112,7 @@ impl Guard {
     }
 }
 
-/// Whether the origin is the host that the request names.
+/// True if the origin is the host that the request names.
 fn is_same_host(origin: &str, host: &Name) -> bool {
     let rest = origin
         .strip_prefix("http://")

@@ -124,7 +124,7 @@ async fn check(
     Ok(Checked { id, open, bytes })
 }
 
-/// Whether a request is of a revision without sessions.
+/// True if a request is of a revision without sessions.
 fn is_stateless(parts: &Parts) -> bool {
     let version = parts.headers.get("mcp-protocol-version");
     let version = version.and_then(|value| value.to_str().ok());

@@ -40,7 +40,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::AbortOnDropHandle;
 
 use auth::Auth;
-use door::{Door, MAX_HEAD, Peer};
+use door::{Door, Peer};
 use guard::Guard;
 use limits::Rates;
 use oauth::METADATA_PATH;
@@ -48,11 +48,13 @@ use users::Users;
 
 use crate::options::ServeOptions;
 
+/// The largest head of a request, in bytes, roughly; over it: status 431.
+const MAX_HEAD: usize = 64 << 10;
 /// The most headers of a request.
 const MAX_HEADERS: usize = 100;
-/// How long answers have to be sent at the end.
+/// The time that answers have to be sent at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
-/// How often runs are polled at the end.
+/// The interval at which runs are polled at the end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The reason why MCP is not served over HTTP.

@@ -49,19 +49,19 @@ impl Sessions {
         }
     }
 
-    /// Whether another session can begin.
+    /// True if another session can begin.
     pub(crate) fn has_room(&self) -> bool {
         self.bounds
             .iter()
             .all(|bound| bound.available_permits() > 0)
     }
 
-    /// Whether there are no sessions.
+    /// True if there are no sessions.
     pub(crate) fn is_empty(&self) -> bool {
         self.taken().is_empty()
     }
 
-    /// Whether there is a session with this id.
+    /// True if there is a session with this id.
     pub(crate) fn has(&self, id: &str) -> bool {
         self.taken().contains_key(id)
     }

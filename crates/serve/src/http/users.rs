@@ -1,7 +1,6 @@
 //! The users, each with a gate, runs and sessions.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,7 @@ use crate::options::ServeOptions;
 /// The longest and the shortest time between two looks for idle users.
 const SWEEP: Duration = Duration::from_secs(10);
 const SHORTEST_SWEEP: Duration = Duration::from_millis(10);
-/// How long the servers of a user have to end.
+/// The time that the servers of a user have to end.
 const SERVERS_END: Duration = Duration::from_secs(10);
 
 /// Makes the gate of a user; `None` if the user's roles give no server. An error is not shown to
@@ -58,15 +57,16 @@ pub(crate) struct User {
     gate: Shared<BoxFuture<'static, Result<Arc<Gate>, ()>>>,
     /// The task that makes the gate.
     _making: AbortOnDropHandle<()>,
+    /// Free places for requests.
     requests: Arc<Semaphore>,
-    under_way: AtomicUsize,
+    max_requests: usize,
     last: Mutex<Instant>,
 }
 
 /// A user during a request.
 pub(crate) struct Lease {
     pub(crate) user: Arc<User>,
-    place: Option<OwnedSemaphorePermit>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl Users {
@@ -92,20 +92,19 @@ impl Users {
 
     /// The user of a request. The first request starts the gate.
     pub(crate) fn lease(&self, identity: &Identity) -> Result<Lease, Refusal> {
-        let user = self.user(identity)?;
-        // Dropping the lease ends the request.
-        let mut lease = Lease { user, place: None };
-        let place = Arc::clone(&lease.user.requests).try_acquire_owned();
-        lease.place = Some(place.map_err(|_| {
-            Refusal::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                format!(
-                    "there are {} requests and streams of yours already; end some first",
-                    self.config.requests
-                ),
-            )
-        })?);
-        Ok(lease)
+        let mut known = self.known();
+        let user = self.user(&mut known, identity)?;
+        let place = Arc::clone(&user.requests).try_acquire_owned();
+        let place = place.map_err(|_| {
+            let most = self.config.requests;
+            let message =
+                format!("there are {most} requests and streams of yours already; end some first");
+            Refusal::new(StatusCode::TOO_MANY_REQUESTS, message)
+        })?;
+        Ok(Lease {
+            user,
+            _place: place,
+        })
     }
 
     /// The tracker of requests under way.
@@ -118,17 +117,11 @@ impl Users {
         let mut ticks = tokio::time::interval(self.idle.clamp(SHORTEST_SWEEP, SWEEP));
         loop {
             ticks.tick().await;
-            let mut known = self.known();
-            let idle: Vec<Identity> = known
-                .iter()
-                .filter(|(_, user)| user.idle().is_some_and(|idle| idle >= self.idle))
-                .map(|(identity, _)| identity.clone())
-                .collect();
-            for identity in idle {
-                if let Some(user) = known.remove(&identity) {
-                    tracing::info!(user = identity.user, "a user was idle, and has ended");
-                    self.end_later(user);
-                }
+            let is_idle =
+                |_: &Identity, user: &mut Arc<User>| user.idle().is_some_and(|it| it >= self.idle);
+            for (identity, user) in self.known().extract_if(is_idle) {
+                tracing::info!(user = identity.user, "a user was idle, and has ended");
+                self.end_later(user);
             }
         }
     }
@@ -139,7 +132,7 @@ impl Users {
         join_all(users.iter().map(|user| user.service.runs.end())).await;
     }
 
-    /// Whether a run of any user is under way.
+    /// True if a run of any user is under way.
     pub(crate) fn has_running(&self) -> bool {
         let known = self.known();
         known.values().any(|user| user.service.runs.has_running())
@@ -155,42 +148,41 @@ impl Users {
         let _ = tokio::time::timeout(2 * SERVERS_END, self.ending.wait()).await;
     }
 
-    /// The user, with one more request under way.
-    fn user(&self, identity: &Identity) -> Result<Arc<User>, Refusal> {
-        let mut known = self.known();
-        if let Some(user) = known.get(identity) {
-            if !user.failed() {
-                user.under_way.fetch_add(1, Ordering::AcqRel);
-                return Ok(Arc::clone(user));
-            }
-            if let Some(user) = known.remove(identity) {
-                self.end_later(user);
-            }
+    fn user(
+        &self,
+        known: &mut HashMap<Identity, Arc<User>>,
+        identity: &Identity,
+    ) -> Result<Arc<User>, Refusal> {
+        match known.get(identity) {
+            Some(user) if !user.failed() => return Ok(Arc::clone(user)),
+            Some(_) => self.remove(known, identity),
+            None => {}
         }
-        let Some(gate) = (self.make)(identity) else {
-            return Err(Refusal::new(
-                StatusCode::FORBIDDEN,
-                "you have no role here that gives you anything; ask whoever runs this server",
-            ));
-        };
+        let gate = (self.make)(identity).ok_or_else(|| {
+            let message =
+                "you have no role here that gives you anything; ask whoever runs this server";
+            Refusal::new(StatusCode::FORBIDDEN, message)
+        })?;
         if known.len() >= self.most {
             let idle = known
                 .iter()
                 .filter_map(|(identity, user)| Some((user.idle()?, identity)));
-            let Some((_, longest)) = idle.max_by_key(|(idle, _)| *idle) else {
-                return Err(Refusal::unavailable(
-                    "there are as many users as there may be; come again later",
-                    30,
-                ));
-            };
-            let longest = longest.clone();
-            if let Some(user) = known.remove(&longest) {
-                self.end_later(user);
-            }
+            let longest = idle.max_by_key(|(idle, _)| *idle).ok_or_else(|| {
+                let message = "there are as many users as there may be; come again later";
+                Refusal::unavailable(message, 30)
+            })?;
+            let longest = longest.1.clone();
+            self.remove(known, &longest);
         }
         let user = self.new_user(identity, gate);
         known.insert(identity.clone(), Arc::clone(&user));
         Ok(user)
+    }
+
+    fn remove(&self, known: &mut HashMap<Identity, Arc<User>>, identity: &Identity) {
+        if let Some(user) = known.remove(identity) {
+            self.end_later(user);
+        }
     }
 
     fn new_user(
@@ -228,6 +220,7 @@ impl Users {
             Arc::clone(&sessions),
             transport(&self.config, stop.clone()),
         );
+        let max_requests = self.config.requests.min(Semaphore::MAX_PERMITS);
         Arc::new(User {
             service,
             mcp,
@@ -235,10 +228,8 @@ impl Users {
             stop,
             _making: AbortOnDropHandle::new(tokio::spawn(gate.clone().map(drop))),
             gate,
-            requests: Arc::new(Semaphore::new(
-                self.config.requests.min(Semaphore::MAX_PERMITS),
-            )),
-            under_way: AtomicUsize::new(1),
+            requests: Arc::new(Semaphore::new(max_requests)),
+            max_requests,
             last: Mutex::new(Instant::now()),
         })
     }
@@ -258,7 +249,7 @@ impl User {
         self.stop.cancelled().await;
     }
 
-    /// Whether the gate could not be made.
+    /// True if the gate could not be made.
     pub(crate) fn failed(&self) -> bool {
         matches!(self.gate.peek(), Some(Err(())))
     }
@@ -281,9 +272,9 @@ impl User {
         }
     }
 
-    /// How long the user has been idle; `None` if something is under way.
+    /// The time that the user has been idle; `None` if something is under way.
     fn idle(&self) -> Option<Duration> {
-        let busy = self.under_way.load(Ordering::Acquire) > 0
+        let busy = self.requests.available_permits() < self.max_requests
             || !self.sessions.is_empty()
             || self.service.runs.is_busy();
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -306,7 +297,6 @@ impl User {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.user.touch();
-        self.user.under_way.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -86,7 +86,7 @@ impl ScriptArguments {
         self.limits.tighten(configured)
     }
 
-    /// How long the answer may take before the run is left.
+    /// The time that the answer may take before the run is left.
     pub(crate) fn wait(&self) -> Option<Duration> {
         self.limits.wait_ms.map(Duration::from_millis)
     }
@@ -102,7 +102,7 @@ impl WaitArguments {
         read("wait was not called", &wait_schema(), given)
     }
 
-    /// How long the answer may take.
+    /// The time that the answer may take.
     pub(crate) fn wait(&self) -> Option<Duration> {
         self.wait_ms.map(Duration::from_millis)
     }

@@ -1,4 +1,4 @@
-//! What a request's client can do for a run, and how it is reached.
+//! The client of a request: its capabilities, and how it is asked.
 
 use callgate::caller::LogLevel;
 use rmcp::model::{ClientCapabilities, ElicitRequestParams, InputRequest, ProtocolVersion};
@@ -16,7 +16,7 @@ pub(crate) struct Client {
     pub(crate) logs: Option<LogLevel>,
 }
 
-/// How a client is asked a question.
+/// The way a client is asked a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AskedBy {
     /// By a request while its own request waits (2025-11-25 and before).
@@ -71,7 +71,7 @@ impl Client {
     }
 }
 
-/// Whether the client of a request has a model that can be asked (`sampling`).
+/// True if the client of a request has a model that can be asked (`sampling`).
 pub(crate) fn has_model(context: &RequestContext<RoleServer>) -> bool {
     Client::of_request(context).capabilities.sampling
 }
@@ -92,7 +92,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether a client with these capabilities can answer the request.
+    /// True if a client with these capabilities can answer the request.
     #[expect(
         deprecated,
         reason = "sampling and roots are, and clients have them all the same"

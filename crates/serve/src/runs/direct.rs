@@ -17,7 +17,7 @@ use super::store::EndGuard;
 use super::wait::Waiter;
 use super::{Runs, mistake};
 
-/// How much longer a request waits than its call or search may take.
+/// The time that a request waits longer than its call or search may take.
 const EXTRA_TIME: Duration = Duration::from_secs(60);
 
 /// A call to make.

@@ -18,7 +18,7 @@ pub(crate) struct LimitArguments {
     result_bytes: Option<u64>,
     calls: Option<u64>,
     calls_in_flight: Option<u32>,
-    /// How long the answer may take before the run is left.
+    /// The time that the answer may take before the run is left.
     pub(crate) wait_ms: Option<u64>,
 }
 

@@ -6,12 +6,12 @@ mod asker;
 mod caller;
 mod client;
 mod client_settings;
-mod direct;
+pub(crate) mod direct;
 mod limits;
 mod outcome;
 mod pages;
 mod pending;
-mod plain;
+pub(crate) mod plain;
 mod progress;
 mod question;
 mod resources;
@@ -26,8 +26,6 @@ pub(crate) use arguments::{report_schema, run_script_schema, wait_schema};
 pub use caller::{AnyClient, OneClient};
 pub(crate) use client::has_model;
 pub(crate) use client_settings::{ClientSettings, log_level};
-pub(crate) use direct::DirectCall;
-pub(crate) use plain::NoReport;
 pub(crate) use roots::Roots;
 pub(crate) use store::NoRun;
 
@@ -55,7 +53,7 @@ use served_run::ServedRun;
 use store::{EndGuard, Keep, Store};
 use wait::{WaitEnd, Waiter};
 
-/// How long runs have to end when the service ends.
+/// The time that runs have to end when the service ends.
 const END_TIME: Duration = Duration::from_secs(5);
 
 /// The runs of one user over one gate.
@@ -163,12 +161,12 @@ impl Runs {
         }
     }
 
-    /// Whether a run is under way, be it parked.
+    /// True if a run is under way, be it parked.
     pub(crate) fn has_running(&self) -> bool {
         !self.tasks.is_empty()
     }
 
-    /// Whether a run is under way or kept.
+    /// True if a run is under way or kept.
     pub(crate) fn is_busy(&self) -> bool {
         self.has_running() || !self.store.is_empty()
     }
@@ -329,7 +327,7 @@ impl Runs {
         }
     }
 
-    /// How long a run can be asked for, from its beginning.
+    /// The time that a run can be asked for, from its beginning.
     fn kept_time(&self, run: &ServedRun) -> Duration {
         run.max_time.saturating_add(self.options.kept_time)
     }

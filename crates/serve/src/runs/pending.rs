@@ -127,12 +127,12 @@ impl PendingRequests {
         (!numbers.is_empty()).then(|| requests.collect())
     }
 
-    /// Whether a request is open that this client can answer.
+    /// True if a request is open that this client can answer.
     pub(crate) fn can_be_answered(&self, client: Capabilities) -> bool {
         !self.lock().unsent(client).is_empty()
     }
 
-    /// Whether a request is open that was not sent to a client.
+    /// True if a request is open that was not sent to a client.
     pub(crate) fn has_unsent(&self) -> bool {
         self.lock().open.values().any(|request| !request.is_sent)
     }

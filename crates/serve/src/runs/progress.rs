@@ -35,7 +35,7 @@ pub(crate) struct LogLine {
     pub(crate) data: Value,
 }
 
-/// What a run has done so far.
+/// The work of a run so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RunState {
     calls: u64,

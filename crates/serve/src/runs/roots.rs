@@ -12,7 +12,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use super::client::{AskedBy, Client};
 use crate::pending_gate::PendingGate;
 
-/// How long a client has to name its folders.
+/// The time that a client has to name its folders.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// The folders that a client has named; `None` until it is asked.

@@ -146,7 +146,7 @@ impl ServedRun {
         self.since.elapsed()
     }
 
-    /// Whether the run waits for its client to come again.
+    /// True if the run waits for its client to come again.
     pub(crate) fn is_parked(&self) -> bool {
         !self.is_waited_for() && self.pending.has_unsent()
     }

@@ -21,7 +21,7 @@ pub(crate) struct Store {
 /// Limits of the ended runs that are kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
-    /// How long each is kept.
+    /// The time that each is kept.
     pub(crate) time: Duration,
     pub(crate) runs: usize,
     pub(crate) bytes: usize,

@@ -18,7 +18,7 @@ use super::client::Client;
 use super::progress::RunState;
 use super::served_run::ServedRun;
 
-/// How often a client is to ask for a task's state.
+/// The interval at which a client is to ask for a task's state.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Runs {

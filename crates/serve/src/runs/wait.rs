@@ -21,16 +21,16 @@ use super::pending::NoAnswer;
 use super::progress::{LogLine, Notice, RunProgress};
 use super::served_run::{ServedRun, WaitingRequest};
 
-/// How often the client is told the run's state, besides servers' own notices.
+/// The interval at which the client is told the run's state, besides servers' notices.
 const STATE_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the answer waits until the client has taken the last notices.
+/// The time that the answer waits until the client has taken the last notices.
 const LAST_NOTICES: Duration = Duration::from_secs(5);
 
 /// A request that waits for a run.
 pub(crate) struct Waiter<'a> {
     client: &'a Client,
     context: &'a RequestContext<RoleServer>,
-    /// How long the request waits.
+    /// The time that the request waits.
     wait: Duration,
     /// The run ends with the request.
     pub(crate) owns_run: bool,
@@ -72,7 +72,7 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Whether the client can take a task for an answer.
+    /// True if the client can take a task for an answer.
     pub(crate) fn may_be_task(&self) -> bool {
         self.owns_run && self.client.tasks
     }
@@ -112,7 +112,9 @@ impl<'a> Waiter<'a> {
                     }
                     Ok(()) = questions.changed() => match client.asked_by {
                         AskedBy::Requests => ask(run, client, context),
-                        AskedBy::Answers => if let Some(shown) = run.pending.show(client.capabilities) {
+                        AskedBy::Answers => if let Some(shown) =
+                            run.pending.show(client.capabilities)
+                        {
                             break WaitEnd::Questions(shown);
                         }
                     },

@@ -260,7 +260,7 @@ impl Issuer {
     }
 }
 
-/// Whether the key verifies signatures of the algorithm, by its type and by its own words. A
+/// True if the key verifies signatures of the algorithm, by its type and by its own words. A
 /// shared secret never does.
 fn verifies(key: &Jwk, algorithm: Algorithm) -> bool {
     use Algorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};

@@ -49,7 +49,7 @@ impl Tagged {
     }
 }
 
-/// Whether the client has the answer with this tag (RFC 9110, section 13.1.2).
+/// True if the client has the answer with this tag (RFC 9110, section 13.1.2).
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let fields = headers.get_all(IF_NONE_MATCH).iter();
     let mut tags = fields.flat_map(|field| field.to_str().unwrap_or_default().split(','));

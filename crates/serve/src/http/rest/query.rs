@@ -24,7 +24,7 @@ pub(super) struct ListQuery {
     limit: Option<usize>,
 }
 
-/// How much a list says of a tool.
+/// The detail of a list.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {

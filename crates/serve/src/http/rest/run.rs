@@ -13,7 +13,8 @@ use crate::http::body;
 use crate::http::door::{Admitted, Door};
 use crate::http::refusal::Refusal;
 use crate::http::users::User;
-use crate::runs::{NoReport, NoRun};
+use crate::runs::NoRun;
+use crate::runs::plain::NoReport;
 
 /// Seconds after which there may be room for a run.
 const RETRY_SECONDS: u64 = 1;
