@@ -13,8 +13,8 @@ use callgate_tests::binary;
 use expect_test::expect;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::guarded::{Follow, Guarded, decline, follow};
 
@@ -221,49 +221,6 @@ async fn connections_that_want_the_same_login_show_one_page() {
         gate.shutdown().await;
     }
     assert_eq!(person.pages(), 1);
-}
-
-/// Whoever logs in for it may have other tools than those that it was decided by.
-#[tokio::test]
-async fn a_call_goes_with_no_login_but_that_which_it_was_decided_by() {
-    let guarded = Guarded::start(&json!({ "ownTools": true }));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let person = Person::who([Does::LogIn, Does::LogIn], &guarded);
-    let gate = gate_to(guarded.spec(folder.path()), &person).await;
-    assert_eq!(said(&gate, "web_of_1").await, "{\"a\":1}");
-    guarded.post("expire").await;
-    guarded.post("forget").await;
-    expect!["web_of_1: its server no longer lists the tool; nothing was done (code -32056)"]
-        .assert_eq(&said(&gate, "web_of_1").await);
-    assert_eq!(person.pages(), 2);
-    let seen = guarded.seen().await;
-    assert_eq!(seen["calls of of_1"], 1, "{seen:#}");
-    // What both have is called with the new one.
-    guarded.post("expire").await;
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    gate.shutdown().await;
-}
-
-/// The clock says so before the server does.
-#[tokio::test]
-async fn a_login_that_has_ended_asks_for_another_one() {
-    let guarded = Guarded::start(&json!({ "noRefresh": true }));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let server = guarded.spec(folder.path());
-    let made = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
-    let file = made.expect("a login").file;
-    let text = std::fs::read_to_string(&file).expect("the login");
-    let mut login: Value = serde_json::from_str(&text).expect("JSON");
-    assert!(login["made"].is_u64() && login["tokens"]["expiresAt"].is_u64());
-    login["made"] = 1_000.into();
-    login["tokens"]["expiresAt"] = 4_600.into();
-    std::fs::write(&file, login.to_string()).expect("the login");
-
-    let person = Person::who([Does::LogIn], &guarded);
-    let gate = gate_of(&guarded, folder.path(), &person).await;
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
-    assert_eq!(person.pages(), 1);
-    gate.shutdown().await;
 }
 
 #[tokio::test]

@@ -29,16 +29,6 @@ fn an_abort_cancels_the_call_at_its_server() {
 }
 
 #[test]
-fn an_aborted_signal_makes_no_call() {
-    let report = report(
-        odd("hang-on-call"),
-        "return await odd_hang({}, { signal: AbortSignal.abort('no') }).catch((reason) => reason);",
-    );
-    assert_eq!(report["value"]["json"], json!("no"), "{report:#}");
-    assert_eq!(report["calls"], json!([]), "{report:#}");
-}
-
-#[test]
 fn a_timeout_shortens_the_servers_limit_and_does_not_lift_it() {
     let mut server = odd("hang-on-call");
     server["callTimeout"] = json!("300ms");

@@ -341,49 +341,6 @@ fn logins_and_logouts_tell_no_secret() {
     }
 }
 
-#[test]
-fn tokens_in_a_keyring_are_told_to_nobody() {
-    let Some(keyring) = Keyring::start() else {
-        return;
-    };
-    let guarded = Guarded::start(&json!({
-        "firstExpiresIn": 1, "tokens": [STALE, SPENT, ACCESS, REFRESH], "secret": REGISTERED
-    }));
-    let bench = guarded.bench(&json!({ "tokens": "keyring" }));
-    let state = bench.path().join("state");
-    let command = |arguments: &[&str]| {
-        let mut command = bench.command(arguments);
-        keyring.reach(&mut command);
-        command.env("XDG_STATE_HOME", &state);
-        command
-    };
-    let run = |arguments: &[&str]| Ran::from(command(arguments).output().expect("start callgate"));
-    let heard = |ran: Ran| check("what is said", format!("{ran:?}").as_bytes());
-    let login = command(&["auth", "login", "web", "--no-browser", "-vv"]);
-    heard(logins::log_in_by(login));
-    bench.write("script.ts", "return await web_read({ b: 2 })");
-    let ran = run(&["run", "script.ts", "-vv"]);
-    assert_eq!(ran.json(), json!({ "b": 2 }), "{ran:?}");
-    heard(ran);
-    let ran = run(&["call", "web_blab", "-vv"]);
-    let redacted = "no luck with [access token]";
-    assert!(ran.stderr.contains(redacted), "{ran:?}");
-    heard(ran);
-    heard(run(&["auth", "status", "-vv"]));
-    // Beside the keyring nothing has them.
-    let kept = keyring.search("callgate");
-    assert!(kept.contains(ACCESS) && kept.contains(REFRESH), "{kept}");
-    let logins = std::fs::read_dir(state.join("callgate/auth")).expect("logins");
-    let logins: Vec<_> = logins.map(|file| file.expect("a file").path()).collect();
-    assert!(!logins.is_empty());
-    for file in logins {
-        check("a file", &std::fs::read(file).expect("a file"));
-    }
-    let ran = run(&["auth", "logout", "web", "-vv"]);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    heard(ran);
-}
-
 /// Where clients have tokens, logins at servers are theirs, so this is planted by itself.
 #[tokio::test]
 async fn keys_of_models_and_tokens_of_clients_are_told_to_nobody() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use callgate_tests::{Ran, Workbench, fixture};
 use expect_test::{Expect, expect};
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn ticketing() -> Workbench {
     Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }))
@@ -48,31 +48,6 @@ fn type_errors_stop_the_run_before_its_first_call() {
         calls: none
     "#]],
     );
-}
-
-#[test]
-fn check_prints_what_run_would() {
-    let bench = ticketing();
-    for script in [
-        "await ticketing_createIssue({ title: 1, body: 'b' })",
-        "const n: number = 'a';\n".repeat(12).as_str(),
-        "await ticketing_createIsue({})",
-        "const broken = ;",
-    ] {
-        bench.write("script.ts", script);
-        for form in [&[] as &[&str], &["--json"]] {
-            let of = |command| {
-                let mut ran = bench.callgate(&[&[command, "script.ts"], form].concat());
-                if let Ok(mut report) = serde_json::from_str::<Value>(&ran.stdout) {
-                    report["totalMs"] = Value::Null;
-                    ran.stdout = report.to_string();
-                }
-                (ran.code, ran.stdout, ran.stderr)
-            };
-            assert_eq!(of("check"), of("run"), "{script}");
-            assert_eq!(of("check").0, 1, "{script}");
-        }
-    }
 }
 
 #[test]

@@ -24,22 +24,6 @@ pub(crate) fn ticketing() -> Workbench {
 }
 
 #[test]
-fn an_allowed_pattern_that_matches_nothing() {
-    let bench = ticketing();
-    check(
-        &bench,
-        &bench.run("return 1", &["--allow", "tickting_*"]),
-        expect![[r#"
-            exit code 0
-            --- stdout
-            1
-            --- stderr
-            warning: rule "tickting_*" in --allow matches no tool; the nearest is "ticketing_createIssue"
-        "#]],
-    );
-}
-
-#[test]
 fn the_help_of_every_command_has_its_exit_codes() {
     let bench = Workbench::empty();
     for command in [
@@ -145,70 +129,6 @@ fn a_tool_called_by_hand() {
             callgate: the arguments are not JSON: EOF while parsing an object at line 1 column 1
         "#]],
     );
-}
-
-#[test]
-fn a_call_that_no_rule_allows_is_denied_without_a_terminal() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }));
-    let script = "console.log('before');\nawait ticketing_createIssue({ title: 'a' });";
-    let ran = bench.run(script, &[]);
-    assert_eq!(ran.code, 3, "{ran:#?}");
-    let ran = bench.run(script, &["--yes"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "before\n"), "{ran:#?}");
-    let ran = bench.run(script, &["--allow", "ticketing_*"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, "before\n"), "{ran:#?}");
-}
-
-/// A rule for one run says what one of the configuration can.
-#[test]
-fn rules_for_one_run() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        "permissions": { "allow": ["*"] },
-    }));
-    let script = "for (const title of ['a', 'b', 'secret']) {
-        try { await ticketing_createIssue({ title }); console.log('made'); }
-        catch (error: any) { console.log(error.message); }
-    }";
-    let rule = |condition: &str| {
-        format!(r#"{{"tool":"ticketing_*","arguments":[{{"at":"/title",{condition}}}]}}"#)
-    };
-    let (denied, asked) = (rule(r#""prefix":"s""#), rule(r#""equals":"b""#));
-    let ran = bench.run(script, &["--deny", &denied, "--ask", &asked]);
-    expect![[r#"
-        made
-        ticketing_createIssue was not called: needs approval by rule "ticketing_*" (/title = "b") in --ask, and there is nobody to ask; whoever runs Callgate can allow it with --allow ticketing_createIssue
-        ticketing_createIssue was not called: denied by rule "ticketing_*" (/title begins with "s") in --deny
-    "#]]
-    .assert_eq(&ran.stdout);
-    // What is granted is not asked about, as often as it is.
-    let once = r#"{"tool":"*","maxCalls":1}"#;
-    let ran = bench.run(script, &["--ask", "ticketing_*", "--allow", once]);
-    let made: Vec<bool> = ran.stdout.lines().map(|line| line == "made").collect();
-    assert_eq!(made, [true, false, false], "{ran:#?}");
-    let pointer = r#"{"tool":"*","arguments":[{"at":"title","exists":true}]}"#;
-    for (wrong, why) in [
-        (
-            pointer,
-            r#"/arguments/0/at: "at" in a condition: "title" is no JSON pointer; did you mean "/title"?"#,
-        ),
-        (
-            "{",
-            "it is no JSON: EOF while parsing an object at line 1 column 1",
-        ),
-        (
-            r#"{"tool":"fs_*","tool":"git_*"}"#,
-            r#"/tool: key "tool" stands twice in a rule; remove one"#,
-        ),
-    ] {
-        let ran = bench.run(script, &["--deny", wrong]);
-        let said = format!(
-            "error: invalid value '{wrong}' for '--deny <RULE>': {why}\n\nFor more information, try '--help'.\n"
-        );
-        assert_eq!((ran.code, ran.stderr), (2, said));
-    }
 }
 
 /// `head` takes one line and goes: no panic, no message.

@@ -47,18 +47,6 @@ fn without_times(text: &str) -> String {
 }
 
 #[test]
-fn a_hint_of_a_server_that_is_not_trusted_reads_nothing() {
-    let bench = bench(false);
-    let report = bench.report(SCRIPT, &["--dry-run", "--yes"]);
-    assert_eq!(report["status"], "dryRun", "{report:#}");
-    assert_eq!(report["dryRun"][0]["function"], "ticketing_listIssues");
-    // The person who runs it may say so.
-    let flags = ["--dry-run", "--yes", "--reads", "ticketing_list*"];
-    let report = bench.report(SCRIPT, &flags);
-    assert_eq!(report["calls"][0]["outcome"], "ok", "{report:#}");
-}
-
-#[test]
 fn a_recorded_result_lets_it_go_on() {
     let bench = bench(true);
     let recorded = json!({ "ticketing_createIssue": { "issueId": "T-1", "title": "one" } });

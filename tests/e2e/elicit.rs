@@ -85,20 +85,6 @@ fn a_form_is_filled_in_and_sent() {
 }
 
 #[test]
-fn a_form_can_be_declined_and_given_up() {
-    check(&form(), &[("name: ", "!no")], r#"{"action":"decline"}"#);
-    check(&form(), &[("name: ", "!cancel")], r#"{"action":"cancel"}"#);
-    let answers = [
-        ("name: ", "Ada"),
-        ("age: ", "36"),
-        ("color: ", ""),
-        ("note: ", ""),
-        ("[n] decline: ", "n"),
-    ];
-    check(&form(), &answers, r#"{"action":"decline"}"#);
-}
-
-#[test]
 fn a_page_is_opened_only_after_a_yes() {
     let page = json!({
         "mode": "url", "elicitationId": "1", "message": "Log in, please",

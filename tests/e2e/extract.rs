@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
 use callgate::{
-    Api, Caller, CheckMode, Gate, GateBuilder, Refusal, Review, Reviewed, Reviewer, Rules,
-    RunReport, RunRequest, ServerSpec, Status,
-    caller::{Offers, Sample},
-    flow,
+    Api, CheckMode, Gate, GateBuilder, Review, Reviewed, Reviewer, Rules, RunReport, ServerSpec,
+    Status, flow,
 };
 use callgate_tests::binary;
 use expect_test::expect;
@@ -181,79 +179,6 @@ async fn loops_and_limits() {
     assert_eq!(report.calls.len(), 20);
 }
 
-/// A client with a model, or without.
-struct Client {
-    answer: Option<Value>,
-    asked: Mutex<Vec<Value>>,
-}
-
-impl Caller for Client {
-    fn offers(&self) -> Offers {
-        let mut offers = Offers::default();
-        offers.sampling = true;
-        offers
-    }
-
-    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        assert_eq!(
-            (request.server, request.tool),
-            ("callgate", Some("mcp.extract"))
-        );
-        self.asked
-            .lock()
-            .expect("no panic")
-            .push(request.params.clone());
-        let answer = self.answer.clone().ok_or(Refusal::Declined);
-        Box::pin(std::future::ready(answer))
-    }
-}
-
-#[tokio::test]
-async fn the_model_of_a_client_comes_first() {
-    let model = Endpoint::doing([Do::Say("2")]);
-    let gate = gate(&model).await;
-    let client = |answer: Option<Value>| {
-        Arc::new(Client {
-            answer,
-            asked: Mutex::default(),
-        })
-    };
-    let script = "return await mcp.extract('one', 'number')";
-    let says = |text: &str| {
-        json!({
-            "role": "assistant",
-            "model": "m",
-            "content": { "type": "text", "text": text },
-        })
-    };
-    let willing = client(Some(says("1")));
-    let report = gate
-        .run(RunRequest::new(script).caller(Arc::clone(&willing) as _))
-        .await;
-    assert_eq!(value(&report), json!(1), "{report}");
-    assert_eq!(model.prompts().len(), 0);
-    let asked = willing.asked.lock().expect("no panic")[0].clone();
-    assert_eq!(asked["includeContext"], "none");
-    assert_eq!(asked["maxTokens"], 4096);
-    assert!(
-        asked["systemPrompt"]
-            .as_str()
-            .expect("a text")
-            .contains("untrusted")
-    );
-    // One that declines leaves it to the configuration.
-    let report = gate.run(RunRequest::new(script).caller(client(None))).await;
-    assert_eq!(value(&report), json!(2), "{report}");
-    // And where there is none, it is said.
-    let without = builder().build().await.expect("a gate");
-    let request = RunRequest::new(format!("{script}.catch((e) => [e.reason, e.message])"));
-    let report = without.run(request.caller(client(None))).await;
-    expect![[
-        r#"["unavailable","mcp.extract: the client's model was not asked: the user declined"]"#
-    ]]
-    .assert_eq(&value(&report).to_string());
-}
-
 /// Notes what it is shown.
 #[derive(Default)]
 pub struct Noting(pub Mutex<Vec<String>>);
@@ -314,23 +239,4 @@ async fn rules_over_tools_and_flows_count() {
         "{line:#}"
     );
     assert_eq!(line["flows"][0]["to"], "model_extract", "{line:#}");
-}
-
-/// Rules, grants and flows would take the one for the other.
-#[tokio::test]
-async fn no_tool_has_the_name_of_the_extraction() {
-    let server = binary("callgate-odd-server").display().to_string();
-    let gate = builder()
-        .server(ServerSpec::stdio("model", server, ["changes"]))
-        .rules(Rules::new(["*"], [], []).expect("rules"))
-        .build()
-        .await
-        .expect("a gate");
-    let script = "await model_add({ name: 'extract' });
-        await model_add({ name: 'search' });
-        return (await mcp.searchTools('Changed times', { server: 'model', detail: 'names' }))
-          .tools.map((tool) => tool.name.replace(/_[0-9a-f]{8}$/, '_')).filter((name) => name.endsWith('_'))
-          .sort();";
-    let found = value(&run(&gate, script).await);
-    assert_eq!(found, json!(["model_extract_", "model_search_"]));
 }

@@ -48,37 +48,6 @@ fn redacted(text: &str) -> String {
 }
 
 #[test]
-fn a_question_shows_what_there_is_to_know() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        "permissions": { "allow": ["ticketing_list*"] },
-    }));
-    bench.write(
-        "script.ts",
-        "await ticketing_listIssues();\nconst title = 'x'.repeat(20);\n  \
-         await ticketing_createIssue({ title }); // \u{1b}[31mred\n",
-    );
-    let mut session = at_terminal(&bench, &["run", "script.ts"]);
-    let question = until(&mut session, PROMPT);
-    expect![[r#"
-        ┌ The script wants to call ticketing_createIssue:
-        │ tool "createIssue" of server "ticketing", which needs 
-        │ approval: no rule matches
-        ├ its server says:
-        │ Create issue
-        │ File an issue and get its id.
-        ├ line 3 of the script:
-        │ await ticketing_createIssue({ title }); // \u001b[31mred
-        ├ arguments:
-        │ {"title":"xxxxxxxxxxxxxxxxxxxx"}
-        ├ so far in this run:
-        │ ticketing_listIssues (1 called)
-        └ allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [w] show whole"#]].assert_eq(&question);
-    session.send_line("n").expect("answer");
-    session.exp_eof().expect("the end");
-}
-
-#[test]
 fn always_is_written_into_the_configuration_and_holds_in_the_next_run() {
     let bench = Workbench::empty();
     let server = fixture("callgate-demo-ticketing", &[]);
@@ -118,33 +87,6 @@ fn always_is_written_into_the_configuration_and_holds_in_the_next_run() {
                 .as_str()
                 .expect("a decision"),
         );
-}
-
-#[test]
-fn a_grant_is_void_when_the_tool_has_changed() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        "permissions": { "allow": [{
-            "tool": "ticketing_createIssue",
-            "definition": format!("sha256:{}", "0".repeat(64)),
-        }] },
-    }));
-    bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");
-    let ran = bench.callgate(&["run", "script.ts"]);
-    assert_eq!(ran.code, 3, "{ran:#?}");
-    assert!(
-        ran.stderr
-            .contains("the server has changed what the tool is"),
-        "{ran:#?}"
-    );
-    let mut session = at_terminal(&bench, &["run", "script.ts"]);
-    let question = until(&mut session, PROMPT);
-    assert!(
-        question.contains("its definition has changed since it was allowed"),
-        "{question}"
-    );
-    session.send_line("n").expect("answer");
-    session.exp_eof().expect("the end");
 }
 
 /// What the tool was is still known to another process, which asks about what it became.
@@ -264,18 +206,6 @@ fn a_run_can_be_granted_before_it_begins() {
     let by_grant = rest.matches("allowed by the grant for this run").count();
     assert_eq!(by_grant, 2, "{rest}");
     assert_eq!(config(&bench), redacted(&ticketing().to_string()));
-}
-
-#[test]
-fn granting_needs_a_terminal() {
-    let bench = Workbench::with_config(ticketing());
-    bench.write("script.ts", "await ticketing_listIssues()");
-    let check = "write the tools into permissions.allow of the configuration";
-    for (command, instead) in [("run", "name the tools with --allow"), ("check", check)] {
-        let ran = bench.callgate(&[command, "script.ts", "--grant"]);
-        let said = "callgate: --grant asks at a terminal, and there is none; run it in one, or";
-        assert_eq!((ran.code, ran.stderr), (2, format!("{said} {instead}\n")));
-    }
 }
 
 #[track_caller]

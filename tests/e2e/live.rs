@@ -4,58 +4,8 @@
 use std::sync::Arc;
 
 use callgate::{Gate, Rules, SearchRequest, ServerSpec, Status};
-use callgate_tests::{Workbench, binary, odd, real_servers};
-use serde_json::{Value, json};
-
-fn report(script: &str) -> Value {
-    let bench = Workbench::new(json!({ "odd": odd("changes") }));
-    bench.report(script, &[])
-}
-
-#[test]
-fn a_tool_that_is_added_can_be_called_by_its_name() {
-    let report = report(
-        "await odd_add({ name: 'fresh' });
-         return await mcp.callTool('odd_fresh', {});",
-    );
-    assert_eq!(report["value"]["json"], "fresh was called", "{report:#}");
-}
-
-#[test]
-fn a_tool_that_is_gone_says_so() {
-    // A name that is none waits for the list that is on its way.
-    let report = report(
-        "await odd_remove({ name: 'listed' });
-         await mcp.callTool('odd_none', {}).catch(() => {});
-         try { await odd_listed({}) } catch (error) { return [error.name, error.code, error.message] }",
-    );
-    assert_eq!(
-        report["value"]["json"],
-        json!([
-            "McpProtocolError",
-            -32602,
-            "odd_listed is gone: its server no longer lists the tool \"listed\""
-        ]),
-        "{report:#}"
-    );
-}
-
-/// The call in flight ends, the next one finds the server again.
-#[test]
-fn a_server_killed_in_a_run_is_there_for_the_next_call() {
-    let report = report(
-        "const before = Number(await odd_pid({}));
-         try { await odd_end({}) } catch (error) { console.log(error.name) }
-         const after = Number(await odd_pid({}));
-         return [before > 0, after > 0, before !== after];",
-    );
-    assert_eq!(
-        report["value"]["json"],
-        json!([true, true, true]),
-        "{report:#}"
-    );
-    assert_eq!(report["output"]["text"], "McpProtocolError\n", "{report:#}");
-}
+use callgate_tests::{Workbench, binary, real_servers};
+use serde_json::json;
 
 /// What one run changed, the next one has: names, declarations, stubs and what is found.
 #[tokio::test(flavor = "multi_thread")]

@@ -183,32 +183,6 @@ fn an_authorization_server_forges_no_lines() {
     assert_eq!(shown.lines().count(), 6, "{shown}");
 }
 
-/// Nobody is shown what somebody else could see at the same server.
-#[test]
-fn another_login_has_the_tools_listed_anew() {
-    let guarded = Guarded::start(&json!({ "ownTools": true }));
-    let bench = Workbench::new(json!({ "web": { "url": guarded.url, "connect": "lazy" } }));
-    let own = || {
-        let ran = run(&bench, &["tools"]);
-        let names = ran.stdout.split_whitespace();
-        let names = names.filter(|name| name.starts_with("web_of_"));
-        (ran.code, names.collect::<Vec<_>>().join(" "))
-    };
-    let asked = || {
-        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        runtime.block_on(guarded.seen())["with a token"].clone()
-    };
-    assert_eq!(log_in(&bench, &[]).code, 0);
-    assert_eq!(own(), (0, "web_of_1".to_owned()));
-    let before = asked();
-    assert_eq!(own(), (0, "web_of_1".to_owned()));
-    assert_eq!(asked(), before, "it is kept");
-    assert_eq!(log_in(&bench, &[]).code, 0);
-    assert_eq!(own(), (0, "web_of_2".to_owned()));
-    assert_eq!(run(&bench, &["auth", "logout", "web"]).code, 0);
-    assert_eq!(own(), (5, String::new()));
-}
-
 #[test]
 fn commands_that_cannot_work() {
     let guarded = Guarded::start(&json!({}));

@@ -83,29 +83,3 @@ fn levels_of_detail() {
     "#]],
     );
 }
-
-#[test]
-fn a_run_has_so_many_lookups() {
-    let report = bench().report(
-        "let made = 0;
-         try {
-           for (;;) { await mcp.searchTools('x', { detail: 'names' }); made++; }
-         } catch (error) {
-           if (!(error instanceof McpProtocolError)) throw error;
-           return [made, error.code, error.message];
-         }",
-        &["--check=off"],
-    );
-    assert_eq!(
-        report["value"]["json"],
-        json!([
-            100,
-            -32053,
-            "mcp.searchTools: a run may look up 100 times, and this one has; search for more at \
-             once and keep what was found"
-        ]),
-        "{report:#}"
-    );
-    assert_eq!(report["lookups"], 100);
-    assert_eq!(report["calls"], json!([]));
-}

@@ -11,7 +11,7 @@ use callgate_tests::{binary, profile_dir, repository};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::endpoint::{Do, Endpoint};
+use crate::endpoint::Endpoint;
 
 pub(crate) fn builder() -> GateBuilder {
     let server = |name: &str| {
@@ -137,35 +137,6 @@ fn vectors_in(cache: &Path) -> Vec<PathBuf> {
     });
     let is_of_vectors = |path: &PathBuf| path.extension().is_some_and(|it| it == "bin");
     files.filter(is_of_vectors).collect()
-}
-
-#[tokio::test]
-async fn without_the_endpoint_words_are_compared() {
-    let words = builder().build().await.expect("a gate");
-    let expected = search(&words, "create issue", SearchBy::Auto).await;
-    assert_eq!(expected.notes, [] as [&str; 0]);
-    let endpoint = Endpoint::doing([Do::Fail(401), Do::Fail(401)]);
-    let gate = builder()
-        .models(embeddings(&endpoint.url))
-        .build()
-        .await
-        .expect("a gate");
-    let found = search(&gate, "create issue", SearchBy::Auto).await;
-    assert_eq!(functions(&found), functions(&expected));
-    let origin = endpoint.url.trim_end_matches("/v1");
-    expect!["only words were compared: model endpoint ORIGIN: it answered 401 Unauthorized; is the key right?"].assert_eq(&found.notes.join("\n").replace(origin, "ORIGIN"));
-    // It is left alone for a while: at most, this and the making of the tools'
-    // vectors came to it at one time.
-    let again = search(&gate, "another", SearchBy::Vectors).await;
-    assert_eq!(again.notes.len(), 1, "{again:?}");
-    assert!(endpoint.asked().len() <= 2);
-    // And where none is configured, it is said.
-    let found = search(&words, "create issue", SearchBy::Hybrid).await;
-    assert_eq!(functions(&found), functions(&expected));
-    expect![
-        "only words were compared: no endpoint of embeddings is configured (models.embeddings)"
-    ]
-    .assert_eq(&found.notes.join("\n"));
 }
 
 /// The server of fixtures/embeddings, ended when this is dropped.

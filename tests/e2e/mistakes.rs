@@ -127,21 +127,6 @@ fn what_there_is_none_of() {
 }
 
 #[test]
-fn a_named_configuration_that_is_not_there() {
-    let bench = Workbench::empty();
-    check(
-        &bench,
-        &bench.callgate(&["tools", "--config", "nope.json"]),
-        expect![[r#"
-            exit code 2
-            --- stdout
-            --- stderr
-            callgate: nope.json: cannot be read: No such file or directory (os error 2)
-        "#]],
-    );
-}
-
-#[test]
 fn no_server_starts() {
     let config = json!({
         "a": { "command": "/nonexistent/a" },
@@ -264,40 +249,6 @@ fn a_configuration_that_is_not_json() {
         --- stdout
         --- stderr
         callgate: callgate.json:1:17: not valid JSON: expected value after colon in object property
-    "#]],
-    );
-}
-
-#[test]
-fn a_missing_script() {
-    let bench = Workbench::empty();
-    check(
-        &bench,
-        &bench.callgate(&["run", "nope.ts"]),
-        expect![[r#"
-        exit code 2
-        --- stdout
-        --- stderr
-        callgate: could not read nope.ts: No such file or directory (os error 2)
-    "#]],
-    );
-}
-
-#[test]
-fn an_unknown_command() {
-    let bench = Workbench::empty();
-    check(
-        &bench,
-        &bench.callgate(&["rnu", "x.ts"]),
-        expect![[r#"
-        exit code 2
-        --- stdout
-        --- stderr
-        error: unrecognized subcommand 'rnu'
-
-        Usage: callgate [OPTIONS] <COMMAND>
-
-        For more information, try '--help'.
     "#]],
     );
 }

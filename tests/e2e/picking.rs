@@ -1,12 +1,11 @@
 //! A model picks tools: one that a configuration names, or that of a client; what it
 //! is shown, and what becomes of what it names.
 
-use callgate::config::{Config, ModelsConfig, SmallModelConfig};
+use callgate::config::{ModelsConfig, SmallModelConfig};
 use callgate::{Api, SearchBy, SearchRequest, flow};
 use callgate_policy::Rules;
-use callgate_tests::Workbench;
 use expect_test::expect;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::endpoint::{Do, Endpoint};
 use crate::meaning::{builder, functions, search};
@@ -84,78 +83,6 @@ async fn a_model_picks_and_is_checked() {
     (request.by, request.server) = (SearchBy::Model, Some("logging".to_owned()));
     let found = gate.search(&request).await.expect("a search");
     assert_eq!(found.hits, [], "{found:?}");
-}
-
-/// The functions in a list that a model was shown, in their order.
-fn listed(prompt: &str) -> Vec<&str> {
-    let lines: Vec<&str> = prompt.lines().collect();
-    let list = lines.get(4..lines.len().saturating_sub(1));
-    let names = list.unwrap_or_default().iter();
-    names
-        .filter_map(|line| Some(line.split_once(':')?.0))
-        .collect()
-}
-
-#[tokio::test]
-async fn no_model_is_shown_what_the_rules_deny_whatever_the_arguments() {
-    const DENIED: &str = r#"["ticketing_createIssue", "ticketing_listIssues"]"#;
-    let endpoint = Endpoint::doing([Do::Say(DENIED), Do::Say(DENIED), Do::Fail(401)]);
-    let closed = json!([{ "at": "/status", "equals": "closed" }]);
-    let closed = json!({ "tool": "ticketing_listIssues", "arguments": closed });
-    let rules = |deny: Value| {
-        let permissions = json!({ "permissions": { "deny": deny } });
-        let bench = Workbench::with_config(permissions);
-        let config = Config::load(&bench.path().join("callgate.json")).expect("a configuration");
-        config.permissions
-    };
-    let gate = builder()
-        .rules(rules(json!(["ticketing_create*", closed])))
-        .models(small(&endpoint.url))
-        .build()
-        .await
-        .expect("a gate");
-    // What depends on the arguments may be picked.
-    let found = search(&gate, "create an issue", SearchBy::Model).await;
-    expect![[r#"["ticketing_listIssues"] ["1 of the names that the model gave are no tools"]"#]]
-        .assert_eq(&format!("{:?} {:?}", functions(&found), found.notes));
-    let script = "return await mcp.searchTools('issue', { by: 'model', detail: 'names' })";
-    let request = callgate::RunRequest::new(script).rules(rules(json!(["*_listIssues"])));
-    let report = serde_json::to_value(gate.run(request).await).expect("JSON");
-    expect![[r#"{"tools":[{"name":"ticketing_createIssue","server":"ticketing"}],"searched":3,"notes":["1 of the names that the model gave are no tools"]}"#]].assert_eq(&report["value"]["json"].to_string());
-    // Nor is it found in the model's place, should that fail.
-    let found = search(&gate, "create an issue", SearchBy::Model).await;
-    expect![[r#"["ticketing_listIssues", "logging_getLogs"]"#]]
-        .assert_eq(&format!("{:?}", functions(&found)));
-    let shown = endpoint.prompts();
-    let shown: Vec<Vec<&str>> = shown.iter().map(|prompt| listed(prompt)).collect();
-    expect![[r#"
-        [
-            [
-                "ticketing_listIssues",
-                "logging_getLogs",
-            ],
-            [
-                "ticketing_createIssue",
-                "logging_getLogs",
-            ],
-            [
-                "ticketing_listIssues",
-                "logging_getLogs",
-            ],
-        ]
-    "#]]
-    .assert_debug_eq(&shown);
-    assert!(!endpoint.asked()[0].to_string().contains("ticketing_create"));
-    // Where all are denied, nobody is asked.
-    let gate = builder()
-        .rules(rules(json!(["*"])))
-        .models(small(&endpoint.url))
-        .build()
-        .await
-        .expect("a gate");
-    let found = search(&gate, "create an issue", SearchBy::Model).await;
-    assert_eq!((found.hits, found.notes), (Vec::new(), Vec::new()));
-    assert_eq!(endpoint.asked().len(), 3);
 }
 
 /// What a script looks for goes to the model as an extraction's value does: by the rules,

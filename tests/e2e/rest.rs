@@ -5,7 +5,6 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use crate::serve_http::Noting;
 use crate::serve_http_users::{ALICE, BOB, two_users};
 use crate::served::{Served, http};
 
@@ -204,21 +203,6 @@ async fn scripts_are_run() {
     assert_eq!(ran.body["error"]["kind"], "types", "{}", ran.body);
 }
 
-/// What the rules leave to a person is denied, for there is none.
-#[tokio::test]
-async fn nobody_is_asked() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }));
-    let code = "return typeof await ticketing_createIssue({ title: 'A', body: 'B' })";
-    let served = Served::start(&bench, &[]);
-    let ran = run(&served, json!({ "code": code })).await;
-    assert_eq!((ran.status, &ran.body["status"]), (200, &json!("denied")));
-    let served = Served::start(&bench, &["--yes"]);
-    let ran = run(&served, json!({ "code": code })).await;
-    assert_eq!(ran.body["status"], "completed", "{}", ran.body);
-}
-
 #[tokio::test]
 async fn requests_that_are_wrong() {
     let bench = demo();
@@ -382,20 +366,4 @@ async fn the_document_is_true() {
     let script = &document["components"]["schemas"]["Script"]["properties"];
     assert!(script["limits"]["properties"]["timeoutMs"].is_object());
     assert!(script["limits"]["properties"]["waitMs"].is_null());
-}
-
-/// A client that goes away takes its run along: the server, which waits for runs
-/// when it ends, has none to wait for.
-#[tokio::test]
-async fn a_run_ends_with_its_client() {
-    let mut bench = Noting::new(&json!({ "http": { "shutdownTime": "1h" } }));
-    let mut served = Served::start(&bench.bench, &["--timeout", "1h"]);
-    let code = "await notes_note({ id: 'begun' }); while (true) {}";
-    let request = at(&served, Method::POST, "/v1/run").json(&json!({ "code": code }));
-    let client = tokio::spawn(request.send());
-    bench.noted().await;
-    client.abort();
-    assert!(client.await.is_err_and(|ended| ended.is_cancelled()));
-    served.terminate();
-    assert_eq!(served.wait().0, Some(0));
 }

@@ -43,11 +43,6 @@ async fn a_yes_is_for_one_call() {
 }
 
 #[tokio::test]
-async fn a_yes_can_be_for_all_calls_of_the_run() {
-    check(&["run"], "[true,true]", 1).await;
-}
-
-#[tokio::test]
 async fn anything_else_is_a_no() {
     let no = "[\"McpDeniedError\",\"McpDeniedError\"]";
     check(&["yes", "always"], no, 2).await;

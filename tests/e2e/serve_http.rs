@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, User, request, shown, value, workers_of};
+use crate::serve_client::{NEWEST, User, request, shown, value};
 use crate::served::{Served, hello, http, said};
 
 const ERAS: [ProtocolVersion; 3] = [
@@ -77,63 +77,6 @@ async fn the_end_waits_for_runs() {
         assert_eq!(value(&shown(&answer).1), "to its end", "{version}");
         assert_eq!(served.wait().0, Some(0), "{version}");
     }
-}
-
-/// A run that goes on for ever is cancelled when the time is over, its worker is
-/// gone, and its report is delivered.
-#[tokio::test]
-async fn a_run_that_does_not_end_is_ended() {
-    for version in ERAS {
-        let mut bench = Noting::new(&json!({ "http": { "shutdownTime": "1ms" } }));
-        let mut served = Served::start(&bench.bench, &["--timeout", "1h"]);
-        let client = served.connect(User::new(&version, &[]), None).await;
-        let run = tokio::spawn({
-            let code = "console.log('printed');
-                        await notes_note({ id: 'begun' });
-                        while (true) {}";
-            let peer = client.peer().clone();
-            async move { peer.call_tool(request(code)).await }
-        });
-        bench.noted().await;
-        let workers = workers_of(served.pid());
-        assert!(!workers.is_empty());
-        served.terminate();
-        let answer = run.await.expect("no panic").expect("a report");
-        let (is_error, text) = shown(&answer);
-        assert!(is_error, "{text}");
-        assert!(text.starts_with("printed\n"), "{version}: {text}");
-        assert!(text.contains("cancelled"), "{version}: {text}");
-        for worker in workers {
-            worker.readable().await.expect("its end").retain_ready();
-        }
-        assert_eq!(served.wait().0, Some(0), "{version}");
-    }
-}
-
-#[tokio::test]
-async fn sessions_end_when_nothing_is_said() {
-    let bench = Workbench::with_config(json!({
-        "serve": { "http": { "sessionIdle": "50ms", "sessions": 1 } },
-    }));
-    let served = Served::start(&bench, &[]);
-    let session = served.session(None).await;
-    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
-    // A stream of the session ends with it.
-    let stream = http()
-        .get(&served.url)
-        .header("Accept", "text/event-stream")
-        .header("Mcp-Session-Id", &session)
-        .send()
-        .await
-        .expect("a stream or its end");
-    drop(stream.text().await);
-    let answer = served.post(&list).header("Mcp-Session-Id", &session);
-    assert_eq!(
-        said(answer.send().await.expect("an answer")).await,
-        "404 -32600 to 2: there is no such session, or it has ended; begin one with initialize"
-    );
-    // Its place is free again.
-    served.session(None).await;
 }
 
 /// The newest revision has no sessions, and its headers must be those of the

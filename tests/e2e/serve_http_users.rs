@@ -2,11 +2,10 @@
 //! another's.
 
 use callgate_tests::{Workbench, fixture, odd};
-use rmcp::model::{CallToolRequestParams, ProtocolVersion, ReadResourceRequestParams};
-use rmcp::service::{RoleClient, RunningService};
+use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, User, request, shown, value};
+use crate::serve_client::{User, request, shown, value};
 use crate::served::{Served, hello, http, said};
 
 pub const ALICE: &str = "alice-0123456789abcdef";
@@ -221,39 +220,4 @@ async fn users_are_bounded() {
         .header("Mcp-Session-Id", &session);
     assert_eq!(end.send().await.expect("an answer").status(), 202);
     served.session(Some(BOB)).await;
-}
-
-/// A run that one left, the other cannot wait for, end or read, with its very id.
-#[tokio::test]
-async fn runs_that_others_left_are_not_found() {
-    for version in [ProtocolVersion::V_2025_11_25, NEWEST] {
-        let bench = Workbench::with_config(json!({
-            "serve": { "http": { "bearer": { "alice": ALICE, "bob": BOB } } },
-        }));
-        let served = Served::start(&bench, &[]);
-        let alice = served.connect(User::new(&version, &[]), Some(ALICE)).await;
-        let bob = served.connect(User::new(&version, &[]), Some(BOB)).await;
-        let call = async |client: &RunningService<RoleClient, User>, name, arguments: Value| {
-            let arguments = arguments.as_object().expect("an object").clone();
-            let request = CallToolRequestParams::new(name).with_arguments(arguments);
-            shown(&client.call_tool(request).await.expect("an answer"))
-        };
-        let code = "await new Promise(resolve => setTimeout(resolve, 200)); return 'hers'";
-        let arguments = json!({ "code": code, "limits": { "waitMs": 0 } });
-        let (is_error, said) = call(&alice, "run_script", arguments).await;
-        assert!(!is_error, "{said}");
-        let run = said.split('"').nth(1).expect("an id").to_owned();
-        let (is_error, his) = call(&bob, "wait", json!({ "run": run, "cancel": true })).await;
-        let none = "r-00000000000000000000000000000000";
-        let (_, unknown) = call(&bob, "wait", json!({ "run": none })).await;
-        assert!(is_error, "{his}");
-        assert_eq!(his.replace(&run, none), unknown);
-        let (is_error, hers) = call(&alice, "wait", json!({ "run": run })).await;
-        assert_eq!((is_error, value(&hers)), (false, "hers"), "{version}");
-        let output = || ReadResourceRequestParams::new(format!("callgate://runs/{run}/output"));
-        assert!(bob.read_resource(output()).await.is_err());
-        let arguments = json!({ "run": run, "offset": 0 });
-        let (is_error, his) = call(&bob, "wait", arguments).await;
-        assert!(is_error && !his.contains("hers"), "{his}");
-    }
 }

@@ -43,18 +43,6 @@ async fn definitions_are_the_servers_own() {
 }
 
 #[tokio::test]
-async fn hints_that_calm_are_those_of_trusted_servers() {
-    let mut records = odd("many");
-    records["trusted"] = json!(true);
-    let bench = Workbench::new(json!({ "records": records }));
-    let session = connect(&bench, User::new(&NEWEST, &[]), &NATIVE).await;
-    let tools = session.client.list_all_tools().await.expect("a list");
-    let tool = serde_json::to_value(&tools[7]).expect("JSON");
-    assert_eq!(tool["annotations"], json!({ "readOnlyHint": true }));
-    session.client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
 async fn results_are_the_servers_own() {
     let bench = Workbench::new(json!({ "odd": odd("flaky") }));
     let image = json!({ "type": "image", "data": "AAEC", "mimeType": "image/png" });

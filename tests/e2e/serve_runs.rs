@@ -150,21 +150,6 @@ async fn a_cancelled_call_takes_its_run_with_it() {
 }
 
 #[tokio::test]
-async fn a_cancelled_wait_leaves_its_run() {
-    for version in ERAS {
-        let bench = hanging_and_asked();
-        let session = connect(&bench, User::new(&version, &[]), &[]).await;
-        let run = session.leave("await odd_hang({})").await;
-        let wait = send(&session, "wait", json!({ "run": run, "waitMs": 60_000 })).await;
-        wait.cancel(Some("enough".to_owned())).await.expect("sent");
-        let look = json!({ "run": run, "waitMs": 0 });
-        let (_, said) = session.result("wait", look).await;
-        assert!(said.starts_with("The script goes on as run"), "{said}");
-        session.client.cancel().await.expect("a clean end");
-    }
-}
-
-#[tokio::test]
 async fn limits_and_servers_are_held() {
     let bench = Workbench::new(json!({
         "logging": fixture("callgate-demo-logging", &[]),

@@ -1,13 +1,9 @@
 //! Servers that are connected to when they are called, what is kept of them from
 //! one start to the next, and skills.
 
-use callgate::config::CacheConfig;
-use callgate::{Connect, Gate, Rules, RunRequest, ServerSpec, ServerState};
 use callgate_tests::{Workbench, binary};
 use expect_test::expect;
 use serde_json::{Value, json};
-
-use crate::cli::check;
 
 /// A configuration's entry for an odd server that notes each of its starts in a
 /// file `NAME.starts`, and starts only while there is no file `NAME.ill`.
@@ -111,58 +107,6 @@ fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
     assert!(!lost.stdout.contains("odd_search_records_1"), "{lost:#?}");
 }
 
-/// Its start is the call's, and fails as that of any other server.
-#[test]
-fn a_lazy_server_that_does_not_start_for_a_call_is_missing() {
-    let script = "[ -e odd.ill ] && { echo no database >&2; exit 3; }; exec \"$0\" flaky";
-    let lazy = json!({
-        "command": "sh",
-        "args": ["-c", script, binary("callgate-odd-server")],
-        "cwd": ".",
-        "connect": "lazy",
-    });
-    let bench = Workbench::new(json!({ "odd": lazy }));
-    assert_eq!(bench.callgate(&["tools"]).code, 0);
-    bench.write("odd.ill", "");
-    check(
-        &bench,
-        &bench.callgate(&["call", "odd_text"]),
-        expect![[r#"
-            exit code 5
-            --- stdout
-            --- stderr
-            callgate: server `odd` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
-              no database
-              its tools are listed as they were less than a minute ago
-        "#]],
-    );
-    // A script that ran is no run for which a server was missing.
-    let ran = bench.run("await odd_text()", &[]);
-    assert_eq!(ran.code, 1, "{ran:#?}");
-    let row = ran
-        .stderr
-        .lines()
-        .find_map(|line| line.strip_prefix("  1 odd_text failed in "));
-    let said = row
-        .and_then(|row| row.split_once(" ms: "))
-        .expect("a row for the call")
-        .1;
-    expect![[r#"server `odd` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:\n  no database (code -32000)"#]].assert_eq(said);
-}
-
-#[test]
-fn nothing_is_kept_where_nothing_is_to_be() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "odd": counted("odd", "many", json!({ "connect": "lazy" })) },
-        "cache": { "enabled": false },
-    }));
-    for expected in [1, 2] {
-        assert_eq!(bench.callgate(&["tools"]).code, 0);
-        assert_eq!(starts(&bench, "odd"), expected);
-    }
-    assert!(!bench.cache().join("callgate").exists());
-}
-
 #[test]
 fn a_damaged_cache_is_told_of_and_made_good() {
     let bench = Workbench::new(json!({ "odd": counted("odd", "many", json!({})) }));
@@ -230,54 +174,4 @@ fn a_skill_connects_its_servers_and_no_others() {
         callgate: skill none/SKILL.md: No such file or directory (os error 2)
     "#]]
     .assert_eq(&nowhere.stderr);
-}
-
-fn spec(name: &str, mode: &str) -> ServerSpec {
-    ServerSpec::stdio(name, binary("callgate-odd-server"), [mode])
-}
-
-async fn gate(server: ServerSpec, cache: Option<CacheConfig>, rules: Rules) -> Gate {
-    let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
-        .server(server)
-        .cache(cache)
-        .rules(rules)
-        .build();
-    gate.await.expect("a gate")
-}
-
-fn all() -> Rules {
-    Rules::new(["*"], [], []).expect("a pattern")
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_gates_servers_are_switched_and_keep_their_names() {
-    let mut server = spec("odd", "changes");
-    server.description = Some("Changes itself.".to_owned());
-    server.connect = Connect::Manual;
-    let gate = gate(server, None, all()).await;
-    let [listed] = gate.servers().try_into().expect("one server");
-    assert_eq!(listed.state, ServerState::Disabled);
-    assert_eq!(listed.description.as_deref(), Some("Changes itself."));
-    assert!(!gate.has_tool("odd_pid"));
-    let enabled = gate.enable("odd").await.expect("it starts");
-    assert_eq!((enabled.state, enabled.tools), (ServerState::Connected, 8));
-    let names: Vec<String> = gate.tools().into_iter().map(|tool| tool.function).collect();
-    let disabled = gate.disable("odd").await.expect("it is known");
-    assert_eq!((disabled.state, disabled.tools), (ServerState::Disabled, 8));
-    assert!(gate.tools().is_empty());
-    // Whoever calls a tool of it hears that, not that there is none.
-    let why = "odd_pid is not available: server \"odd\" is disabled";
-    assert_eq!(gate.unknown_tool_message("odd_pid"), why);
-    let code = "try { await mcp.callTool('odd_pid', {}) } catch (error) { return error.message }";
-    let report = gate.run(RunRequest::new(code)).await;
-    assert_eq!(report.to_string().lines().next(), Some(why));
-    gate.enable("odd").await.expect("it starts");
-    let again: Vec<String> = gate.tools().into_iter().map(|tool| tool.function).collect();
-    assert_eq!(again, names);
-    let unknown = gate.enable("add").await.expect_err("there is none");
-    expect![[r#"no server is named "add"; did you mean "odd"?"#]].assert_eq(&unknown.to_string());
-    let unknown = gate.disable("od").await.expect_err("there is none");
-    expect![[r#"no server is named "od"; did you mean "odd"?"#]].assert_eq(&unknown.to_string());
-    gate.shutdown().await;
 }

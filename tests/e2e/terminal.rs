@@ -46,19 +46,6 @@ fn yes_allows_one_call() {
 }
 
 #[test]
-fn r_allows_the_tool_for_this_run() {
-    check(&["r"], "one made|two made");
-}
-
-#[test]
-fn no_denies() {
-    check(
-        &["n", "y"],
-        "one McpDeniedError|two made|denied: ticketing_createIssue (line 2): denied when asked",
-    );
-}
-
-#[test]
 fn the_question_shows_tool_and_arguments_without_escape_sequences() {
     let (_bench, mut session) = asked("await ticketing_createIssue({ title: '\\u009b2J' })");
     let question = session.exp_string("allow?").expect("a question");

@@ -84,15 +84,6 @@ fn shown(guarded: &Guarded, call: Child) -> String {
 }
 
 #[tokio::test]
-async fn a_call_takes_the_token_along() {
-    let here = LoggedIn::with(json!({})).await;
-    expect![[r#"
-        0 {"a":1}
-    "#]]
-    .assert_eq(&here.call("web_read"));
-}
-
-#[tokio::test]
 async fn processes_that_need_a_new_token_at_one_time_renew_it_once() {
     let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
     // Both wait for the lock that this test holds; only then may they go on.
@@ -219,31 +210,6 @@ async fn a_login_that_has_ended_says_so() {
     expect![[r#"
         5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is nothing to renew it by; run `callgate auth login web`
     "#]].assert_eq(&without.call("web_read"));
-}
-
-#[tokio::test]
-async fn a_wider_scope_needs_a_person() {
-    let here = LoggedIn::with(json!({})).await;
-    expect![[r#"
-        1 callgate: web_write: server `web` wants the scope "write"; run `callgate auth login web --scope write` (code -32000)
-    "#]].assert_eq(&here.call("web_write"));
-    here.log_in(&["write"]).await;
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["lastScope"], "write read", "{seen:#}");
-    expect![[r#"
-        0 {"a":1}
-    "#]]
-    .assert_eq(&here.call("web_write"));
-    // It is kept by a login without it, until a logout.
-    here.log_in(&[]).await;
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["lastScope"], "read write", "{seen:#}");
-    assert_eq!(here.call("web_write"), "0 {\"a\":1}\n");
-    let server = here.guarded.spec(&here.folder());
-    auth::logout(&server).await.expect("a logout");
-    here.log_in(&[]).await;
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["lastScope"], "read", "{seen:#}");
 }
 
 #[tokio::test]
