@@ -697,7 +697,7 @@ impl Connection {
 
     /// Whether it can take calls.
     pub(crate) fn is_open(&self) -> bool {
-        self.session.tap.lost().borrow().is_none()
+        self.session.tap.closed().is_none()
     }
 
     /// The end of its stderr, without secrets.

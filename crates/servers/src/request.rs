@@ -363,7 +363,7 @@ impl Session {
             CallFailure::Refused(error) if self.is_left(&error) => {
                 // Another version of the server answers now: a new connection asks it.
                 let reason = "the server has gone over to another protocol revision";
-                let _ = self.tap.end(reason);
+                self.tap.close(reason);
                 CallFailure::closed(reason, false)
             }
             CallFailure::Refused(error) => CallFailure::Refused(self.redacted_error(error)),

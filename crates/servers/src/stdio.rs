@@ -160,7 +160,11 @@ impl Transport<RoleClient> for Stdio {
                     _ => "the server closed its standard input".to_owned(),
                 };
                 let sent = false;
+                let is_closed = kind == LostKind::Closed;
                 tap.fail(id, CallFailure::Lost(Lost { kind, reason, sent }));
+                if is_closed {
+                    tap.close("the server closed its standard input");
+                }
             }
             written
         }

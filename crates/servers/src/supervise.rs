@@ -338,7 +338,9 @@ impl Server {
         loop {
             let reason = match &standing.borrow_and_update().state {
                 State::Up(connection) if connection.is_open() => return Ok(Arc::clone(connection)),
-                State::Up(_) => "the server's connection has ended".to_owned(),
+                State::Up(_) => "the server takes no more calls on its connection, and there is \
+                     another when those that it has are over"
+                    .to_owned(),
                 State::Idle | State::Starting => "the server is being started".to_owned(),
                 // A server that is started for a call and does not start is not tried for the
                 // whole time of the call.

@@ -119,6 +119,7 @@ impl Slot {
             && let Some(tap) = tap.upgrade()
         {
             tap.flights().remove(id);
+            tap.end_if_closed();
         }
         self.0.over.cancel();
     }
@@ -183,6 +184,8 @@ pub(crate) struct Tap {
     /// Messages that were no JSON-RPC.
     junk: AtomicU64,
     lost: watch::Sender<Option<String>>,
+    /// Why no more requests are sent, though answers to earlier ones may come.
+    closing: OnceLock<String>,
 }
 
 #[derive(Debug)]
@@ -229,6 +232,7 @@ impl Tap {
             is_stateless: AtomicBool::new(false),
             junk: AtomicU64::new(0),
             lost: watch::Sender::default(),
+            closing: OnceLock::new(),
         })
     }
 
@@ -272,8 +276,8 @@ impl Tap {
                     if slot.0.over.is_cancelled() {
                         return;
                     }
-                    if let Some(reason) = &*self.lost.borrow() {
-                        return slot.fill(Err(CallFailure::closed(reason, false)));
+                    if let Some(reason) = self.closed() {
+                        return slot.fill(Err(CallFailure::closed(&reason, false)));
                     }
                 }
                 let flight = Flight {
@@ -300,6 +304,33 @@ impl Tap {
     pub(crate) fn sent(&self, id: &RequestId) {
         if let Some(flight) = self.flights().get_mut(id) {
             flight.sent = true;
+        }
+    }
+
+    /// Sends no more requests. The connection ends when those in flight have been answered.
+    pub(crate) fn close(&self, reason: &str) {
+        let _ = self.closing.set(reason.to_owned());
+        self.end_if_closed();
+    }
+
+    /// The reason for which no more requests are sent, if there is one.
+    pub(crate) fn closed(&self) -> Option<String> {
+        self.lost
+            .borrow()
+            .clone()
+            .or_else(|| self.closing.get().cloned())
+    }
+
+    fn end_if_closed(&self) {
+        let Some(reason) = self.closing.get() else {
+            return;
+        };
+        let is_idle = self
+            .flights()
+            .values()
+            .all(|flight| flight.method == LISTEN);
+        if is_idle {
+            self.end(reason);
         }
     }
 
@@ -335,7 +366,9 @@ impl Tap {
     ) -> Option<ServerJsonRpcMessage> {
         let flight = self.flights().remove(id)?;
         self.note_opening(&flight.method, failure.clone());
-        Some(settle(id.clone(), flight, Err(failure)))
+        let settled = settle(id.clone(), flight, Err(failure));
+        self.end_if_closed();
+        Some(settled)
     }
 
     /// Ends the request that a message over the limit answers. Its id is looked for in the first
@@ -412,6 +445,15 @@ impl Tap {
         id: RequestId,
         stream: Option<&RequestId>,
     ) -> Option<ServerJsonRpcMessage> {
+        let is_own = self
+            .flights()
+            .get(&id)
+            .is_some_and(|own| own.method == method);
+        if is_own && matches!(method, DISCOVER | INITIALIZE) {
+            let reason = "it is our own request, sent back, which no MCP server does; check what \
+                          is configured for it";
+            return self.fail(&id, CallFailure::Malformed(reason.to_owned()));
+        }
         if self.is_stateless.load(Ordering::Relaxed) {
             tracing::debug!(method, "a request that the protocol revision does not have");
             return None;
@@ -514,6 +556,7 @@ impl Tap {
             _ => Err(CallFailure::Malformed("it has no result".to_owned())),
         };
         if flight.slot.is_some() {
+            // The request leaves its slot when its answer has been taken.
             return Some(settle(id, flight, answer));
         }
         let read = answer.and_then(|result| self.greeting(&flight.method, &result));

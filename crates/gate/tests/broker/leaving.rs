@@ -32,7 +32,7 @@ fn first(listing: &str) -> String {
            read -r initialize; {} read -r initialized; read -r list; {listing} \
            exec tail -f /dev/null; \
          fi;",
-        answer(1, &initialized),
+        answer(0, &initialized),
     )
 }
 
@@ -51,7 +51,7 @@ async fn a_call_that_could_not_be_sent_is_made_on_the_next_connection() {
     let listed = json!({ "tools": [same, other] });
     let first = first(&format!(
         "echo $$ > first/pid; exec 0<&-; {} exec 3>&1 >/dev/null;",
-        answer(2, &listed),
+        answer(1, &listed),
     ));
     for decided in [&same, &other] {
         let mut counted = Counted::new("changes", &first);
@@ -91,8 +91,8 @@ async fn a_call_that_could_not_be_sent_ends_no_other() {
     let done = json!({ "content": [{ "type": "text", "text": "done" }] });
     let first = first(&format!(
         "{} read -r call; mkfifo first/ends; exec 0<&-; mkdir first/works; cat first/ends; {}",
-        answer(2, &listed),
-        answer(3, &done),
+        answer(1, &listed),
+        answer(2, &done),
     ));
     let mut counted = Counted::new("changes", &first);
     counted.spec.era = "2025-11-25".parse().expect("a revision");
@@ -157,12 +157,12 @@ async fn a_page_that_takes_longer_than_the_call_may_is_not_opened_in_vain() {
         "mode": "url", "elicitationId": "door", "url": "https://door.example/open", "message": "m",
     });
     let refused = json!({
-        "jsonrpc": "2.0", "id": 3,
+        "jsonrpc": "2.0", "id": 2,
         "error": { "code": -32042, "message": "locked", "data": { "elicitations": [page] } },
     });
     let first = first(&format!(
         "{} read -r call; exec 0<&-; echo '{refused}'; exec 3>&1 >/dev/null;",
-        answer(2, &listed),
+        answer(1, &listed),
     ));
     let (opened, is_opened) = oneshot::channel();
     let (finish, is_done) = oneshot::channel();

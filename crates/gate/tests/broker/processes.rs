@@ -143,12 +143,12 @@ async fn a_call_ends_with_its_server_whatever_left_its_group() {
         answer() { echo '{"jsonrpc":"2.0","id":'"$1"',"result":'"$2"'}'; }
         server='"capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}'
         while read -r request; do case "$request" in
-        *'"initialize"'*) answer 1 '{"protocolVersion":"2025-11-25",'"$server"'}' ;;
-        *'"tools/list"'*) answer 2 '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
-        *'"id":4,'*)
+        *'"initialize"'*) answer 0 '{"protocolVersion":"2025-11-25",'"$server"'}' ;;
+        *'"tools/list"'*) answer 1 '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+        *'"id":3,'*)
             setsid sh -c 'echo $$ > "$0"; exec tail -f /dev/null' "$0" &
             while [ ! -s "$0" ]; do :; done
-            answer 4 '{"content":[{"type":"text","text":"well"}]}'
+            answer 3 '{"content":[{"type":"text","text":"well"}]}'
             exit 3 ;;
         esac; done"#;
     let path = pid.to_str().expect("a UTF-8 path");

@@ -54,7 +54,7 @@ async fn an_era_can_be_fixed() {
             counter 2025-06-18: 2025-06-18, tools [wait]
             server `counter 2026-07-28` did not start: it refused server/discover: Method not found (code -32601)
             counter --modern 2026-07-28: 2026-07-28, tools [wait]
-            server `counter --modern 2025-11-25` did not start: it refused initialize: this server has no initialize handshake (code -32022)
+            server `counter --modern 2025-11-25` did not start: it does not speak protocol 2025-11-25; it offers 2026-07-28
             exits-on-discover 2025-11-25: 2025-11-25, tools [echo]
             server `exits-on-discover 2026-07-28` did not start: it ended with exit code 4; run its command by hand to see why; its last words on stderr:
               odd server: expected initialize
@@ -164,7 +164,7 @@ fn listing(name: &str, does: &str) -> ServerSpec {
     let script = format!(
         r#"
         read -r request
-        echo '{{"jsonrpc":"2.0","id":1,"result":{result}}}'
+        echo '{{"jsonrpc":"2.0","id":0,"result":{result}}}'
         read -r notification
         read -r request
         {does}
@@ -228,7 +228,7 @@ async fn secrets_are_not_in_messages() {
 #[tokio::test]
 async fn secrets_are_not_in_refusals() {
     let refuse = r#"
-        for id in 1 2; do
+        for id in 0 1; do
             read -r request
             echo '{"jsonrpc":"2.0","id":'$id',"error":{"code":-1,"message":"no '$TOKEN'"}}'
         done

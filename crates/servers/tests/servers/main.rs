@@ -3,6 +3,7 @@
 mod callers;
 mod calls;
 mod http;
+mod leaving;
 mod starting;
 mod supervision;
 mod support;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_servers::{Connect, ServerSpec, Status};
+use callgate_servers::{Connect, ServerSpec, Status, Transport};
 use expect_test::{Expect, expect};
 
 use crate::support::{in_time, odd, odd_with_env, start, states};
@@ -108,16 +108,36 @@ async fn a_server_that_fails_takes_no_other_down() {
     let mut twin = odd("counter");
     twin.name = "junk".to_owned();
     let missing = ServerSpec::stdio("missing", "callgate-no-such-program", [""; 0]);
+    let mut nowhere = odd("counter");
+    nowhere.name = "nowhere".to_owned();
+    if let Transport::Stdio(stdio) = &mut nowhere.transport {
+        stdio.cwd = Some("/no/such/directory".into());
+    }
+    let shell = |name: &str, script: &str| ServerSpec::stdio(name, "sh", ["-c", script]);
     check(
-        vec![silent, junk, twin, missing, odd("exits")],
+        vec![
+            silent,
+            junk,
+            twin,
+            missing,
+            nowhere,
+            odd("exits"),
+            ServerSpec::stdio("not a server", "true", [""; 0]),
+            ServerSpec::stdio("echo", "cat", [""; 0]),
+            shell("mute", "exec >&-; read line; read line; exec sleep 100"),
+        ],
         expect![[r#"
             server `silent` did not start: it was not ready within 300 ms (waiting for its handshake); raise its `startTimeout` if it is slow to start
             junk: 2025-11-25, tools [echo]
               warning: 10 lines on its standard output were no MCP messages and were ignored; a server should log to stderr
             server `junk` did not start: another server has this name; give each server a name of its own
             server `missing` did not start: command "callgate-no-such-program" was not found; install it, or give its full path
+            server `nowhere` did not start: working directory "/no/such/directory" does not exist; create it, or change `cwd`
             server `exits` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
               odd server: no database at localhost:5432
+            server `not a server` did not start: it ended with exit code 0; run its command by hand to see why
+            server `echo` did not start: its answer to initialize is malformed: it is our own request, sent back, which no MCP server does; check what is configured for it
+            server `mute` did not start: it closed its standard output; an MCP server speaks there
         "#]],
     )
     .await;
@@ -158,4 +178,50 @@ async fn a_manual_server_starts_when_it_is_enabled() {
         "the server is disabled; enable it to call it [sent: false]"
     );
     in_time(servers.shut_down()).await;
+}
+
+/// A shell that does this, with a secret in its environment.
+fn shell(name: &str, script: &str) -> ServerSpec {
+    let mut spec = ServerSpec::stdio(name, "sh", ["-c", script]);
+    spec.era = "2025-11-25".parse().expect("a revision");
+    if let Transport::Stdio(stdio) = &mut spec.transport {
+        stdio
+            .env
+            .insert("TOKEN".to_owned(), "hunter2-hunter2".to_owned());
+    }
+    spec
+}
+
+/// A shell that agrees on a revision, and does this when it is asked for its tools.
+fn listing(name: &str, does: &str) -> ServerSpec {
+    let greeting = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}"#;
+    let script = format!(
+        r#"read -r request; echo '{{"jsonrpc":"2.0","id":0,"result":{greeting}}}'
+        read -r notification; read -r request; {does}"#
+    );
+    shell(name, &script)
+}
+
+#[tokio::test]
+async fn messages_have_the_last_words_and_no_secrets() {
+    let refuses = r#"read -r request
+        echo '{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"no '$TOKEN'"}}'
+        read -r request"#;
+    check(
+        vec![
+            shell("leaky", "echo \"cannot log in with $TOKEN\" >&2; exit 1"),
+            shell("rude", refuses),
+            listing("ends", "echo 'no database' >&2; exit 3"),
+            listing("goes mute", "exec >&-; exec sleep 100"),
+        ],
+        expect![[r#"
+            server `leaky` did not start: it ended with exit code 1; run its command by hand to see why; its last words on stderr:
+              cannot log in with [TOKEN]
+            server `rude` did not start: it refused initialize: no [TOKEN] (code -1)
+            server `ends` did not start: it ended with exit code 3; run its command by hand to see why; its last words on stderr:
+              no database
+            server `goes mute` did not start: it closed its standard output; an MCP server speaks there
+        "#]],
+    )
+    .await;
 }
