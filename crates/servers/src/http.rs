@@ -222,10 +222,13 @@ impl Http {
         id: Option<&RequestId>,
         failure: CallFailure,
     ) -> Result<StreamableHttpPostResponse, Error> {
+        // A handshake that does not reach the server ends; another greeting would not either.
+        let has_slot = id.is_some_and(|id| self.0.tap.has_slot(id));
+        let is_told = has_slot || !matches!(failure, CallFailure::Lost(_));
         let settled = id.and_then(|id| self.0.tap.fail(id, failure));
         match settled {
-            Some(message) => Ok(StreamableHttpPostResponse::Json(message, None)),
-            None => Err(StreamableHttpError::Client(ExchangeFailed)),
+            Some(message) if is_told => Ok(StreamableHttpPostResponse::Json(message, None)),
+            _ => Err(StreamableHttpError::Client(ExchangeFailed)),
         }
     }
 

@@ -365,10 +365,21 @@ impl Tap {
         failure: CallFailure,
     ) -> Option<ServerJsonRpcMessage> {
         let flight = self.flights().remove(id)?;
-        self.note_opening(&flight.method, failure.clone());
-        let settled = settle(id.clone(), flight, Err(failure));
+        let settled = if flight.slot.is_some() {
+            settle(id.clone(), flight, Err(failure))
+        } else {
+            self.note_opening(&flight.method, failure.clone());
+            ServerJsonRpcMessage::error(self.refusal(&flight.method, &failure), Some(id.clone()))
+        };
         self.end_if_closed();
         Some(settled)
+    }
+
+    /// Whether a request is one of ours, and not of rmcp's handshake.
+    pub(crate) fn has_slot(&self, id: &RequestId) -> bool {
+        self.flights()
+            .get(id)
+            .is_some_and(|flight| flight.slot.is_some())
     }
 
     /// Ends the request that a message over the limit answers. Its id is looked for in the first
