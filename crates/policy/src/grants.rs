@@ -1,11 +1,10 @@
-//! What somebody granted while a run or a session went on.
+//! Grants: permission to call a function, given while a run or a session goes on.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
-use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -16,7 +15,7 @@ use crate::name_pattern::{Pattern, PatternError};
 use crate::rule::{Effect, Rule};
 use crate::rule_match::{Match, arguments_match};
 
-/// Leave to call one function, given by somebody who was asked.
+/// Permission to call one function, given by a person who was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Grant {
@@ -135,56 +134,50 @@ impl Serialize for Grant {
     }
 }
 
-/// From how many rules on the counts of those that are over are forgotten.
+/// The count of rules from which those that expired long ago are forgotten.
 const MANY_RULES: usize = 256;
-/// How long they are kept at the least: a call that is being decided may have an earlier clock.
+
+/// A rule is kept so long after it expired: a call that is being decided may have an earlier time.
 const KEPT: SignedDuration = SignedDuration::from_hours(1);
 
-/// The grants of a session, or of one run: shared between threads, and counted
-/// so that no use is given twice. Those of a session know, too, how often rules were used
-/// by its calls without a script.
+/// The grants of a session, or of one run. They are shared between threads, and no use is given
+/// twice. Those of a session also count the uses of rules by calls without a script.
 #[derive(Default)]
-pub struct SessionGrants {
-    by_function: RwLock<FxHashMap<String, Vec<Given>>>,
-    /// The uses of rules by calls without a script, which are no run of their own. Rules that
-    /// read the same have one count.
-    used: Mutex<Used>,
-}
+pub struct SessionGrants(Mutex<Granted>);
 
-/// How often rules were used, by what they say.
 #[derive(Default)]
-struct Used {
-    by_rule: FxHashMap<String, OfRule>,
-    /// How many rules there were when those were last forgotten that let nothing through any
-    /// more.
-    kept: usize,
+struct Granted {
+    by_function: HashMap<String, Vec<Given>>,
+    /// The uses of each rule by calls without a script, by the text of the rule.
+    rules: HashMap<String, RuleUses>,
+    /// The count of rules from which the next are forgotten.
+    many_rules: usize,
 }
 
 #[derive(Default)]
-struct OfRule {
-    count: AtomicU32,
+struct RuleUses {
+    used: u32,
     expires: Option<Timestamp>,
 }
 
-#[derive(Clone)]
 struct Given {
     grant: Arc<Grant>,
-    used: Arc<AtomicU32>,
+    used: u32,
 }
 
 /// What grants say of a call.
 pub(crate) enum Answer {
     /// This one lets it through.
     Granted(Arc<Grant>),
-    /// One would have, but for this.
+    /// This one would let it through if it were not void.
     Void(Arc<Grant>, Void),
-    /// One might, depending on the arguments.
+    /// One may let it through, depending on the arguments.
     Depends,
-    /// None does.
+    /// None lets it through.
     Nothing,
 }
 
-/// Why leave that was given does not count any more, the weightiest first.
+/// The reason why a rule or grant does not let calls through any more, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Void {
     OtherDefinition,
@@ -199,71 +192,57 @@ impl SessionGrants {
         Self::default()
     }
 
-    /// Adds one. Those of the same function that can let nothing through any
-    /// more for being used up are forgotten.
+    /// Adds a grant. Those of the same function that are used up are forgotten.
     pub fn add(&self, grant: Grant) {
-        let function = grant.function.clone();
-        let given = Given {
-            grant: Arc::new(grant),
-            used: Arc::default(),
-        };
-        let mut by_function = self
+        let mut granted = self.lock();
+        let grants = granted
             .by_function
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let grants = by_function.entry(function).or_default();
-        grants.retain(|given| !given.is_spent());
-        grants.push(given);
+            .entry(grant.function.clone())
+            .or_default();
+        grants.retain_mut(|given| given.use_once(false));
+        let grant = Arc::new(grant);
+        grants.push(Given { grant, used: 0 });
     }
 
-    /// Every grant there is, used up or not, by function.
+    /// Every grant, used up or not, by function.
     pub fn list(&self) -> Vec<Arc<Grant>> {
-        let mut grants: Vec<_> = self
-            .by_function
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .flatten()
-            .map(|given| Arc::clone(&given.grant))
-            .collect();
+        let granted = self.lock();
+        let grants = granted.by_function.values().flatten();
+        let mut grants: Vec<_> = grants.map(|given| Arc::clone(&given.grant)).collect();
         grants.sort_by(|a, b| a.function.cmp(&b.function));
         grants
     }
 
-    /// Takes back every grant. What rules have counted stays.
+    /// Takes back every grant. The counts of rules stay.
     pub fn clear(&self) {
-        self.by_function
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.lock().by_function.clear();
     }
 
-    /// Whether this rule, which lets through so many calls without a script in a session,
-    /// may let one more through; and if `take`, one use less.
+    /// Whether this rule, which lets `most` calls without a script through in a session, lets
+    /// one more through. `take` counts it.
     pub(crate) fn use_rule(&self, rule: &Rule, most: u32, take: bool, now: Timestamp) -> bool {
         let text = format!("{:?} {} {}", rule.effect, rule.written_in, rule.to_json());
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut granted = self.lock();
         if !take {
-            let count = used.by_rule.get(&text).map(|of_rule| &of_rule.count);
-            return count.map_or(most > 0, |count| use_once(count, most, false));
+            let used = granted.rules.get(&text).map_or(0, |uses| uses.used);
+            return used < most;
         }
-        used.forget_expired(now);
-        let of_rule = used.by_rule.entry(text).or_insert_with(|| OfRule {
-            expires: rule.expires,
-            ..OfRule::default()
-        });
-        use_once(&of_rule.count, most, true)
+        granted.forget_expired(now);
+        let uses = granted.rules.entry(text).or_default();
+        uses.expires = rule.expires;
+        use_once(&mut uses.used, most, true)
     }
 
-    /// What the grants say, and if `take`, one use less of the one that says
-    /// yes.
+    /// What the grants say of a call. `take` counts the use.
     pub(crate) fn answer(&self, facts: &CallFacts<'_>, take: bool) -> Answer {
-        let by_function = self
-            .by_function
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut granted = self.lock();
         let mut answer = Answer::Nothing;
-        for given in by_function.get(facts.function).into_iter().flatten() {
+        for given in granted
+            .by_function
+            .get_mut(facts.function)
+            .into_iter()
+            .flatten()
+        {
             let void = match given.grant.matches(facts) {
                 Match::No => continue,
                 Match::Depends => {
@@ -284,44 +263,37 @@ impl SessionGrants {
         }
         answer
     }
+
+    fn lock(&self) -> MutexGuard<'_, Granted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl Used {
-    /// Forgets the counts of rules that are over, whenever there are twice as many: a host may
+impl Granted {
+    /// Forgets rules that expired long ago, each time when there are twice as many: a host may
     /// bring other rules with each call.
     fn forget_expired(&mut self, now: Timestamp) {
-        if self.by_rule.len() >= (self.kept * 2).max(MANY_RULES) {
-            let long_ago = now.saturating_sub(KEPT);
-            let long_ago = long_ago.unwrap_or(Timestamp::MIN);
-            let is_over = |of: &OfRule| of.expires.is_some_and(|expires| expires <= long_ago);
-            self.by_rule.retain(|_, of_rule| !is_over(of_rule));
-            self.kept = self.by_rule.len();
+        if self.rules.len() >= self.many_rules.max(MANY_RULES) {
+            let long_ago = now.saturating_sub(KEPT).unwrap_or(Timestamp::MIN);
+            let is_kept = |uses: &RuleUses| uses.expires.is_none_or(|expires| expires > long_ago);
+            self.rules.retain(|_, uses| is_kept(uses));
+            self.many_rules = self.rules.len() * 2;
         }
     }
 }
 
 impl Given {
-    fn is_spent(&self) -> bool {
-        !self.use_once(false)
-    }
-
-    fn use_once(&self, take: bool) -> bool {
-        self.grant
-            .uses
-            .is_none_or(|most| use_once(&self.used, most, take))
+    fn use_once(&mut self, take: bool) -> bool {
+        let most = self.grant.uses;
+        most.is_none_or(|most| use_once(&mut self.used, most, take))
     }
 }
 
-/// Whether a use is left, and if `take`, one less. Two threads never take the
-/// same one.
-pub(crate) fn use_once(used: &AtomicU32, most: u32, take: bool) -> bool {
-    if !take {
-        return used.load(Ordering::Acquire) < most;
-    }
-    used.try_update(Ordering::AcqRel, Ordering::Acquire, |used| {
-        (used < most).then_some(used.saturating_add(1))
-    })
-    .is_ok()
+/// Whether a use is left. `take` counts it.
+pub(crate) fn use_once(used: &mut u32, most: u32, take: bool) -> bool {
+    let is_left = *used < most;
+    *used += u32::from(is_left && take);
+    is_left
 }
 
 impl fmt::Debug for SessionGrants {
@@ -346,10 +318,7 @@ mod tests {
         };
         let lasting = json!({ "tool": "fs_write", "maxCalls": 1 });
         assert!(take(lasting.clone(), 0));
-        let count = || {
-            let used = grants.used.lock().unwrap_or_else(PoisonError::into_inner);
-            used.by_rule.len()
-        };
+        let count = || grants.lock().rules.len();
         for second in 0..20_000 {
             let expires = Timestamp::from_second(second + 10).expect("a time");
             let rule = json!({ "tool": "fs_*", "maxCalls": 1, "expires": expires.to_string() });

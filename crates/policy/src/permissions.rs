@@ -1,8 +1,7 @@
 //! What one run may do: the rules, the grants, and the uses that are left of
 //! both.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::decision::Decision;
 use crate::facts::CallFacts;
@@ -15,7 +14,7 @@ use crate::rules::Rules;
 pub struct Permissions {
     rules: Arc<Rules>,
     /// The uses of each rule in this run; `None` where the session counts them.
-    used: Option<Box<[AtomicU32]>>,
+    used: Option<Mutex<Vec<u32>>>,
     run: SessionGrants,
     session: Arc<SessionGrants>,
 }
@@ -24,11 +23,9 @@ impl Permissions {
     /// The permissions of a run that begins: nothing is used up, and nothing is
     /// granted but what the session has.
     pub fn new(rules: Arc<Rules>, session: Arc<SessionGrants>) -> Self {
-        let used = (0..rules.as_slice().len())
-            .map(|_| AtomicU32::new(0))
-            .collect();
+        let used = vec![0; rules.as_slice().len()];
         Self {
-            used: Some(used),
+            used: Some(Mutex::new(used)),
             ..Self::of_one_call(rules, session)
         }
     }
@@ -56,7 +53,8 @@ impl Permissions {
         let of_session = count == Count::All;
         let can_use = |index: usize, most: u32| match &self.used {
             Some(used) => {
-                let used = used.get(index);
+                let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
+                let used = used.get_mut(index);
                 used.is_some_and(|used| use_once(used, most, of_run))
             }
             None => {
