@@ -162,7 +162,7 @@ impl Test {
     }
 }
 
-/// Whether a value is one of these.
+/// True if a value is one of these.
 fn one_of(wanted: &[Value], value: &Value) -> Judged {
     let mut so_far = Judged::Fails;
     for wanted in wanted {

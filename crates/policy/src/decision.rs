@@ -1,4 +1,4 @@
-//! What the rules answer: a verdict, and what it rests on.
+//! The decision about one call: a verdict and its reason.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::verdict::Verdict;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Decision {
-    /// What happens to the call.
+    /// The verdict about the call.
     pub verdict: Verdict,
-    /// What the verdict rests on.
+    /// The reason for the verdict.
     pub because: Because,
-    /// The ask rule that matches, where `because` is leave that does not count any more: other
-    /// leave under `permissions.allow` comes after it.
+    /// The ask rule that matches, where `because` is a permission that is void. Allow rules come
+    /// after it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared_if")]
     pub asked_by: Option<Arc<Rule>>,
     /// The rule that denies the call for some arguments, whatever is granted, where it is asked
@@ -66,7 +66,7 @@ impl FlowRules {
     }
 }
 
-/// What a verdict rests on.
+/// The reason for a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -74,42 +74,37 @@ pub enum Because {
     /// A rule matched.
     #[serde(serialize_with = "shared")]
     Rule(Arc<Rule>),
-    /// Somebody had granted it.
+    /// It was granted.
     #[serde(serialize_with = "granted")]
     Grant(Arc<Grant>, Scope),
-    /// It has to be asked about, because the rule or grant that would have let
-    /// it through is for another definition of the tool: the server changed
-    /// what the tool is.
+    /// A rule or grant would let it through, but for another definition of the tool: the server
+    /// changed the tool.
     DefinitionChanged(Leave),
-    /// It has to be asked about, because the rule or grant that would have let
-    /// it through has been used as often as it may be.
+    /// A rule or grant would let it through, but is used up.
     Spent(Leave),
-    /// It has to be asked about, because the rule or grant that would have let
-    /// it through has expired.
+    /// A rule or grant would let it through, but has expired.
     Expired(Leave),
-    /// It has to be asked about, because the rule that would have let it through, so often or
-    /// so long, is for a name that the tool has where there are others beside it, or none.
+    /// A rule with a limit would let it through, but is for another name of the tool.
     OtherName(Leave),
     /// The arguments are not known yet, and this rule looks at them.
     #[serde(serialize_with = "shared")]
     Depends(Arc<Rule>),
     /// Another server's data is in the arguments.
     Flow(Box<FlowReason>),
-    /// A reviewer of the host's said so, for this reason.
+    /// A reviewer of the host decided so, for this reason.
     Reviewer(String),
     /// The run may not use the tool's server at all, as this says.
     Scope(String),
     /// No rule matched, the tool says that it is read-only, and its server is
     /// trusted.
     ReadOnlyHint,
-    /// No rule matched; the tool says that it is read-only, but its server is
-    /// not trusted, so its word does not count.
+    /// No rule matched, and the tool says that it is read-only, but its server is not trusted.
     UntrustedHint,
     /// No rule matched, and the tool does not say that it is read-only.
     NoRule,
 }
 
-/// What lets a call through: a rule or somebody's grant. Its `Display` is
+/// A permission: a rule that allows, or a grant. Its `Display` is
 /// `rule "…" in …` or `the grant for this run`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -129,8 +124,7 @@ impl Leave {
         }
     }
 
-    /// That definition itself, where it is known: a grant has it, a rule has
-    /// but its hash.
+    /// That definition, if this is a grant: a rule has only its hash.
     pub fn known(&self) -> Option<&Definition> {
         match self {
             Self::Rule(_) => None,

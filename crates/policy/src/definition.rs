@@ -1,4 +1,4 @@
-//! What a tool was when somebody said yes to it: its definition and its hash.
+//! The definition of a tool and its hash, which grants are bound to.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-/// The members of a tool that say what it does. A change in any of them is
-/// another tool.
+/// The members of a tool that define it. With a change in any of them it is another tool.
 const MEMBERS: [&str; 5] = [
     "annotations",
     "description",
@@ -107,8 +106,7 @@ impl Definition {
         &self.text
     }
 
-    /// What the tool does, in its server's words, if it says so. Kept beside the text, which is
-    /// too long to be read for each question about a call.
+    /// The description of the tool by its server, if there is one.
     pub fn description(&self) -> Option<Arc<str>> {
         self.description.clone()
     }

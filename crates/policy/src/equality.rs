@@ -1,4 +1,4 @@
-//! Comparing JSON values when a wrong answer lets a call through.
+//! Compares JSON values; a wrong answer would let a call through.
 
 use std::cmp::Ordering;
 
@@ -7,15 +7,14 @@ use serde_json::{Number, Value};
 /// Whole numbers up to here are themselves as a float, too.
 const EXACT: i128 = 1 << 53;
 
-/// What a test finds about a value.
+/// The outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// It is as the test wants it.
+    /// The value passes.
     Holds,
-    /// It is not, whoever reads it.
+    /// The value fails, for every reader.
     Fails,
-    /// It cannot be told: the value is not there, or of a type that one server
-    /// turns into another and the next one does not.
+    /// It depends on the reader: the value is absent, or of a type that some servers convert.
     Unclear,
 }
 
@@ -34,7 +33,7 @@ impl Judged {
     }
 }
 
-/// Whether two values are the same. `1` and `1.0` are; `1` and `"1"`, or two
+/// True if two values are the same. `1` and `1.0` are; `1` and `"1"`, or two
 /// whole numbers that become one as a float, are unclear.
 pub(crate) fn same(left: &Value, right: &Value) -> Judged {
     match (left, right) {

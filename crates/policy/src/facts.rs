@@ -1,4 +1,4 @@
-//! What is known about a call, and about a tool, when the rules are asked.
+//! Facts about a call and about a tool that rules are matched with.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::definition::DefinitionHash;
 use crate::other_names::OtherNames;
 
-/// What is known about a call when it is decided.
+/// The facts about a call when it is decided.
 #[derive(Debug, Clone, Copy)]
 pub struct CallFacts<'a> {
     /// The generated name; patterns match this.
@@ -20,9 +20,9 @@ pub struct CallFacts<'a> {
     pub server: &'a str,
     /// The tool's own name.
     pub tool: &'a str,
-    /// What its server says the tool does.
+    /// The hints of its server about the tool.
     pub hints: Hints,
-    /// Whether the configuration marks the server as trusted.
+    /// True if the configuration marks the server as trusted.
     pub trusted: bool,
     /// The hash of the tool's definition as its server lists it now; `None`
     /// fits no rule and no grant that is bound to one.
@@ -58,9 +58,9 @@ pub struct KnownTool<'a> {
     pub other_names: Option<&'a Arc<OtherNames>>,
     /// The server's name in the configuration.
     pub server: &'a str,
-    /// What its server says the tool does.
+    /// The hints of its server about the tool.
     pub hints: Hints,
-    /// Whether the configuration marks the server as trusted.
+    /// True if the configuration marks the server as trusted.
     pub trusted: bool,
     /// The hash of its definition, if that is known.
     pub definition: Option<&'a DefinitionHash>,

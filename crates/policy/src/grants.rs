@@ -21,18 +21,17 @@ use crate::rule_match::{Match, arguments_match};
 pub struct Grant {
     /// The function's generated name.
     pub function: String,
-    /// What the arguments must be like; nothing here means any.
+    /// The conditions on its arguments; empty for any.
     pub arguments: Vec<Condition>,
-    /// How many calls it lets through; `None` for any number.
+    /// The number of calls that it lets through; `None` for any number.
     pub uses: Option<u32>,
-    /// What the tool was when it was granted. The grant is void for a tool that
-    /// has become another. `None` for whatever the tool becomes.
+    /// The definition of the tool for which it holds; `None` for any.
     pub definition: Option<Arc<Definition>>,
-    /// From when on it is void.
+    /// The time from which it is void.
     pub expires: Option<Timestamp>,
 }
 
-/// For how long a grant holds.
+/// The duration of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Scope {
@@ -93,9 +92,8 @@ impl Grant {
         }
     }
 
-    /// The grant as an allow rule, for the file of somebody who says "always".
-    /// Its [`Rule::to_json`] is what goes into the list. The count of uses
-    /// becomes one for each run.
+    /// The grant as an allow rule for a configuration file. The count of uses becomes one for
+    /// each run.
     ///
     /// # Errors
     ///
@@ -165,7 +163,7 @@ struct Given {
     used: u32,
 }
 
-/// What grants say of a call.
+/// The answer of the grants to a call.
 pub(crate) enum Answer {
     /// This one lets it through.
     Granted(Arc<Grant>),
@@ -218,7 +216,7 @@ impl SessionGrants {
         self.lock().by_function.clear();
     }
 
-    /// Whether this rule, which lets `most` calls without a script through in a session, lets
+    /// True if this rule, which lets `most` calls without a script through in a session, lets
     /// one more through. `take` counts it.
     pub(crate) fn use_rule(&self, rule: &Rule, most: u32, take: bool, now: Timestamp) -> bool {
         let text = format!("{:?} {} {}", rule.effect, rule.written_in, rule.to_json());
@@ -233,7 +231,7 @@ impl SessionGrants {
         use_once(&mut uses.used, most, true)
     }
 
-    /// What the grants say of a call. `take` counts the use.
+    /// Asks the grants about a call. `take` counts the use.
     pub(crate) fn answer(&self, facts: &CallFacts<'_>, take: bool) -> Answer {
         let mut granted = self.lock();
         let mut answer = Answer::Nothing;
@@ -289,7 +287,7 @@ impl Given {
     }
 }
 
-/// Whether a use is left. `take` counts it.
+/// True if a use is left. `take` counts it.
 pub(crate) fn use_once(used: &mut u32, most: u32, take: bool) -> bool {
     let is_left = *used < most;
     *used += u32::from(is_left && take);

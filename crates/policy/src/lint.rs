@@ -54,7 +54,7 @@ pub enum Why {
     Trust,
     /// Functions match, but not their hints.
     Annotations {
-        /// Whether the rule would match if the servers were trusted.
+        /// True if the rule would match if the servers were trusted.
         for_want_of_trust: bool,
     },
     /// It has expired.
@@ -122,7 +122,7 @@ impl fmt::Display for Unmatched {
 }
 
 impl Unmatched {
-    /// Whether it may decide about tools of this server, of which none is known yet:
+    /// True if it may decide about tools of this server, of which none is known yet:
     /// their names begin so, if that is known.
     pub fn may_be_about(&self, server: &str, beginning: Option<&str>, trusted: bool) -> bool {
         let rule = &self.rule;
@@ -225,12 +225,12 @@ impl Rules {
 }
 
 impl Rule {
-    /// Whether it may decide about some calls of a tool and not about others.
+    /// True if it may decide about some calls of a tool and not about others.
     fn is_about_some_calls(&self) -> bool {
         !self.arguments.is_empty() || self.max_calls.is_some() || self.expires.is_some()
     }
 
-    /// Whether it matches every call of a tool.
+    /// True if it matches every call of a tool.
     fn takes(&self, tool: &KnownTool<'_>) -> bool {
         let widens = self.effect.widens();
         !self.is_about_some_calls()

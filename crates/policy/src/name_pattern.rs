@@ -66,17 +66,17 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether the pattern matches all of `name`.
+    /// True if the pattern matches all of `name`.
     pub fn matches(&self, name: &str) -> bool {
         matches(&self.text, name)
     }
 
-    /// Whether the pattern matches a name that begins so, if one has the right end.
+    /// True if the pattern matches a name that begins so, if one has the right end.
     pub fn may_match_with(&self, beginning: &str) -> bool {
         may_match_with(&self.text, beginning)
     }
 
-    /// Whether it is one function's name.
+    /// True if it is one function's name.
     pub(crate) fn is_a_name(&self) -> bool {
         !self.text.contains('*')
     }
@@ -101,12 +101,12 @@ impl ServerPattern {
         &self.text
     }
 
-    /// Whether the pattern matches all of a server's name.
+    /// True if the pattern matches all of a server's name.
     pub fn matches(&self, server: &str) -> bool {
         matches(&self.text, server)
     }
 
-    /// Whether the pattern, taken as one over generated names, matches one that begins
+    /// True if the pattern, taken as one over generated names, matches one that begins
     /// so, if one has the right end.
     pub(crate) fn may_match_with(&self, beginning: &str) -> bool {
         may_match_with(&self.text, beginning)
@@ -149,7 +149,7 @@ fn may_match_with(pattern: &str, beginning: &str) -> bool {
     }
 }
 
-/// Whether a generated name, or a pattern over one, can have this character.
+/// True if a generated name, or a pattern over one, can have this character.
 fn can_occur(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '*')
 }
@@ -187,7 +187,7 @@ impl PatternError {
         &self.pattern
     }
 
-    /// What is wrong with it.
+    /// The fault in it.
     pub fn kind(&self) -> &PatternErrorKind {
         &self.kind
     }
@@ -203,7 +203,7 @@ impl PatternError {
     }
 }
 
-/// What is wrong with a pattern.
+/// The fault in a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternErrorKind {

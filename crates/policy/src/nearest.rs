@@ -1,8 +1,8 @@
-//! What somebody probably meant.
+//! The name that was probably meant.
 
 /// The candidate that `text` is most likely a misspelling of.
 pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    // What is longer than any name is no misspelling of one.
+    // A text that is longer than any name is no misspelling of one.
     if text.len() > 300 {
         return None;
     }

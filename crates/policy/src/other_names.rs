@@ -6,22 +6,22 @@ use crate::name_pattern::{Pattern, matches};
 const DIGITS: usize = 8;
 
 /// The generated names that a tool has with other servers and tools beside it, or without them.
-/// What holds calls up goes by these, too: neither who comes to stand beside a tool nor who goes
-/// away must lift it.
+/// Rules that hold calls up match these, too, so that another server or tool beside it does not
+/// lift them.
 ///
 /// A suffixed name counts only for patterns that have the suffix themselves. Otherwise a pattern
 /// with stars could match a tool by an end that no name in sight has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OtherNames {
     natural: Option<Box<str>>,
-    /// What comes before a suffix.
+    /// The name before a suffix.
     stem: Box<str>,
     /// The longest suffix, with which longer ones begin anew.
     digits: Box<str>,
 }
 
 impl OtherNames {
-    /// `natural` is the name with nobody beside the tool, where that is not the one that it has.
+    /// `natural` is the name without others beside the tool, where it has another name.
     /// `suffixed` is the longest of those that it gets where others want the same one: the
     /// shorter ones are its beginnings with eight digits, or sixteen, and so on.
     pub fn new(natural: Option<&str>, suffixed: &str) -> Self {
@@ -33,7 +33,7 @@ impl OtherNames {
         }
     }
 
-    /// Whether a pattern matches one of them.
+    /// True if a pattern matches one of them.
     pub fn any_matches(&self, pattern: &Pattern) -> bool {
         self.any_matches_text(pattern.as_str())
     }

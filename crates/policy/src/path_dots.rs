@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-/// Whether a text has a segment `.` or `..`, as a path or a URL would have it:
+/// True if a text has a segment `.` or `..`, as a path or a URL would have it:
 /// between `/`, `\`, `?`, `#` or an end, or before the `;` of a path parameter, also
 /// percent-encoded once, and whatever characters are in it, or in such an escape, that some
-/// reader [drops](is_dropped). Whoever resolves such a text arrives elsewhere than its
-/// beginning says.
+/// reader [drops](is_dropped). Such a text is resolved to another
+/// place than its beginning says.
 pub(crate) fn has_dot_segment(text: &str) -> bool {
     let text = decoded(text);
     // Most dots do not begin a segment, which the character before them tells.
@@ -24,7 +24,7 @@ fn begins_segment(before: &str) -> bool {
     before.find(|char| !is_dropped(*char)).is_none_or(ends)
 }
 
-/// Whether a segment that begins with a dot is one or two of them.
+/// True if a segment that begins with a dot is one or two of them.
 fn is_all_dots(segment: &str) -> bool {
     let mut dots = 0;
     let mut other = segment.chars().skip_while(|char| {
@@ -34,7 +34,7 @@ fn is_all_dots(segment: &str) -> bool {
     other.next().is_none_or(|char| char == ';' || ends(char))
 }
 
-/// Whether a segment ends before it.
+/// True if a segment ends before it.
 fn ends(char: char) -> bool {
     matches!(char, '/' | '\\' | '?' | '#')
 }

@@ -55,7 +55,7 @@ impl Pointer {
         &self.tokens
     }
 
-    /// What is at this place, if anything is.
+    /// The value at this place, if there is one.
     pub(crate) fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.tokens
             .iter()

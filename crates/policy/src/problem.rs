@@ -1,4 +1,4 @@
-//! What can be wrong with a rule as somebody wrote it.
+//! Problems of a written rule.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuleProblem {
-    /// Where it is in the entry, from the outside in.
+    /// The place in the entry, from the outside in.
     pub at: Vec<Step>,
-    /// Whether the key there is wrong, and not its value.
+    /// True if the key there is wrong, and not its value.
     pub on_key: bool,
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub kind: RuleProblemKind,
-    /// What is wrong and what to do.
+    /// The problem, and its remedy.
     pub message: String,
 }
 
@@ -25,7 +25,7 @@ pub enum Step {
     Index(usize),
 }
 
-/// What kind of mistake a [`RuleProblem`] is.
+/// The kind of mistake that a [`RuleProblem`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuleProblemKind {

@@ -1,4 +1,4 @@
-//! One rule: what it is about, what it does, and how it reads.
+//! One rule over calls.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,40 +14,40 @@ use crate::name_pattern::{Pattern, ServerPattern};
 use crate::other_names::OtherNames;
 use crate::verdict::Verdict;
 
-/// One rule. It matches a call when everything it says of the call is so.
+/// One rule. It matches a call when all of its conditions hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// What the rule does with the calls it matches.
+    /// The effect on the calls that it matches.
     pub effect: Effect,
     /// The functions it matches. Under a deny or ask rule, those tools too of whose other names
     /// ([`OtherNames`]) it matches one.
     pub pattern: Pattern,
     /// The servers whose tools it matches; `None` for all.
     pub server: Option<ServerPattern>,
-    /// Whether the configuration must, or must not, mark the server as trusted.
+    /// True if the configuration must, or must not, mark the server as trusted.
     pub trusted: Option<bool>,
-    /// What it says of the arguments; all of it must hold.
+    /// The conditions on the arguments; all of them must hold.
     ///
     /// Where a value cannot be judged (it is missing, or of another type), an
     /// allow rule or a grant does not match, and a deny or ask rule does: a
     /// script must not get around it by writing `"5"` for `5`.
     pub arguments: Vec<Condition>,
-    /// What it says of the tool's hints.
+    /// The conditions on the tool's hints.
     pub annotations: Annotations,
-    /// How often in a run an allow rule lets a call through; of calls without a script, in a
-    /// session. After that it is passed over. Deny and ask rules are never used up.
+    /// The number of calls that an allow rule lets through in a run; of calls without a script,
+    /// in a session. Deny and ask rules are never used up.
     pub max_calls: Option<u32>,
-    /// From when on it is passed over.
+    /// The time from which it is passed over.
     pub expires: Option<Timestamp>,
     /// The definition of the tool for which it holds. An allow rule bound to
-    /// one is somebody's answer to a question, and comes before ask rules.
+    /// one is a person's answer to a question, and comes before ask rules.
     pub definition: Option<DefinitionHash>,
-    /// Where a person finds the rule, such as `permissions.deny` or `--allow`.
+    /// The place where a person finds the rule, such as `permissions.deny` or `--allow`.
     pub written_in: Cow<'static, str>,
 }
 
-/// What a rule says of a tool's hints; `None` where it says nothing.
+/// The conditions of a rule on a tool's hints; `None` for no condition.
 ///
 /// A hint that is absent has the protocol's default. Hints of a server that is
 /// not trusted never let a call through: an allow rule with annotations matches
@@ -69,7 +69,7 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    /// Whether it says nothing.
+    /// True if it says nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -84,13 +84,13 @@ impl Annotations {
     }
 }
 
-/// What a rule does with the calls it matches.
+/// The effect of a rule on the calls that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     /// The call is sent.
     Allow,
-    /// Somebody is asked.
+    /// A person is asked.
     Ask,
     /// The call is sent, even where an ask rule matches: the answer was given
     /// beforehand, for one run.
@@ -108,13 +108,13 @@ impl Effect {
         }
     }
 
-    /// Whether it lets calls through, so that doubt speaks against it.
+    /// True if it lets calls through, so that doubt speaks against it.
     pub(crate) fn widens(self) -> bool {
         self.verdict() == Verdict::Allow
     }
 }
 
-/// When a rule is asked: the order of the ranks.
+/// The order in which rules are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     Deny,
@@ -199,7 +199,7 @@ impl Rule {
         (!self.says_more()).then(|| self.pattern.as_str())
     }
 
-    /// Whether it says anything besides its pattern.
+    /// True if it says anything besides its pattern.
     fn says_more(&self) -> bool {
         self.server.is_some()
             || self.trusted.is_some()
@@ -220,12 +220,12 @@ impl Rule {
         }
     }
 
-    /// Whether its pattern means this tool. Doubt speaks against what would let calls through.
+    /// True if its pattern means this tool. Doubt speaks against what would let calls through.
     pub(crate) fn means(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
         self.pattern.matches(function) || !self.effect.widens() && self.means_one_of(other_names)
     }
 
-    /// Whether it lets calls of this tool through no more, because the tool has another name
+    /// True if it lets calls of this tool through no more, because the tool has another name
     /// than the one that its pattern matches.
     pub(crate) fn has_lost(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
         self.effect.widens() && !self.pattern.matches(function) && self.means_one_of(other_names)
@@ -235,18 +235,18 @@ impl Rule {
         other_names.is_some_and(|names| names.any_matches(&self.pattern))
     }
 
-    /// Whether it is leave that becomes void.
+    /// True if it lets calls through and has a limit.
     pub(crate) fn can_become_void(&self) -> bool {
         self.effect.widens()
             && (self.max_calls.is_some() || self.expires.is_some() || self.definition.is_some())
     }
 
-    /// How many calls it lets through in a run or a session, if it counts them.
+    /// The number of calls that it lets through in a run or a session, if it counts them.
     pub(crate) fn counted(&self) -> Option<u32> {
         self.max_calls.filter(|_| self.effect.widens())
     }
 
-    /// What it says besides its pattern, in words.
+    /// Its conditions besides the pattern, in words.
     fn clauses(&self) -> Vec<String> {
         let mut clauses = Vec::new();
         clauses.extend(self.server.iter().map(|server| format!("server {server}")));

@@ -1,4 +1,4 @@
-//! Whether one rule matches one call.
+//! Matches one rule with one call.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::facts::{CallFacts, Hints};
 use crate::grants::Void;
 use crate::rule::{Annotations, Rule};
 
-/// How a rule, or a grant, matches a call.
+/// The outcome of matching a rule or a grant with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Match {
     /// It matches.
@@ -21,7 +21,7 @@ pub(crate) enum Match {
     Void(Void),
 }
 
-/// How a rule matches a call.
+/// Matches a rule with a call.
 pub(crate) fn rule_match(rule: &Rule, facts: &CallFacts<'_>) -> Match {
     let widens = rule.effect.widens();
     let is_meant = rule.means(facts.function, facts.other_names);
@@ -52,7 +52,7 @@ pub(crate) fn rule_match(rule: &Rule, facts: &CallFacts<'_>) -> Match {
     }
 }
 
-/// Whether arguments pass all conditions. Doubt counts against a rule that lets
+/// True if arguments pass all conditions. Doubt counts against a rule that lets
 /// calls through, and for a rule that holds them up.
 pub(crate) fn arguments_match(
     conditions: &[Condition],
@@ -75,7 +75,7 @@ pub(crate) fn arguments_match(
     if passes { Match::Yes } else { Match::No }
 }
 
-/// Whether a tool has the hints that a rule names.
+/// True if a tool has the hints that a rule names.
 pub(crate) fn hints_match(wanted: &Annotations, hints: Hints, trusted: bool, widens: bool) -> bool {
     if wanted.is_empty() {
         return true;

@@ -47,7 +47,7 @@ impl Rules {
         self.rules.push(Arc::new(rule));
     }
 
-    /// Adds one rule that somebody gives for this run, as a command-line flag does. It is as
+    /// Adds one rule for this run, as a command-line flag does. It is as
     /// any other, but for an ask rule: where that matches, an allow rule bound to a definition
     /// is passed over, since that is what was answered before the run.
     pub fn push_for_run(&mut self, rule: Rule) {
@@ -60,7 +60,7 @@ impl Rules {
         self.rules.iter().map(Arc::as_ref)
     }
 
-    /// What the rules say of a call, as if none of them had been used yet:
+    /// Decides a call as if no rule had been used yet:
     /// the first matching deny rule, else the first matching grant (an allow
     /// rule bound to a definition is one, unless an ask rule of
     /// [`Rules::push_for_run`] matches), ask rule, or allow rule, in this
@@ -111,7 +111,7 @@ impl Rules {
             }
         }
         let (verdict, because) = match (facts.hints.read_only, facts.trusted) {
-            // Leave with a limit does not leave the rest to the server's word.
+            // A permission with a limit does not let the rest through by the server's word.
             _ if doubts.void.is_some() => (Verdict::Ask, Because::NoRule),
             (Some(true), true) => (Verdict::Allow, Because::ReadOnlyHint),
             (Some(true), false) => (Verdict::Ask, Because::UntrustedHint),
@@ -120,7 +120,7 @@ impl Rules {
         doubts.conclude(verdict, because)
     }
 
-    /// Whether an ask rule of this run takes a call from an answer that was kept before it.
+    /// True if an ask rule of this run takes a call from an answer that was kept before it.
     fn is_asked_in_run(&self, facts: &CallFacts<'_>, doubts: &mut Doubts) -> bool {
         let of_run = self
             .of_run
@@ -141,12 +141,12 @@ impl Rules {
     }
 }
 
-/// Whether it is what an answer "always" leaves in a file.
+/// True if the answer "always" wrote it into a file.
 fn is_kept_answer(rule: &Rule) -> bool {
     rule.effect == Effect::Allow && rule.definition.is_some()
 }
 
-/// What was passed over on the way to a decision.
+/// The rules and grants that were passed over on the way to a decision.
 #[derive(Default)]
 struct Doubts {
     void: Option<(Void, Leave)>,
@@ -173,13 +173,13 @@ impl Doubts {
         }
     }
 
-    /// What the grants of the run say, and then those of the session.
+    /// Asks the grants of the run, and then those of the session.
     fn ask_grants(&mut self, granted: impl Fn(Scope) -> Answer) -> Option<Because> {
         for scope in [Scope::Run, Scope::Session] {
             match granted(scope) {
                 Answer::Granted(grant) => return Some(Because::Grant(grant, scope)),
                 Answer::Void(grant, void) => self.note(void, || Leave::Grant(grant, scope)),
-                // Nobody is told beforehand: a grant only ever makes it easier.
+                // A grant only makes it easier.
                 Answer::Depends | Answer::Nothing => {}
             }
         }
@@ -203,10 +203,9 @@ impl Doubts {
     }
 }
 
-/// What is asked about, for leave that the arguments decide about, or that is void, rather than
-/// for what comes after it.
+/// The decision to ask. Its reason is a permission that depends on the arguments or is void,
+/// rather than what comes after it.
 fn ask(void: Option<(Void, Leave)>, may_widen: Option<Arc<Rule>>, because: Because) -> Decision {
-    // As long as the arguments are not known: in a call, such leave counts or is none.
     if let Some(rule) = may_widen {
         return Decision::new(Verdict::Ask, Because::Depends(rule));
     }

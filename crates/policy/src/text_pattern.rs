@@ -18,7 +18,7 @@ const MAX_NESTING: u32 = 50;
 #[derive(Clone)]
 pub struct Glob {
     text: String,
-    /// What stands before the first sign; most texts differ there.
+    /// The text before the first `*` or `?`; most texts differ there.
     prefix: String,
     regex: Regex,
 }
@@ -72,13 +72,13 @@ impl Glob {
         &self.text
     }
 
-    /// Whether the glob matches all of `text`.
+    /// True if the glob matches all of `text`.
     pub fn matches(&self, text: &str) -> bool {
         text.starts_with(&self.prefix) && self.regex.is_match(text)
     }
 }
 
-/// What comes after `**/` in a glob, if that is at this place and stands for folders.
+/// The rest of a glob after `**/`, if that is at this place and stands for folders.
 fn after_folders(glob: &str, at: usize) -> Option<&str> {
     let (before, rest) = glob.split_at_checked(at)?;
     if !(before.is_empty() || before.ends_with('/')) {
@@ -125,7 +125,7 @@ impl WholeRegex {
         &self.text
     }
 
-    /// Whether the expression matches all of `text`.
+    /// True if the expression matches all of `text`.
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
@@ -148,7 +148,7 @@ fn compile(pattern: &str) -> Result<Regex, TextError> {
         })
 }
 
-/// What is wrong, without the drawing of where above it.
+/// The message without the drawing of the place above it.
 fn last_line(message: &str) -> String {
     let last = message.lines().last().unwrap_or_default();
     last.trim_start_matches("error: ").to_owned()

@@ -1,8 +1,8 @@
-//! What happens to a call.
+//! The verdict about a call.
 
 use serde::Serialize;
 
-/// What happens to a call.
+/// The verdict about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

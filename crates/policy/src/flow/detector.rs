@@ -160,7 +160,7 @@ impl Learnt {
         self.waiting.push((owner, result.into()));
     }
 
-    /// Whether a server answered that `to` is no tool of.
+    /// True if another server than that of `to` answered.
     fn has_others(&self, to: &Side) -> bool {
         self.tools.iter().any(|tool| tool.server != to.server)
     }
@@ -253,11 +253,11 @@ struct Search<'a> {
     learnt: &'a Learnt,
     known: KnownTexts<'a>,
     to: &'a Side,
-    /// What was found of each tool.
+    /// The data that was found of each tool.
     found: BTreeMap<u32, Found>,
 }
 
-/// What was found of one tool's data.
+/// The data that was found of one tool.
 struct Found {
     copied: Copied,
     longest: usize,

@@ -1,4 +1,4 @@
-//! What a look at arguments found.
+//! Data of one server that was found in arguments for another.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use sha2::{Digest as _, Sha256};
 use crate::name_pattern::matches;
 use crate::other_names::OtherNames;
 
-/// Letters, digits and characters beyond ASCII that a piece needs: rules and
-/// brackets are nobody's data.
+/// The fewest letters, digits and characters beyond ASCII of a piece: rulers and brackets are no
+/// data.
 const MIN_LETTERS: usize = 10;
 
-/// Different ones among them.
+/// The fewest different ones among them.
 const MIN_DIFFERENT: u32 = 4;
 
 /// A tool that data comes from or goes to.
@@ -52,7 +52,7 @@ impl Side {
         }
     }
 
-    /// Whether a pattern over names matches one of these names of it.
+    /// True if a pattern over names matches one of these names of it.
     pub(super) fn is_named(&self, by: Names, pattern: &str) -> bool {
         let others = || {
             let names = self.other_names.as_ref();
@@ -62,12 +62,12 @@ impl Side {
     }
 }
 
-/// By which names of a tool rules and labels go.
+/// The names of a tool that rules and labels match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
-    /// The function's alone: what lets data pass.
+    /// The function's name alone, for rules that let data pass.
     Function,
-    /// The others, too: what holds data up.
+    /// The other names too, for rules that hold data up.
     All,
 }
 
@@ -88,17 +88,17 @@ pub struct Finding {
     pub from: Arc<Side>,
     /// Where it would go.
     pub to: Arc<Side>,
-    /// What was seen.
+    /// The data that was found.
     pub seen: Seen,
 }
 
-/// What was seen of a flow.
+/// The data that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Seen {
     /// Pieces of results are in the arguments.
     Copied(Copied),
-    /// Whether there are any could not be told, and why.
+    /// Results could not be compared, for this reason.
     NotCompared(&'static str),
 }
 
@@ -108,23 +108,22 @@ pub enum Seen {
 pub struct Copied {
     /// The ordinal of the call whose result had the longest piece first.
     pub ordinal: usize,
-    /// How much of it there is, in bytes after escapes are undone and white
-    /// space is collapsed.
+    /// The size of the pieces in bytes, with escapes undone and white space collapsed.
     pub bytes: usize,
-    /// In how many pieces.
+    /// The number of pieces.
     pub pieces: usize,
     /// The longest piece as the arguments have it, escapes undone; at most
     /// [`MAX_PIECE`] bytes of it. Data of a server: show it to a person, and
     /// write it nowhere.
     pub piece: String,
-    /// How that piece is written in the arguments.
+    /// The form of that piece in the arguments.
     pub encoding: Encoding,
 }
 
 /// The most bytes of a piece that a finding keeps.
 pub const MAX_PIECE: usize = 240;
 
-/// How a piece is written in arguments.
+/// The form of a piece in arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -143,7 +142,7 @@ impl Finding {
         Self { from, to, seen }
     }
 
-    /// How much of it there is, in bytes; `None` if that could not be told.
+    /// The size of the data in bytes; `None` if results could not be compared.
     pub fn bytes(&self) -> Option<usize> {
         match &self.seen {
             Seen::Copied(copied) => Some(copied.bytes),
@@ -151,7 +150,7 @@ impl Finding {
         }
     }
 
-    /// What may be written down of it.
+    /// The finding without the data, for the ledger.
     pub fn record(&self) -> FlowRecord {
         let copied = match &self.seen {
             Seen::Copied(copied) => Some(copied),
@@ -180,7 +179,7 @@ impl Copied {
     }
 }
 
-/// Whether a piece has enough letters and digits to be somebody's data.
+/// True if a piece has enough letters and digits to be data.
 pub(super) fn is_data(piece: &[u8]) -> bool {
     let mut letters = piece
         .iter()
@@ -208,10 +207,10 @@ pub struct FlowRecord {
     /// be told whether there is any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordinal: Option<usize>,
-    /// How much of it there is, in bytes.
+    /// The size of the data in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<usize>,
-    /// How its longest piece was written.
+    /// The form of its longest piece.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Encoding>,
     /// [`Copied::sha256`].

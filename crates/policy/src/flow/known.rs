@@ -7,7 +7,7 @@ use memchr::memmem;
 use super::normalize::search_form;
 use super::numbers::{each_answered_number, has_digits};
 
-/// How often one call's data is looked for in them. Data beyond that counts as a server's.
+/// The most searches in them for one call. Data beyond that counts as a server's.
 const MAX_CHECKS: usize = 64;
 
 /// The script and the definition of one call.
@@ -31,7 +31,7 @@ impl<'a> KnownTexts<'a> {
         }
     }
 
-    /// Whether one of them has this piece, which is in lower case.
+    /// True if one of them has this piece, which is in lower case.
     pub(super) fn has_piece(&mut self, piece: &[u8]) -> bool {
         self.may_check(piece)
             && self
@@ -40,7 +40,7 @@ impl<'a> KnownTexts<'a> {
                 .any(|text| memmem::find(text, piece).is_some())
     }
 
-    /// Whether one of them has this number, or one that a script writes like it.
+    /// True if one of them has this number, or one that a script writes like it.
     pub(super) fn has_number(&mut self, value: u128, digits: &[u8]) -> bool {
         if self.numbers.is_none() {
             let mut numbers = HashSet::new();

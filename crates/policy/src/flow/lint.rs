@@ -1,4 +1,4 @@
-//! Rules and labels that can match nothing, so that somebody hears of a slip of the pen.
+//! Warnings about flow rules and labels that can match nothing.
 
 use super::finding::{Names, Side};
 use super::rules::{FlowEnd, FlowRule, FlowRules, Labelled};
@@ -8,21 +8,20 @@ use super::rules::{FlowEnd, FlowRule, FlowRules, Labelled};
 pub struct UnknownTools<'a> {
     /// The server.
     pub server: &'a str,
-    /// What the generated names of its tools begin with, if that is known.
+    /// The beginning of the generated names of its tools, if that is known.
     pub beginning: Option<&'a str>,
 }
 
 impl UnknownTools<'_> {
-    /// Whether there may be a tool whose name's beginning is as it has to be.
+    /// True if a name that passes `fits` may be one of its tools.
     pub fn may_have(&self, fits: impl FnOnce(&str) -> bool) -> bool {
         self.beginning.is_none_or(fits)
     }
 }
 
 impl FlowRules {
-    /// What can match nothing, each as a sentence for a person: rules, and
-    /// labels of tools. What may be about servers whose tools are not known is not
-    /// among it.
+    /// The rules and the labels of tools that can match nothing, each as a sentence for a person.
+    /// Those that may be about servers whose tools are not known are left out.
     pub fn unmatched(&self, tools: &[Side], unknown: &[UnknownTools<'_>]) -> Vec<String> {
         let labelled: Vec<Labelled<'_>> = tools.iter().map(|side| self.labelled(side)).collect();
         let may_be_about = |end: &FlowEnd| match end {
@@ -57,7 +56,7 @@ impl FlowRules {
         rules.chain(labels).collect()
     }
 
-    /// Whether one of a server's tools may have a label.
+    /// True if one of a server's tools may have a label.
     fn may_label(&self, unknown: &UnknownTools<'_>, label: &str) -> bool {
         let mut servers = self.servers.iter();
         let mut tools = self.tools.iter();

@@ -120,7 +120,7 @@ fn skip_space(raw: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     }
 }
 
-/// Whether a backslash and this letter stand for white space. Case is ignored: changing the case
+/// True if a backslash and this letter stand for white space. Case is ignored: changing the case
 /// of a path such as `C:\new` changes what looks like an escape, too.
 fn is_space_letter(letter: u8) -> bool {
     matches!(

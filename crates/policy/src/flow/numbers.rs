@@ -62,7 +62,7 @@ pub(super) fn each_answered_number(text: &[u8], mut visit: impl FnMut(u128)) {
     }
 }
 
-/// Whether a text has these digits, and not within more of them.
+/// True if a text has these digits, and not within more of them.
 pub(super) fn has_digits(text: &[u8], digits: &[u8]) -> bool {
     let is_digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
     memmem::find_iter(text, digits).any(|at| {

@@ -1,4 +1,4 @@
-//! What happens to a call that carries another server's data.
+//! Rules over data between servers.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -35,7 +35,7 @@ impl FlowRules {
         self.tools.push((pattern, label.to_owned()));
     }
 
-    /// Whether there is no rule and no label, so that nothing is asked about or stopped.
+    /// True if there is no rule and no label, so that nothing is asked about or stopped.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.servers.is_empty() && self.tools.is_empty()
     }
@@ -102,8 +102,8 @@ impl FlowRules {
         }
     }
 
-    /// What may become of data of one tool on its way to another, in a sentence: the
-    /// strictest that there is. `None` where all of it passes.
+    /// The strictest verdict that data of one tool may get on its way to another, in a sentence.
+    /// `None` where all of it passes.
     pub fn foresee(&self, from: &Side, to: &Side) -> Option<String> {
         if from.server == to.server {
             return None;
@@ -174,7 +174,7 @@ pub struct FlowRule {
     /// allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_bytes: Option<usize>,
-    /// What happens to the call.
+    /// The verdict about the call.
     pub action: Verdict,
 }
 
@@ -185,7 +185,7 @@ impl FlowRule {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Whether it is about data of one tool on its way to another.
+    /// True if it is about data of one tool on its way to another.
     pub(super) fn is_between(&self, from: &Labelled<'_>, to: &Labelled<'_>) -> bool {
         self.from.matches(from, self.goes_by()) && self.to.matches(to, self.goes_by())
     }
@@ -258,7 +258,7 @@ impl Serialize for FlowEnd {
     }
 }
 
-/// What a decision about a flow rests on. Its `Display` has none of the data.
+/// The reason for the verdict about a flow. Its `Display` has none of the data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

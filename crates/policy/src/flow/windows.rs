@@ -34,7 +34,7 @@ pub(super) struct Windows {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
     pub(super) owner: Owner,
-    /// Whether the server that the text goes to said it first.
+    /// True if the server that the text goes to said it first.
     pub(super) is_own: bool,
 }
 
