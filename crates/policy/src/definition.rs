@@ -211,11 +211,4 @@ mod tests {
             assert_eq!(text.parse::<DefinitionHash>(), Err(NotAHash), "{text}");
         }
     }
-
-    #[test]
-    fn anything_has_a_definition() {
-        for value in [json!(null), json!([1]), json!("x"), json!({ "name": 1 })] {
-            assert!(Definition::of(&value).hash().to_string().len() == 71);
-        }
-    }
 }

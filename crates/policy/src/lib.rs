@@ -38,7 +38,7 @@ pub use definition::{Definition, DefinitionHash, NotAHash};
 pub use facts::{CallFacts, Hints, KnownTool};
 pub use grants::{Grant, Scope, SessionGrants};
 pub use lint::{Unmatched, Why};
-pub use name_pattern::{Pattern, PatternError, PatternErrorKind, ServerPattern};
+pub use name_pattern::{Pattern, PatternError, ServerPattern};
 pub use nearest::nearest;
 pub use other_names::OtherNames;
 pub use permissions::{Count, Permissions};

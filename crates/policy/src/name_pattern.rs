@@ -182,16 +182,6 @@ pub struct PatternError {
 }
 
 impl PatternError {
-    /// The pattern as it was written.
-    pub fn pattern(&self) -> &str {
-        &self.pattern
-    }
-
-    /// The fault in it.
-    pub fn kind(&self) -> &PatternErrorKind {
-        &self.kind
-    }
-
     /// The pattern with every impossible character written the way generated
     /// names write it.
     fn as_generated(&self) -> String {
@@ -203,15 +193,10 @@ impl PatternError {
     }
 }
 
-/// The fault in a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PatternErrorKind {
-    /// The pattern has no characters.
+enum PatternErrorKind {
     Empty,
-    /// The pattern has white space in it or around it.
     Whitespace,
-    /// The pattern has a character that generated names never have.
     Character(char),
 }
 

@@ -41,11 +41,6 @@ impl Permissions {
         }
     }
 
-    /// The rules of the run.
-    pub fn rules(&self) -> &Arc<Rules> {
-        &self.rules
-    }
-
     /// Decides one call. A rule or grant that is used up is passed over, and the next one
     /// decides.
     pub fn decide(&self, facts: &CallFacts<'_>, count: Count) -> Decision {

@@ -194,11 +194,6 @@ impl Rule {
         Value::Object(members)
     }
 
-    /// The pattern as it is written, of a rule that says nothing else.
-    pub fn only_pattern(&self) -> Option<&str> {
-        (!self.says_more()).then(|| self.pattern.as_str())
-    }
-
     /// True if it says anything besides its pattern.
     fn says_more(&self) -> bool {
         self.server.is_some()

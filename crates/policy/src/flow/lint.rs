@@ -129,18 +129,6 @@ mod tests {
     #[test]
     fn what_may_be_about_a_server_that_is_not_known_is_not_told() {
         let unknown = |server, beginning| UnknownTools { server, beginning };
-        // Of one that nothing is about, all is told as without it.
-        check(
-            &[unknown("old", Some("old_"))],
-            expect![[r#"
-            the rule from "fss" to "mail" in flows matches nothing: from "fss": there is no such server or tool
-            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
-            the rule from "crm" to "log_put" in flows matches nothing: to "log_put": there is no such server or tool
-            the rule from "label:private" to "label:secret" in flows matches nothing: to "label:secret": no server or tool has this label
-            the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label
-            label "private" of "archive_*" in toolLabels is on no tool
-            label "secret" of "log_secret" in toolLabels is on no tool"#]],
-        );
         check(
             &[unknown("log", Some("log_"))],
             expect![[r#"
@@ -148,26 +136,6 @@ mod tests {
             the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
             the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label
             label "private" of "archive_*" in toolLabels is on no tool"#]],
-        );
-        check(
-            &[unknown("archive", Some("archive_"))],
-            expect![[r#"
-            the rule from "fss" to "mail" in flows matches nothing: from "fss": there is no such server or tool
-            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
-            the rule from "crm" to "log_put" in flows matches nothing: to "log_put": there is no such server or tool
-            the rule from "label:private" to "label:secret" in flows matches nothing: to "label:secret": no server or tool has this label
-            the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label
-            label "secret" of "log_secret" in toolLabels is on no tool"#]],
-        );
-        check(
-            &[unknown("fss", Some("fss_"))],
-            expect![[r#"
-            the rule from "fs_list" to "label:outside" in flows matches nothing: from "fs_list": there is no such server or tool
-            the rule from "crm" to "log_put" in flows matches nothing: to "log_put": there is no such server or tool
-            the rule from "label:private" to "label:secret" in flows matches nothing: to "label:secret": no server or tool has this label
-            the rule from "label:secrt" to "*" in flows matches nothing: from "label:secrt": no server or tool has this label
-            label "private" of "archive_*" in toolLabels is on no tool
-            label "secret" of "log_secret" in toolLabels is on no tool"#]],
         );
         // Its tools may have any names.
         check(

@@ -5,10 +5,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
 
 use super::finding::Seen;
-use super::windows::MIN_PIECE;
 use super::*;
 
-mod backslashes;
 mod bounds;
 mod numbers;
 mod properties;
@@ -111,19 +109,6 @@ fn forms() {
 }
 
 #[test]
-fn data_of_two_servers_is_found_on_its_way_to_a_third_one() {
-    let other = "what the wiki says of the weather";
-    let results = [("crm_get", json!(SECRET)), ("wiki_get", json!(other))];
-    for results in [results.clone(), [results[1].clone(), results[0].clone()]] {
-        for (text, from) in [(SECRET, "crm_get"), (other, "wiki_get")] {
-            let found = inspect(&results, &json!({ "text": text }));
-            let sources: Vec<_> = found.iter().map(|found| &found.from.function).collect();
-            assert_eq!(sources, [from]);
-        }
-    }
-}
-
-#[test]
 fn a_piece_within_a_longer_one_of_another_source_is_found() {
     use expect_test::expect;
     let quoted =
@@ -148,18 +133,6 @@ fn a_piece_within_a_longer_one_of_another_source_is_found() {
         ["36 bytes of crm.get (call 1) go to mail.send"]
     );
     assert_eq!(inspect([wiki, crm]), [""; 0]);
-}
-
-#[test]
-fn a_piece_that_the_target_repeats_is_found_wherever_each_has_it() {
-    let piece = &SECRET[..MIN_PIECE];
-    for (before, before_own) in (0..5).flat_map(|one| (0..5).map(move |other| (one, other))) {
-        let said = |before: usize| json!(format!("{}{piece}", "-".repeat(before)));
-        let results = [("crm_get", said(before)), ("mail_read", said(before_own))];
-        let found = inspect(&results, &json!({ "text": piece }));
-        let sources: Vec<_> = found.iter().map(|found| &found.from.function).collect();
-        assert_eq!(sources, ["crm_get"], "{before} {before_own}");
-    }
 }
 
 #[test]
@@ -219,37 +192,6 @@ fn a_form_with_two_spaces_is_the_same_text() {
 }
 
 #[test]
-fn a_number_behind_many_others_is_found() {
-    let others = "1234567,".repeat(40_000);
-    let found = inspect(
-        &[("crm_get", json!({ "id": 4_915_112 }))],
-        &json!({ "ids": format!("{others}4915112") }),
-    );
-    let encodings = found.iter().map(|found| &found.seen);
-    let encodings = encodings.map(|seen| match seen {
-        Seen::Copied(copied) => Some(copied.encoding),
-        Seen::NotCompared(_) => None,
-    });
-    assert_eq!(encodings.collect::<Vec<_>>(), [Some(Encoding::Number)]);
-}
-
-#[test]
-fn a_piece_that_begins_like_another_one_is_found() {
-    // Sixteen bytes have one place that is kept, and here it may be the other's.
-    for before in 0..10 {
-        let notes = [
-            format!("{}common-start-abcd", "x".repeat(before)),
-            "common-start-wxyz".to_owned(),
-        ];
-        let found = inspect(
-            &[("crm_get", json!(notes))],
-            &json!({ "text": "ommon-start-wxyz" }),
-        );
-        assert_eq!(found.len(), 1, "{notes:?}");
-    }
-}
-
-#[test]
 fn what_the_script_says_is_no_servers_data() {
     let said = "a first line of it\n\tand a second one\r\nand a third one";
     let detector = Detector::new(&format!("await wiki_put({{ text: `{said}` }})"));
@@ -273,38 +215,6 @@ fn each_tool_that_answered_the_same_is_found() {
             .iter()
             .all(|found| found.bytes() == Some(error.len() * 20_000))
     );
-}
-
-#[test]
-fn escapes_in_arguments_that_are_too_short_for_a_piece_are_undone() {
-    let number = json!({ "id": 123_456 });
-    for arguments in [json!({ "12345%36": 1 }), json!({ "123\\456": 1 })] {
-        assert!(arguments.to_string().len() < MIN_PIECE);
-        let found = inspect(&[("crm_get", number.clone())], &arguments);
-        let found: Vec<_> = found.iter().map(Finding::bytes).collect();
-        assert_eq!(found, [Some(6)], "{arguments}");
-    }
-}
-
-#[test]
-fn a_byte_that_is_beyond_text_does_not_part_it() {
-    let text = "ten letters%FFten others";
-    let normal = "ten letters ten others".len();
-    for sent in [text, &text.to_lowercase(), &url_encoded(text)] {
-        let found = inspect(&[("crm_get", json!(text))], &json!({ "text": sent }));
-        let found: Vec<_> = found.iter().map(Finding::bytes).collect();
-        assert_eq!(found, [Some(normal)], "{sent}");
-    }
-}
-
-#[test]
-fn much_ordinary_text_can_be_compared() {
-    let text: String = (0..300_000_u32).map(noise).collect();
-    let found = inspect(&[("crm_get", json!(text))], &json!({ "body": text }));
-    let [found] = &found[..] else {
-        panic!("{}", show(&found));
-    };
-    assert_eq!(found.bytes(), Some(text.len()));
 }
 
 /// What takes the look longest: fingerprints that are known everywhere and lead to

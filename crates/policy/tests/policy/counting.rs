@@ -66,26 +66,6 @@ fn calls_without_a_script_are_counted_over_their_session() {
 }
 
 #[test]
-fn no_two_threads_make_one_call_of_a_session() {
-    let rules = Arc::new(rules(json!({ "allow": [{ "tool": "*", "maxCalls": 50 }] })));
-    let (session, allowed) = (Arc::<SessionGrants>::default(), AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                for _ in 0..20 {
-                    let call = Permissions::of_one_call(Arc::clone(&rules), Arc::clone(&session));
-                    let arguments = json!({});
-                    let decision = call.decide(&facts(Some(&arguments)), Count::All);
-                    let one = usize::from(decision.verdict == Verdict::Allow);
-                    allowed.fetch_add(one, Ordering::Relaxed);
-                }
-            });
-        }
-    });
-    assert_eq!(allowed.into_inner(), 50);
-}
-
-#[test]
 fn looking_counts_nothing() {
     let permissions = permissions(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
     let arguments = json!({});
@@ -150,17 +130,6 @@ fn a_call_that_is_denied_uses_nothing_up() {
             "{n}"
         );
     }
-}
-
-#[test]
-fn what_is_used_up_is_not_left_to_a_hint() {
-    let permissions = permissions(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
-    let arguments = json!({});
-    let mut facts = facts(Some(&arguments));
-    facts.trusted = true;
-    facts.hints.read_only = Some(true);
-    let verdicts = [(); 2].map(|()| permissions.decide(&facts, Count::All).verdict);
-    assert_eq!(verdicts, [Verdict::Allow, Verdict::Ask]);
 }
 
 #[test]
@@ -229,32 +198,4 @@ fn a_grant_is_for_what_it_was_given_for() {
     let until = |text| Grant::new("fs_write").until(time(text));
     check(until("2026-06-01T12:00:01Z"), json!({}), Verdict::Allow);
     check(until("2026-06-01T12:00:00Z"), json!({}), Verdict::Ask);
-}
-
-#[test]
-fn grants_can_be_listed_and_taken_back() {
-    let session = Arc::new(SessionGrants::new());
-    let permissions = Permissions::new(Arc::default(), Arc::clone(&session));
-    permissions.grant(Grant::new("fs_write"), Scope::Session);
-    permissions.grant(Grant::new("fs_read"), Scope::Session);
-    let functions: Vec<_> = session
-        .list()
-        .iter()
-        .map(|grant| grant.function.clone())
-        .collect();
-    assert_eq!(functions, ["fs_read", "fs_write"]);
-    let arguments = json!({});
-    assert_eq!(
-        permissions
-            .decide(&facts(Some(&arguments)), Count::All)
-            .verdict,
-        Verdict::Allow
-    );
-    session.clear();
-    assert_eq!(
-        permissions
-            .decide(&facts(Some(&arguments)), Count::All)
-            .verdict,
-        Verdict::Ask
-    );
 }

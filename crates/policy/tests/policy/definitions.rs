@@ -167,54 +167,6 @@ fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
 }
 
 #[test]
-fn an_answer_that_is_asked_about_in_a_run_is_not_used_up() {
-    let known = definition("writes a file");
-    let once = Grant::new("fs_write").of(Arc::clone(&known)).uses(1);
-    let mut all: Rules = [once.to_rule().expect("a rule")].into_iter().collect();
-    let asks = json!({ "tool": "*", "arguments": [{ "at": "/path", "equals": "/x" }] });
-    let asks = Rule::parse(Effect::Ask, &asks).expect("a rule");
-    all.push_for_run(asks.written_in("--ask"));
-    let permissions = Permissions::new(Arc::new(all), Arc::default());
-    let verdict = |path: &str| {
-        let arguments = json!({ "path": path });
-        let facts = CallFacts {
-            definition: Some(known.hash()),
-            ..facts(Some(&arguments))
-        };
-        permissions.decide(&facts, Count::All).verdict
-    };
-    let verdicts = ["/x", "/y", "/y"].map(verdict);
-    assert_eq!(verdicts, [Verdict::Ask, Verdict::Allow, Verdict::Ask]);
-}
-
-#[test]
-fn another_rule_may_still_decide() {
-    let before = definition("writes a file");
-    let check = |lists: Value, expected: Expect| {
-        let mut all: Vec<Rule> = vec![always()];
-        all.extend(rules(lists).iter().cloned());
-        let rules = Arc::new(all.into_iter().collect::<Rules>());
-        let permissions = Permissions::new(rules, Arc::default());
-        check(&permissions, Some(&definition("other")), expected);
-    };
-    check(
-        json!({ "allow": ["fs_*"] }),
-        expect![[r#"Allow: allowed by rule "fs_*" in permissions.allow"#]],
-    );
-    check(
-        json!({ "deny": ["fs_*"] }),
-        expect![[r#"Deny: denied by rule "fs_*" in permissions.deny"#]],
-    );
-    check(
-        json!({ "ask": ["fs_*"] }),
-        expect![[
-            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
-        ]],
-    );
-    assert_eq!(always().definition.as_ref(), Some(before.hash()));
-}
-
-#[test]
 fn rules_expire() {
     let expired = json!({ "tool": "*", "expires": "2026-06-01T14:00:00+02:00" });
     let valid = json!({ "tool": "*", "expires": "2026-06-01T12:00:00.001Z" });
@@ -248,13 +200,6 @@ fn rules_expire() {
             r#"Deny: denied by rule "*" (until 2026-06-01T12:00:00.001Z) in permissions.deny"#
         ]],
     );
-}
-
-#[test]
-fn a_grant_for_no_single_function_is_no_rule() {
-    for function in ["fs_*", "", "fs write", "日本"] {
-        Grant::new(function).to_rule().expect_err(function);
-    }
 }
 
 /// Before the arguments are known, it is not known either that nothing else lets the call

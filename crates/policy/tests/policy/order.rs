@@ -168,23 +168,6 @@ fn what_somebody_granted_comes_after_deny_and_before_ask() {
 }
 
 #[test]
-fn a_rule_added_later_counts() {
-    let mut rules = rules(json!({ "allow": ["*"] }));
-    let arguments = json!({});
-    let verdict = |rules: &Rules| rules.decide(&facts(Some(&arguments))).to_string();
-    assert_eq!(
-        verdict(&rules),
-        r#"allowed by rule "*" in permissions.allow"#
-    );
-    let more = crate::support::rules(json!({ "deny": ["fs_*"] }));
-    rules.push(more.iter().next().expect("a rule").clone());
-    assert_eq!(
-        verdict(&rules),
-        r#"denied by rule "fs_*" in permissions.deny"#
-    );
-}
-
-#[test]
 fn before_there_are_arguments_nothing_is_promised() {
     let check = |lists, expected: Expect| {
         expected.assert_eq(&line(&rules(lists).decide(&facts(None))));
@@ -214,12 +197,6 @@ fn before_there_are_arguments_nothing_is_promised() {
         json!({ "deny": [conditional, "*"] }),
         expect![[r#"Deny: denied by rule "*" in permissions.deny"#]],
     );
-}
-
-#[test]
-fn the_first_bad_pattern_is_the_error() {
-    let error = Rules::new(["good_*"], ["bad pattern"], [""]).expect_err("bad pattern");
-    assert_eq!(error.pattern(), "bad pattern");
 }
 
 /// Where more is to be said of a call than one rule says.

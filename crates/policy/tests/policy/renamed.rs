@@ -195,22 +195,6 @@ fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hin
         .assert_eq(&line(&permissions.decide(&call(true, None), Count::All)));
 }
 
-/// Of two gates with the same rules, one may have a neighbour that the other has not.
-#[test]
-fn what_is_known_of_a_function_is_for_one_natural_name() {
-    let rules = rules(json!({ "allow": ["github_*"], "deny": [NATURAL] }));
-    let named_so = CallFacts {
-        other_names: None,
-        ..call(false, None)
-    };
-    for _ in 0..2 {
-        expect![[r#"Allow: allowed by rule "github_*" in permissions.allow"#]]
-            .assert_eq(&line(&rules.decide(&named_so)));
-        expect![[r#"Deny: denied by rule "github_issues_drop" in permissions.deny"#]]
-            .assert_eq(&line(&rules.decide(&call(false, None))));
-    }
-}
-
 #[test]
 fn rules_that_match_no_tool_any_more_say_its_new_name() {
     let tool = KnownTool {
