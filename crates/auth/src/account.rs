@@ -39,7 +39,7 @@ impl Account {
     /// The HTTP client. It is made once, with the addresses that the server has then.
     pub(crate) async fn web(&self) -> Result<&Web, AuthError> {
         let web = self.web.get_or_try_init(|| Web::new(&self.url)).await;
-        web.map_err(|error| self.discovery(error.to_string()))
+        web.map_err(|error| self.discovery(error))
     }
 
     /// Refuses an issuer that is not the configured one.

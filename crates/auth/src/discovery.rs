@@ -189,7 +189,7 @@ pub(crate) async fn discover(
     let failed = |error| account.discovery(describe(&error));
     let web = account.web().await?;
     web.check(&account.url)
-        .map_err(|error| account.discovery(error.to_string()))?;
+        .map_err(|error| account.discovery(error))?;
     let seen = Arc::<Mutex<Seen>>::default();
     let client = Arc::new(RmcpClient {
         web: web.clone(),
@@ -223,7 +223,7 @@ pub(crate) async fn discover(
     }
     for endpoint in endpoints {
         let url = Url::parse(endpoint).map_err(|error| error.to_string());
-        let checked = url.and_then(|url| web.check(&url).map_err(|error| error.to_string()));
+        let checked = url.and_then(|url| web.check(&url));
         checked
             .map_err(|reason| account.discovery(format!("an endpoint cannot be used: {reason}")))?;
     }
@@ -284,7 +284,7 @@ pub(crate) async fn probe(account: &Account, url: &str) -> Result<Option<String>
         return Ok(None);
     };
     let response = account.web().await?.open(request).await;
-    let response = response.map_err(|error| account.discovery(error.to_string()))?;
+    let response = response.map_err(|error| account.discovery(error))?;
     if response.status() != StatusCode::UNAUTHORIZED {
         return Ok(None);
     }

@@ -6,7 +6,6 @@
 //! is refused unless the server itself has such a one. rmcp filters addresses likewise, but
 //! only in a client of its own, which follows redirects and takes no checks of ours.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,20 +22,17 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client for the login at one server.
+/// A client for the login at one server. Its errors are reasons that name an origin and no more
+/// of a URL.
 #[derive(Debug, Clone)]
 pub(crate) struct Web {
     client: reqwest::Client,
     allowed: Arc<Allowed>,
 }
 
-/// Why an exchange failed. Its `Display` names an origin and no more of a URL.
-#[derive(Debug, Clone)]
-pub(crate) struct WebError(String);
-
 impl Web {
     /// A client for the server at this URL.
-    pub(crate) async fn new(server: &Url) -> Result<Self, WebError> {
+    pub(crate) async fn new(server: &Url) -> Result<Self, String> {
         let mut found = Vec::new();
         if let Some(Host::Domain(name)) = server.host()
             && !is_loopback(server)
@@ -54,28 +50,27 @@ impl Web {
             builder = builder.no_proxy();
         }
         let client = builder.build();
-        let client = client.map_err(|error| WebError(error.without_url().to_string()))?;
+        let client = client.map_err(|error| error.without_url().to_string())?;
         Ok(Self { client, allowed })
     }
 
     /// Refuses a URL that a login must not go to.
-    pub(crate) fn check(&self, url: &Url) -> Result<(), WebError> {
-        self.allowed.check(url).map_err(WebError)
+    pub(crate) fn check(&self, url: &Url) -> Result<(), String> {
+        self.allowed.check(url)
     }
 
     /// Sends a request and reads the whole answer, whatever its status.
     pub(crate) async fn send(
         &self,
         request: Request<Vec<u8>>,
-    ) -> Result<Response<Vec<u8>>, WebError> {
+    ) -> Result<Response<Vec<u8>>, String> {
         let mut response = self.open(request).await?;
         let origin = response.url().origin().ascii_serialization();
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|e| failed(&origin, e))? {
             if chunk.len() > MAX_BODY - bytes.len() {
                 let limit = MAX_BODY >> 10;
-                let reason = format!("{origin} answered with more than {limit} KiB");
-                return Err(WebError(reason));
+                return Err(format!("{origin} answered with more than {limit} KiB"));
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -89,10 +84,10 @@ impl Web {
     pub(crate) async fn open(
         &self,
         request: Request<Vec<u8>>,
-    ) -> Result<reqwest::Response, WebError> {
+    ) -> Result<reqwest::Response, String> {
         let (parts, body) = request.into_parts();
         let url = Url::parse(&parts.uri.to_string())
-            .map_err(|error| WebError(format!("a URL of the login cannot be used: {error}")))?;
+            .map_err(|error| format!("a URL of the login cannot be used: {error}"))?;
         self.check(&url)?;
         let origin = url.origin().ascii_serialization();
         let request = self.client.request(parts.method, url);
@@ -101,22 +96,14 @@ impl Web {
     }
 }
 
-impl fmt::Display for WebError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for WebError {}
-
 /// The innermost reason, such as "connection refused", without the URL.
-fn failed(origin: &str, error: reqwest::Error) -> WebError {
+fn failed(origin: &str, error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut innermost: &dyn std::error::Error = &error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    WebError(format!("{origin}: {innermost}"))
+    format!("{origin}: {innermost}")
 }
 
 /// Resolves names, without the addresses that a login must not reach.
@@ -128,7 +115,7 @@ impl Resolve for Resolver {
         async move {
             let name = name.as_str();
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name, 0)).await?.collect();
-            let found = allowed.filter(name, found).map_err(WebError)?;
+            let found = allowed.filter(name, found)?;
             Ok(Box::new(found.into_iter()) as Addrs)
         }
         .boxed()

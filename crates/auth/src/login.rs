@@ -30,8 +30,6 @@ pub(crate) struct Wish<'a> {
     /// The scopes to ask for, besides those of the login before. Empty for the configured ones,
     /// or else those that the server names.
     pub(crate) scopes: Vec<String>,
-    /// The login in use, if there is one.
-    pub(crate) used: Option<&'a Login>,
     /// The server's challenge, if there is one.
     pub(crate) challenge: Option<&'a str>,
     /// The person's time limit.
@@ -39,23 +37,18 @@ pub(crate) struct Wish<'a> {
 }
 
 /// Why no login came of it.
-pub(crate) enum NoLogin {
-    /// The person does not want it, or the authorization server does not let them.
-    Refused(AuthError),
-    /// Something failed. Another attempt may work.
-    Failed(AuthError),
+pub(crate) struct NoLogin {
+    pub(crate) error: AuthError,
+    /// Whether the person or the authorization server refused it. Otherwise another attempt may
+    /// work.
+    pub(crate) is_refused: bool,
 }
 
 impl From<AuthError> for NoLogin {
     fn from(error: AuthError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<NoLogin> for AuthError {
-    fn from(none: NoLogin) -> Self {
-        match none {
-            NoLogin::Refused(error) | NoLogin::Failed(error) => error,
+        Self {
+            error,
+            is_refused: false,
         }
     }
 }
@@ -72,7 +65,7 @@ pub(crate) async fn log_in(
         account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
     })?;
     let redirect_uri = redirect.uri();
-    let before = scopes_before(account, wish.used).await;
+    let before = scopes_before(account).await;
     let Scopes { asked, repeated } = scopes(account, &found, wish.scopes, before)?;
     let client = client(account, &mut found, &redirect_uri, &asked).await?;
     let states = InMemoryStateStore::new();
@@ -94,12 +87,15 @@ pub(crate) async fn log_in(
         callback = redirect.callback(&state) => callback,
         error = opened => {
             let reason = format!("its page cannot be shown: {error}");
-            return Err(NoLogin::Failed(account.exchange(reason)));
+            return Err(account.exchange(reason).into());
         }
         () = tokio::time::sleep(wish.patience) => {
             let seconds = wish.patience.as_secs();
             let reason = format!("nobody came back from the browser within {seconds} s");
-            return Err(NoLogin::Refused(account.exchange(reason)));
+            return Err(NoLogin {
+                error: account.exchange(reason),
+                is_refused: true,
+            });
         }
     };
     let code = code(account, &found, callback, &repeated)?;
@@ -212,16 +208,14 @@ async fn client(
 
 /// The scopes of the login before, which a new one asks for too: else it would take away what
 /// was added to the first one.
-async fn scopes_before(account: &Account, used: Option<&Login>) -> Vec<String> {
+async fn scopes_before(account: &Account) -> Vec<String> {
     match account.fitting().await {
         Ok(Some(login)) => {
             account.hide(&login);
             login.scopes_to_repeat()
         }
-        // A person may have logged out, to have no scopes asked for again.
-        Ok(None) => Vec::new(),
-        // A login that cannot be read is, as a rule, the one in use.
-        Err(_) => used.map(Login::scopes_to_repeat).unwrap_or_default(),
+        // A login that cannot be read is in no new one's way.
+        Ok(None) | Err(_) => Vec::new(),
     }
 }
 
@@ -275,11 +269,11 @@ fn code(
     match callback.issuer {
         Some(issuer) if issuer != found.issuer => {
             let reason = "the browser came back from another issuer";
-            return Err(NoLogin::Failed(account.exchange(reason)));
+            return Err(account.exchange(reason).into());
         }
         None if is_announced => {
             let reason = "the browser came back without the issuer's name";
-            return Err(NoLogin::Failed(account.exchange(reason)));
+            return Err(account.exchange(reason).into());
         }
         _ => {}
     }
@@ -299,9 +293,9 @@ fn code(
         );
     }
     // RFC 6749, section 4.1.2.1: these say that the authorization server is not well.
-    Err(match error.as_str() {
-        "server_error" | "temporarily_unavailable" => NoLogin::Failed(account.exchange(reason)),
-        _ => NoLogin::Refused(account.exchange(reason)),
+    Err(NoLogin {
+        error: account.exchange(reason),
+        is_refused: !["server_error", "temporarily_unavailable"].contains(&error.as_str()),
     })
 }
 

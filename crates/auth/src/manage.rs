@@ -108,11 +108,11 @@ pub async fn login(endpoint: &Endpoint, request: LoginRequest) -> Result<LoginSt
     let challenge = probe(&account, endpoint.url.as_str()).await?;
     let wish = Wish {
         scopes: request.scopes,
-        used: None,
         challenge: challenge.as_deref(),
         patience: request.patience,
     };
-    let login = log_in(&account, &*request.browser, wish).await?;
+    let login = log_in(&account, &*request.browser, wish).await;
+    let login = login.map_err(|none| none.error)?;
     Ok(describe(&account, login))
 }
 

@@ -477,33 +477,29 @@ impl Inner {
             NotShown::OfNoUse => otherwise,
             NotShown::Failed(error) => error,
         })?;
-        let challenge = waiting.challenge.as_deref();
-        let made = self.show_page(browser, &scopes, challenge, used.as_deref());
-        let made = made.await;
+        let made = self.show_page(browser, &scopes, waiting).await;
         let page = match &made {
             Ok(login) => Page::Granted(login.record.id.clone()),
-            Err(NoLogin::Refused(_)) => Page::Declined,
-            Err(NoLogin::Failed(error)) => Page::Failed(error.clone()),
+            Err(none) if none.is_refused => Page::Declined,
+            Err(none) => Page::Failed(none.error.clone()),
         };
         browser.note(&file, &scopes, page);
-        self.adopt(Some(made?))
+        self.adopt(Some(made.map_err(|none| none.error)?))
     }
 
     async fn show_page(
         &self,
         browser: &Browser,
         scopes: &[String],
-        challenge: Option<&str>,
-        used: Option<&Login>,
+        waiting: &Waiting,
     ) -> Result<Login, NoLogin> {
-        let probed = match challenge {
-            Some(_) => None,
+        let challenge = match &waiting.challenge {
+            Some(challenge) => Some(challenge.clone()),
             None => probe(&self.account, self.account.url.as_str()).await?,
         };
         let wish = Wish {
             scopes: scopes.to_vec(),
-            used,
-            challenge: challenge.or(probed.as_deref()),
+            challenge: challenge.as_deref(),
             patience: LOGIN_PATIENCE,
         };
         log_in(&self.account, browser.opener(), wish).await

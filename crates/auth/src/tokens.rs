@@ -141,7 +141,7 @@ async fn post(
         .body(body.into_bytes())
         .map_err(|_| NoToken::Other("an endpoint's URL cannot be used".to_owned()))?;
     let sent = web.send(request).await;
-    sent.map_err(|error| NoToken::Other(error.to_string()))
+    sent.map_err(NoToken::Other)
 }
 
 /// The client's identifier and secret as a header (RFC 6749, section 2.3.1).
