@@ -54,7 +54,7 @@ pub trait Authorize: fmt::Debug + Send + Sync {
     }
 }
 
-/// Whether a person may be asked to log in for a request.
+/// The right of a request to have a person asked for a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prompt {
     /// A call or a start waits for the request.
@@ -63,16 +63,16 @@ pub enum Prompt {
     Never,
 }
 
-/// Whether to send a refused request again.
+/// The answer to a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryAgain {
-    /// There may be a better token now.
+    /// Send the request again: there may be a better token now.
     Yes,
     /// The refusal stands.
     No,
 }
 
-/// How a server refused a request.
+/// A refused request.
 ///
 /// The `Debug` form does not show the `Authorization` header.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ pub struct Refused<'a> {
     /// The `Authorization` header of the request. When several requests are refused with the
     /// same token, it is renewed once.
     pub sent: Option<&'a HeaderValue>,
-    /// Whether a person may be asked to log in.
+    /// The right to have a person asked for a login.
     pub prompt: Prompt,
 }
 

@@ -37,12 +37,12 @@ pub trait OpenUrl: Send + Sync {
 pub struct Browser {
     opener: Arc<dyn OpenUrl>,
     /// By the file of the login.
-    asked: Arc<Mutex<HashMap<PathBuf, Asked>>>,
+    asked: Arc<Mutex<HashMap<PathBuf, Pages>>>,
 }
 
 /// The pages that were shown for one login.
 #[derive(Default)]
-struct Asked {
+struct Pages {
     /// Held while a page is open.
     turn: Arc<tokio::sync::Mutex<()>>,
     /// The identifier of the login that the pages led to, or that was there before.
@@ -68,7 +68,7 @@ pub(crate) enum Page {
     Failed(AuthError),
 }
 
-/// Why no page is shown.
+/// The reason why no page is shown.
 #[derive(Debug)]
 pub(crate) enum NotShown {
     /// The person declined it before.
@@ -155,7 +155,7 @@ impl Browser {
         }
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<PathBuf, Asked>> {
+    fn asked(&self) -> MutexGuard<'_, HashMap<PathBuf, Pages>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

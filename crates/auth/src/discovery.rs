@@ -47,7 +47,7 @@ struct Seen {
 }
 
 impl Found {
-    /// How a client with a secret that was just registered authenticates.
+    /// The authentication of a client with a secret that was just registered.
     pub(crate) fn registered_authentication(&self) -> ClientAuthentication {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.method.as_deref() {
@@ -58,7 +58,7 @@ impl Found {
         }
     }
 
-    /// How a client authenticates, by what the authorization server supports.
+    /// The authentication that the authorization server supports.
     pub(crate) fn authentication(&self, has_secret: bool) -> ClientAuthentication {
         let members = &self.metadata.additional_fields;
         let methods = members.get("token_endpoint_auth_methods_supported");
@@ -129,9 +129,14 @@ impl OAuthHttpClient for RmcpClient {
             let text = |name: &str| body.get(name)?.as_str().map(str::to_owned);
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.method = text("token_endpoint_auth_method").or(seen.method.take());
+            if let Some(resource) = text("resource")
+                && !body.contains_key("token_endpoint")
+            {
+                seen.resource = Some(resource);
+            }
+            drop(seen);
             let names = ["authorization_servers", "authorization_server"];
             if names.iter().any(|name| body.contains_key(*name)) {
-                seen.resource = text("resource");
                 narrow(&mut body, self.issuer.as_deref());
                 *answer.body_mut() = serde_json::to_vec(&body)?;
             }
@@ -216,17 +221,7 @@ pub(crate) async fn discover(
     if is_persons && !methods.into_iter().any(|method| method == "S256") {
         return unfit("its authorization server does not say that it checks PKCE by S256");
     }
-    let mut endpoints = vec![&metadata.token_endpoint];
-    if is_persons {
-        endpoints.push(&metadata.authorization_endpoint);
-        endpoints.extend(&metadata.registration_endpoint);
-    }
-    for endpoint in endpoints {
-        let url = Url::parse(endpoint).map_err(|error| error.to_string());
-        let checked = url.and_then(|url| web.check(&url));
-        checked
-            .map_err(|reason| account.discovery(format!("an endpoint cannot be used: {reason}")))?;
-    }
+    check_endpoints(account, web, &metadata)?;
     // rmcp has compared it with the URL. Without metadata of the resource, it is the URL.
     let resource = seen
         .lock()
@@ -251,6 +246,26 @@ pub(crate) async fn discover(
         scopes,
         seen,
     })
+}
+
+/// Refuses endpoints that a login must not go to.
+fn check_endpoints(
+    account: &Account,
+    web: &Web,
+    metadata: &AuthorizationMetadata,
+) -> Result<(), AuthError> {
+    let mut endpoints = vec![&metadata.token_endpoint];
+    if account.settings.grant == Grant::AuthorizationCode {
+        endpoints.push(&metadata.authorization_endpoint);
+        endpoints.extend(&metadata.registration_endpoint);
+    }
+    for endpoint in endpoints {
+        let url = Url::parse(endpoint).map_err(|error| error.to_string());
+        let checked = url.and_then(|url| web.check(&url));
+        checked
+            .map_err(|reason| account.discovery(format!("an endpoint cannot be used: {reason}")))?;
+    }
+    Ok(())
 }
 
 /// Replaces the endpoints of an older login by those that its issuer publishes.

@@ -1,4 +1,4 @@
-//! Why there is no token, and the command that helps.
+//! Errors of authorization, with the command that helps.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use callgate_process::shell_word;
 
 use crate::settings::Grant;
 
-/// Why a request cannot be authorized.
+/// The reason why a request cannot be authorized.
 ///
 /// Its `Display` names the server and says what to do. It never holds a token, a code or a
 /// secret, and no text of an authorization server.
@@ -18,7 +18,7 @@ pub struct AuthError {
     login_flags: Vec<String>,
 }
 
-/// What is wrong.
+/// The kinds of errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthErrorKind {
@@ -32,7 +32,7 @@ pub enum AuthErrorKind {
     InsufficientScope {
         /// The scope that the server names, space-separated.
         scope: Option<String>,
-        /// How the token was issued, which decides who can widen its scope.
+        /// The grant of the token, which decides who can widen its scope.
         grant: Grant,
     },
     /// A [`Browser`](crate::Browser) showed a login's page, and the person refused it or did
@@ -101,7 +101,7 @@ impl AuthError {
         &self.server
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> &AuthErrorKind {
         &self.kind
     }

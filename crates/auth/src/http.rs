@@ -156,7 +156,7 @@ struct Allowed {
     proxies: Vec<Host>,
 }
 
-/// How near an address is.
+/// The distance of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Nearness {
     Public,

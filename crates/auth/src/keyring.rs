@@ -20,7 +20,7 @@ use self::fake::Entry;
 /// The time limit of one access, a person's unlocking included.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Why an access failed. Never holds a value.
+/// The reason why an access failed. Never holds a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyringError {
     reason: String,

@@ -25,8 +25,8 @@ const MAX_CLIENT_ID: usize = 2_048;
 /// The scope that some authorization servers want for a refresh token.
 pub(crate) const OFFLINE: &str = "offline_access";
 
-/// A login to make.
-pub(crate) struct Wish<'a> {
+/// One attempt at a login.
+pub(crate) struct Attempt<'a> {
     /// The scopes to ask for, besides those of the login before. Empty for the configured ones,
     /// or else those that the server names.
     pub(crate) scopes: Vec<String>,
@@ -36,10 +36,10 @@ pub(crate) struct Wish<'a> {
     pub(crate) patience: Duration,
 }
 
-/// Why no login came of it.
+/// The reason why an attempt gave no login.
 pub(crate) struct NoLogin {
     pub(crate) error: AuthError,
-    /// Whether the person or the authorization server refused it. Otherwise another attempt may
+    /// True if the person or the authorization server refused it; false if another attempt may
     /// work.
     pub(crate) is_refused: bool,
 }
@@ -57,16 +57,16 @@ impl From<AuthError> for NoLogin {
 pub(crate) async fn log_in(
     account: &Account,
     opener: &dyn OpenUrl,
-    wish: Wish<'_>,
+    attempt: Attempt<'_>,
 ) -> Result<Login, NoLogin> {
-    let mut found = discover(account, wish.challenge).await?;
+    let mut found = discover(account, attempt.challenge).await?;
     let redirect = Redirect::listen(account.settings.redirect_port).await;
     let redirect = redirect.map_err(|error| {
         account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
     })?;
     let redirect_uri = redirect.uri();
     let before = scopes_before(account).await;
-    let Scopes { asked, repeated } = scopes(account, &found, wish.scopes, before)?;
+    let Scopes { asked, repeated } = scopes(account, &found, attempt.scopes, before)?;
     let client = client(account, &mut found, &redirect_uri, &asked).await?;
     let states = InMemoryStateStore::new();
     found.manager.set_state_store(states.clone());
@@ -77,27 +77,7 @@ pub(crate) async fn log_in(
     let begun = states.load(&state).await.ok().flatten();
     let begun = begun.ok_or_else(|| account.exchange("there is no state"))?;
 
-    let opened = async {
-        match opener.open(&url).await {
-            Ok(()) => std::future::pending().await,
-            Err(error) => error,
-        }
-    };
-    let callback = tokio::select! {
-        callback = redirect.callback(&state) => callback,
-        error = opened => {
-            let reason = format!("its page cannot be shown: {error}");
-            return Err(account.exchange(reason).into());
-        }
-        () = tokio::time::sleep(wish.patience) => {
-            let seconds = wish.patience.as_secs();
-            let reason = format!("nobody came back from the browser within {seconds} s");
-            return Err(NoLogin {
-                error: account.exchange(reason),
-                is_refused: true,
-            });
-        }
-    };
+    let callback = callback(account, opener, redirect, &url, &state, attempt.patience).await?;
     let code = code(account, &found, callback, &repeated)?;
     account.redact.learn("authorization code", &code);
 
@@ -124,11 +104,43 @@ pub(crate) async fn log_in(
     Ok(login)
 }
 
+/// Shows the page, and waits for the browser to come back.
+async fn callback(
+    account: &Account,
+    opener: &dyn OpenUrl,
+    redirect: Redirect,
+    url: &str,
+    state: &str,
+    patience: Duration,
+) -> Result<Callback, NoLogin> {
+    let opened = async {
+        match opener.open(url).await {
+            Ok(()) => std::future::pending().await,
+            Err(error) => error,
+        }
+    };
+    tokio::select! {
+        callback = redirect.callback(state) => Ok(callback),
+        error = opened => {
+            let reason = format!("its page cannot be shown: {error}");
+            Err(account.exchange(reason).into())
+        }
+        () = tokio::time::sleep(patience) => {
+            let seconds = patience.as_secs();
+            let reason = format!("nobody came back from the browser within {seconds} s");
+            Err(NoLogin {
+                error: account.exchange(reason),
+                is_refused: true,
+            })
+        }
+    }
+}
+
 struct Client {
     id: String,
     authentication: ClientAuthentication,
     secret: Option<String>,
-    /// Whether it was registered just now.
+    /// True for a client that was registered just now.
     is_new: bool,
 }
 
@@ -229,10 +241,10 @@ struct Scopes {
 fn scopes(
     account: &Account,
     found: &Found,
-    wished: Vec<String>,
+    wanted: Vec<String>,
     before: Vec<String>,
 ) -> Result<Scopes, AuthError> {
-    let mut asked = wished;
+    let mut asked = wanted;
     asked.extend(account.settings.scopes.iter().cloned());
     if let Some(unfit) = asked.iter().find(|scope| !is_scope(scope)) {
         return Err(account.settings(format!("{unfit:?} is no scope")));

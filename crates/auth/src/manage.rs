@@ -8,7 +8,7 @@ use crate::account::Account;
 use crate::browser::OpenUrl;
 use crate::discovery::probe;
 use crate::error::{AuthError, AuthErrorKind};
-use crate::login::{Wish, log_in};
+use crate::login::{Attempt, log_in};
 use crate::redact::{Redact, url_secrets};
 use crate::settings::{Endpoint, Grant};
 use crate::store::{Kept, Login};
@@ -53,9 +53,9 @@ pub struct LoginStatus {
     pub scopes: Vec<String>,
     /// The end of the access token, in seconds since 1970, if it is known.
     pub expires_at: Option<u64>,
-    /// Whether the access token has ended.
+    /// True if the access token has ended.
     pub expired: bool,
-    /// Whether there is a token to renew it with.
+    /// True if there is a token to renew it with.
     pub renewable: bool,
     /// The place of the tokens.
     pub kept: Kept,
@@ -106,12 +106,12 @@ pub fn takes_login(endpoint: &Endpoint) -> Result<(), AuthError> {
 pub async fn login(endpoint: &Endpoint, request: LoginRequest) -> Result<LoginStatus, AuthError> {
     let account = persons_account(endpoint)?;
     let challenge = probe(&account, endpoint.url.as_str()).await?;
-    let wish = Wish {
+    let attempt = Attempt {
         scopes: request.scopes,
         challenge: challenge.as_deref(),
         patience: request.patience,
     };
-    let login = log_in(&account, &*request.browser, wish).await;
+    let login = log_in(&account, &*request.browser, attempt).await;
     let login = login.map_err(|none| none.error)?;
     Ok(describe(&account, login))
 }

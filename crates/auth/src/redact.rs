@@ -18,7 +18,7 @@ const SHORTEST_SECRET: usize = 6;
 const SHORTEST_LINE: usize = 16;
 /// The number of learned values that are kept. The oldest goes first: an old token is refused.
 const MAX_LEARNED: usize = 64;
-/// How often escapes of JSON and URLs are nested: a URL in JSON, JSON in JSON.
+/// The depth of nested escapes of JSON and URLs: a URL in JSON, JSON in JSON.
 const ESCAPE_DEPTH: usize = 2;
 /// The longest message about a failure, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 10;

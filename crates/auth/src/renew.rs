@@ -16,7 +16,7 @@ use crate::browser::{Browser, NotShown, Page};
 use crate::challenge::Challenge;
 use crate::discovery::{discover, probe, update_endpoints};
 use crate::error::{AuthError, AuthErrorKind};
-use crate::login::{NoLogin, OFFLINE, Wish, dedup, log_in};
+use crate::login::{Attempt, NoLogin, OFFLINE, dedup, log_in};
 use crate::redact::Redact;
 use crate::settings::{Endpoint, Grant};
 use crate::store::Login;
@@ -497,12 +497,12 @@ impl Inner {
             Some(challenge) => Some(challenge.clone()),
             None => probe(&self.account, self.account.url.as_str()).await?,
         };
-        let wish = Wish {
+        let attempt = Attempt {
             scopes: scopes.to_vec(),
             challenge: challenge.as_deref(),
             patience: LOGIN_PATIENCE,
         };
-        log_in(&self.account, browser.opener(), wish).await
+        log_in(&self.account, browser.opener(), attempt).await
     }
 
     /// Sets the error for callers that cannot wait, until the result is dropped.

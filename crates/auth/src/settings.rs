@@ -14,11 +14,11 @@ pub struct Endpoint {
     pub server: String,
     /// The server's URL, with its query.
     pub url: Url,
-    /// How to log in there.
+    /// The settings of the login.
     pub oauth: OAuth,
 }
 
-/// How to log in at an HTTP server.
+/// The settings of the login at an HTTP server.
 ///
 /// By default everything is found out from the server, and the client registers itself.
 #[derive(Debug, Clone, Default)]
@@ -45,12 +45,12 @@ pub struct OAuth {
     /// Flags such as `--config FILE` that messages add to `callgate auth login` and `logout`,
     /// so that the command is about this login. Default: none.
     pub login_flags: Vec<String>,
-    /// How to get a token. Default: a person logs in.
+    /// The way to get a token. Default: a person logs in.
     pub grant: Grant,
     /// The port on 127.0.0.1 to which the browser comes back, for clients that are registered
     /// with a fixed one. Default: any free port.
     pub redirect_port: Option<u16>,
-    /// Where tokens are kept. Default: the system's keyring, or else a file.
+    /// The place of the tokens. Default: the system's keyring, or else a file.
     pub place: TokenPlace,
     /// The folder of the files about logins. Default: `callgate/auth` in `$XDG_STATE_HOME`,
     /// which is `~/.local/state` when it is not set.
@@ -60,7 +60,7 @@ pub struct OAuth {
     pub browser: Option<Browser>,
 }
 
-/// How to get a token.
+/// The way to get a token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Grant {
@@ -71,7 +71,7 @@ pub enum Grant {
     ClientCredentials,
 }
 
-/// Where tokens are kept.
+/// The place of the tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenPlace {

@@ -24,11 +24,11 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct Source {
     /// The text before the value, such as `"Bearer "`. Default: none.
     pub prefix: String,
-    /// Where the value comes from.
+    /// The origin of the value.
     pub origin: Origin,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
@@ -52,7 +52,7 @@ pub enum Origin {
     },
 }
 
-/// Why a value cannot be looked up. Its `Display` never holds one.
+/// The reason why a value cannot be looked up. Its `Display` never holds one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -94,7 +94,7 @@ pub enum SourceError {
     Unfit {
         /// Where it came from.
         origin: String,
-        /// What is wrong with it.
+        /// The fault of the value.
         what: &'static str,
     },
     /// The keyring failed or has no such entry.
@@ -383,7 +383,7 @@ mod tests {
         };
         let running = || {
             let state = std::fs::read_to_string(format!("/proc/{}/stat", started.trim()));
-            // One that nobody has waited for yet is a zombie.
+            // A process that was not waited for yet is a zombie.
             state.is_ok_and(|state| !state.contains(") Z "))
         };
         while running() {

@@ -53,7 +53,7 @@ pub(crate) struct Record {
     pub(crate) token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) revocation_endpoint: Option<String>,
-    /// Whether the endpoints are those that the issuer publishes. Those of an older login may
+    /// True if the endpoints are those that the issuer publishes. Those of an older login may
     /// come from another party.
     #[serde(default)]
     pub(crate) published: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Record {
     pub(crate) kept: Kept,
 }
 
-/// How a client authenticates at the token endpoint.
+/// The authentication of a client at the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ClientAuthentication {
@@ -131,9 +131,9 @@ pub(crate) struct Lock {
 
 /// The result of removing a login.
 pub(crate) struct Removed {
-    /// Whether there was a file about one.
+    /// True if there was a file about one.
     pub(crate) was_there: bool,
-    /// Why tokens may still be in the keyring, if they may.
+    /// The reason why tokens may still be in the keyring, if they may.
     pub(crate) may_be_left: Option<String>,
 }
 

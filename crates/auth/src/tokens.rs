@@ -38,7 +38,7 @@ pub(crate) struct Tokens {
     pub(crate) scopes: Vec<String>,
 }
 
-/// Why there is no token.
+/// The reason why there is no token.
 #[derive(Debug)]
 pub(crate) enum NoToken {
     /// The authorization server does not accept the code or the refresh token (any more).
