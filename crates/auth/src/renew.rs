@@ -464,9 +464,9 @@ impl Inner {
             scope: scope.clone(),
         }));
         let _turn = browser.turn(&file).await;
-        busy.issued = None;
         // If another page's login is for too little, the server says so once more.
         if self.adopt_newer().await.is_ok_and(|is_newer| is_newer) {
+            busy.issued = None;
             return Ok(());
         }
         let used = self.login();
@@ -484,7 +484,9 @@ impl Inner {
             Err(none) => Page::Failed(none.error.clone()),
         };
         browser.note(&file, &scopes, page);
-        self.adopt(Some(made.map_err(|none| none.error)?))
+        let login = made.map_err(|none| none.error)?;
+        busy.issued = None;
+        self.adopt(Some(login))
     }
 
     async fn show_page(
