@@ -1,20 +1,19 @@
 //! The arguments of a call: parsed, checked, and written again in one canonical form.
 
-use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use callgate_schema::extent;
+use serde_json::{Map, Value};
 
 /// The most levels of nesting that serde_json parses.
 const MAX_LEVELS: u32 = 127;
 /// The most values in the arguments of one call. Small values take up to a hundred times as much
 /// memory as their text.
-const MAX_VALUES: u32 = 1 << 20;
+const MAX_VALUES: u64 = 1 << 20;
 /// The most digits of a number that a message shows.
 const SHOWN_DIGITS: usize = 40;
-/// serde_json may read an object with such a name as the JSON in its text: rules would see one
-/// value, and the server another.
+/// serde_json may read an object with such a name as the JSON in its text: without a limit of
+/// depth, and as another value than a server does.
 const PRIVATE_NAMES: &str = "$serde_json::private::";
 
 /// The arguments of a call. Rules, askers, reviewers, the ledger and the server see the same
@@ -31,18 +30,22 @@ impl Arguments {
     ///
     /// The problem, and what to do.
     pub(crate) fn parse(given: &str, noun: &str) -> Result<Self, String> {
-        let mut left = MAX_VALUES;
-        let mut json = serde_json::Deserializer::from_str(given);
-        let object = json.deserialize_option(Object(&mut left));
-        let object = object.and_then(|object| json.end().map(|()| object));
-        let text = match object.and_then(|object| serde_json::to_string(&object)) {
-            Ok(text) => text,
-            Err(_) if left == 0 => {
-                return Err(format!(
-                    "the {noun} must have at most {MAX_VALUES} values, and have more; give some of \
-                     them as text, or in parts"
-                ));
-            }
+        if extent(given).parts > MAX_VALUES {
+            return Err(format!(
+                "the {noun} must have at most {MAX_VALUES} values, and have more; give some of \
+                 them as text, or in parts"
+            ));
+        }
+        if strings(given).any(is_private_name) {
+            return Err(format!(
+                "a text in the {noun} begins with {PRIVATE_NAMES:?}, which many programs in Rust do \
+                 not read as a name; write it otherwise"
+            ));
+        }
+        let value = match serde_json::from_str(given) {
+            Ok(Value::Null) => Value::Object(Map::new()),
+            Ok(value @ Value::Object(_)) => value,
+            Ok(_) => return Err(format!("the {noun} must be one JSON object")),
             Err(error) if error.to_string().starts_with("recursion limit exceeded") => {
                 return Err(format!(
                     "the {noun} must be nested at most {MAX_LEVELS} levels deep; give what is \
@@ -51,6 +54,7 @@ impl Arguments {
             }
             Err(error) => return Err(format!("the {noun} must be one JSON object: {error}")),
         };
+        let text = value.to_string();
         match inexact_integer(given) {
             Some(number) if text != given => {
                 let shown: String = number.chars().take(SHOWN_DIGITS).collect();
@@ -80,95 +84,29 @@ impl Arguments {
     }
 }
 
-/// Reads any value. Counts down the values that may still come.
-struct Any<'a>(&'a mut u32);
-
-impl<'de> DeserializeSeed<'de> for Any<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Value, D::Error> {
-        let left = self.0.checked_sub(1);
-        *self.0 = left.ok_or_else(|| D::Error::custom("too many values"))?;
-        json.deserialize_any(self)
-    }
+/// The strings of a JSON text, with their quotation marks.
+fn strings(json: &str) -> impl Iterator<Item = &str> {
+    let mut rest = json;
+    std::iter::from_fn(move || {
+        let (_, string) = rest.split_once('"')?;
+        let begins = json.len() - string.len() - 1;
+        let string = json.get(begins..)?;
+        let (string, behind) = string.split_at_checked(string_bytes(string.as_bytes()))?;
+        rest = behind;
+        Some(string)
+    })
 }
 
-impl<'de> Visitor<'de> for Any<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any valid JSON value")
+/// Whether a string, as a name, is one of [`PRIVATE_NAMES`].
+fn is_private_name(string: &str) -> bool {
+    if !string.contains('\\') {
+        return string
+            .get(1..)
+            .unwrap_or_default()
+            .starts_with(PRIVATE_NAMES);
     }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut read = Vec::new();
-        while let Some(item) = items.next_element_seed(Any(&mut *self.0))? {
-            read.push(item);
-        }
-        Ok(Value::Array(read))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Value, A::Error> {
-        Object(self.0).visit_map(members)
-    }
-}
-
-/// Reads an object, or null for an empty one.
-struct Object<'a>(&'a mut u32);
-
-impl<'de> Visitor<'de> for Object<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map")
-    }
-
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Object(Map::new()))
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, json: D) -> Result<Value, D::Error> {
-        json.deserialize_map(self)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut read = Map::new();
-        while let Some(name) = members.next_key::<String>()? {
-            if name.starts_with(PRIVATE_NAMES) {
-                return Err(A::Error::custom(format!(
-                    "a name in it begins with {PRIVATE_NAMES:?}, which many programs in Rust do \
-                     not read as a name; name it otherwise"
-                )));
-            }
-            let member = members.next_value_seed(Any(&mut *self.0))?;
-            read.insert(name, member);
-        }
-        Ok(Value::Object(read))
-    }
+    let text: Option<String> = serde_json::from_str(string).ok();
+    text.is_some_and(|text| text.starts_with(PRIVATE_NAMES))
 }
 
 /// The first integer of a JSON text that is neither one of 64 bits nor exactly a double, as
@@ -261,14 +199,15 @@ mod tests {
                 r#"{"a":1e400}"#,
                 "must be one JSON object: number out of range",
             ),
-            ("[]", "must be one JSON object: invalid type: sequence"),
+            ("[]", "must be one JSON object"),
             ("{} {}", "must be one JSON object: trailing characters"),
             (&"{\"a\":".repeat(200), "nested at most 127 levels deep"),
             (
                 &format!(r#"{{"a":[{}0]}}"#, "0,".repeat(1 << 20)),
                 "at most 1048576 values",
             ),
-            (private, "a name in it begins with"),
+            (private, "a text in the arguments begins with"),
+            (r#"{"$serde_json::private::Number":"1"}"#, "begins with"),
         ] {
             let parsed = parse(json);
             assert!(parsed.contains(expected), "{parsed}");

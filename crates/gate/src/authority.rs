@@ -1,16 +1,14 @@
 //! Decides the calls of one run: rules, grants, data flows, reviewers and the asker.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use callgate_catalog::Tool;
 use callgate_policy::flow::Finding;
 use callgate_policy::{
-    Because, CallFacts, Count, Decision, Definition, DefinitionHash, Grant, Permissions, Scope,
-    Verdict,
+    Because, CallFacts, Count, Decision, DefinitionHash, Grant, Permissions, Scope, Verdict,
 };
 use jiff::Timestamp;
 use tokio::sync::Mutex;
@@ -32,8 +30,6 @@ pub(crate) struct Authority {
     asker: Arc<dyn Asker>,
     keep: Option<Arc<dyn Keep>>,
     definitions: Option<Arc<dyn Definitions>>,
-    /// The definitions that rules are bound to, read once in a run.
-    known: StdMutex<HashMap<DefinitionHash, Option<Arc<Definition>>>>,
     lines: Option<LineText>,
     is_script: bool,
     /// The number of questions that have been answered.
@@ -74,7 +70,6 @@ impl Authority {
             asker: setup.asker,
             keep: setup.keep,
             definitions: setup.definitions,
-            known: StdMutex::default(),
             is_script: setup.script.is_some() || setup.lines.is_some(),
             lines: setup.lines,
             answered: AtomicU64::new(0),
@@ -126,16 +121,16 @@ impl Authority {
 
     /// The stricter of reviewers and flow rules, if they do not let the call pass.
     fn about_data(&self, call: &PendingCall<'_>, review: Option<&Decision>) -> Option<Decision> {
-        let by_rules = self.flows.decide(call.flows);
-        let is_denied = |decision: &Option<Decision>| {
-            decision
-                .as_ref()
-                .is_some_and(|it| it.verdict == Verdict::Deny)
-        };
-        match review.cloned() {
-            review if is_denied(&by_rules) && !is_denied(&review) => by_rules,
-            Some(review) => Some(review),
-            None => by_rules,
+        match (self.flows.decide(call.flows), review) {
+            (Some(flows), Some(review)) if review.verdict != Verdict::Deny => {
+                Some(if flows.verdict == Verdict::Deny {
+                    flows
+                } else {
+                    review.clone()
+                })
+            }
+            (_, Some(review)) => Some(review.clone()),
+            (flows, None) => flows,
         }
     }
 
@@ -212,14 +207,6 @@ impl Authority {
         }
     }
 
-    /// The definition that a rule is bound to.
-    fn definition(&self, hash: DefinitionHash) -> Option<Arc<Definition>> {
-        let definitions = self.definitions.as_ref()?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let definition = known.entry(hash).or_insert_with(|| definitions.find(&hash));
-        definition.clone()
-    }
-
     fn question(
         &self,
         call: &PendingCall<'_>,
@@ -228,7 +215,7 @@ impl Authority {
         ledger: &Ledger,
     ) -> Question {
         let tool = call.tool;
-        let find = |hash: &DefinitionHash| self.definition(*hash);
+        let find = |hash: &DefinitionHash| self.definitions.as_ref()?.find(hash);
         let line = call.place.map(|place| ScriptLine {
             number: place.line,
             text: self.lines.as_ref().and_then(|text| text(place.line)),
@@ -269,14 +256,6 @@ impl<'a> PendingCall<'a> {
             arguments: self.arguments.text(),
             flows: self.flows,
         }
-    }
-}
-
-impl fmt::Debug for Authority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authority")
-            .field("permissions", &self.permissions)
-            .finish_non_exhaustive()
     }
 }
 

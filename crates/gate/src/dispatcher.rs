@@ -210,17 +210,11 @@ impl Dispatcher {
                     Checked::Fits => {}
                     Checked::Unchecked(reason) => entry.unchecked(reason),
                     Checked::Mismatch { message, problems } => {
-                        let outcome = Outcome::protocol_error(code::RESULT_MISMATCH, &message);
-                        entry.close(outcome, Some(given.get()));
                         let data = format!(r#"{{"problems":{problems},"result":{given}}}"#);
-                        return Err(CallError::Protocol {
-                            server: tool.server.clone(),
-                            function: tool.function.clone(),
-                            code: code::RESULT_MISMATCH,
-                            message,
-                            data: RawValue::from_string(data).ok(),
-                            retryable,
-                        });
+                        let data = RawValue::from_string(data).ok();
+                        let result = Some(given.get());
+                        let code = code::RESULT_MISMATCH;
+                        return Err(entry.fail_with(code, message, retryable, data, result));
                     }
                 }
                 entry.close(Outcome::Ok, Some(given.get()));
@@ -299,11 +293,7 @@ impl Dispatcher {
         };
         // A call that was never sent cannot be done twice.
         let retryable = harmless || !failure.was_sent();
-        let mut error = entry.fail(code, message, retryable);
-        if let CallError::Protocol { data: of, .. } = &mut error {
-            *of = data;
-        }
-        error
+        entry.fail_with(code, message, retryable, data, None)
     }
 
     /// Lets the script read a text: reviewers see it first, and its data is known from then on.
@@ -329,7 +319,7 @@ impl Dispatcher {
 impl fmt::Debug for Dispatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dispatcher")
-            .field("authority", &self.authority)
+            .field("run", &self.id())
             .finish_non_exhaustive()
     }
 }

@@ -6,35 +6,32 @@ use serde_json::value::RawValue;
 
 use crate::ruling::Ruling;
 
-/// Codes that [`CallError::Protocol`] carries when the failure is the broker's
-/// own finding. A server's own codes are passed on as they are, and lie outside
-/// this range if the server keeps to JSON-RPC.
+/// Codes of [`CallError::Protocol`] for failures that Callgate finds itself. A server's own codes
+/// are passed on as they are, and lie outside this range if the server keeps to JSON-RPC.
 pub mod code {
-    /// The server is gone, was not there, or did not start.
+    /// The server has ended, or did not start.
     pub const CONNECTION_CLOSED: i64 = -32000;
-    /// What the server sent, or the script would get, was longer than the limit.
+    /// The server's answer, or the script's result, is longer than the limit.
     pub const RESULT_TOO_LARGE: i64 = -32050;
-    /// The server's answer is not what `tools/call` may answer.
+    /// The server's answer is no result of `tools/call`.
     pub const MALFORMED_RESULT: i64 = -32051;
-    /// The server wants input before it goes on, and there is none for it: the
-    /// host cannot give it, it is too much, or is wanted again and again.
+    /// The server wants input before it goes on, and gets none: the host cannot give it, it is too
+    /// much, or the server asks again and again.
     pub const INPUT_REQUIRED: i64 = -32052;
-    /// The run has made as many calls as a ledger holds, or as many lookups as it may; or
-    /// too much of what it sends is under way.
+    /// The run has made as many calls as a ledger holds, or as many lookups as it may, or has too
+    /// much input under way.
     pub const TOO_MANY_CALLS: i64 = -32053;
-    /// The ledger's file did not take the call's line, so it was not sent.
+    /// The ledger's file did not take the call's line, so the call was not sent.
     pub const NOT_RECORDED: i64 = -32054;
-    /// The server wants pages opened before the call (MCP 2025-11-25,
-    /// client/elicitation, "URL Elicitation Required Error"): the error's data
-    /// list them as `elicitations`.
+    /// The server wants pages opened before the call (MCP 2025-11-25, client/elicitation, "URL
+    /// Elicitation Required Error"): the error's data list them as `elicitations`.
     pub const PAGES_REQUIRED: i64 = -32042;
-    /// What the tool answered is not what its `outputSchema` says. The call was
-    /// made. The error's data are an object: `problems`, an array of texts, and
-    /// `result`, what the tool answered.
+    /// The result does not fit the tool's `outputSchema`. The call was made. The error's data are
+    /// an object: `problems`, an array of texts, and `result`, the tool's result.
     pub const RESULT_MISMATCH: i64 = -32055;
-    /// The tool is another by the server's newest list than the one that was decided
-    /// about, or not in it any more; or there is no list by the login that there is now. The
-    /// call was not sent, or was given up before its next round: its message says which.
+    /// The tool is not the one that was decided on: its server's newest list has another one, or
+    /// none, or is of another login. The call was not sent, or was given up before its next round:
+    /// the message says which. A script may call again, which is decided anew.
     pub const TOOL_CHANGED: i64 = -32056;
     /// The arguments are not a JSON object (JSON-RPC's "invalid params").
     pub const INVALID_ARGUMENTS: i64 = -32602;
@@ -59,12 +56,12 @@ pub enum CallError {
         content: Box<RawValue>,
         /// The result's `structuredContent`, if it has one.
         structured_content: Option<Box<RawValue>>,
-        /// Whether the tool says of itself that calling it once more does no
-        /// harm: it is read-only or idempotent by its annotations.
+        /// Whether the tool says of itself that calling it once more does no harm: its annotations
+        /// call it read-only or idempotent.
         retryable: bool,
     },
-    /// There is no result to speak of: the server refused the request, is gone,
-    /// or answered what it may not.
+    /// There is no valid result: the server refused the request, has ended, or gave an invalid
+    /// answer.
     #[error("{function}: {message} (code {code})")]
     Protocol {
         /// The server's name.
@@ -73,13 +70,13 @@ pub enum CallError {
         function: String,
         /// The server's JSON-RPC error code, or one of [`code`].
         code: i64,
-        /// What happened; where it helps, what to do.
+        /// The problem and, where it helps, what to do.
         message: String,
         /// The server's error data, if it sent any.
         data: Option<Box<RawValue>>,
-        /// Whether the same call can be made again without being done twice: it
-        /// did not reach the server, or the tool says of itself that calling it
-        /// once more does no harm. It is never made again unasked.
+        /// Whether the same call can be made again without being done twice: it did not reach the
+        /// server, or the tool says of itself that calling it once more does no harm. Callgate
+        /// never makes it again by itself.
         retryable: bool,
     },
     /// The server did not answer in time; it was told that the call is
@@ -92,19 +89,18 @@ pub enum CallError {
         function: String,
         /// The limit.
         limit: Duration,
-        /// Whether the tool says of itself that calling it once more does no
-        /// harm: it is read-only or idempotent by its annotations.
+        /// Whether the tool says of itself that calling it once more does no harm: its annotations
+        /// call it read-only or idempotent.
         retryable: bool,
     },
-    /// The call was made, and a reviewer of the host's keeps its result from the
-    /// script.
+    /// The call was made, and a reviewer of the host keeps its result from the script.
     #[error("the result of {function} is withheld: {reason}")]
     Kept {
         /// The server's name.
         server: String,
         /// The generated function name.
         function: String,
-        /// Why, in the reviewer's words.
+        /// The reviewer's reason.
         reason: String,
     },
     /// The call was not sent.
@@ -114,11 +110,10 @@ pub enum CallError {
         server: String,
         /// The generated function name, which rules match.
         function: String,
-        /// What decided so.
+        /// The decision.
         ruling: Box<Ruling>,
     },
-    /// The call was not sent, because the run is a dry run and the tool is not
-    /// known to read only.
+    /// The call was not sent, because the run is a dry run and the tool is not known to read only.
     #[error(
         "{function} was not called: this is a dry run, and it is not known to read only ({decision})"
     )]
@@ -127,32 +122,33 @@ pub enum CallError {
         server: String,
         /// The generated function name.
         function: String,
-        /// What the rules say of the call, in words.
+        /// The decision of the rules, in words.
         decision: String,
     },
-    /// Whoever made the call gave it up. A run has no such error: what a script gives up it
-    /// does not hear of.
+    /// The host cancelled the call. A script never gets this error, since it does not hear of the
+    /// calls that it gives up.
     #[error("{function} was cancelled {}", how_far(*sent))]
     Cancelled {
         /// The server's name.
         server: String,
         /// The generated function name.
         function: String,
-        /// Whether it may have been sent by then: it was decided about and handed on, maybe to
-        /// wait for a connection or for a person's login first. A server that has it is told
-        /// that it is given up, and may have done something.
+        /// Whether it may have been sent by then: it was decided and handed on, perhaps to wait for
+        /// a connection or a login first. The server is told that it is cancelled, and may have
+        /// done something.
         sent: bool,
     },
 }
 
 fn how_far(sent: bool) -> &'static str {
-    match sent {
-        true => "while it was under way, and may have done something",
-        false => "before it was sent",
+    if sent {
+        "while it was under way, and may have done something"
+    } else {
+        "before it was sent"
     }
 }
 
-/// What to do about a denial, behind what it was denied for.
+/// The advice on a denial, as the end of its message.
 fn advice(function: &str, ruling: &Ruling) -> String {
     match ruling.advice(function) {
         Some(advice) => format!("; {advice}"),

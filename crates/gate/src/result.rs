@@ -6,20 +6,19 @@
 //! text is cut out, not parsed and printed.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use callgate_auth::cut_message;
 use callgate_catalog::Tool;
-use callgate_schema::{Declared, Fit};
+use callgate_schema::{Declared, Fit, extent};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+use serde::de::Deserializer;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// The most blocks of a result's content.
-const MAX_BLOCKS: usize = 1 << 16;
+/// The most JSON values in a result's content.
+const MAX_PARTS: u64 = 1 << 18;
 
 /// From this size on, in bytes of JSON, only a few results of the whole process are held to their
 /// schemas at a time: each takes up to 200 MB.
@@ -55,16 +54,14 @@ impl Answer {
         }
         let result: CallResult<'_> = match serde_json::from_str(result.get()) {
             Ok(result) => result,
-            Err(error) => return Self::Malformed(misfit(&error)),
+            Err(error) => return Self::Malformed(misfit(error)),
         };
         if result.result_type.as_deref() == Some("input_required") {
             return Self::InputRequired;
         }
-        let Blocks(blocks) = match result.content.map_or(Ok(Blocks::default()), |content| {
-            serde_json::from_str(content.get())
-        }) {
+        let blocks = match result.content.map_or(Ok(Vec::new()), blocks) {
             Ok(blocks) => blocks,
-            Err(error) => return Self::Malformed(format!("its content: {}", misfit(&error))),
+            Err(problem) => return Self::Malformed(format!("its content: {problem}")),
         };
         if result.is_error == Some(true) {
             return Self::Failed {
@@ -84,7 +81,7 @@ impl Answer {
             _ if blocks.is_empty() => raw("null"),
             Some(texts) => match text_value(&texts, has_output_schema) {
                 Ok(value) => value,
-                Err(error) => return Self::Malformed(misfit(&error)),
+                Err(error) => return Self::Malformed(misfit(error)),
             },
             None => {
                 let content = result.content.map_or("[]", RawValue::get);
@@ -133,55 +130,26 @@ impl<'a> Block<'a> {
     }
 }
 
-/// A bounded list of blocks.
-#[derive(Default)]
-struct Blocks<'a>(Vec<Block<'a>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Blocks<'a> {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        json.deserialize_seq(BlocksVisitor)
+/// The blocks of a content, or the problem.
+fn blocks(content: &RawValue) -> Result<Vec<Block<'_>>, String> {
+    if extent(content.get()).parts > MAX_PARTS {
+        return Err(format!("it has more than {MAX_PARTS} values"));
     }
+    let blocks: Vec<&RawValue> = serde_json::from_str(content.get()).map_err(misfit)?;
+    let read: Option<_> = blocks.into_iter().map(block).collect();
+    read.ok_or_else(|| "a block of a wrong type".to_owned())
 }
 
-struct BlocksVisitor;
-
-impl<'de> Visitor<'de> for BlocksVisitor {
-    type Value = Blocks<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of blocks")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Blocks<'de>, A::Error> {
-        let mut blocks = Vec::new();
-        while let Some(block) = items.next_element::<&RawValue>()? {
-            if blocks.len() == MAX_BLOCKS {
-                return Err(A::Error::custom(TOO_MANY_BLOCKS));
-            }
-            let read = Some(block).filter(|block| is_object(block));
-            let read = read.and_then(|block| serde_json::from_str(block.get()).ok());
-            blocks.push(read.ok_or_else(|| A::Error::custom(NO_BLOCK))?);
-        }
-        Ok(Blocks(blocks))
-    }
+fn block(json: &RawValue) -> Option<Block<'_>> {
+    let block = serde_json::from_str(json.get()).ok()?;
+    is_object(json).then_some(block)
 }
-
-const TOO_MANY_BLOCKS: &str = "it has more than 65536 blocks";
-const NO_BLOCK: &str = "one of its blocks is none";
 
 /// The problem of a result, without a word of the server in it: a parser's own message quotes
 /// what it found.
-fn misfit(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let ours = [TOO_MANY_BLOCKS, NO_BLOCK];
-    match ours.iter().find(|ours| message.starts_with(**ours)) {
-        Some(ours) => (*ours).to_owned(),
-        None => format!(
-            "a value of a wrong type at line {} column {}",
-            error.line(),
-            error.column()
-        ),
-    }
+fn misfit(error: serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    format!("a value of a wrong type at line {line} column {column}")
 }
 
 fn is_object(json: &RawValue) -> bool {
@@ -303,170 +271,113 @@ async fn fit(tool: &Tool, declared: &Declared, value: Box<RawValue>) -> (Box<Raw
 #[cfg(test)]
 mod tests {
     use callgate_auth::MAX_MESSAGE_BYTES;
-    use expect_test::{Expect, expect};
 
     use super::*;
 
-    fn check(result: &str, has_output_schema: bool, expected: Expect) {
-        let result: Box<RawValue> = serde_json::from_str(result).expect("JSON");
-        let shown = match Answer::of(&result, has_output_schema) {
-            Answer::Value { value, .. } => value.to_string(),
-            other => format!("{other:?}"),
-        };
-        expected.assert_eq(&shown);
+    fn read(result: &str, has_output_schema: bool) -> Answer {
+        let result = RawValue::from_string(result.to_owned()).expect("JSON");
+        Answer::of(&result, has_output_schema)
     }
 
     #[test]
-    fn structured_content_wins_and_is_not_reprinted() {
-        check(
-            r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"b": 1.0, "a":1e400}}"#,
-            true,
-            expect![[r#"{"b": 1.0, "a":1e400}"#]],
-        );
-        check(r#"{"structuredContent":null}"#, true, expect!["null"]);
-        check(
-            r#"{"structuredContent":[],"isError":false}"#,
-            false,
-            expect!["[]"],
-        );
+    fn values_are_cut_out_of_results() {
+        let image = r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#;
+        let hologram = r#"{"content":[{"type":"text","text":"a"},{"type":"hologram"}]}"#;
+        for (result, has_output_schema, expected) in [
+            (
+                r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"b": 1.0, "a":1e400}}"#,
+                true,
+                r#"{"b": 1.0, "a":1e400}"#,
+            ),
+            (r#"{"structuredContent":null}"#, true, "null"),
+            (r#"{"structuredContent":[],"isError":false}"#, false, "[]"),
+            (
+                r#"{"content":[{"type":"text","text":"a\u00e9\n"}]}"#,
+                false,
+                r#""a\u00e9\n""#,
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"\"b\""}]}"#,
+                false,
+                r#""a\n\"b\"""#,
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"{\"a\": 1}"}]}"#,
+                false,
+                r#""{\"a\": 1}""#,
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"{\"a\": 1}"}]}"#,
+                true,
+                r#"{"a": 1}"#,
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"{a"}]}"#,
+                true,
+                r#""{a""#,
+            ),
+            (r#"{"content":[]}"#, false, "null"),
+            ("{}", false, "null"),
+            (image, false, image),
+            (hologram, true, hologram),
+            (
+                r#"{"content":[{"type":"text","text":7}]}"#,
+                false,
+                r#"{"content":[{"type":"text","text":7}]}"#,
+            ),
+        ] {
+            match read(result, has_output_schema) {
+                Answer::Value { value, .. } => assert_eq!(value.get(), expected),
+                other => panic!("{result}: {other:?}"),
+            }
+        }
     }
 
     #[test]
-    fn text() {
-        check(
-            r#"{"content":[{"type":"text","text":"a\u00e9\n"}]}"#,
-            false,
-            expect![[r#""a\u00e9\n""#]],
-        );
-        check(
-            r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"\"b\""}]}"#,
-            false,
-            expect![[r#""a\n\"b\"""#]],
-        );
-        check(
-            r#"{"content":[{"type":"text","text":"{\"a\": 1}"}]}"#,
-            false,
-            expect![[r#""{\"a\": 1}""#]],
-        );
-        check(
-            r#"{"content":[{"type":"text","text":"{\"a\": 1}"}]}"#,
-            true,
-            expect![[r#"{"a": 1}"#]],
-        );
-        check(
-            r#"{"content":[{"type":"text","text":"{a"}]}"#,
-            true,
-            expect![[r#""{a""#]],
-        );
-    }
-
-    #[test]
-    fn nothing_and_other_things() {
-        check(r#"{"content":[]}"#, false, expect!["null"]);
-        check(r#"{}"#, false, expect!["null"]);
-        check(
-            r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#,
-            false,
-            expect![[r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#]],
-        );
-        check(
-            r#"{"content":[{"type":"text","text":"a"},{"type":"hologram"}]}"#,
-            true,
-            expect![[r#"{"content":[{"type":"text","text":"a"},{"type":"hologram"}]}"#]],
-        );
-        check(
-            r#"{"content":[{"type":"text","text":7}]}"#,
-            false,
-            expect![[r#"{"content":[{"type":"text","text":7}]}"#]],
-        );
-    }
-
-    #[test]
-    fn failures() {
-        check(
-            r#"{"isError":true,"content":[{"type":"text","text":"no"}],"structuredContent":{"a":1}}"#,
-            true,
-            expect![[
-                r#"Failed { message: "no", content: RawValue([{"type":"text","text":"no"}]), structured_content: Some(RawValue({"a":1})) }"#
-            ]],
-        );
-        check(
-            r#"{"isError":true}"#,
-            false,
-            expect![[
-                r#"Failed { message: "the tool failed and did not say why", content: RawValue([]), structured_content: None }"#
-            ]],
-        );
-        check(
-            r#"{"resultType":"input_required"}"#,
-            false,
-            expect!["InputRequired"],
-        );
-        check(
-            "7",
-            false,
-            expect![[
-                r#"Malformed("invalid type: integer, expected an object at line 1 column 1")"#
-            ]],
-        );
-        check(
-            "[]",
-            false,
-            expect![[
-                r#"Malformed("invalid type: sequence, expected an object at line 1 column 0")"#
-            ]],
-        );
-        check(
-            r#"[[{"type":"text","text":"a"}]]"#,
-            false,
-            expect![[
-                r#"Malformed("invalid type: sequence, expected an object at line 1 column 0")"#
-            ]],
-        );
-        check(
-            r#"{"content":[["text","a"]]}"#,
-            false,
-            expect![[
-                r#"Malformed("its content: invalid type: sequence, expected an object at line 1 column 1")"#
-            ]],
-        );
-        check(
-            r#"{"isError":"a token, expected"}"#,
-            false,
-            expect![[
-                r#"Malformed("invalid type: string, expected a boolean at line 1 column 30")"#
-            ]],
-        );
-        check(
-            r#"{"content":{}}"#,
-            false,
-            expect![[
-                r#"Malformed("its content: invalid type: map, expected a sequence at line 1 column 0")"#
-            ]],
-        );
-    }
-
-    #[test]
-    fn a_result_has_so_many_blocks_and_no_more() {
-        let shaped = |blocks: usize| {
-            let content = vec!["{}"; blocks].join(",");
-            let result = format!(r#"{{"content":[{content}],"structuredContent":1}}"#);
-            let result: Box<RawValue> = serde_json::from_str(&result).expect("JSON");
-            format!("{:?}", Answer::of(&result, false))
-        };
-        let value = "Value { value: RawValue(1), is_structured: true }";
-        assert_eq!(shaped(MAX_BLOCKS), value);
-        let malformed = r#"Malformed("its content: it has more than 65536 blocks")"#;
-        assert_eq!(shaped(MAX_BLOCKS + 1), malformed);
+    fn other_answers_are_no_values() {
+        let many = format!(r#"{{"content":[{}{{}}]}}"#, "{},".repeat(1 << 17));
+        for (result, expected) in [
+            (
+                r#"{"isError":true,"content":[{"type":"text","text":"no"}],"structuredContent":{"a":1}}"#,
+                r#"Failed { message: "no", content: RawValue([{"type":"text","text":"no"}]), structured_content: Some(RawValue({"a":1})) }"#,
+            ),
+            (
+                r#"{"isError":true}"#,
+                r#"Failed { message: "the tool failed and did not say why", content: RawValue([]), structured_content: None }"#,
+            ),
+            (r#"{"resultType":"input_required"}"#, "InputRequired"),
+            ("7", r#"Malformed("it is no object")"#),
+            ("[[]]", r#"Malformed("it is no object")"#),
+            (
+                r#"{"content":[["text","a"]]}"#,
+                r#"Malformed("its content: a block of a wrong type")"#,
+            ),
+            (
+                r#"{"isError":"a secret"}"#,
+                r#"Malformed("a value of a wrong type at line 1 column 21")"#,
+            ),
+            (
+                r#"{"content":{}}"#,
+                r#"Malformed("its content: a value of a wrong type at line 1 column 0")"#,
+            ),
+            (
+                &many,
+                r#"Malformed("its content: it has more than 262144 values")"#,
+            ),
+        ] {
+            assert_eq!(
+                format!("{:?}", read(result, false)),
+                expected,
+                "{result:.80}"
+            );
+        }
     }
 
     #[test]
     fn a_long_failure_is_cut_between_characters() {
         let text = "é".repeat(MAX_MESSAGE_BYTES);
-        let result =
-            format!(r#"{{"isError":true,"content":[{{"type":"text","text":"a{text}"}}]}}"#);
-        let result: Box<RawValue> = serde_json::from_str(&result).expect("JSON");
-        match Answer::of(&result, false) {
+        let result = r#"{"isError":true,"content":[{"type":"text","text":"a"#.to_owned() + &text;
+        match read(&(result + r#""}]}"#), false) {
             Answer::Failed { message, .. } => {
                 assert_eq!(message.len(), MAX_MESSAGE_BYTES - 1 + "…".len());
             }

@@ -5,16 +5,16 @@ use serde_json::value::RawValue;
 
 /// The size of a text as values, at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// Values.
-    pub(crate) parts: u64,
+    pub parts: u64,
     /// Levels of arrays and objects.
-    pub(crate) levels: u32,
+    pub levels: u32,
 }
 
 /// Measures a text without parsing it. It may count more values than there are,
 /// and not fewer.
-pub(crate) fn extent(json: &str) -> Extent {
+pub fn extent(json: &str) -> Extent {
     let (mut parts, mut level, mut levels) = (1_u64, 0_u32, 0_u32);
     let mut bytes = json.bytes();
     while let Some(byte) = bytes.next() {

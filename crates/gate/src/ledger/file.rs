@@ -132,18 +132,16 @@ impl LedgerFile {
         line(event, call, &self.options).map_err(|error| self.unwritten(error))
     }
 
-    /// Appends a line within the file's size limit.
-    fn write(&self, line: &[u8]) -> Result<(), LedgerError> {
+    /// Appends a line. The line of a call that is over may go beyond the size limit, and is kept
+    /// for later if the file does not take it.
+    fn write(&self, line: Vec<u8>, is_over: bool) -> Result<(), LedgerError> {
         let mut state = self.state();
+        if is_over {
+            state.pending.push_back(line);
+            return self.write_pending(&mut state);
+        }
         self.write_pending(&mut state)?;
-        self.append(&mut state, line, false)
-    }
-
-    /// Appends a line, beyond the size limit if need be, or keeps it for later.
-    fn write_or_keep(&self, line: Vec<u8>) -> Result<(), LedgerError> {
-        let mut state = self.state();
-        state.pending.push_back(line);
-        self.write_pending(&mut state)
+        self.append(&mut state, &line, false)
     }
 
     fn write_pending(&self, state: &mut State) -> Result<(), LedgerError> {
@@ -214,23 +212,22 @@ impl LedgerFile {
     /// processes that want to, one does.
     fn move_aside(&self, file: &File) -> io::Result<()> {
         file.lock()?;
-        let moved = self.move_aside_locked(file);
-        let _ = file.unlock();
-        moved
-    }
-
-    fn move_aside_locked(&self, file: &File) -> io::Result<()> {
-        // The process that had the lock before may have moved it.
-        if !self.is_at_path(file) {
-            return Ok(());
-        }
-        for number in (1..self.options.keep).rev() {
-            match fs::rename(self.aside(number), self.aside(number + 1)) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => {}
+        let rename = || {
+            // The process that had the lock before may have moved it.
+            if !self.is_at_path(file) {
+                return Ok(());
             }
-        }
-        fs::rename(&self.path, self.aside(1))
+            for number in (1..self.options.keep).rev() {
+                match fs::rename(self.aside(number), self.aside(number + 1)) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+            fs::rename(&self.path, self.aside(1))
+        };
+        let renamed = rename();
+        let _ = file.unlock();
+        renamed
     }
 
     fn aside(&self, number: u32) -> PathBuf {
@@ -251,11 +248,11 @@ impl LedgerSink for LedgerFile {
     fn event(&self, event: &LedgerEvent<'_>) -> Result<(), LedgerError> {
         match event {
             LedgerEvent::RunStarted { .. } => Ok(()),
-            LedgerEvent::CallDecided(call) => self.write(&self.line(Event::Before, call)?),
+            LedgerEvent::CallDecided(call) => self.write(self.line(Event::Before, call)?, false),
             LedgerEvent::CallEnded(call) if call.was_sent => {
-                self.write_or_keep(self.line(Event::After, call)?)
+                self.write(self.line(Event::After, call)?, true)
             }
-            LedgerEvent::CallEnded(call) => self.write(&self.line(Event::NotSent, call)?),
+            LedgerEvent::CallEnded(call) => self.write(self.line(Event::NotSent, call)?, false),
             LedgerEvent::RunEnded { .. } => self.write_pending(&mut self.state()),
         }
     }

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::line::START;
 use super::*;
+use crate::ruling::Ruling;
 
 fn ruling(verdict: Verdict) -> Ruling {
     Ruling::by_rules(Decision::new(verdict, Because::NoRule))
@@ -210,7 +211,7 @@ fn a_full_file_stops_calls_and_takes_what_is_over() {
     let ledger = files.ledger();
     let mut first = send(&ledger, "f").expect("there is room");
     let second = send(&ledger, "f").expect("there is room");
-    let error = send(&ledger, "f").expect_err("it is full").to_string();
+    let error = send(&ledger, "f").err().expect("it is full").to_string();
     assert!(
         error.contains("is full") && error.contains("move the file away"),
         "{error}"
@@ -251,7 +252,8 @@ fn a_disk_that_is_full_stops_calls_until_it_has_taken_every_line() {
     fs::create_dir(files.path("l")).expect("a folder");
     entry.close(Outcome::Ok, Some("1"));
     let error = send(&ledger, "f")
-        .expect_err("the last call has no line")
+        .err()
+        .expect("the last call has no line")
         .to_string();
     assert!(error.contains("cannot be opened"), "{error}");
     fs::remove_dir(files.path("l")).expect("removed");

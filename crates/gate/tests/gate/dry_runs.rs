@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_gate::{Answer, DryRun, NobodyToAsk, RunSetup, Servers};
+use callgate_gate::{Answer, DryRun, NobodyToAsk, Servers, Setup};
 use callgate_policy::Rules;
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -57,13 +57,13 @@ async fn a_dry_run_makes_only_calls_that_read() {
 async fn check_dry_run(trusted: bool, expected: Expect) {
     let mut spec = odd("flaky");
     spec.trusted = trusted;
-    let broker = in_time(Servers::connect(vec![spec], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![spec], |_| {})).await;
     let rules = Rules::new(["*"], [], ["flaky_bare"]).expect("patterns");
-    let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+    let mut setup = Setup::new(Arc::new(rules), Arc::new(NobodyToAsk));
     let dry_run = DryRun::new().reads("flaky_text").expect("a pattern");
     let dry_run = dry_run.recorded("flaky_fails", raw(json!({ "made": "up" })));
     setup.dry_run = Some(Arc::new(dry_run));
-    let run = broker.run_with(setup);
+    let run = servers.run_with(setup);
     let mut hinted = target("flaky", "empty");
     hinted.hints.read_only = Some(true);
     let mut text = String::new();
@@ -88,18 +88,18 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
         text += &format!("{}\n", serde_json::to_string(&call).expect("JSON"));
     }
     expected.assert_eq(&text);
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Once);
-    let mut setup = RunSetup::new(Arc::default(), asker);
+    let mut setup = Setup::new(Arc::default(), asker);
     setup.dry_run = Some(Arc::new(
         DryRun::new().reads("flaky_text").expect("a pattern"),
     ));
-    let run = broker.run_with(setup);
+    let run = servers.run_with(setup);
     go(&run, target("flaky", "empty")).await;
     assert_eq!(asked.len(), 0);
     go(&run, target("flaky", "text")).await;
@@ -109,15 +109,15 @@ async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
         flaky_text allowed once when asked
     "#]]
     .assert_eq(&decisions(&run));
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_dry_run_keeps_bounded_arguments() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
-    let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let mut setup = Setup::new(allow_all(), Arc::new(NobodyToAsk));
     setup.dry_run = Some(Arc::default());
-    let run = broker.run_with(setup);
+    let run = servers.run_with(setup);
     for length in [10, 70_000] {
         let arguments = json!({ "text": "x".repeat(length) });
         in_time(call(&run, "flaky", "text", arguments)).await;
@@ -129,5 +129,5 @@ async fn a_dry_run_keeps_bounded_arguments() {
         .map(|call| call.arguments.is_some())
         .collect();
     assert_eq!(kept, [true, false]);
-    broker.shut_down().await;
+    servers.shut_down().await;
 }

@@ -1,9 +1,9 @@
-//! Data between servers, and reviewers of the host's.
+//! Data between servers, and reviewers of the host.
 
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
-    Answer, Asker, CallOptions, Keep, NobodyToAsk, Outcome, Question, Reviewer, RunSetup, Servers,
+    Answer, Asker, CallOptions, Keep, NobodyToAsk, Outcome, Question, Reviewer, Servers, Setup,
     ask_with,
 };
 use callgate_policy::flow::{FlowRules, Seen};
@@ -29,17 +29,17 @@ async fn run_with(
     asker: Arc<dyn Asker>,
     reviewers: Vec<Arc<dyn Reviewer>>,
 ) -> (Servers, Run) {
-    let mut setup = RunSetup::new(allow_all(), asker);
+    let mut setup = Setup::new(allow_all(), asker);
     setup.flows = Arc::new(flows);
     setup.reviewers = reviewers;
     begin(setup).await
 }
 
-async fn begin(setup: RunSetup) -> (Servers, Run) {
-    let servers = ["a", "b", "c"].map(|name| named((name, "flaky")));
-    let broker = Servers::connect(servers.into(), |_| {}).await;
-    let run = broker.run_with(setup);
-    (broker, run)
+async fn begin(setup: Setup) -> (Servers, Run) {
+    let specs = ["a", "b", "c"].map(|name| named((name, "flaky")));
+    let servers = Servers::connect(specs.into(), |_| {}).await;
+    let run = servers.run_with(setup);
+    (servers, run)
 }
 
 /// What the ledger says: outcome, decision and flows of each call.
@@ -69,7 +69,7 @@ fn check(run: &Run, expected: Expect) {
 #[tokio::test]
 async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
     in_time(async {
-        let (broker, run) = run_with(rules(Verdict::Deny), Arc::new(NobodyToAsk), vec![]).await;
+        let (servers, run) = run_with(rules(Verdict::Deny), Arc::new(NobodyToAsk), vec![]).await;
         call(&run, "a", "echo", json!({ "note": NOTE })).await;
         call(&run, "b", "echo", json!({ "text": NOTE })).await;
         call(&run, "c", "echo", json!({ "text": NOTE })).await;
@@ -79,7 +79,7 @@ async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
             b_echo "denied" denied by the rule from "a" to "b" in flows: 24 bytes of a.echo (call 1) go to b.echo ["a_echo → b_echo 24"]
             c_echo "ok" allowed by rule "*" in permissions.allow ["a_echo → c_echo 24"]
             b_echo "ok" allowed by rule "*" in permissions.allow []"#]]);
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
 }
@@ -87,7 +87,7 @@ async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
 /// There is more of it than is compared, so that it may be in any call.
 #[tokio::test]
 async fn data_that_is_not_compared_is_decided_about() {
-    let broker = Servers::connect(vec![named(("a", "big")), named(("b", "flaky"))], |_| {}).await;
+    let servers = Servers::connect(vec![named(("a", "big")), named(("b", "flaky"))], |_| {}).await;
     let mut lines = Vec::new();
     for (action, min_bytes) in [
         (Verdict::Deny, Some(1 << 40)),
@@ -100,15 +100,15 @@ async fn data_that_is_not_compared_is_decided_about() {
         let mut rule = flow_rule("a", "b", action);
         rule.min_bytes = min_bytes;
         flows.push(rule);
-        let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+        let mut setup = Setup::new(allow_all(), Arc::new(NobodyToAsk));
         setup.flows = Arc::new(flows);
-        let run = broker.run_with(setup);
+        let run = servers.run_with(setup);
         in_time(call(&run, "a", "blob", json!({ "bytes": 11 << 20 }))).await;
         in_time(call(&run, "b", "empty", json!({}))).await;
         let said = ledger(&run);
         lines.extend(said.lines().skip(1).map(str::to_owned));
     }
-    in_time(broker.shut_down()).await;
+    in_time(servers.shut_down()).await;
     expect![[r#"
         b_empty "denied" denied by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared ["a_blob → b_empty 0"]
         b_empty "denied" needs approval by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared, and there is nobody to ask ["a_blob → b_empty 0"]
@@ -123,13 +123,13 @@ async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
     in_time(async {
         let mut rules = rules(Verdict::Ask);
         rules.label_server("c", "private");
-        let (broker, run) = run_with(rules, asker, vec![]).await;
+        let (servers, run) = run_with(rules, asker, vec![]).await;
         call(&run, "a", "echo", json!({ "note": NOTE })).await;
         let calls = (0..10).map(|i| call(&run, "b", "echo", json!({ "text": NOTE, "i": i })));
         join_all(calls).await;
         call(&run, "c", "echo", json!({ "note": "another text of c's" })).await;
         call(&run, "b", "echo", json!({ "text": "another text of c's" })).await;
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
     let pieces = |question: Question| {
@@ -152,7 +152,7 @@ async fn the_flows_that_are_asked_about_come_first() {
     in_time(async {
         let mut flows = FlowRules::default();
         flows.push(flow_rule("a_19", "b", Verdict::Ask));
-        let (broker, run) = run_with(flows, asker, vec![]).await;
+        let (servers, run) = run_with(flows, asker, vec![]).await;
         let words = (0..20).map(|number| format!("{number} of twenty fairies"));
         let words: Vec<String> = words.collect();
         for (number, word) in words.iter().enumerate() {
@@ -168,7 +168,7 @@ async fn the_flows_that_are_asked_about_come_first() {
         let named: Vec<String> = line.flows.into_iter().map(|flow| flow.from).collect();
         assert_eq!(named[..3], ["a_19", "a_0", "a_1"]);
         assert_eq!((named.len(), line.more_flows), (16, 4));
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
     let asked = asked.all();
@@ -188,10 +188,10 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
         let mut flows = FlowRules::default();
         flows.push(rule);
         let calls = Rules::new(["a_*"], ["b_*"], []).expect("patterns");
-        let mut setup = RunSetup::new(Arc::new(calls), asker);
+        let mut setup = Setup::new(Arc::new(calls), asker);
         setup.flows = Arc::new(flows);
         setup.script = Some("".into());
-        let (broker, run) = begin(setup).await;
+        let (servers, run) = begin(setup).await;
         let more = "and their company of fairies";
         for text in [NOTE, more] {
             call(&run, "a", "echo", json!({ "note": text })).await;
@@ -200,7 +200,7 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
         for text in [NOTE, more, more] {
             call(&run, "b", "echo", json!({ "text": text })).await;
         }
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
     let asked = asked.all().into_iter().map(|question| question.about.data);
@@ -212,14 +212,14 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
 async fn an_answer_for_the_run_is_for_data_of_one_tool() {
     let (asker, asked) = always(Answer::Run);
     in_time(async {
-        let (broker, run) = run_with(rules(Verdict::Ask), asker, vec![]).await;
+        let (servers, run) = run_with(rules(Verdict::Ask), asker, vec![]).await;
         let another = "another text of a's";
         call(&run, "a", "echo", json!({ "note": NOTE })).await;
         call(&run, "a", "rejects", json!({ "message": another })).await;
         for text in [NOTE, another, NOTE, another] {
             call(&run, "b", "echo", json!({ "text": text })).await;
         }
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
     let asked = asked.all().into_iter();
@@ -244,7 +244,7 @@ async fn a_question_names_what_nobody_has_let_pass_yet() {
     in_time(async {
         let mut flows = rules(Verdict::Ask);
         flows.push(flow_rule("c", "b", Verdict::Ask));
-        let (broker, run) = run_with(flows, asker, vec![]).await;
+        let (servers, run) = run_with(flows, asker, vec![]).await;
         let another = "another text of c's";
         call(&run, "a", "echo", json!({ "note": NOTE })).await;
         call(&run, "c", "echo", json!({ "note": another })).await;
@@ -254,7 +254,7 @@ async fn a_question_names_what_nobody_has_let_pass_yet() {
         let last = run.ledger().pop().expect("a line");
         expect![[r#"needs approval by the rule from "c" to "b" in flows: 19 bytes of c.echo (call 2) go to b.echo, and there is nobody to ask"#]]
             .assert_eq(&last.decision);
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
     let asked = asked.lock().expect("no panic");
@@ -294,18 +294,18 @@ async fn a_question_offers_what_its_answers_do() {
             (allow_all(), Answer::Always),
             (Arc::default(), Answer::Session),
         ] {
-            let mut setup = RunSetup::new(rules_over_calls, asker(answer));
+            let mut setup = Setup::new(rules_over_calls, asker(answer));
             setup.flows = Arc::new(rules(Verdict::Ask));
             setup.script = Some("".into());
             setup.keep = Some(Arc::new(Nowhere));
-            let (broker, run) = begin(setup).await;
+            let (servers, run) = begin(setup).await;
             call(&run, "a", "echo", json!({ "note": NOTE })).await;
             call(&run, "b", "echo", json!({ "text": NOTE })).await;
             call(&run, "b", "echo", json!({ "text": NOTE })).await;
             about.lock().expect("no panic").push(ledger(&run));
-            broker.shut_down().await;
+            servers.shut_down().await;
         }
-        let (broker, run) = run_with(
+        let (servers, run) = run_with(
             FlowRules::default(),
             asker(Answer::Run),
             vec![Arc::new(Words)],
@@ -313,7 +313,7 @@ async fn a_question_offers_what_its_answers_do() {
         .await;
         call(&run, "a", "echo", json!({ "text": "ask" })).await;
         about.lock().expect("no panic").push(ledger(&run));
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
     let about = about.lock().expect("no panic").join("\n");
@@ -350,7 +350,7 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
     in_time(async {
         let asker = Arc::new(NobodyToAsk);
         let flows = FlowRules::default();
-        let (broker, run) = run_with(flows, asker, vec![Arc::new(Words)]).await;
+        let (servers, run) = run_with(flows, asker, vec![Arc::new(Words)]).await;
         let mut said = String::new();
         for word in ["plain", "deny", "ask", "hide this note from everybody"] {
             said += &call(&run, "a", "echo", json!({ "text": word })).await;
@@ -381,7 +381,7 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
             a_echo "kept" allowed by rule "*" in permissions.allow []
             a_rejects "kept" allowed by rule "*" in permissions.allow []
             b_echo "kept" allowed by rule "*" in permissions.allow []"#]]);
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
 }
@@ -390,13 +390,13 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
 async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
     let (asker, asked) = always(Answer::Session);
     in_time(async {
-        let mut setup = RunSetup::new(Arc::default(), asker);
+        let mut setup = Setup::new(Arc::default(), asker);
         setup.reviewers = vec![Arc::new(Words)];
-        let (broker, run) = begin(setup).await;
+        let (servers, run) = begin(setup).await;
         for _ in 0..2 {
             call(&run, "a", "echo", json!({ "text": "ask" })).await;
         }
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
     let asked = asked.all().into_iter().map(|question| {
@@ -412,18 +412,18 @@ async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
 #[tokio::test]
 async fn what_a_server_says_when_it_ends_is_its_data() {
     in_time(async {
-        let servers = [("a", "dies-on-call"), ("b", "flaky")].map(named);
-        let broker = Servers::connect(servers.into(), |_| {}).await;
-        let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+        let specs = [("a", "dies-on-call"), ("b", "flaky")].map(named);
+        let servers = Servers::connect(specs.into(), |_| {}).await;
+        let mut setup = Setup::new(allow_all(), Arc::new(NobodyToAsk));
         setup.flows = Arc::new(rules(Verdict::Deny));
-        let run = broker.run_with(setup);
+        let run = servers.run_with(setup);
         call(&run, "a", "die", json!({})).await;
         let said = json!({ "text": "it says: odd server: out of luck" });
         call(&run, "b", "echo", said).await;
         let denied = run.ledger().pop().expect("a line");
         assert_eq!(denied.outcome, Outcome::Denied);
         assert_eq!(denied.flows[0].from, "a_die");
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
 }

@@ -10,7 +10,7 @@ use crate::support::{call, in_time, odd, one, raw, show, target};
 
 #[tokio::test]
 async fn results_of_every_kind() {
-    let (broker, run, server) = one(odd("flaky")).await;
+    let (servers, run, server) = one(odd("flaky")).await;
     let check = async |tool: &str, arguments: Value, expected: Expect| {
         expected.assert_eq(&in_time(call(&run, &server, tool, arguments)).await);
     };
@@ -61,7 +61,7 @@ async fn results_of_every_kind() {
     )
     .await;
     check("echo", json!(null), expect!["{}"]).await;
-    check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", function: "flaky_echo", code: -32602, message: "the arguments must be one JSON object: invalid type: sequence, expected a map at line 1 column 0", data: None, retryable: false }"#]]).await;
+    check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", function: "flaky_echo", code: -32602, message: "the arguments must be one JSON object", data: None, retryable: false }"#]]).await;
     for (given, shown) in [
         (
             r#"{"a": 590295810358705700000, "b": 1E5}"#,
@@ -92,7 +92,7 @@ async fn results_of_every_kind() {
         expect![[r#"Protocol { server: "flaky", function: "flaky_rejects", code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false }"#]],
     )
     .await;
-    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_not_an_object", code: -32051, message: "the answer is malformed: invalid type: integer, expected an object at line 1 column 1", data: None, retryable: false }"#]]).await;
+    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_not_an_object", code: -32051, message: "the answer is malformed: it is no object", data: None, retryable: false }"#]]).await;
     check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false }"#]]).await;
     check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_no_such_tool", code: -32602, message: "no tool `no_such_tool`", data: None, retryable: false }"#]]).await;
 
@@ -107,12 +107,12 @@ async fn results_of_every_kind() {
         .await;
         assert_eq!(show(result), value);
     }
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn results_are_held_to_what_the_tool_declares() {
-    let (broker, run, server) = one(odd("flaky")).await;
+    let (servers, run, server) = one(odd("flaky")).await;
     let integer = json!({
         "type": "object",
         "properties": { "n": { "type": "integer" } },
@@ -217,7 +217,7 @@ async fn results_are_held_to_what_the_tool_declares() {
     large.push(json!("x"));
     let shown = call("structured", &numbers, json!({ "value": large }), false).await;
     expect![[r#"ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema" }, 1600005 bytes"#]].assert_eq(shown.lines().last().expect("a line"));
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 /// What the ledger has of how a call ended.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_catalog::Tool;
-use callgate_gate::{NobodyToAsk, RunSetup, Servers, Unanswered};
+use callgate_gate::{NobodyToAsk, Servers, Setup, Unanswered};
 use callgate_policy::Definition;
 use expect_test::expect;
 use serde_json::json;
@@ -13,11 +13,11 @@ use crate::support::{Runs as _, Words, allow_all, call, in_time, odd, raw};
 #[tokio::test]
 async fn what_an_error_quotes_is_looked_at_and_remembered() {
     in_time(async {
-        let broker = Servers::connect(vec![odd("flaky")], |_| {}).await;
-        let mut setup = RunSetup::new(allow_all(), Arc::new(NobodyToAsk));
+        let servers = Servers::connect(vec![odd("flaky")], |_| {}).await;
+        let mut setup = Setup::new(allow_all(), Arc::new(NobodyToAsk));
         setup.consults = true;
         setup.reviewers = vec![Arc::new(Words)];
-        let run = broker.run_with(setup);
+        let run = servers.run_with(setup);
         let definition = Definition::of(&json!({ "name": "mcp.extract" }));
         let model = Tool::new("model_extract", "model", "extract", Arc::new(definition));
         let mut said = String::new();
@@ -54,7 +54,7 @@ async fn what_an_error_quotes_is_looked_at_and_remembered() {
         let flow = &lines[2].flows[0];
         assert_eq!((&*flow.from, flow.bytes), ("model_extract", Some(24)));
         assert!(lines[3].flows.is_empty());
-        broker.shut_down().await;
+        servers.shut_down().await;
     })
     .await;
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
-    Answer, Asker, CallOptions, Keep, NobodyToAsk, Place, Question, RunSetup, Servers,
+    Answer, Asker, CallOptions, Keep, NobodyToAsk, Place, Question, Servers, Setup,
 };
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
 use expect_test::expect;
@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::support::{Runs as _, Target, always, call, decisions, go, in_time, odd, raw, target};
 
-fn setup(asker: Arc<dyn Asker>) -> RunSetup {
-    RunSetup::new(Arc::default(), asker)
+fn setup(asker: Arc<dyn Asker>) -> Setup {
+    Setup::new(Arc::default(), asker)
 }
 
 /// A tool of `flaky`, as its server describes it now.
@@ -27,14 +27,14 @@ fn described(tool: &str, description: &str) -> Target {
 
 #[tokio::test]
 async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Session);
     let first = setup(asker);
     let second = first.clone();
     let other = setup(Arc::new(NobodyToAsk));
-    let first = broker.run_with(first);
+    let first = servers.run_with(first);
     go(&first, described("empty", "gives nothing")).await;
-    let second = broker.run_with(second);
+    let second = servers.run_with(second);
     go(&second, described("empty", "gives nothing")).await;
     assert_eq!(asked.len(), 1);
     go(&second, described("empty", "sends your files away")).await;
@@ -53,20 +53,20 @@ async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
     assert!(text(now).contains("sends your files away"), "{changed:?}");
 
     // Another session knows nothing of it.
-    let other = broker.run_with(other);
+    let other = servers.run_with(other);
     go(&other, described("empty", "gives nothing")).await;
     expect![[r#"
         flaky_empty needs approval: no rule matches, and there is nobody to ask
     "#]]
     .assert_eq(&decisions(&other));
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_grant_for_the_run_is_void_once_the_tool_has_changed() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Run);
-    let run = broker.run_with(setup(asker));
+    let run = servers.run_with(setup(asker));
     for description in ["one", "one", "two", "two", "one"] {
         go(&run, described("empty", description)).await;
     }
@@ -80,16 +80,16 @@ async fn a_grant_for_the_run_is_void_once_the_tool_has_changed() {
         flaky_empty allowed by the grant for this run
     "#]]
     .assert_eq(&decisions(&run));
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let rules = Rules::new([], ["*"], ["flaky_bare"]).expect("patterns");
-    let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+    let mut setup = Setup::new(Arc::new(rules), Arc::new(NobodyToAsk));
     setup.grants = vec![Grant::new("flaky_empty").uses(2), Grant::new("flaky_bare")];
-    let run = broker.run_with(setup);
+    let run = servers.run_with(setup);
     for tool in ["empty", "empty", "empty", "bare"] {
         go(&run, target("flaky", tool)).await;
     }
@@ -100,7 +100,7 @@ async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
         flaky_bare denied by rule "flaky_bare" in permissions.deny
     "#]]
     .assert_eq(&decisions(&run));
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 /// Notes what it is to keep, or fails.
@@ -127,7 +127,7 @@ impl Keep for Noting {
 
 #[tokio::test]
 async fn always_is_kept_and_counts_for_the_session() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     for fails in [false, true] {
         let keep = Arc::new(Noting {
             kept: Mutex::default(),
@@ -136,7 +136,7 @@ async fn always_is_kept_and_counts_for_the_session() {
         let (asker, asked) = always(Answer::Always);
         let mut setup = setup(asker);
         setup.keep = Some(Arc::clone(&keep) as Arc<dyn Keep>);
-        for run in [broker.run_with(setup.clone()), broker.run_with(setup)] {
+        for run in [servers.run_with(setup.clone()), servers.run_with(setup)] {
             go(&run, described("empty", "gives nothing")).await;
         }
         let asked = asked.all();
@@ -144,19 +144,19 @@ async fn always_is_kept_and_counts_for_the_session() {
         assert_eq!(asked[0].keeps_in.as_deref(), Some("notes"));
         expect![[r#"{"tool":"flaky_empty","definition":"sha256:59ab1ed658110d8adab4c09fb34844e3b8909ca68c9fb33201d7e9f9f75b9469"}"#]].assert_eq(&keep.kept.lock().expect("no panic").join("\n"));
     }
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_question_tells_what_there_is_to_know() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Deny);
     let rules = Rules::new(["flaky_empty", "flaky_fails"], [], ["flaky_bare"]).expect("patterns");
-    let mut setup = RunSetup::new(Arc::new(rules), asker);
+    let mut setup = Setup::new(Arc::new(rules), asker);
     setup.lines = Some(Arc::new(|line| {
         (line == 3).then(|| "await it()".to_owned())
     }));
-    let run = broker.run_with(setup);
+    let run = servers.run_with(setup);
     for tool in ["empty", "empty", "fails", "bare"] {
         go(&run, target("flaky", tool)).await;
     }
@@ -236,7 +236,7 @@ async fn a_question_tells_what_there_is_to_know() {
     "#]]
     .assert_eq(&shown.collect::<String>());
     assert_eq!(run.ledger()[4].line, Some(3));
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 fn at_most(calls: u32) -> Arc<Rules> {
@@ -250,21 +250,21 @@ fn at_most(calls: u32) -> Arc<Rules> {
 /// A server chooses what its tools are named, and a shell puts nothing for `$x`.
 #[tokio::test]
 async fn what_to_allow_is_one_word_of_a_command() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
-    let run = broker.run(Arc::default(), Arc::new(NobodyToAsk));
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let run = servers.run(Arc::default(), Arc::new(NobodyToAsk));
     let target = Target {
         function: "flaky_empty$x".to_owned(),
         ..target("flaky", "empty")
     };
     expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is nobody to ask; whoever runs Callgate can allow it with --allow 'flaky_empty$x', or under permissions.allow"].assert_eq(&go(&run, target).await);
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_rule_that_is_used_up_asks_again() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Once);
-    let run = broker.run_with(RunSetup::new(at_most(2), asker));
+    let run = servers.run_with(Setup::new(at_most(2), asker));
     for _ in 0..4 {
         go(&run, target("flaky", "empty")).await;
     }
@@ -277,16 +277,16 @@ async fn a_rule_that_is_used_up_asks_again() {
     "#]]
     .assert_eq(&decisions(&run));
     // With nobody to ask, it is denied.
-    let run = broker.run(at_most(1), Arc::new(NobodyToAsk));
+    let run = servers.run(at_most(1), Arc::new(NobodyToAsk));
     go(&run, target("flaky", "empty")).await;
     expect![[r#"flaky_empty was not called: needs approval: rule "*" (1 call) in permissions.allow is used up, and there is nobody to ask; whoever runs Callgate can allow it with --allow flaky_empty, or under permissions.allow"#]].assert_eq(&go(&run, target("flaky", "empty")).await);
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
-    let broker = in_time(Servers::connect(vec![odd("counter")], |_| {})).await;
-    let run = broker.run(at_most(10), Arc::new(NobodyToAsk));
+    let servers = in_time(Servers::connect(vec![odd("counter")], |_| {})).await;
+    let run = servers.run(at_most(10), Arc::new(NobodyToAsk));
     let calls = (0..100).map(|_| {
         let run = run.clone();
         tokio::spawn(async move { call(&run, "counter", "wait", json!({ "calls": 10 })).await })
@@ -301,19 +301,19 @@ async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
         .into_iter()
         .filter(|line| line.took_ms.is_some());
     assert_eq!(sent.count(), 10);
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_no_serves_equal_calls_that_wait_and_no_others() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Deny);
-    let run = broker.run_with(setup(asker));
+    let run = servers.run_with(setup(asker));
     let calls = (0..20).map(|n| call(&run, "flaky", "text", json!({ "text": n % 2 })));
     in_time(join_all(calls)).await;
     assert_eq!(asked.len(), 2);
     // A later call has not waited for that answer.
     in_time(call(&run, "flaky", "text", json!({ "text": 0 }))).await;
     assert_eq!(asked.len(), 3);
-    broker.shut_down().await;
+    servers.shut_down().await;
 }

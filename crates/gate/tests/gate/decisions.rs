@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, CallOptions, NobodyToAsk, Question, RunSetup, Servers};
+use callgate_gate::{Answer, Asker, CallOptions, NobodyToAsk, Question, Servers, Setup};
 use callgate_policy::{Definition, Grant, Rules};
 use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
@@ -90,9 +90,9 @@ fn check_ledger(run: &Run, expected: Expect) {
 
 #[tokio::test]
 async fn rules_decide_and_asking_fills_the_gap() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let asker = Scripted::new(&[Answer::Once, Answer::Deny, Answer::Run]);
-    let run = broker.run(rules(&["flaky_empty"], &[], &["flaky_bare"]), asker.clone());
+    let run = servers.run(rules(&["flaky_empty"], &[], &["flaky_bare"]), asker.clone());
     for tool in ["empty", "bare", "text", "text", "text", "text"] {
         in_time(call(&run, "flaky", tool, json!({ "text": "t\n" }))).await;
     }
@@ -114,9 +114,9 @@ async fn rules_decide_and_asking_fills_the_gap() {
     );
 
     // A grant is for its run alone.
-    let next = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
+    let next = servers.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
     expect![[r#"Denied { server: "flaky", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(Nobody) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
@@ -132,21 +132,21 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
     ] {
         let mut spec = odd("flaky");
         spec.trusted = trusted;
-        let broker = in_time(Servers::connect(vec![spec], |_| {})).await;
-        let run = broker.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
+        let servers = in_time(Servers::connect(vec![spec], |_| {})).await;
+        let run = servers.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
         let mut target = target("flaky", "empty");
         target.hints.read_only = Some(true);
         let result = in_time(run.call(target, raw(json!({})), CallOptions::default())).await;
         let shown = result.map_or_else(|error| error.to_string(), |value| value.to_string());
         expected.assert_eq(&shown);
-        broker.shut_down().await;
+        servers.shut_down().await;
     }
 }
 
 /// A rule under permissions.allow would come after the one that asks.
 #[tokio::test]
 async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let before = Definition::of(&json!({ "name": "empty", "description": "did nothing" }));
     let now = Definition::of(&json!({ "name": "empty", "description": "does nothing" }));
     for (ask, expected) in [
@@ -164,31 +164,31 @@ async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
         ),
     ] {
         let rules = Rules::new([], ask, []).expect("patterns");
-        let mut setup = RunSetup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+        let mut setup = Setup::new(Arc::new(rules), Arc::new(NobodyToAsk));
         setup.grants = vec![Grant::new("flaky_empty").of(Arc::new(before.clone()))];
         let target = Target {
             definition: Some(Arc::new(now.clone())),
             ..target("flaky", "empty")
         };
-        let run = broker.run_with(setup);
+        let run = servers.run_with(setup);
         let called = run.call(target, raw(json!({})), CallOptions::default());
         let denied = in_time(called).await.expect_err("denied");
         expected.assert_eq(&denied.to_string());
     }
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn one_question_at_a_time_and_a_grant_answers_the_queue() {
-    let broker = in_time(Servers::connect(vec![odd("counter")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("counter")], |_| {})).await;
     let asker = Scripted::new(&[Answer::Run]);
-    let run = broker.run(rules(&[], &[], &[]), asker.clone());
+    let run = servers.run(rules(&[], &[], &[]), asker.clone());
     // All fifty must be in flight together, so all fifty must be let through.
     let calls = (0..50).map(|_| call(&run, "counter", "wait", json!({ "calls": 50 })));
     let results = in_time(join_all(calls)).await;
     assert_eq!(results, vec![r#"{"inFlight":50}"#; 50]);
     assert_eq!(asker.asked().len(), 1);
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
@@ -199,8 +199,8 @@ async fn a_call_given_up_while_asked_is_never_sent() {
             Box::pin(std::future::pending())
         }
     }
-    let broker = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
-    let run = broker.run(rules(&[], &[], &[]), Arc::new(Never));
+    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let run = servers.run(rules(&[], &[], &[]), Arc::new(Never));
     {
         let call = call(&run, "flaky", "empty", json!({}));
         futures::pin_mut!(call);
@@ -218,13 +218,13 @@ async fn a_call_given_up_while_asked_is_never_sent() {
         1 flaky_empty: undecided: it was given up first: Cancelled, not sent
     "#]],
     );
-    broker.shut_down().await;
+    servers.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_ledger_is_bounded() {
-    let broker = in_time(Servers::connect(vec![], |_| {})).await;
-    let run = broker.run(rules(&["*"], &[], &[]), Arc::new(NobodyToAsk));
+    let servers = in_time(Servers::connect(vec![], |_| {})).await;
+    let run = servers.run(rules(&["*"], &[], &[]), Arc::new(NobodyToAsk));
     for _ in 0..10_000 {
         run.call(target("no", "tool"), raw(json!({})), CallOptions::default())
             .await

@@ -1,7 +1,5 @@
-//! What every test here needs: odd servers, runs, and their text form; who is asked, and
-//! who reviews.
+//! Odd servers, runs, askers and reviewers for the tests.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -61,49 +59,26 @@ pub fn named((name, mode): (&str, &str)) -> ServerSpec {
     spec
 }
 
-/// The odd server with an environment of its own.
-pub fn odd_with_env(mode: &str, env: &[(&str, &str)]) -> ServerSpec {
-    let mut spec = odd(mode);
-    if let Transport::Stdio(stdio) = &mut spec.transport {
-        stdio.env = env
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect::<BTreeMap<_, _>>();
-    }
-    spec
-}
-
-/// A program that is none of ours.
-pub fn program(name: &str, command: &str, args: &[&str]) -> ServerSpec {
-    let args = args.iter().map(|arg| (*arg).to_owned()).collect();
-    let stdio = Stdio {
-        command: command.to_owned(),
-        args,
-        ..Stdio::default()
-    };
-    ServerSpec::new(name, Transport::Stdio(stdio))
-}
-
 /// Starts one server and a run in which everything is allowed.
 pub async fn one(spec: ServerSpec) -> (Servers, Run, String) {
     let name = spec.name.clone();
-    let broker = Servers::connect(vec![spec], |_| {}).await;
+    let servers = Servers::connect(vec![spec], |_| {}).await;
     if let Some(ServerState {
         status: Status::Failed(error),
         ..
-    }) = broker.list().next()
+    }) = servers.list().next()
     {
         panic!("{error}");
     }
-    let run = broker.run(allow_all(), Arc::new(NobodyToAsk));
-    (broker, run, name)
+    let run = servers.run(allow_all(), Arc::new(NobodyToAsk));
+    (servers, run, name)
 }
 
 pub fn allow_all() -> Arc<Rules> {
     Arc::new(Rules::new(["*"], [], []).expect("a pattern"))
 }
 
-/// A rule over data that goes from one server to another.
+/// A rule for data that goes from one server to another.
 pub fn flow_rule(from: &str, to: &str, action: Verdict) -> FlowRule {
     FlowRule {
         from: FlowEnd::parse(from).expect("an end"),
@@ -113,7 +88,7 @@ pub fn flow_rule(from: &str, to: &str, action: Verdict) -> FlowRule {
     }
 }
 
-/// What was asked.
+/// The questions that were asked.
 #[derive(Clone, Default)]
 pub struct Asked(Arc<Mutex<Vec<Question>>>);
 
@@ -127,7 +102,7 @@ impl Asked {
     }
 }
 
-/// Always gives the same answer, and notes what it was asked.
+/// Always gives the same answer, and keeps the questions.
 pub fn always(answer: Answer) -> (Arc<dyn Asker>, Asked) {
     let asked = Asked::default();
     let noted = asked.clone();
@@ -141,16 +116,18 @@ pub fn always(answer: Answer) -> (Arc<dyn Asker>, Asked) {
     (asker, asked)
 }
 
-/// A reviewer who denies, asks about and withholds what has a word in it.
+/// A reviewer that denies, asks about and withholds texts by a word in them.
 pub struct Words;
 
 impl Reviewer for Words {
     fn review_arguments<'a>(&'a self, call: Reviewed<'a>) -> BoxFuture<'a, Review> {
         let has = |word: &str| call.arguments.contains(word);
-        let review = match (has("deny"), has("ask")) {
-            (true, _) => Review::Deny("a word".to_owned()),
-            (_, true) => Review::Ask("another word".to_owned()),
-            _ => Review::Allow,
+        let review = if has("deny") {
+            Review::Deny("a word".to_owned())
+        } else if has("ask") {
+            Review::Ask("another word".to_owned())
+        } else {
+            Review::Allow
         };
         async move { review }.boxed()
     }
@@ -160,9 +137,10 @@ impl Reviewer for Words {
         _: Reviewed<'a>,
         result: &'a str,
     ) -> BoxFuture<'a, ResultReview> {
-        let review = match result.contains("hide") {
-            true => ResultReview::Withhold("not for scripts".to_owned()),
-            false => ResultReview::Allow,
+        let review = if result.contains("hide") {
+            ResultReview::Withhold("not for scripts".to_owned())
+        } else {
+            ResultReview::Allow
         };
         async move { review }.boxed()
     }
@@ -185,7 +163,7 @@ pub struct Target {
 #[derive(Clone)]
 pub struct Run {
     pub dispatcher: Arc<Dispatcher>,
-    broker: Servers,
+    servers: Servers,
 }
 
 impl Run {
@@ -205,7 +183,7 @@ impl Run {
 
     fn tool(&self, target: Target) -> Tool {
         let definition = target.definition.unwrap_or_else(|| {
-            let state = self.broker.list().find(|it| it.name == target.server);
+            let state = self.servers.list().find(|it| it.name == target.server);
             let listed = match state.map(|state| state.status) {
                 Some(Status::Ready(ready)) => {
                     let mut tools = ready.tools.iter();
@@ -238,7 +216,7 @@ impl Runs for Servers {
     fn run_with(&self, setup: Setup) -> Run {
         Run {
             dispatcher: Arc::new(Dispatcher::new(self.clone(), setup)),
-            broker: self.clone(),
+            servers: self.clone(),
         }
     }
 }
@@ -271,7 +249,7 @@ pub async fn go(run: &Run, target: Target) -> String {
     result.map_or_else(|error| error.to_string(), |value| value.to_string())
 }
 
-/// What was decided about each call.
+/// The decision about each call.
 pub fn decisions(run: &Run) -> String {
     let lines = run.ledger().into_iter();
     let lines = lines.map(|line| format!("{} {}\n", line.function, line.decision));
@@ -283,34 +261,6 @@ pub fn show(result: Result<Box<RawValue>, CallError>) -> String {
         Ok(value) => value.to_string(),
         Err(error) => format!("{error:?}"),
     }
-}
-
-/// The status of each server as one text: tools, version, warnings, or error.
-pub fn states(broker: &Servers) -> String {
-    let mut text = String::new();
-    for state in broker.list() {
-        let name = &state.name;
-        match &state.status {
-            Status::Ready(ready) => {
-                let tools: Vec<_> = ready
-                    .tools
-                    .iter()
-                    .map(|tool| tool["name"].as_str().unwrap_or("?"))
-                    .collect();
-                let version = &ready.protocol_version;
-                text.push_str(&format!(
-                    "{name}: {version}, tools [{}]\n",
-                    tools.join(", ")
-                ));
-                for warning in &ready.warnings {
-                    text.push_str(&format!("  warning: {warning}\n"));
-                }
-            }
-            Status::Failed(error) => text.push_str(&format!("{error}\n")),
-            _ => unreachable!("a status this test does not know"),
-        }
-    }
-    text.replace(&bin_dir().display().to_string(), "BIN")
 }
 
 /// Fails rather than hangs.

@@ -1,0 +1,230 @@
+//! The line of a call that goes on: each step of the call is noted, and its end closes the line.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callgate_policy::Rule;
+use callgate_policy::flow::Finding;
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+
+use super::events::{CallEvent, LedgerEvent};
+use super::line::digest;
+use super::outcome::Outcome;
+use super::{Ledger, LedgerLine, MAX_FLOWS, MAX_FLOWS_OF_LINE, millis};
+use crate::arguments::Arguments;
+use crate::error::{CallError, code};
+use crate::ruling::Ruling;
+
+/// The decision of a call that was given up before there was one.
+const UNDECIDED: &str = "undecided: it was given up first";
+
+/// The line of a call that goes on. A call whose entry is dropped before its end was cancelled.
+pub(crate) struct Entry {
+    ledger: Ledger,
+    index: usize,
+    function: String,
+    server: String,
+    sent: Option<Instant>,
+    arguments: Option<Arc<str>>,
+    rule: Option<Rule>,
+    is_closed: bool,
+}
+
+impl Entry {
+    pub(super) fn new(ledger: Ledger, index: usize, function: String, server: String) -> Self {
+        Self {
+            ledger,
+            index,
+            function,
+            server,
+            sent: None,
+            arguments: None,
+            rule: None,
+            is_closed: false,
+        }
+    }
+
+    /// The call's number in the ledger, from 1.
+    pub(crate) fn ordinal(&self) -> usize {
+        self.index + 1
+    }
+
+    /// Parses the arguments, and notes them as they will be sent. `noun` names them in the error.
+    ///
+    /// # Errors
+    ///
+    /// They are no JSON object, or not one that can be kept exactly. The entry is closed.
+    pub(crate) fn parse(&mut self, given: &RawValue, noun: &str) -> Result<Arguments, CallError> {
+        let parsed = Arguments::parse(given.get(), noun);
+        let arguments =
+            parsed.map_err(|message| self.fail(code::INVALID_ARGUMENTS, message, false))?;
+        let text = arguments.text();
+        self.arguments = Some(Arc::clone(text));
+        let sha256 = digest(text);
+        self.change(|line| {
+            line.argument_bytes = text.len();
+            line.argument_sha256 = Some(sha256);
+        });
+        Ok(arguments)
+    }
+
+    /// Notes the flows found in the arguments: as many of the first as the line has room for.
+    pub(crate) fn found(&mut self, flows: &[Finding]) {
+        let mut lines = self.ledger.inner.lines();
+        let kept: usize = lines.iter().map(|line| line.flows.len()).sum();
+        let Some(line) = lines.get_mut(self.index) else {
+            return;
+        };
+        let room = MAX_FLOWS.saturating_sub(kept).max(1);
+        let first = flows.iter().take(room.min(MAX_FLOWS_OF_LINE));
+        line.flows = first.map(Finding::record).collect();
+        line.more_flows = flows.len() - line.flows.len();
+    }
+
+    /// Notes the decision.
+    pub(crate) fn decided(&mut self, ruling: &Ruling) {
+        self.rule = ruling.rule().cloned();
+        self.change(|line| line.decision = ruling.to_string());
+    }
+
+    /// Tells the sinks that the call is about to be sent. If this fails, it must not be.
+    pub(crate) fn sending(&mut self) -> Result<(), CallError> {
+        if let Some(line) = self.change(|line| line.outcome = Outcome::InFlight) {
+            let event = LedgerEvent::CallDecided(self.event(&line, None));
+            let emitted = self
+                .ledger
+                .inner
+                .sinks
+                .iter()
+                .try_for_each(|sink| sink.event(&event));
+            if let Err(error) = emitted {
+                let message = format!("{error}; no call is made that is not written down");
+                return Err(self.fail(code::NOT_RECORDED, message, true));
+            }
+        }
+        self.sent = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Notes the reason why the result was not held to the tool's schema.
+    pub(crate) fn unchecked(&mut self, reason: String) {
+        self.change(|line| line.unchecked = Some(reason));
+    }
+
+    /// Closes the line of a call that was not allowed.
+    pub(crate) fn denied(&mut self, ruling: Ruling) -> CallError {
+        self.close(Outcome::Denied, None);
+        CallError::Denied {
+            server: self.server.clone(),
+            function: self.function.clone(),
+            ruling: Box::new(ruling),
+        }
+    }
+
+    /// Closes the line of a call that a dry run answers; the text is that of a recorded result.
+    pub(crate) fn withheld(&mut self, decision: &str, recorded: Option<&str>) {
+        self.change(|line| line.decision = decision.to_owned());
+        let outcome = match recorded {
+            Some(_) => Outcome::Recorded,
+            None => Outcome::Withheld,
+        };
+        self.close(outcome, recorded);
+    }
+
+    /// Closes the line of a call whose result a reviewer keeps from the script.
+    pub(crate) fn kept(&mut self, reason: String, result: &str) -> CallError {
+        self.close(Outcome::kept(&reason), Some(result));
+        CallError::Kept {
+            server: self.server.clone(),
+            function: self.function.clone(),
+            reason,
+        }
+    }
+
+    /// Closes the line of a call whose time is over.
+    pub(crate) fn timed_out(&mut self, limit: Duration, retryable: bool) -> CallError {
+        let limit_ms = millis(limit);
+        self.close(Outcome::TimedOut { limit_ms }, None);
+        CallError::Timeout {
+            server: self.server.clone(),
+            function: self.function.clone(),
+            limit,
+            retryable,
+        }
+    }
+
+    /// Closes the line of a call that has no valid result.
+    pub(crate) fn fail(&mut self, code: i64, message: String, retryable: bool) -> CallError {
+        self.fail_with(code, message, retryable, None, None)
+    }
+
+    /// The same with data for the script, and with an invalid result.
+    pub(crate) fn fail_with(
+        &mut self,
+        code: i64,
+        message: String,
+        retryable: bool,
+        data: Option<Box<RawValue>>,
+        result: Option<&str>,
+    ) -> CallError {
+        self.close(Outcome::protocol_error(code, &message), result);
+        CallError::Protocol {
+            server: self.server.clone(),
+            function: self.function.clone(),
+            code,
+            message,
+            data,
+            retryable,
+        }
+    }
+
+    /// Closes the line: how the call ended, and the JSON text of its result if there is one.
+    pub(crate) fn close(&mut self, outcome: Outcome, result: Option<&str>) {
+        self.is_closed = true;
+        let took_ms = self.sent.map(|sent| millis(sent.elapsed()));
+        let line = self.change(|line| {
+            line.outcome = outcome;
+            line.result_bytes = result.map(str::len);
+            line.result_sha256 = result.map(digest);
+            line.took_ms = took_ms;
+        });
+        if let Some(line) = &line {
+            let event = LedgerEvent::CallEnded(self.event(line, result));
+            self.ledger.inner.emit_or_log(&event);
+        }
+    }
+
+    fn event<'a>(&'a self, line: &'a LedgerLine, result: Option<&'a str>) -> CallEvent<'a> {
+        CallEvent {
+            run: &self.ledger.inner.run,
+            time: Timestamp::now(),
+            line,
+            was_sent: self.sent.is_some(),
+            rule: self.rule.as_ref(),
+            arguments: self.arguments.as_deref(),
+            result,
+        }
+    }
+
+    /// Changes the line, and returns it as it is then.
+    fn change(&self, change: impl FnOnce(&mut LedgerLine)) -> Option<LedgerLine> {
+        let mut lines = self.ledger.inner.lines();
+        let line = lines.get_mut(self.index)?;
+        change(line);
+        Some(line.clone())
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if !self.is_closed {
+            self.change(|line| {
+                if line.decision.is_empty() {
+                    line.decision = UNDECIDED.to_owned();
+                }
+            });
+            self.close(Outcome::Cancelled, None);
+        }
+    }
+}
