@@ -2,7 +2,7 @@
 //! from them for it: measured on the 117 tools of a real server.
 //!
 //! `cargo test -p callgate-typegen --test economy` checks the figures of
-//! docs/typegen.md; `UPDATE_EXPECT=1` writes them anew.
+//! docs/types.md; `UPDATE_EXPECT=1` writes them anew.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 
