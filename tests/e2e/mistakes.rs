@@ -232,7 +232,7 @@ fn a_configuration_with_mistakes() {
         --- stderr
         callgate: callgate.json:4:14: unknown key "commnad" in server "git"; did you mean "command"?
         callgate.json:5:22: server "web" has "type": "sse", a transport that MCP deprecated in its version 2025-03-26; write "type": "http" and the server's streamable HTTP URL
-        callgate.json:6:48: "TOKEN" of "env" in server "db": environment variable "CALLGATE_UNSET" is not set; set it, or write "${CALLGATE_UNSET:-default}"
+        callgate.json:6:48: "TOKEN" in "env" in server "db": environment variable "CALLGATE_UNSET" is not set; set it, or write "${CALLGATE_UNSET:-default}"
     "#]],
     );
 }

@@ -55,7 +55,6 @@ mod script_errors;
 mod search;
 mod settings;
 mod skill;
-mod tool_settings;
 mod type_check;
 mod unmatched;
 mod workers;
@@ -71,6 +70,7 @@ pub use callgate_sandbox::{Limits, worker_main_if_requested};
 pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;
 
+pub use crate::config::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
 pub use crate::gate::Gate;
 pub use crate::gate::builder::{BuildError, GateBuilder};
 pub use crate::gate::call::{CallRequest, Called};
@@ -86,7 +86,6 @@ pub use crate::run_request::{CallEnd, Event, RunRequest};
 pub use crate::search::request::{Found, Hit, SearchError, SearchRequest};
 pub use crate::settings::{CheckMode, ExtractLimits, SearchBy, UnknownCheckMode};
 pub use crate::skill::{Skill, SkillError};
-pub use crate::tool_settings::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
 pub use crate::type_check::{CheckStatus, TypeCheck, TypeError};
 pub use crate::workers::Workers;
 

@@ -12,10 +12,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
+use crate::config::ToolSettings;
 use crate::model_tools;
 use crate::names::{ServerNames, unavailable_message};
 use crate::scope::Scope;
-use crate::tool_settings::ToolSettings;
 use crate::unmatched::Oversight;
 
 /// The time that fresh lists are waited for; after that, the known lists serve.

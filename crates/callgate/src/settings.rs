@@ -2,8 +2,11 @@
 
 use std::str::FromStr;
 
+use serde::Deserialize;
+
 /// The way of searching for tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum SearchBy {
     /// The best way that is configured.
@@ -12,9 +15,11 @@ pub enum SearchBy {
     /// By the words of names, titles, descriptions, parameters and keywords.
     Words,
     /// By a case-insensitive regular expression over names, titles and descriptions.
+    #[serde(skip_deserializing)]
     Regex,
     /// By meaning: embeddings of tools and of the query. Needs an embeddings endpoint;
     /// without an answer from it, by words, with a note.
+    #[serde(skip_deserializing)]
     Vectors,
     /// By words and by meaning, both rankings merged. Needs an embeddings endpoint.
     Hybrid,
@@ -36,7 +41,8 @@ impl SearchBy {
 }
 
 /// The effect of the type check before a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CheckMode {
     /// Scripts are not checked.

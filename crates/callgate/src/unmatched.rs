@@ -14,10 +14,10 @@ use callgate_policy::flow::{FlowRules, Side, UnknownTools};
 use callgate_policy::{Hints, KnownTool, Rules, Unmatched, Why};
 use jiff::Timestamp;
 
+use crate::config::ToolSettings;
 use crate::foresight::hints;
 use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::names::ServerNames;
-use crate::tool_settings::ToolSettings;
 
 /// What there is to hold against the tools.
 pub(crate) struct Oversight {

@@ -1,36 +1,22 @@
-//! `cache`: where and for how long is kept what servers list, and vectors of it.
+//! `cache`: where and for how long the lists of servers, and vectors of tools, are kept.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use jsonc_parser::ast::ObjectProp;
-use jsonc_parser::common::Ranged as _;
+use serde::Deserialize;
 
-use super::error::ConfigErrorKind;
-use super::keys::Keys;
-use super::reader::Reader;
-use super::server::expanded;
-
-/// Keys of `cache`.
-const CACHE: Keys = Keys {
-    ours: &["path", "ttl", "enabled"],
-    others: &[],
-};
-
-/// Where and for how long is kept what servers list; vectors of tools are kept
-/// there, too.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The cache of the lists of servers and of vectors of tools.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CacheConfig {
-    /// `enabled`: whether anything is kept. Default: true.
+    /// `enabled`: lists and vectors are kept. Default: true.
     pub enabled: bool,
-    /// `path`: the folder, as an absolute path; made where there is none, and
-    /// closed to other users. Default: `callgate` in `$XDG_CACHE_HOME`, which is
-    /// `~/.cache` when it is not set.
+    /// `path`: the folder, as an absolute path; made if it does not exist, and closed to other
+    /// users. Default: `callgate` in `$XDG_CACHE_HOME`, which is `~/.cache` when it is not set.
     pub path: Option<PathBuf>,
-    /// `ttl`: for how long a list holds of which its server does not say that
-    /// itself. Default: 1 h. One that is older is asked for anew at the start,
-    /// and serves only as long as its server is down.
+    /// `ttl`: how long a list holds if its server does not say it. Default: 1 h. An older list
+    /// is asked for again at the start, and serves only as long as its server is down.
     pub ttl: Option<Duration>,
 }
 
@@ -51,30 +37,6 @@ impl CacheConfig {
         Self {
             path: Some(path.into()),
             ..Self::default()
-        }
-    }
-}
-
-pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, cache: &mut CacheConfig) {
-    let what = "\"cache\"";
-    let Some(object) = reader.object(property, "the file") else {
-        return;
-    };
-    for property in reader.properties(object, what, &CACHE) {
-        match property.name.as_str() {
-            "path" => {
-                let path = expanded(reader, property, what);
-                if path.as_deref() == Some("") {
-                    reader.error(
-                        property.value.range(),
-                        ConfigErrorKind::Value,
-                        "\"path\" in \"cache\" is empty; name a folder, or leave it out",
-                    );
-                }
-                cache.path = path.map(|path| reader.variables.folder.join(path));
-            }
-            "ttl" => cache.ttl = reader.duration(property, what),
-            _ => cache.enabled = reader.boolean(property, what).unwrap_or(true),
         }
     }
 }

@@ -28,27 +28,33 @@ impl ConfigError {
             ConfigErrorKind::Read => format!("cannot be read: {message}"),
             _ => message.to_string(),
         };
-        Self {
-            first: Problem {
-                path: path.to_owned(),
-                place: None,
-                kind,
-                message,
-            },
-            more: Vec::new(),
-        }
+        let problem = Problem {
+            path: path.to_owned(),
+            place: None,
+            kind,
+            message,
+        };
+        problem.into()
     }
 
-    /// The error for the problems found, if there are any.
-    pub(super) fn of(problems: Vec<Problem>) -> Option<Self> {
-        let mut problems = problems;
+    /// The error for these problems, if there are any.
+    pub(super) fn of(mut problems: Vec<Problem>) -> Option<Self> {
         problems.sort_by_key(|problem| problem.place);
+        problems.dedup();
         let mut problems = problems.into_iter();
-        let first = problems.next()?;
         Some(Self {
-            first,
+            first: problems.next()?,
             more: problems.collect(),
         })
+    }
+}
+
+impl From<Problem> for ConfigError {
+    fn from(problem: Problem) -> Self {
+        Self {
+            first: problem,
+            more: Vec::new(),
+        }
     }
 }
 
@@ -69,11 +75,11 @@ impl fmt::Display for ConfigError {
 pub enum ConfigErrorKind {
     /// The file cannot be read.
     Read,
-    /// The file was found, not named, and is another user's or may be written by all.
+    /// The file was found, not named, and another user may have written it.
     Foreign,
     /// The text is not JSON with comments, or not UTF-8.
     Syntax,
-    /// A key that means nothing here, or that stands twice.
+    /// An unknown key, or one that stands twice.
     Key,
     /// A value of the wrong type or form, or a missing one.
     Value,
@@ -99,6 +105,43 @@ pub struct Problem {
     pub kind: ConfigErrorKind,
     /// What is wrong and what to do, without the place.
     pub message: String,
+}
+
+impl Problem {
+    /// A problem at a byte position of the file's text.
+    pub(super) fn at(
+        path: &Path,
+        text: &str,
+        position: usize,
+        kind: ConfigErrorKind,
+        message: &str,
+    ) -> Self {
+        let before = text.get(..position).unwrap_or(text);
+        let before = before.replace("\r\n", "\n").replace('\r', "\n");
+        let column = before
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .encode_utf16()
+            .count();
+        let number = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
+        Self {
+            path: path.to_owned(),
+            place: Some((number(before.matches('\n').count()), number(column))),
+            kind,
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// The path in messages: relative where the file lies in the current folder.
+pub(super) fn shown(path: &Path) -> PathBuf {
+    let current = std::env::current_dir().ok();
+    match current.and_then(|current| path.strip_prefix(current).ok()) {
+        Some(relative) if relative.as_os_str().is_empty() => PathBuf::from("."),
+        Some(relative) => relative.to_owned(),
+        None => path.to_owned(),
+    }
 }
 
 impl fmt::Display for Problem {

@@ -1,14 +1,17 @@
-//! `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${workspaceFolder}` in the
-//! texts of a server.
+//! `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${workspaceFolder}` in texts; paths from the
+//! file's folder.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
+
+use callgate_broker::Root;
+use url::Url;
 
 use super::error::ConfigErrorKind;
 
 /// The most bytes of a name that are shown.
 const MAX_SHOWN: usize = 64;
 
-/// What stands for the file's folder.
+/// The reference to the file's folder.
 pub(super) const FOLDER: &str = "${workspaceFolder}";
 
 /// Where the values of references come from.
@@ -19,8 +22,7 @@ pub(super) struct Variables<'a> {
     pub(super) alias: Option<&'a Path>,
 }
 
-/// A reference that has no value: what is wrong and what to do. It names the
-/// reference and never holds a value.
+/// A reference that has no value. The message names the reference and never holds a value.
 pub(super) struct Unresolved {
     pub(super) kind: ConfigErrorKind,
     pub(super) message: String,
@@ -54,13 +56,14 @@ impl Variables<'_> {
         Ok(expanded)
     }
 
-    /// The folder as it stands before the rest of a text. In `/` there would be two
-    /// slashes in a row, and such a text is another than that of the same path elsewhere.
+    /// The folder as it stands before the rest of a text, so that `/` gives no two slashes in
+    /// a row.
     pub(super) fn folder_before(&self, rest: &str) -> String {
         let folder = self.folder.to_string_lossy();
-        match rest.starts_with('/') {
-            true => folder.trim_end_matches('/').to_owned(),
-            false => folder.into_owned(),
+        if rest.starts_with('/') {
+            folder.trim_end_matches('/').to_owned()
+        } else {
+            folder.into_owned()
         }
     }
 
@@ -72,8 +75,8 @@ impl Variables<'_> {
         if reference.starts_with("input:") {
             return Err(Unresolved {
                 kind: ConfigErrorKind::Unsupported,
-                // What follows may be a value that somebody has put there.
-                message: "\"${input:…}\" asks a person in VS Code, and Callgate asks nobody; put \
+                // The rest of the reference may be a value.
+                message: ": \"${input:…}\" asks a person in VS Code, and Callgate cannot ask; put \
                     the value into an environment variable and write \"${NAME}\""
                     .to_owned(),
             });
@@ -114,8 +117,8 @@ impl Variables<'_> {
     }
 }
 
-/// As much of what is not a reference as holds no value: what stands before a
-/// default, if it looks like a name.
+/// The part of a wrong reference that holds no value: the text before a default, if it looks
+/// like a name.
 fn shown(reference: &str) -> String {
     let (name, rest) = match reference.split_once(":-") {
         Some((name, _)) => (name, ":-…"),
@@ -125,9 +128,10 @@ fn shown(reference: &str) -> String {
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    match like_a_name {
-        true => format!("\"${{{name}{rest}}}\""),
-        false => "\"${…}\"".to_owned(),
+    if like_a_name {
+        format!("\"${{{name}{rest}}}\"")
+    } else {
+        "\"${…}\"".to_owned()
     }
 }
 
@@ -135,7 +139,35 @@ impl Unresolved {
     fn reference(message: impl Into<String>) -> Self {
         Self {
             kind: ConfigErrorKind::Variable,
-            message: message.into(),
+            message: format!(": {}", message.into()),
         }
     }
+}
+
+/// The folder of `roots` at this path. It need not exist: a server may make it.
+pub(super) fn root(folder: &Path, path: &str) -> Option<Root> {
+    if path.trim().is_empty() {
+        return None;
+    }
+    let path = plain(&folder.join(path));
+    let name = path.file_name().map(|name| name.to_string_lossy().into());
+    Some(Root {
+        uri: Url::from_file_path(&path).ok()?.into(),
+        name,
+    })
+}
+
+/// The path without `.` and `..`, by its text.
+pub(super) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
 }

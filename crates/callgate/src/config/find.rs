@@ -1,10 +1,7 @@
 //! Where the configuration file is.
 
-#[cfg(unix)]
 use std::fmt::Display;
-#[cfg(unix)]
 use std::fs::Metadata;
-#[cfg(unix)]
 use std::path::Component;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +11,6 @@ use super::error::{ConfigError, ConfigErrorKind};
 pub(super) const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
 
 /// How many symbolic links are followed to a file: as many as Linux follows.
-#[cfg(unix)]
 const MAX_LINKS: usize = 40;
 
 /// The configuration file for work in `folder`: `callgate.json`, else
@@ -51,7 +47,6 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 }
 
 /// Refuses a file that another user may have written, or put there.
-#[cfg(unix)]
 fn own(path: &Path) -> Result<(), ConfigError> {
     use std::os::unix::fs::MetadataExt as _;
     let refused = |message: String| ConfigError::file(path, ConfigErrorKind::Foreign, message);
@@ -84,14 +79,11 @@ fn own(path: &Path) -> Result<(), ConfigError> {
 }
 
 /// Why it matters who wrote the file, and what to do if that is as it should be.
-#[cfg(unix)]
 const STARTS: &str = "and it says which programs to start";
-#[cfg(unix)]
 const NAME_IT: &str = "name it with --config if it is to be used";
 
 /// Whether a file or folder may be written by others than its owner and root. A group
 /// that has its user's number is that user's own, on systems where each has one.
-#[cfg(unix)]
 fn others_may_write(it: &Metadata, user: u32) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let by_group = it.mode() & 0o020 != 0 && it.gid() != 0 && it.gid() != user;
@@ -102,7 +94,6 @@ fn others_may_write(it: &Metadata, user: u32) -> bool {
 /// Everything that is passed through on the way to what a path names, as the kernel goes it:
 /// the folders, the links in them, where those lead, and the file. Whoever can replace one
 /// of them has another file found.
-#[cfg(unix)]
 fn way(path: &Path) -> Result<Vec<(PathBuf, Metadata)>, WayError> {
     let mut links = 0;
     let mut passed = Vec::new();
@@ -133,7 +124,6 @@ fn way(path: &Path) -> Result<Vec<(PathBuf, Metadata)>, WayError> {
 }
 
 /// The steps of a path, the first one last.
-#[cfg(unix)]
 fn steps(path: &Path) -> Vec<PathBuf> {
     let steps = path.components().rev();
     let steps = steps.filter(|step| *step != Component::CurDir);
@@ -141,7 +131,6 @@ fn steps(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Why it is not known what a path leads through.
-#[cfg(unix)]
 #[derive(Debug, thiserror::Error)]
 enum WayError {
     #[error(transparent)]
@@ -153,13 +142,7 @@ enum WayError {
     Links,
 }
 
-#[cfg(not(unix))]
-fn own(_path: &Path) -> Result<(), ConfigError> {
-    Ok(())
-}
-
 /// The user that this process acts as: whose a pipe is that it makes.
-#[cfg(unix)]
 fn effective_user() -> std::io::Result<u32> {
     use std::os::fd::OwnedFd;
     use std::os::unix::fs::MetadataExt as _;

@@ -1,40 +1,28 @@
-//! Finds, reads and checks the configuration file: servers, permissions,
-//! limits, the type check and the ledger.
+//! Finds, reads and checks the configuration file.
 //!
-//! [`find`] looks for `callgate.json`, else `.mcp.json`, in a folder and the
-//! folders above it; [`Config::load`] reads one file. The text is JSON with
-//! comments and trailing commas. Servers stand under `mcpServers`, or under
-//! `servers` as VS Code writes them. Every mistake in a file is reported at
-//! once, each with its line and column, and no message or `Debug` output ever
-//! holds a value of `env` or `headers`.
+//! [`find`] looks for `callgate.json`, else `.mcp.json`, in a folder and the folders above it;
+//! [`Config::load`] reads one file: JSON with comments and trailing commas. Every mistake in a
+//! file is reported with its line and column. No message and no `Debug` output holds a value of
+//! `env` or `headers`.
 
-mod amend;
 mod cache;
-mod connect;
+mod edit;
 mod error;
 mod expand;
+mod file;
 mod find;
-mod flows;
-mod http;
-mod insert;
-mod keys;
 mod models;
-mod oauth;
 mod permissions;
-mod reader;
-mod resource;
-mod roots;
-mod sandbox;
-mod sections;
 mod serve;
 mod server;
-mod source;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod tree;
 mod units;
 mod users;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -43,24 +31,33 @@ use callgate_broker::{JournalOptions, Root, ServerSpec, Transport};
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
 use callgate_sandbox::{JailOptions, Limits};
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged as _;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde::Deserialize;
 
 use crate::settings::{CheckMode, ExtractLimits, SearchBy};
 use crate::skill::Skill;
-use crate::tool_settings::ToolSettings;
+use error::shown;
+use expand::Variables;
+use file::{File, Level};
+use tree::Tree;
 
-pub use amend::{AmendError, allow, takes_rules};
 pub use cache::CacheConfig;
+pub use edit::{AmendError, allow, takes_rules};
 pub use error::{ConfigError, ConfigErrorKind, Problem};
 pub use find::find;
-pub use http::{HttpConfig, LEAST_TOKEN, RateConfig, TOKEN_OF_ONE, address, host, origin};
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
-pub use resource::{ALGORITHMS, ResourceConfig};
-pub use serve::{NoShare, ServeConfig, ToolMode, UnknownToolMode, parse_share};
+pub use serve::{
+    ALGORITHMS, HttpConfig, LEAST_TOKEN, NoShare, RateConfig, ResourceConfig, ServeConfig,
+    TOKEN_OF_ONE, ToolMode, UnknownToolMode, address, host, origin, parse_share,
+};
+pub use tools::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
 pub use units::{LEAST_MEMORY, UnitError, parse_bytes, parse_duration, parse_memory};
 pub use users::{Role, UsersConfig, subject_user, token_user};
 
-/// What one configuration file says.
-#[derive(Debug, Clone)]
+/// The contents of one configuration file.
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Config {
     /// The file, in its folder.
@@ -90,21 +87,21 @@ pub struct Config {
     pub users: UsersConfig,
     /// `models`: endpoints of models, and their keys.
     pub models: ModelsConfig,
-    /// `search`: how tools are looked for where nobody says how.
+    /// `search`: how tools are searched where a request does not say it.
     pub search: SearchBy,
     /// `extract`: the limits of `mcp.extract`.
     pub extract: ExtractLimits,
-    /// `roots`: the folders that servers are told to work in, if they ask.
+    /// `roots`: the folders to work in, for servers that ask.
     pub roots: Vec<Root>,
-    /// What the clients of `callgate serve` see.
+    /// `serve`: what the clients of `callgate serve` see.
     pub serve: ServeConfig,
-    /// What is set for tools one by one.
+    /// `tools`: visibility and keywords of tools.
     pub tools: ToolSettings,
-    /// `cache`: where what servers list is kept.
+    /// `cache`: where the lists of servers are kept.
     pub cache: CacheConfig,
-    /// The skills to work with. No file says them: whoever loads it adds them.
+    /// The skills to work with. They are not in the file: the caller adds them.
     pub skills: Vec<Skill>,
-    /// What was read over, such as keys that only other clients know.
+    /// Warnings, such as keys that only other clients know.
     pub warnings: Vec<Problem>,
 }
 
@@ -144,7 +141,7 @@ impl Config {
         let named_folder = named.parent().unwrap_or(&named);
         // One folder has many paths (`sub/..`, links), and rules compare texts.
         let folder = named_folder.canonicalize().map_err(unread)?;
-        let alias = roots::plain(named_folder);
+        let alias = expand::plain(named_folder);
         let is_alias = alias != folder && alias.canonicalize().is_ok_and(|real| real == folder);
         let place = Place {
             path: folder.join(named.file_name().unwrap_or_default()),
@@ -152,11 +149,10 @@ impl Config {
             alias: is_alias.then_some(alias),
             shown,
         };
-        sections::read(&text, &place, &environment)
+        read(&text, &place, &environment)
     }
 
-    /// How to log in at the servers over HTTP where that is not switched off, for what no
-    /// file says of it.
+    /// The logins of the servers over HTTP, for settings that are not in the file.
     pub fn logins_mut(&mut self) -> impl Iterator<Item = &mut OAuth> {
         let servers = self.servers.iter_mut();
         servers.filter_map(|server| match &mut server.transport {
@@ -177,18 +173,181 @@ struct Place {
     shown: PathBuf,
 }
 
-/// The path in messages: relative where the file lies in the current folder.
-fn shown(path: &Path) -> PathBuf {
-    let current = std::env::current_dir().ok();
-    match current.and_then(|current| path.strip_prefix(current).ok()) {
-        Some(relative) if relative.as_os_str().is_empty() => PathBuf::from("."),
-        Some(relative) => relative.to_owned(),
-        None => path.to_owned(),
+/// The most full ledgers that are kept: each time one is full, each is renamed.
+const MAX_KEPT_LEDGERS: u32 = 1_000;
+
+/// JSON with comments and trailing commas, and nothing looser.
+const SYNTAX: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// Reads the text of a file.
+fn read(
+    text: &str,
+    place: &Place,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, ConfigError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let failed = |at, kind, message: &str| Problem::at(&place.shown, text, at, kind, message);
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).map_err(|error| {
+        let message = format!("not valid JSON: {}", lower_first(&error.kind().to_string()));
+        failed(error.range().start, ConfigErrorKind::Syntax, &message)
+    })?;
+    let root = parsed.value.as_ref().ok_or_else(|| {
+        let message = "the file is empty; write an object, such as { \"mcpServers\": {} }";
+        failed(0, ConfigErrorKind::Syntax, message)
+    })?;
+    let Value::Object(_) = root else {
+        let message = "the file must hold one object, such as { \"mcpServers\": {} }";
+        return Err(failed(0, ConfigErrorKind::Value, message).into());
+    };
+    let name = place.path.file_name().unwrap_or_default().to_string_lossy();
+    let tree = Tree {
+        text,
+        root,
+        shown: &place.shown,
+        variables: Variables {
+            environment,
+            folder: &place.folder,
+            alias: place.alias.as_deref(),
+        },
+        is_shared: !name.ends_with("callgate.json"),
+        problems: RefCell::default(),
+        warnings: RefCell::default(),
+        left_out: RefCell::default(),
+        used: RefCell::default(),
+    };
+    tree.leave_out_duplicates(root);
+    let config = sections(&tree, place);
+    let (problems, mut warnings) = (tree.problems.into_inner(), tree.warnings.into_inner());
+    warnings.sort_by_key(|warning| warning.place);
+    warnings.dedup();
+    match ConfigError::of(problems) {
+        None => Ok(Config { warnings, ..config }),
+        Some(error) => Err(error),
     }
 }
 
-/// What a file says of the type check; `None` where it leaves the default.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Reads the sections. What has mistakes, which are reported, keeps its default.
+fn sections(tree: &Tree<'_>, place: &Place) -> Config {
+    let file: File = tree.read(tree.root).unwrap_or_default();
+    let mut config = Config {
+        path: place.path.clone(),
+        folder: place.folder.clone(),
+        limits: file.limits,
+        check: file.check,
+        cache: file.cache,
+        models: file.models,
+        search: file.search.by,
+        extract: file.extract,
+        ..Config::default()
+    };
+    for under in ["mcpServers", "servers"] {
+        if let Some(section) = tree.find(&[under]) {
+            server::read(tree, section, &mut config);
+        }
+    }
+    if let (Some(_), Some(both)) = (tree.find(&["mcpServers"]), tree.find(&["servers"])) {
+        let message = "the file has both \"mcpServers\" and \"servers\"; put all servers under one \
+                       of them";
+        tree.error(both.range().start, ConfigErrorKind::Key, message);
+    }
+    if let Some(section) = tree.find(&["permissions"]) {
+        permissions::read(tree, section, &mut config.permissions);
+    }
+    permissions::read_flows(tree, &mut config.flows);
+    if let Some(section) = tree.find(&["tools"]) {
+        tools::read(tree, section, &mut config.tools);
+    }
+    config.jail = jail(tree, file.sandbox);
+    if let Some(section) = tree.find(&["ledger"])
+        && let Some(ledger) = file.ledger
+    {
+        config.ledger = ledger;
+        check_ledger(tree, section, &config.ledger);
+    }
+    for (keys, path) in [
+        (["check", "typescript"], &mut config.check.typescript),
+        (["ledger", "path"], &mut config.ledger.path),
+        (["cache", "path"], &mut config.cache.path),
+    ] {
+        if let Some(value) = tree.find(&keys)
+            && path
+                .as_ref()
+                .is_some_and(|path| path.as_os_str().is_empty())
+        {
+            tree.wrong(value, ConfigErrorKind::Value, "is empty; write a path");
+        }
+        *path = path.take().map(|path| place.folder.join(path));
+    }
+    for root in &file.roots {
+        match expand::root(&place.folder, root) {
+            Some(root) => config.roots.push(root),
+            None => {
+                if let Some(section) = tree.find(&["roots"]) {
+                    let clause = "must hold paths of folders, such as \".\"";
+                    tree.wrong(section, ConfigErrorKind::Value, clause);
+                }
+            }
+        }
+    }
+    models::read(tree, &mut config);
+    serve::read(tree, file.serve, &mut config);
+    config
+}
+
+fn jail(tree: &Tree<'_>, sandbox: file::Sandbox) -> JailOptions {
+    let is_process = sandbox.level == Level::Process;
+    let mut jail = match is_process {
+        true => JailOptions::process_only(),
+        false => JailOptions::default(),
+    };
+    if let Some(layers) = sandbox.require {
+        if let Some(section) = tree
+            .find(&["sandbox"])
+            .filter(|_| is_process && !layers.is_empty())
+        {
+            let message = "\"level\": \"process\" uses no kernel layer, so \"require\" in \
+                           \"sandbox\" must be empty";
+            tree.error(section.range().start, ConfigErrorKind::Value, message);
+        }
+        jail.required = layers;
+    }
+    jail
+}
+
+fn check_ledger(tree: &Tree<'_>, section: &Value<'_>, ledger: &LedgerConfig) {
+    if tree::get(section, "path").is_none() {
+        let clause = "has no \"path\"; name the file that calls are written to";
+        tree.wrong(section, ConfigErrorKind::Value, clause);
+    }
+    if let Some(keep) = tree.find(&["ledger", "keep"])
+        && ledger.keep > Some(MAX_KEPT_LEDGERS)
+    {
+        let clause = format!("must be at most {MAX_KEPT_LEDGERS}");
+        tree.wrong(keep, ConfigErrorKind::Value, &clause);
+    }
+}
+
+/// A parser's message, which begins with a capital letter.
+fn lower_first(message: &str) -> String {
+    let mut characters = message.chars();
+    let first = characters.next().into_iter().flat_map(char::to_lowercase);
+    first.chain(characters.as_str().chars()).collect()
+}
+
+/// `check`: the type check; `None` where the file leaves the default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CheckConfig {
     /// `mode`: what the check decides.
@@ -197,8 +356,9 @@ pub struct CheckConfig {
     pub typescript: Option<PathBuf>,
 }
 
-/// What a file says of the ledger.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// `ledger`: the file that calls are written to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct LedgerConfig {
     /// `path`: the file that every call is written to, as an absolute path.
@@ -206,12 +366,14 @@ pub struct LedgerConfig {
     pub path: Option<PathBuf>,
     /// `bodies`: whether arguments and results are written too. Default: false.
     pub bodies: bool,
-    /// Whose calls they are: `user` in each line. Not in the file; see
+    /// The user who calls, for `user` in each line. Not in the file; see
     /// [`Config::for_user`].
+    #[serde(skip)]
     pub user: Option<String>,
     /// `maxSize`: the size in bytes from which on the file takes no more
     /// calls, and none is made, or, with `keep`, it is moved aside. `None`
     /// leaves the default.
+    #[serde(rename = "maxSize", deserialize_with = "file::size")]
     pub max_bytes: Option<u64>,
     /// `keep`: how many full files are kept beside the one that is written to.
     /// `None` leaves the default.
@@ -230,9 +392,10 @@ impl LedgerConfig {
     }
 }
 
-/// The limits that a file sets; `None` where it leaves the default. What each
-/// limit means, and its default, is documented on the limits of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// `limits`: the limits of a run; `None` where the file leaves the default. [`Limits`]
+/// documents each limit and its default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct LimitsConfig {
     /// `timeout`: time the script itself may run, waiting not counted.
@@ -241,14 +404,17 @@ pub struct LimitsConfig {
     pub run_timeout: Option<Duration>,
     /// `memory`: size of the script's heap, and of its array buffers, in bytes
     /// each.
+    #[serde(deserialize_with = "file::memory")]
     pub memory: Option<u64>,
     /// `output`: console output, and returned value, kept for the report, in
     /// bytes each.
+    #[serde(deserialize_with = "file::size")]
     pub output: Option<u64>,
     /// `outputLines`: console output kept for the report, in lines; a line for
     /// every 8 bytes of `output` if only that is set.
     pub output_lines: Option<u64>,
     /// `result`: size of one tool result, in bytes.
+    #[serde(deserialize_with = "file::size")]
     pub result: Option<u64>,
     /// `callsInFlight`: tool calls that may wait for an answer at one time.
     pub calls_in_flight: Option<u64>,

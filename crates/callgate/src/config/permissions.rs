@@ -1,138 +1,93 @@
-//! The `permissions` of a file: three lists of rules, each a pattern or an
-//! object.
+//! `permissions`, `flows` and labels: rules over calls, and over data between servers.
 
-use callgate_policy::{Effect, Rule, RuleProblem, RuleProblemKind, Rules, Step};
-use jsonc_parser::ast::{ObjectProp, Value};
-use jsonc_parser::common::{Range, Ranged};
+use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules};
+use callgate_policy::{Effect, Pattern, Rule, RuleProblem, RuleProblemKind, Rules, Step, Verdict};
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged as _;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, IgnoredAny};
 use serde_json::Value as Json;
 
 use super::error::ConfigErrorKind;
 use super::expand::FOLDER;
-use super::keys;
-use super::reader::{Reader, name_range};
+use super::file;
+use super::tree::Tree;
 
-/// Reads the section into `rules`.
-pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, rules: &mut Rules) {
-    let what = "\"permissions\"";
-    let Some(object) = reader.object(property, "the file") else {
+/// `permissions`. Its rules are read from the tree, for the policy has its own messages.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Permissions {
+    #[serde(rename = "allow")]
+    _allow: IgnoredAny,
+    #[serde(rename = "ask")]
+    _ask: IgnoredAny,
+    #[serde(rename = "deny")]
+    _deny: IgnoredAny,
+}
+
+/// Reads `permissions` into `rules`.
+pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, rules: &mut Rules) {
+    if tree.read::<Permissions>(section).is_none() {
         return;
-    };
-    for property in reader.properties(object, what, &keys::PERMISSIONS) {
-        let effect = match property.name.as_str() {
+    }
+    for member in tree.members(section) {
+        let effect = match member.name.as_str() {
             "allow" => Effect::Allow,
             "ask" => Effect::Ask,
             _ => Effect::Deny,
         };
-        let Some(array) = property.value.as_array() else {
-            reader.wrong_type(property, what, "an array of rules");
-            continue;
-        };
-        for element in &array.elements {
-            no_duplicates(reader, element);
-            if !are_numbers(reader, element) {
-                continue;
-            }
-            let mut entry = json(element);
-            let has_folder = expand(reader, &mut entry);
-            match Rule::parse(effect, &entry) {
-                Ok(rule) => {
-                    if has_folder && effect != Effect::Allow {
-                        warn_of_alias(reader, element.range());
-                    }
-                    rules.push(rule);
-                }
-                Err(problems) => {
-                    for problem in problems {
-                        let range = place(element, &problem);
-                        reader.error(range, kind(problem.kind), problem.message);
-                    }
-                }
+        for entry in tree.elements(&member.value, "an array of rules") {
+            if let Some(rule) = rule(tree, effect, entry) {
+                rules.push(rule);
             }
         }
     }
 }
 
-/// The same value, without places.
-fn json(value: &Value<'_>) -> Json {
-    match value {
-        Value::StringLit(text) => text.value.as_ref().into(),
-        // Every one of them is: see `are_numbers`.
-        Value::NumberLit(number) => number.value.parse().map_or(Json::Null, Json::Number),
-        Value::BooleanLit(boolean) => boolean.value.into(),
-        Value::NullKeyword(_) => Json::Null,
-        Value::Array(array) => array.elements.iter().map(json).collect(),
-        Value::Object(object) => {
-            let members = object.properties.iter();
-            let members =
-                members.map(|property| (property.name.as_str().to_owned(), json(&property.value)));
-            Json::Object(members.collect())
+fn rule(tree: &Tree<'_>, effect: Effect, entry: &Value<'_>) -> Option<Rule> {
+    let mut json: Json = tree.read(entry)?;
+    if tree.has_mistake(entry) {
+        return None;
+    }
+    let has_folder = expand(tree, &mut json);
+    match Rule::parse(effect, &json) {
+        Ok(rule) => {
+            if has_folder && effect != Effect::Allow {
+                warn_of_alias(tree, entry);
+            }
+            Some(rule)
+        }
+        Err(problems) => {
+            for problem in problems {
+                let kind = match problem.kind {
+                    RuleProblemKind::Key => ConfigErrorKind::Key,
+                    RuleProblemKind::Pattern => ConfigErrorKind::Pattern,
+                    _ => ConfigErrorKind::Value,
+                };
+                tree.error(place(entry, &problem), kind, &problem.message);
+            }
+            None
         }
     }
 }
 
-/// Of two members of one name only one would count, and people see the other.
-fn no_duplicates(reader: &mut Reader<'_>, value: &Value<'_>) {
-    match value {
-        Value::Object(object) => {
-            reader.no_duplicates(object, "a rule");
-            for property in &object.properties {
-                no_duplicates(reader, &property.value);
-            }
-        }
-        Value::Array(array) => {
-            for element in &array.elements {
-                no_duplicates(reader, element);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Whether every number is one that arguments can have. One beyond any float is not:
-/// no rule could mean it.
-fn are_numbers(reader: &mut Reader<'_>, value: &Value<'_>) -> bool {
-    match value {
-        Value::NumberLit(number) => {
-            let is_one = number.value.parse::<serde_json::Number>().is_ok();
-            if !is_one {
-                let message = format!(
-                    "{} in a rule is beyond any number that arguments can have; write one from \
-                     -1.7e308 to 1.7e308",
-                    number.value
-                );
-                reader.error(number.range, ConfigErrorKind::Value, message);
-            }
-            is_one
-        }
-        Value::Object(object) => {
-            let each = object.properties.iter().map(|property| &property.value);
-            each.filter(|value| !are_numbers(reader, value)).count() == 0
-        }
-        Value::Array(array) => {
-            let each = array.elements.iter();
-            each.filter(|value| !are_numbers(reader, value)).count() == 0
-        }
-        _ => true,
-    }
-}
-
-/// Puts the file's folder into prefixes and globs that begin with its name.
-/// Nothing else is replaced: a rule that was granted for exact arguments must
-/// be read as it was written. Whether there was anything to replace.
-fn expand(reader: &Reader<'_>, entry: &mut Json) -> bool {
-    let folder = reader.variables.folder.to_string_lossy();
+/// Puts the file's folder into prefixes and globs that begin with its reference. Nothing else
+/// is replaced: a rule that was granted for exact arguments is read as it was written.
+/// Returns whether anything was replaced.
+fn expand(tree: &Tree<'_>, entry: &mut Json) -> bool {
+    let folder = tree.variables.folder.to_string_lossy();
     let mut has_folder = false;
     let conditions = entry.get_mut("arguments").and_then(Json::as_array_mut);
     for condition in conditions.into_iter().flatten() {
         for key in ["prefix", "glob"] {
-            // A sign in the folder's name would mean something in a glob.
+            // A special character in the folder's name would change the glob.
             if key == "glob" && folder.contains(['*', '?', '[', ']', '{', '}', '\\']) {
                 continue;
             }
             if let Some(Json::String(text)) = condition.get_mut(key)
                 && let Some(rest) = text.strip_prefix(FOLDER)
             {
-                *text = format!("{}{rest}", reader.variables.folder_before(rest));
+                *text = format!("{}{rest}", tree.variables.folder_before(rest));
                 has_folder = true;
             }
         }
@@ -140,49 +95,114 @@ fn expand(reader: &Reader<'_>, entry: &mut Json) -> bool {
     has_folder
 }
 
-/// Whoever named the file by a link may well name files so, and no rule sees through
-/// links. A rule that does not match such a text lets the call through.
-fn warn_of_alias(reader: &mut Reader<'_>, range: Range) {
-    if let Some(alias) = reader.variables.alias {
+/// Warns of a rule over the folder where the file was named by a link: arguments may name the
+/// folder so, too, and a rule that does not match them lets the call through.
+fn warn_of_alias(tree: &Tree<'_>, entry: &Value<'_>) {
+    if let Some(alias) = tree.variables.alias {
         let message = format!(
             "\"{FOLDER}\" in this rule is {:?}, and not {alias:?}, the link by which the file \
              was named; write a rule for texts that begin with that, too",
-            reader.variables.folder
+            tree.variables.folder
         );
-        reader.warning(range, ConfigErrorKind::Value, message);
+        tree.warning(entry.range().start, ConfigErrorKind::Value, &message);
     }
 }
 
-/// Where in the file a problem of an entry is.
-fn place(entry: &Value<'_>, problem: &RuleProblem) -> Range {
+/// The place of a problem in a rule.
+fn place(entry: &Value<'_>, problem: &RuleProblem) -> usize {
     let mut value = entry;
     let mut steps = problem.at.iter().peekable();
     while let Some(step) = steps.next() {
-        value = match (step, value) {
-            (Step::Key(key), Value::Object(object)) => {
-                // The last of two counts, as in what was read.
-                let mut properties = object.properties.iter().rev();
-                let found = properties.find(|property| property.name.as_str() == key);
-                let Some(property) = found else { break };
-                if problem.on_key && steps.peek().is_none() {
-                    return name_range(property);
+        let next = match (step, value) {
+            (Step::Key(key), Value::Object(object)) => match object.get(key) {
+                Some(member) if problem.on_key && steps.peek().is_none() => {
+                    return member.range.start;
                 }
-                &property.value
-            }
-            (Step::Index(index), Value::Array(array)) => match array.elements.get(*index) {
-                Some(element) => element,
-                None => break,
+                member => member.map(|member| &member.value),
             },
-            _ => break,
+            (Step::Index(index), Value::Array(array)) => array.elements.get(*index),
+            _ => None,
         };
+        let Some(next) = next else { break };
+        value = next;
     }
-    value.range()
+    value.range().start
 }
 
-fn kind(kind: RuleProblemKind) -> ConfigErrorKind {
-    match kind {
-        RuleProblemKind::Key => ConfigErrorKind::Key,
-        RuleProblemKind::Pattern => ConfigErrorKind::Pattern,
-        _ => ConfigErrorKind::Value,
+/// A rule of `flows`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Flow {
+    #[serde(deserialize_with = "end")]
+    from: FlowEnd,
+    #[serde(deserialize_with = "end")]
+    to: FlowEnd,
+    #[serde(default)]
+    min_bytes: Option<usize>,
+    #[serde(with = "Action")]
+    action: Verdict,
+}
+
+fn end<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FlowEnd, D::Error> {
+    let names_nothing = || D::Error::custom("names nothing; write \"*\" for everything");
+    FlowEnd::parse(&String::deserialize(deserializer)?).ok_or_else(names_nothing)
+}
+
+/// The values of `action`.
+#[derive(Deserialize)]
+#[serde(remote = "Verdict", rename_all = "lowercase")]
+enum Action {
+    Allow,
+    Ask,
+    Deny,
+}
+
+/// A list of labels.
+#[derive(Deserialize)]
+struct Labels(#[serde(deserialize_with = "labels")] Vec<String>);
+
+/// Reads a list of labels.
+pub(super) fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let labels = file::plain_texts(deserializer)?;
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_label = |label: &str| !label.is_empty() && label.chars().all(is_plain);
+    match labels.iter().find(|label| !is_label(label)) {
+        None => Ok(labels),
+        Some(label) => Err(D::Error::custom(format_args!(
+            ": {label:?} is no label; use letters, digits, \"-\", \"_\" and \".\""
+        ))),
+    }
+}
+
+/// Reads `flows` and `toolLabels`.
+pub(super) fn read_flows(tree: &Tree<'_>, rules: &mut FlowRules) {
+    let flows = tree.find(&["flows"]);
+    for entry in flows.map_or(&[][..], |flows| tree.elements(flows, "an array of rules")) {
+        if let Some(flow) = tree.read::<Flow>(entry) {
+            rules.push(FlowRule {
+                from: flow.from,
+                to: flow.to,
+                min_bytes: flow.min_bytes,
+                action: flow.action,
+            });
+        }
+    }
+    let tools = tree.find(&["toolLabels"]);
+    for member in tools.map(|tools| tree.members(tools)).unwrap_or_default() {
+        let labels = tree.read::<Labels>(&member.value);
+        match Pattern::new(member.name.as_str()) {
+            Ok(pattern) => {
+                for label in labels.into_iter().flat_map(|labels| labels.0) {
+                    rules.label_tools(pattern.clone(), &label);
+                }
+            }
+            Err(error) => {
+                tree.error(
+                    member.range.start,
+                    ConfigErrorKind::Pattern,
+                    &error.to_string(),
+                );
+            }
+        }
     }
 }

@@ -1,21 +1,56 @@
-//! `serve`: how `callgate serve` serves, and what its clients see.
+//! `serve`: how `callgate serve` serves, to whom, and what its clients see.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use jsonc_parser::ast::ObjectProp;
-use jsonc_parser::common::Ranged as _;
+use callgate_broker::{Origin, Source};
+use callgate_policy::nearest;
+use jsonc_parser::ast::{Object, Value};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use url::{Host, Url};
 
 use super::error::ConfigErrorKind;
-use super::reader::Reader;
-use super::{Config, http, keys, users};
+use super::tree::Tree;
+use super::{Config, UsersConfig, file, server, users};
 
-/// What a file says of serving; `None` where it leaves the default.
+/// `serve`.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Section {
+    mode: Option<ToolMode>,
+    context: Context,
+    tools_ttl: Option<Duration>,
+    wait: Option<Duration>,
+    answer_time: Option<Duration>,
+    http: HttpConfig,
+    users: UsersConfig,
+}
+
+/// `context` of `serve`.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Context {
+    window: Option<u64>,
+    #[serde(deserialize_with = "share")]
+    share: Option<f64>,
+}
+
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let share = serde_json::Value::deserialize(deserializer)?.as_f64();
+    let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
+    share
+        .map(Some)
+        .ok_or_else(|| D::Error::custom(format_args!(": {NoShare}")))
+}
+
+/// `serve`: what clients see; `None` where the file leaves the default.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ServeConfig {
-    /// `mode`: which tools a client sees that does not say itself.
+    /// `mode`: the tools of a client that does not choose itself.
     pub mode: Option<ToolMode>,
     /// `context`, `window`: the size of the model's context, in tokens.
     pub window: Option<u64>,
@@ -31,15 +66,15 @@ pub struct ServeConfig {
     pub answer_time: Option<Duration>,
 }
 
-/// Which tools a client of `callgate serve` sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+/// The tools that a client of `callgate serve` sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ToolMode {
-    /// `run_script`, and what finds tools if not all are declared in its
-    /// description.
+    /// `run_script`, and the tools of search if its description does not declare all tools.
     #[default]
     Code,
-    /// What finds tools and calls them one by one; no scripts.
+    /// The tools that search and call tools one by one; no scripts.
     Discovery,
     /// The servers' own tools, passed through.
     Native,
@@ -70,12 +105,12 @@ impl FromStr for ToolMode {
 
     fn from_str(text: &str) -> Result<Self, UnknownToolMode> {
         let found = Self::ALL.into_iter().find(|mode| mode.as_str() == text);
-        // Whoever sent it reads it again: no more of it than a mode could be.
+        // The sender gets it back: no more of it than a mode could be.
         found.ok_or_else(|| UnknownToolMode(text.chars().take(40).collect()))
     }
 }
 
-/// A word that is no [`ToolMode`].
+/// A word that is not a [`ToolMode`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no mode; the modes are \"code\", \"discovery\" and \"native\"")]
 pub struct UnknownToolMode(String);
@@ -92,63 +127,353 @@ pub fn parse_share(text: &str) -> Result<f64, NoShare> {
         .ok_or(NoShare)
 }
 
-/// A text that is no share.
+/// A text that is not a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a share is a number above 0 and at most 1, such as 0.02")]
 pub struct NoShare;
 
-/// Reads the section, once the servers are known.
-pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, config: &mut Config) {
-    let what = "\"serve\"";
-    let Some(object) = reader.object(property, "the file") else {
-        return;
-    };
-    let mut users = None;
-    let mut tokens_known = true;
-    for property in reader.properties(object, what, &keys::SERVE) {
-        match property.name.as_str() {
-            "mode" => config.serve.mode = reader.parsed(property, what, str::parse::<ToolMode>),
-            "context" => context(reader, property, &mut config.serve),
-            "toolsTtl" => config.serve.tools_ttl = reader.duration(property, what),
-            "wait" => config.serve.wait = reader.duration(property, what),
-            "answerTime" => {
-                config.serve.answer_time = reader.duration(property, what);
-            }
-            "http" => {
-                let before = reader.problems.len();
-                config.http = http::read(reader, property, what);
-                tokens_known = reader.problems.len() == before;
-            }
-            _ => {
-                config.users = users::read(reader, property, what);
-                users = property.value.as_object();
-            }
+/// How MCP is served over HTTP. Begins with the defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct HttpConfig {
+    /// `address`: where `--http` listens if it is given no address; port 0
+    /// takes a free one. Default: none.
+    #[serde(deserialize_with = "address_of")]
+    pub address: Option<SocketAddr>,
+    /// `allowedHosts`: names, or `name:port`, that a request's `Host` may have
+    /// besides the address itself and, on loopback, `localhost`.
+    #[serde(deserialize_with = "hosts")]
+    pub allowed_hosts: Vec<String>,
+    /// `allowedOrigins`: origins (`https://app.example.com`) whose pages may
+    /// send requests, besides our own. Default: none.
+    #[serde(deserialize_with = "origins")]
+    pub allowed_origins: Vec<String>,
+    /// `bearer`: tokens, each under the name of its user.
+    #[serde(deserialize_with = "file::later")]
+    pub bearer: Vec<(String, Source)>,
+    /// `oauth`: the access tokens that are accepted.
+    pub oauth: Option<ResourceConfig>,
+    /// `maxBody`: the largest body of a request, in bytes. Default: 4 MiB.
+    #[serde(deserialize_with = "file::size")]
+    pub max_body: u64,
+    /// `requestTime`: how long a request's head, and then its body, may take to
+    /// come, and a connection may wait for a request. Default: 30 s.
+    pub request_time: Duration,
+    /// `rate`: how many requests one identity may send.
+    pub rate: RateConfig,
+    /// `connections`: how many there may be at a time. Default: 1024. Further
+    /// ones wait.
+    pub connections: usize,
+    /// `requests`: how many of one identity may be under way at a time, streams
+    /// included. Default: 256. Over it: status 429.
+    pub requests: usize,
+    /// `sessions`: how many MCP sessions there may be. Default: 1024. Over it:
+    /// status 503.
+    pub sessions: usize,
+    /// `sessionsPerUser`: how many of them may be one identity's. Default: 128.
+    pub sessions_per_user: usize,
+    /// `sessionIdle`: after how long without a message a session ends. Default:
+    /// 30 minutes. A session in which a run reports progress is not idle.
+    pub session_idle: Duration,
+    /// `shutdownTime`: how long runs may go on when the process is told to end.
+    /// Default: 10 s. After it they are cancelled, and their reports delivered.
+    pub shutdown_time: Duration,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            address: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            bearer: Vec::new(),
+            oauth: None,
+            max_body: 4 << 20,
+            request_time: Duration::from_secs(30),
+            rate: RateConfig::default(),
+            connections: 1024,
+            requests: 256,
+            sessions: 1024,
+            sessions_per_user: 128,
+            session_idle: Duration::from_secs(30 * 60),
+            shutdown_time: Duration::from_secs(10),
         }
-    }
-    // Once the tokens are known.
-    if let Some(users) = users {
-        users::check(reader, users, config, tokens_known);
     }
 }
 
-fn context(reader: &mut Reader<'_>, property: &ObjectProp<'_>, serve: &mut ServeConfig) {
-    let what = "\"context\"";
-    let Some(object) = reader.object(property, "\"serve\"") else {
-        return;
-    };
-    for property in reader.properties(object, what, &keys::CONTEXT) {
-        if property.name.as_str() == "window" {
-            serve.window = reader.count(property, what);
-            continue;
-        }
-        let number = property.value.as_number_lit();
-        serve.share = number.and_then(|number| parse_share(number.value).ok());
-        if serve.share.is_none() {
-            reader.error(
-                property.value.range(),
-                ConfigErrorKind::Value,
-                format!("\"share\" in {what}: {NoShare}"),
-            );
+impl HttpConfig {
+    /// The names of bearer tokens: those of `bearer`, and [`TOKEN_OF_ONE`], the name of a token
+    /// of the command line.
+    pub fn token_names(&self) -> impl Iterator<Item = &str> + Clone {
+        let named = self.bearer.iter().map(|(name, _)| name.as_str());
+        let flag = (!named.clone().any(|name| name == TOKEN_OF_ONE)).then_some(TOKEN_OF_ONE);
+        named.chain(flag)
+    }
+}
+
+/// The most requests of one identity, or of one address where there are no identities.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RateConfig {
+    /// `perSecond`: requests a second in the long run. Default: 500.
+    pub per_second: u32,
+    /// `burst`: requests at once. Default: 1000. Over it: status 429.
+    pub burst: u32,
+}
+
+impl Default for RateConfig {
+    fn default() -> Self {
+        Self {
+            per_second: 500,
+            burst: 1000,
         }
     }
+}
+
+/// The access tokens that are accepted (MCP 2026-07-28, "Authorization"): JWTs that one
+/// authorization server signs for this resource.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ResourceConfig {
+    /// `issuer`: the authorization server, as `iss` in its tokens has it.
+    #[serde(deserialize_with = "secure_url")]
+    pub issuer: String,
+    /// `resource`: our own URL, for which clients request tokens. Default: the URL of the
+    /// address, which works on loopback only.
+    #[serde(default, deserialize_with = "secure_url")]
+    pub resource: Option<String>,
+    /// `audience`: `aud` of tokens. Default: the resource.
+    #[serde(default, deserialize_with = "audience")]
+    pub audience: Option<String>,
+    /// `scopes`: all the scopes that a token must have. Default: none.
+    #[serde(default, deserialize_with = "scopes")]
+    pub scopes: Vec<String>,
+    /// `algorithms`: the algorithms that tokens may be signed with. Default: all of
+    /// [`ALGORITHMS`].
+    #[serde(default = "all_algorithms", deserialize_with = "algorithms")]
+    pub algorithms: Vec<String>,
+}
+
+/// The algorithms that a token may be signed with, all asymmetric.
+pub const ALGORITHMS: [&str; 9] = [
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA",
+];
+
+fn all_algorithms() -> Vec<String> {
+    ALGORITHMS.map(str::to_owned).to_vec()
+}
+
+fn address_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    address(&text)
+        .map(Some)
+        .map_err(|error| D::Error::custom(format_args!(": {error}")))
+}
+
+fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    file::each(deserializer, host)
+}
+
+fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    file::each(deserializer, origin)
+}
+
+fn scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    file::each(deserializer, scope)
+}
+
+fn algorithms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let algorithms = file::each(deserializer, algorithm)?;
+    if algorithms.is_empty() {
+        return Err(D::Error::custom("is empty; leave \"algorithms\" out"));
+    }
+    Ok(algorithms)
+}
+
+fn audience<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let audience = String::deserialize(deserializer)?;
+    Ok(Some(audience).filter(|audience| !audience.is_empty()))
+}
+
+/// Reads a URL that is `https`, or on loopback; without query, fragment or user.
+fn secure_url<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: From<String>,
+{
+    let text = String::deserialize(deserializer)?;
+    let is_loopback = |url: &Url| match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    let is_secure =
+        |url: &Url| url.scheme() == "https" || url.scheme() == "http" && is_loopback(url);
+    let is_plain =
+        |url: &Url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+    if !Url::parse(&text).is_ok_and(|url| is_secure(&url) && is_plain(&url)) {
+        return Err(D::Error::custom(
+            "must be an https URL without query or fragment (http on loopback only)",
+        ));
+    }
+    Ok(text.into())
+}
+
+/// Reads an address to listen on.
+///
+/// # Errors
+///
+/// A text that says what to write instead.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let named = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    named.parse().map_err(|_| {
+        format!(
+            "{text:?} is no address to listen on; write an IP address and a port, such as \
+             \"127.0.0.1:8080\""
+        )
+    })
+}
+
+/// Reads a name for the `Host` header, in lower case, as it is compared.
+///
+/// # Errors
+///
+/// A text that says what to write instead.
+pub fn host(text: &str) -> Result<String, String> {
+    let fits = Url::parse(&format!("http://{text}/")).is_ok_and(|url| {
+        url.path() == "/"
+            && url.username().is_empty()
+            && url.password().is_none()
+            && matches!(url.host(), Some(Host::Domain(name)) if !name.contains('*'))
+            || matches!(url.host(), Some(Host::Ipv4(_) | Host::Ipv6(_)))
+    });
+    if fits && !text.contains(['/', '@', '?', '#']) {
+        return Ok(text.to_ascii_lowercase());
+    }
+    Err(format!(
+        "{text:?} is no host; write a name, such as \"callgate.example.com\", or one with a port"
+    ))
+}
+
+/// Reads an origin, as browsers write it.
+///
+/// # Errors
+///
+/// A text that says what to write instead.
+pub fn origin(text: &str) -> Result<String, String> {
+    let url = Url::parse(text).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+    });
+    match url {
+        Some(url) => Ok(url.origin().ascii_serialization()),
+        None => Err(format!(
+            "{text:?} is no origin; write scheme and host, such as \"https://app.example.com\""
+        )),
+    }
+}
+
+/// A scope, as it may stand in a header (RFC 6749, section 3.3).
+fn scope(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';
+    if !text.is_empty() && text.chars().all(fits) {
+        return Ok(text.to_owned());
+    }
+    Err(format!(
+        "{text:?} is no scope; it must be one word of plain letters"
+    ))
+}
+
+fn algorithm(text: &str) -> Result<String, String> {
+    if ALGORITHMS.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    if text.starts_with("HS") || text == "none" {
+        return Err(format!(
+            "{text:?} is not accepted: such a token can be made with the key that checks it"
+        ));
+    }
+    Err(match nearest(text, ALGORITHMS) {
+        Some(meant) => format!("unknown algorithm {text:?}; did you mean {meant:?}?"),
+        None => format!(
+            "unknown algorithm {text:?}; write one of {}",
+            ALGORITHMS.join(", ")
+        ),
+    })
+}
+
+/// The name of the user of the only token.
+pub const TOKEN_OF_ONE: &str = "default";
+
+/// The fewest bytes of a token: a shorter one can be guessed.
+pub const LEAST_TOKEN: usize = 16;
+
+/// Reads the section into the configuration, once the servers are known.
+pub(super) fn read(tree: &Tree<'_>, section: Section, config: &mut Config) {
+    config.serve = ServeConfig {
+        mode: section.mode,
+        window: section.context.window,
+        share: section.context.share,
+        tools_ttl: section.tools_ttl,
+        wait: section.wait,
+        answer_time: section.answer_time,
+    };
+    config.http = section.http;
+    if let Some(tokens) = tree.find(&["serve", "http", "bearer"]) {
+        config.http.bearer = bearer(tree, tokens);
+    }
+    config.users = section.users;
+    users::read(tree, config);
+}
+
+/// Reads one token, whose user is named `default`, or several under the names of their users.
+fn bearer(tree: &Tree<'_>, section: &Value<'_>) -> Vec<(String, Source)> {
+    let is_source =
+        |object: &Object<'_>| object.get("command").is_some() || object.get("keyring").is_some();
+    if section.as_object().is_none_or(is_source) {
+        let token = token(tree, section);
+        return token
+            .map(|token| (TOKEN_OF_ONE.to_owned(), token))
+            .into_iter()
+            .collect();
+    }
+    let mut tokens = Vec::new();
+    for member in tree.members(section) {
+        let name = member.name.as_str();
+        let fits = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
+        if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+            let clause = format!(
+                ": {name:?} is no name for a user; use up to 64 letters, digits and . _ - @"
+            );
+            tree.wrong(section, ConfigErrorKind::Key, &clause);
+        } else if let Some(token) = token(tree, &member.value) {
+            tokens.push((name.to_owned(), token));
+        }
+    }
+    tokens
+}
+
+/// Reads the source of a token. One that is looked up is measured when it is known.
+fn token(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
+    let token = server::source(tree, value)?;
+    if let Origin::Text(text) = &token.origin
+        && text.len() < LEAST_TOKEN
+    {
+        let clause = format!(
+            "is a token of fewer than {LEAST_TOKEN} characters and could be guessed; use one such \
+             as `openssl rand -hex 32` prints"
+        );
+        tree.wrong(value, ConfigErrorKind::Value, &clause);
+    }
+    Some(token)
 }

@@ -1,339 +1,557 @@
-//! One server of the configuration.
+//! `mcpServers`: the entry of a server becomes a [`ServerSpec`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
-use callgate_auth::OAuth;
-use callgate_broker::{EraSetting, Http, ServerSpec, Stdio, Transport};
+use callgate_auth::{Grant, OAuth, TokenPlace};
+use callgate_broker::{Connect, EraSetting, Http, Origin, ServerSpec, Source, Stdio, Transport};
 use callgate_policy::nearest;
-use jsonc_parser::ast::ObjectProp;
-use jsonc_parser::common::{Range, Ranged};
+use jsonc_parser::ast::{ObjectProp, Value};
+use jsonc_parser::common::Ranged as _;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, IgnoredAny};
 use url::{ParseError, Url};
 
-use super::connect;
 use super::error::ConfigErrorKind;
-use super::keys;
-use super::oauth;
-use super::reader::{Reader, name_range};
-use super::source::values;
+use super::file;
+use super::tree::{Tree, get};
+use super::units::parse_duration;
+use super::{Config, permissions};
 
-/// What to write where a URL does not say how to get there.
-const WITH_SCHEME: &str = "must begin with https:// or http://";
+/// The most characters of a server's description.
+const MAX_DESCRIPTION: usize = 200;
 
-/// What the file says of one server.
-pub(super) enum Entry {
-    Enabled(Box<ServerSpec>),
-    Disabled(String),
+/// An entry of `mcpServers`.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Server {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    command: Option<String>,
+    args: Vec<String>,
+    #[serde(rename = "env")]
+    _env: IgnoredAny,
+    cwd: Option<String>,
+    url: Option<String>,
+    #[serde(rename = "headers")]
+    _headers: IgnoredAny,
+    #[serde(rename = "oauth")]
+    _oauth: IgnoredAny,
+    #[serde(deserialize_with = "description")]
+    description: Option<String>,
+    #[serde(with = "ConnectWord")]
+    connect: Connect,
+    #[serde(deserialize_with = "idle")]
+    idle: Option<Option<Duration>>,
+    disabled: bool,
+    trusted: bool,
+    #[serde(deserialize_with = "permissions::labels")]
+    labels: Vec<String>,
+    #[serde(deserialize_with = "protocol")]
+    protocol: EraSetting,
+    start_timeout: Option<Duration>,
+    call_timeout: Option<Duration>,
+    max_call_time: Option<Duration>,
 }
 
-/// Reads one server. `None` if something about it is wrong, which is then
-/// noted.
-pub(super) fn read<'t>(reader: &mut Reader<'_>, property: &ObjectProp<'t>) -> Option<Entry> {
-    let name = property.name.as_str().to_owned();
-    let what = format!("server \"{name}\"");
-    let Some(object) = property.value.as_object() else {
-        reader.error(
-            property.value.range(),
-            ConfigErrorKind::Value,
-            format!("{what} must be an object, such as {{ \"command\": \"…\" }}"),
-        );
-        return None;
-    };
-    let problems_before = reader.problems.len();
-    let properties = reader.properties(object, &what, &keys::SERVER);
-    let get = |key: &str| properties.iter().copied().find(|p| p.name.as_str() == key);
-
-    // A disabled server needs no variables, so nothing else of it is read.
-    if let Some(property) = get("disabled")
-        && reader.boolean(property, &what)?
-    {
-        return Some(Entry::Disabled(name));
+fn description<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text = file::plain(deserializer, "a string")?;
+    let is_line = !text.contains(char::is_control) && !text.trim().is_empty();
+    if !is_line || text.chars().count() > MAX_DESCRIPTION {
+        let clause = format!("must be one line of at most {MAX_DESCRIPTION} characters");
+        return Err(D::Error::custom(clause));
     }
-
-    // A misspelt "command" is not a missing one as well.
-    let misspelt = reader.problems.len() > problems_before;
-    let kind = transport_kind(reader, &what, name_range(property), misspelt, &get);
-    let transport = kind.and_then(|kind| match kind {
-        Kind::Stdio => stdio(reader, &what, &get),
-        Kind::Http => http(reader, &what, &get),
-    });
-    let trusted = get("trusted")
-        .and_then(|p| reader.boolean(p, &what))
-        .unwrap_or(false);
-    let era = get("protocol").and_then(|p| reader.parsed(p, &what, str::parse::<EraSetting>));
-    let start_timeout = get("startTimeout").and_then(|p| reader.duration(p, &what));
-    let call_timeout = get("callTimeout").and_then(|p| reader.duration(p, &what));
-    let max_call_time = get("maxCallTime").and_then(|p| reader.duration(p, &what));
-    let mut spec = ServerSpec::new(name, transport?);
-    spec.trusted = trusted;
-    spec.era = era.unwrap_or_default();
-    spec.start_timeout = start_timeout.unwrap_or(spec.start_timeout);
-    spec.call_timeout = call_timeout.unwrap_or(spec.call_timeout);
-    spec.max_call_time = max_call_time.unwrap_or(spec.max_call_time);
-    connect::read(reader, &what, &get, &mut spec);
-    (reader.problems.len() == problems_before).then_some(Entry::Enabled(Box::new(spec)))
+    Ok(Some(text.trim().to_owned()))
 }
 
-#[derive(Clone, Copy)]
+fn protocol<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EraSetting, D::Error> {
+    let text = file::plain(deserializer, "a string")?;
+    text.parse()
+        .map_err(|error| D::Error::custom(format_args!(": {error}")))
+}
+
+/// The values of `connect`.
+#[derive(Deserialize)]
+#[serde(remote = "Connect", rename_all = "lowercase")]
+enum ConnectWord {
+    Always,
+    Lazy,
+    Manual,
+}
+
+/// Reads a duration, or `never`.
+fn idle<'de, D>(deserializer: D) -> Result<Option<Option<Duration>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let text = file::plain(deserializer, "a string such as \"5m\", or \"never\"")?;
+    if matches!(text.as_str(), "never" | "none" | "0") {
+        return Ok(Some(None));
+    }
+    let idle = parse_duration(&text).map(|idle| Some(Some(idle)));
+    idle.map_err(|error| D::Error::custom(format_args!(": {error}, or write \"never\"")))
+}
+
+/// Reads `mcpServers`.
+pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, config: &mut Config) {
+    for member in tree.members(section) {
+        let name = member.name.as_str();
+        if name.is_empty() {
+            let message = "a server's name is empty; give it one";
+            tree.error(member.range.start, ConfigErrorKind::Key, message);
+            continue;
+        }
+        if leave_out_disabled(tree, &member.value) {
+            config.disabled.push(name.to_owned());
+        }
+        let Some(server) = tree.read::<Server>(&member.value) else {
+            continue;
+        };
+        for label in &server.labels {
+            config.flows.label_server(name, label);
+        }
+        if !server.disabled {
+            config.servers.extend(spec(tree, member, server));
+        }
+    }
+}
+
+/// Leaves out the texts of a disabled server, which needs no variables. Returns whether it is
+/// disabled.
+fn leave_out_disabled(tree: &Tree<'_>, server: &Value<'_>) -> bool {
+    let Some(object) = server.as_object() else {
+        return false;
+    };
+    let disabled = object
+        .get_boolean("disabled")
+        .is_some_and(|disabled| disabled.value);
+    let members = object.properties.iter().filter(|member| {
+        disabled && matches!(member.name.as_str(), "command" | "args" | "cwd" | "url")
+    });
+    let starts = members.map(|member| member.range.start);
+    tree.left_out.borrow_mut().extend(starts);
+    disabled
+}
+
+fn spec(tree: &Tree<'_>, member: &ObjectProp<'_>, server: Server) -> Option<ServerSpec> {
+    let transport = match transport_kind(tree, member, &server)? {
+        Kind::Stdio => stdio(tree, &member.value, &server),
+        Kind::Http => http(tree, &member.value, &server)?,
+    };
+    let mut spec = ServerSpec::new(member.name.as_str(), transport);
+    spec.trusted = server.trusted;
+    spec.era = server.protocol;
+    spec.start_timeout = server.start_timeout.unwrap_or(spec.start_timeout);
+    spec.call_timeout = server.call_timeout.unwrap_or(spec.call_timeout);
+    spec.max_call_time = server.max_call_time.unwrap_or(spec.max_call_time);
+    spec.description = server.description;
+    spec.connect = server.connect;
+    spec.idle = server.idle.unwrap_or(spec.idle);
+    if let Some(idle) = get(&member.value, "idle")
+        && server.connect == Connect::Always
+    {
+        let clause = "goes with \"connect\": \"lazy\" or \"manual\" only; remove it";
+        tree.wrong(idle, ConfigErrorKind::Key, clause);
+    }
+    Some(spec)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Stdio,
     Http,
 }
 
-/// Which transport a server means, by `type` and by the keys it has.
-fn transport_kind<'o, 't: 'o>(
-    reader: &mut Reader<'_>,
-    what: &str,
-    range: Range,
-    misspelt: bool,
-    get: &impl Fn(&str) -> Option<&'o ObjectProp<'t>>,
-) -> Option<Kind> {
-    let declared = match get("type") {
+/// The transport of a server, by `type` and by its keys.
+fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> Option<Kind> {
+    let value = &member.value;
+    let wrong = |kind, clause: &str| {
+        let at = get(value, "type").unwrap_or(value).range().start;
+        let server = tree.subject(value.range().start);
+        tree.error(at, kind, &format!("{server} {clause}"));
+    };
+    let declared = match server.kind.as_deref() {
         None => None,
-        Some(property) => {
-            let text = reader.string(property, what)?;
-            match text {
-                "stdio" => Some((text, Kind::Stdio)),
-                "http" | "streamable-http" => Some((text, Kind::Http)),
-                _ => {
-                    unknown_type(reader, what, text, property.value.range());
-                    return None;
-                }
-            }
-        }
-    };
-    let declared_kind = declared.map(|(_, kind)| kind);
-    match (get("command"), get("url")) {
-        (Some(_), Some(url)) => {
-            reader.error(
-                name_range(url),
-                ConfigErrorKind::Key,
-                format!(
-                    "{what} has both \"command\" and \"url\"; keep \"command\" for a program to \
-                     start, or \"url\" for a server to connect to"
-                ),
+        Some("stdio") => Some(Kind::Stdio),
+        Some("http" | "streamable-http") => Some(Kind::Http),
+        Some("sse") => {
+            wrong(
+                ConfigErrorKind::Unsupported,
+                "has \"type\": \"sse\", a transport that MCP deprecated in its version \
+                 2025-03-26; write \"type\": \"http\" and the server's streamable HTTP URL",
             );
             return None;
         }
-        (None, None) if misspelt => return None,
-        (None, None) => {
-            let message = match declared_kind {
-                None => format!(
-                    "{what} has neither \"command\" nor \"url\"; write \"command\" for a program \
-                     to start, or \"url\" for a server to connect to"
-                ),
-                Some(Kind::Stdio) => {
-                    format!("{what} has no \"command\"; write the program to start")
-                }
-                Some(Kind::Http) => {
-                    format!("{what} has no \"url\"; write the server's streamable HTTP URL")
-                }
+        Some(text) => {
+            let advice = match nearest(text, ["stdio", "http", "streamable-http"]) {
+                Some(meant) => format!("did you mean \"{meant}\"?"),
+                None => "write \"stdio\" or \"http\"".to_owned(),
             };
-            reader.error(range, ConfigErrorKind::Value, message);
+            let clause = format!("has the unknown type \"{text}\"; {advice}");
+            wrong(ConfigErrorKind::Value, &clause);
             return None;
         }
-        _ => {}
-    }
-    let kind = if get("command").is_some() {
-        Kind::Stdio
-    } else {
-        Kind::Http
     };
-    let foreign: &[&str] = match kind {
-        Kind::Stdio => &["url", "headers", "oauth"],
-        Kind::Http => &["command", "args", "env", "cwd"],
-    };
-    let of = match kind {
-        Kind::Stdio => "\"command\"",
-        Kind::Http => "\"url\"",
-    };
-    for property in foreign.iter().filter_map(|key| get(key)) {
-        reader.error(
-            name_range(property),
-            ConfigErrorKind::Key,
-            format!(
-                "key \"{}\" in {what} does not go with {of}; remove it",
-                property.name.as_str()
-            ),
-        );
-    }
-    match (declared, kind) {
-        (Some((text, Kind::Stdio)), Kind::Http) | (Some((text, Kind::Http)), Kind::Stdio) => {
-            reader.error(
-                range,
-                ConfigErrorKind::Value,
-                format!("{what} has \"type\": \"{text}\" and {of}; remove one of them"),
+    let (kind, of, foreign) = match (get(value, "command"), get(value, "url")) {
+        (Some(_), Some(_)) => {
+            wrong(
+                ConfigErrorKind::Key,
+                "has both \"command\" and \"url\"; keep \"command\" for a program to start, or \
+                 \"url\" for a server to connect to",
             );
-            None
+            return None;
         }
-        _ => Some(kind),
-    }
-}
-
-fn unknown_type(reader: &mut Reader<'_>, what: &str, text: &str, range: Range) {
-    let (kind, message) = if text == "sse" {
-        (
-            ConfigErrorKind::Unsupported,
-            format!(
-                "{what} has \"type\": \"sse\", a transport that MCP deprecated in its version \
-                 2025-03-26; write \"type\": \"http\" and the server's streamable HTTP URL"
-            ),
-        )
-    } else {
-        let advice = match nearest(text, ["stdio", "http", "streamable-http"]) {
-            Some(meant) => format!("did you mean \"{meant}\"?"),
-            None => "write \"stdio\" or \"http\"".to_owned(),
-        };
-        (
-            ConfigErrorKind::Value,
-            format!("{what} has the unknown type \"{text}\"; {advice}"),
-        )
+        (None, None) => {
+            // A misspelt "command" is not a missing one as well.
+            if !tree.has_mistake(value) {
+                wrong(
+                    ConfigErrorKind::Value,
+                    match declared {
+                        None => {
+                            "has neither \"command\" nor \"url\"; write \"command\" for a program \
+                             to start, or \"url\" for a server to connect to"
+                        }
+                        Some(Kind::Stdio) => "has no \"command\"; write the program to start",
+                        Some(Kind::Http) => {
+                            "has no \"url\"; write the server's streamable HTTP URL"
+                        }
+                    },
+                );
+            }
+            return None;
+        }
+        (Some(_), None) => (Kind::Stdio, "command", &["headers", "oauth"][..]),
+        (None, Some(_)) => (Kind::Http, "url", &["args", "env", "cwd"][..]),
     };
-    reader.error(range, kind, message);
+    for foreign in foreign.iter().filter_map(|key| value.as_object()?.get(key)) {
+        let of_server = tree.subject(value.range().start);
+        let message = format!(
+            "key \"{}\" in {of_server} does not go with \"{of}\"; remove it",
+            foreign.name.as_str()
+        );
+        tree.error(foreign.range.start, ConfigErrorKind::Key, &message);
+    }
+    if declared.is_some_and(|declared| declared != kind) {
+        let text = server.kind.as_deref().unwrap_or_default();
+        let clause = format!("has \"type\": \"{text}\" and \"{of}\"; remove one of them");
+        wrong(ConfigErrorKind::Value, &clause);
+    }
+    Some(kind)
 }
 
-fn stdio<'o, 't: 'o>(
-    reader: &mut Reader<'_>,
-    what: &str,
-    get: &impl Fn(&str) -> Option<&'o ObjectProp<'t>>,
-) -> Option<Transport> {
-    let command = get("command").and_then(|property| expanded(reader, property, what));
-    if let (Some(command), Some(property)) = (&command, get("command"))
+fn stdio(tree: &Tree<'_>, entry: &Value<'_>, server: &Server) -> Transport {
+    let command = server.command.clone().unwrap_or_default();
+    if let Some(value) = get(entry, "command").filter(|_| server.command.is_some())
         && command.trim().is_empty()
     {
-        reader.error(
-            property.value.range(),
-            ConfigErrorKind::Value,
-            format!("\"command\" in {what} is empty; write the program to start"),
-        );
+        let clause = "is empty; write the program to start";
+        tree.wrong(value, ConfigErrorKind::Value, clause);
     }
-    reader.used.clear();
-    let args = get("args").map(|property| {
-        let strings = reader.strings(property, what);
-        let what = format!("\"args\" in {what}");
-        strings
-            .into_iter()
-            .filter_map(|(text, range)| reader.expand(text, range, &what))
-            .collect()
-    });
-    let env = get("env").map(|property| values(reader, property, what, check_variable));
-    let secrets = secrets(std::mem::take(&mut reader.used));
-    let folder = reader.variables.folder.to_owned();
-    let cwd = get("cwd").and_then(|property| expanded(reader, property, what));
-    let command = command?;
-    let env = env.unwrap_or_default();
+    let (args, env) = (get(entry, "args"), get(entry, "env"));
+    let values = env
+        .map(|env| values(tree, env, check_variable))
+        .unwrap_or_default();
+    let folder = tree.variables.folder;
     let is_path = command.contains('/') || command.contains(std::path::MAIN_SEPARATOR);
-    Some(Transport::Stdio(Stdio {
-        command: if is_path {
-            folder.join(command).to_string_lossy().into_owned()
-        } else {
-            command
+    Transport::Stdio(Stdio {
+        command: match is_path {
+            true => folder.join(command).to_string_lossy().into_owned(),
+            false => command,
         },
-        args: args.unwrap_or_default(),
-        env: env.known,
-        env_from: env.from,
-        secrets,
-        cwd: cwd.map(|cwd| folder.join(cwd)),
-    }))
+        args: server.args.clone(),
+        env: values.known,
+        env_from: values.looked_up,
+        secrets: secrets(tree.used_in(&[args, env])),
+        cwd: server.cwd.as_ref().map(|cwd| folder.join(cwd)),
+    })
 }
 
-fn http<'o, 't: 'o>(
-    reader: &mut Reader<'_>,
-    what: &str,
-    get: &impl Fn(&str) -> Option<&'o ObjectProp<'t>>,
-) -> Option<Transport> {
-    reader.used.clear();
-    let headers = get("headers").map(|property| values(reader, property, what, check_header));
-    let mut used = std::mem::take(&mut reader.used);
-    let property = get("url")?;
-    let url = expanded(reader, property, what)?;
-    // Which host it is must be seen in messages.
-    let behind_host = url.splitn(4, '/').nth(3).unwrap_or_default();
-    let of_url = std::mem::take(&mut reader.used).into_iter();
-    used.extend(of_url.filter(|(_, value)| behind_host.contains(value)));
-    // The URL itself is not shown: it may hold a key.
-    let wrong = match Url::parse(&url) {
-        Err(ParseError::RelativeUrlWithoutBase) => Some(WITH_SCHEME.to_owned()),
-        // The first word of "localhost:3000/mcp" is one for a parser.
-        Ok(url) if !matches!(url.scheme(), "http" | "https") => Some(WITH_SCHEME.to_owned()),
-        Ok(url) if !url.username().is_empty() || url.password().is_some() => Some(
-            "holds a user name or password; write an \"Authorization\" header instead".to_owned(),
-        ),
-        Ok(_) => None,
-        Err(error) => Some(format!("is not a valid URL: {error}")),
-    };
-    if let Some(wrong) = wrong {
-        reader.error(
-            property.value.range(),
-            ConfigErrorKind::Value,
-            format!("\"url\" in {what} {wrong}"),
-        );
-        return None;
-    }
-    let headers = headers.unwrap_or_default();
-    let mut names = headers.known.keys().chain(headers.from.keys());
-    let authorized = names.any(|name| name.eq_ignore_ascii_case("authorization"));
-    let oauth = match get("oauth") {
+fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &Server) -> Option<Transport> {
+    let headers = get(entry, "headers");
+    let values = headers
+        .map(|headers| values(tree, headers, check_header))
+        .unwrap_or_default();
+    let mut names = values.known.keys().chain(values.looked_up.keys());
+    let is_authorized = names.any(|name| name.eq_ignore_ascii_case("authorization"));
+    let oauth = match get(entry, "oauth") {
         None => Some(OAuth::default()),
-        Some(property) => {
-            let oauth = oauth::read(reader, property, what)?;
-            if authorized && oauth.is_some() {
-                reader.error(
-                    name_range(property),
-                    ConfigErrorKind::Key,
-                    format!("{what} has \"oauth\" and an \"Authorization\" header; keep one"),
+        Some(value) => {
+            let oauth = login(tree, value)?;
+            if is_authorized && oauth.is_some() {
+                let message = format!(
+                    "{} has \"oauth\" and an \"Authorization\" header; keep one",
+                    tree.subject(entry.range().start)
                 );
+                tree.error(value.range().start, ConfigErrorKind::Key, &message);
             }
             oauth
         }
     };
+    let (url, value) = (server.url.clone()?, get(entry, "url")?);
+    // The URL itself is not shown: it may hold a key.
+    let wrong = match Url::parse(&url) {
+        Err(error) if error != ParseError::RelativeUrlWithoutBase => {
+            Some(format!("is not a valid URL: {error}"))
+        }
+        // The parser takes the first word of "localhost:3000/mcp" for a scheme.
+        Ok(url) if matches!(url.scheme(), "http" | "https") => {
+            let has_user = !url.username().is_empty() || url.password().is_some();
+            let clause = "holds a user name or password; write an \"Authorization\" header instead";
+            has_user.then(|| clause.to_owned())
+        }
+        _ => Some("must begin with https:// or http://".to_owned()),
+    };
+    if let Some(wrong) = wrong {
+        tree.wrong(value, ConfigErrorKind::Value, &wrong);
+    }
+    // The host has to be seen in messages.
+    let behind_host = url.splitn(4, '/').nth(3).unwrap_or_default();
+    let mut used = tree.used_in(&[Some(value)]);
+    used.retain(|_, value| behind_host.contains(value.as_str()));
+    used.extend(tree.used_in(&[headers]));
     Some(Transport::Http(Http {
         url,
-        headers: headers.known,
-        headers_from: headers.from,
+        headers: values.known,
+        headers_from: values.looked_up,
         secrets: secrets(used),
         oauth,
     }))
 }
 
-/// What of the values that were put in may be secret. A place on this machine is
-/// none, and messages are of no use without it.
-fn secrets(used: Vec<(String, String)>) -> BTreeMap<String, String> {
+/// The values of environment variables that may be secret. A place on this machine is not,
+/// and messages need it.
+fn secrets(mut used: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let is_place = |value: &str| {
         let path = Path::new(value);
         path.is_absolute() && path.exists()
     };
-    let secret = used
-        .into_iter()
-        .filter(|(name, value)| name != "PATH" && name != "HOME" && !is_place(value));
-    secret.collect()
+    used.retain(|name, value| name != "PATH" && name != "HOME" && !is_place(value));
+    used
 }
 
-/// A string property with its references replaced.
-pub(super) fn expanded(
-    reader: &mut Reader<'_>,
-    property: &ObjectProp<'_>,
-    what: &str,
-) -> Option<String> {
-    let text = reader.string(property, what)?;
-    let what = format!("\"{}\" in {what}", property.name.as_str());
-    reader.expand(text, property.value.range(), &what)
-}
-
-fn check_variable(name: &str, _value: &str) -> Result<(), String> {
-    if name.is_empty() || name.contains(['=', '\0']) {
-        return Err("is no name for an environment variable; use letters, digits and _".into());
+fn check_variable(name: &str, _value: &str) -> Result<(), &'static str> {
+    match name.is_empty() || name.contains(['=', '\0']) {
+        true => Err("is no name for an environment variable; use letters, digits and _"),
+        false => Ok(()),
     }
-    Ok(())
 }
 
-fn check_header(name: &str, value: &str) -> Result<(), String> {
+fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(is_token) {
-        return Err("is no name for an HTTP header; use letters, digits and -".into());
+        return Err("is no name for an HTTP header; use letters, digits and -");
     }
-    if value.chars().any(|c| c.is_control() && c != '\t') {
-        return Err("has a control character in its value, such as a line break; remove it".into());
+    match value.chars().any(|c| c.is_control() && c != '\t') {
+        true => Err("has a control character in its value, such as a line break; remove it"),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// `env` or `headers`: values that the file holds, and values to look up.
+#[derive(Default)]
+struct Values {
+    known: BTreeMap<String, String>,
+    looked_up: BTreeMap<String, Source>,
+}
+
+/// Reads `env` or `headers`. `check` gets each name, and the part of the value that is known.
+fn values(
+    tree: &Tree<'_>,
+    section: &Value<'_>,
+    check: impl Fn(&str, &str) -> Result<(), &'static str>,
+) -> Values {
+    let mut values = Values::default();
+    for member in tree.members(section) {
+        let name = member.name.as_str();
+        let Some(source) = source(tree, &member.value) else {
+            continue;
+        };
+        let known = match &source.origin {
+            Origin::Text(text) => text,
+            _ => &source.prefix,
+        };
+        if let Err(clause) = check(name, known) {
+            tree.wrong(&member.value, ConfigErrorKind::Value, clause);
+        }
+        match source.origin {
+            Origin::Text(text) => drop(values.known.insert(name.to_owned(), text)),
+            _ => drop(values.looked_up.insert(name.to_owned(), source)),
+        }
+    }
+    values
+}
+
+/// A value that is looked up.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LookUp {
+    command: Option<Vec<String>>,
+    #[serde(default)]
+    timeout: Option<Duration>,
+    keyring: Option<Keyring>,
+    #[serde(default)]
+    prefix: String,
+}
+
+/// An entry of the system's keyring.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keyring {
+    service: String,
+    account: String,
+}
+
+/// Reads one value: a text, or an object that says where to look it up.
+pub(super) fn source(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
+    let wrong = |clause| tree.wrong(value, ConfigErrorKind::Value, clause);
+    match value {
+        Value::StringLit(_) => {
+            return tree.read::<String>(value).map(|text| Source::text(text));
+        }
+        Value::Object(_) => {}
+        _ => {
+            tree.wrong_type(
+                value,
+                "a string, or an object with \"command\" or \"keyring\"",
+            );
+            return None;
+        }
+    }
+    let look_up: LookUp = tree.read(value)?;
+    let origin = match (look_up.command, look_up.keyring) {
+        (Some(command), None) => {
+            let folder = tree.variables.folder;
+            let mut command = command;
+            match command
+                .first_mut()
+                .filter(|program| !program.trim().is_empty())
+            {
+                Some(program) if program.contains('/') => {
+                    *program = folder.join(&*program).to_string_lossy().into_owned();
+                }
+                Some(_) => {}
+                None => {
+                    let clause = "is empty; write the program and its arguments";
+                    let command = get(value, "command").unwrap_or(value);
+                    tree.wrong(command, ConfigErrorKind::Value, clause);
+                }
+            }
+            let mut origin = Source::command(command).origin;
+            if let Origin::Command { cwd, timeout, .. } = &mut origin {
+                *cwd = Some(folder.to_owned());
+                *timeout = look_up.timeout.unwrap_or(*timeout);
+            }
+            origin
+        }
+        (None, Some(keyring)) => {
+            if let Some(timeout) = get(value, "timeout") {
+                let clause = "does not go with \"keyring\"; remove it";
+                tree.wrong(timeout, ConfigErrorKind::Key, clause);
+            }
+            Source::keyring(keyring.service, keyring.account).origin
+        }
+        (Some(_), Some(_)) => {
+            wrong("has both \"command\" and \"keyring\"; keep one");
+            return None;
+        }
+        (None, None) => {
+            if !tree.has_mistake(value) {
+                wrong("has neither \"command\" nor \"keyring\"; write where its value comes from");
+            }
+            return None;
+        }
+    };
+    let mut source = Source::new(origin);
+    source.prefix = look_up.prefix;
+    Some(source)
+}
+
+/// `oauth` of a server.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Login {
+    client_id: Option<String>,
+    issuer: Option<String>,
+    #[serde(rename = "clientSecret")]
+    _client_secret: IgnoredAny,
+    #[serde(deserialize_with = "client_metadata_url")]
+    client_metadata_url: Option<String>,
+    #[serde(deserialize_with = "file::plain_texts")]
+    scopes: Vec<String>,
+    #[serde(with = "GrantWord")]
+    grant: Grant,
+    redirect_port: Option<u16>,
+    #[serde(with = "TokenPlaceWord")]
+    tokens: TokenPlace,
+}
+
+fn client_metadata_url<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let text = String::deserialize(deserializer)?;
+    match Url::parse(&text) {
+        Ok(url) if url.scheme() == "https" && url.path() != "/" => Ok(Some(text)),
+        _ => Err(D::Error::custom("must be an https URL with a path")),
+    }
+}
+
+/// The values of `grant`.
+#[derive(Deserialize)]
+#[serde(remote = "Grant", rename_all = "snake_case")]
+enum GrantWord {
+    AuthorizationCode,
+    ClientCredentials,
+}
+
+/// The values of `tokens`.
+#[derive(Deserialize)]
+#[serde(remote = "TokenPlace", rename_all = "lowercase")]
+enum TokenPlaceWord {
+    #[serde(rename = "auto")]
+    KeyringOrFile,
+    Keyring,
+    File,
+}
+
+/// Reads `oauth`: `None` inside for a login that is switched off, `None` outside for a
+/// mistake, which is reported.
+fn login(tree: &Tree<'_>, value: &Value<'_>) -> Option<Option<OAuth>> {
+    match value {
+        Value::BooleanLit(on) => return Some(on.value.then(OAuth::default)),
+        Value::Object(_) => {}
+        _ => {
+            tree.wrong_type(value, "true, false or an object");
+            return None;
+        }
+    }
+    let login: Login = tree.read(value)?;
+    let secret = get(value, "clientSecret").map(|secret| source(tree, secret));
+    let missing = match (&login.client_id, &secret) {
+        _ if tree.has_mistake(value) => None,
+        (None, Some(_)) => Some("has a \"clientSecret\" and no \"clientId\"; write both"),
+        (Some(_), Some(_)) if login.issuer.is_none() => Some(
+            "has a \"clientSecret\" and no \"issuer\"; write the issuer of the authorization \
+             server that the secret is for",
+        ),
+        (Some(_), Some(_)) => None,
+        _ if login.grant == Grant::ClientCredentials => {
+            Some("has the grant of client credentials; write \"clientId\" and \"clientSecret\"")
+        }
+        _ => None,
+    };
+    if let Some(missing) = missing {
+        tree.wrong(value, ConfigErrorKind::Value, missing);
+    }
+    let mut oauth = OAuth::default();
+    oauth.client_id = login.client_id;
+    oauth.issuer = login.issuer;
+    oauth.client_secret = secret.flatten();
+    oauth.client_metadata_url = login.client_metadata_url;
+    oauth.scopes = login.scopes;
+    oauth.grant = login.grant;
+    oauth.redirect_port = login.redirect_port;
+    oauth.place = login.tokens;
+    Some(Some(oauth))
 }

@@ -42,7 +42,7 @@ fn read_in(folder: &str, name: &str, text: &str) -> Result<Config, ConfigError> 
         alias: None,
         shown: Path::new(name).to_owned(),
     };
-    sections::read(text, &place, &environment)
+    super::read(text, &place, &environment)
 }
 
 fn server(config: &Config) -> &ServerSpec {

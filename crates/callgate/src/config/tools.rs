@@ -1,60 +1,307 @@
-//! `tools`: what is set for tools by patterns over their generated names.
+//! `tools`: visibility, keywords and always-on of tools, by patterns over their names.
 
-use callgate_policy::Pattern;
-use jsonc_parser::ast::ObjectProp;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use callgate_catalog::{Catalog, CatalogTool};
+use callgate_policy::{OtherNames, Pattern};
+use jsonc_parser::ast::Value;
+use serde::{Deserialize, Deserializer};
 
 use super::error::ConfigErrorKind;
-use super::keys;
-use super::reader::{Reader, name_range};
-use crate::tool_settings::{ToolSetting, ToolSettings, Visibility};
+use super::file;
+use super::tree::Tree;
 
-/// Bytes of one keyword.
+/// The most bytes of one keyword.
 const MAX_KEYWORD: usize = 100;
 
-pub(super) fn read(reader: &mut Reader<'_>, property: &ObjectProp<'_>, tools: &mut ToolSettings) {
-    let what = "\"tools\"";
-    let Some(object) = reader.object(property, "the file") else {
-        return;
-    };
-    reader.no_duplicates(object, what);
-    for property in &object.properties {
-        let setting = setting(reader, property, what);
-        match Pattern::new(property.name.as_str()) {
-            Ok(pattern) => tools.set(pattern, setting),
-            Err(error) => reader.error(
-                name_range(property),
-                ConfigErrorKind::Pattern,
-                error.to_string(),
-            ),
+/// Reads `tools`.
+pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, settings: &mut ToolSettings) {
+    for member in tree.members(section) {
+        let setting = tree.read(&member.value).unwrap_or_default();
+        match Pattern::new(member.name.as_str()) {
+            Ok(pattern) => settings.set(pattern, setting),
+            Err(error) => {
+                tree.error(
+                    member.range.start,
+                    ConfigErrorKind::Pattern,
+                    &error.to_string(),
+                );
+            }
         }
     }
 }
 
-fn setting(reader: &mut Reader<'_>, property: &ObjectProp<'_>, what: &str) -> ToolSetting {
-    let mut setting = ToolSetting::default();
-    let Some(object) = reader.object(property, what) else {
-        return setting;
-    };
-    let what = format!("\"{}\" in {what}", property.name.as_str());
-    for property in reader.properties(object, &what, &keys::TOOL) {
-        match property.name.as_str() {
-            "visibility" => {
-                setting.visibility = reader.parsed(property, &what, str::parse::<Visibility>);
-            }
-            "keywords" => {
-                for (keyword, range) in reader.strings(property, &what) {
-                    if keyword.trim().is_empty() || keyword.len() > MAX_KEYWORD {
-                        let message = format!(
-                            "a keyword of {what} must have 1 to {MAX_KEYWORD} bytes of text"
-                        );
-                        reader.error(range, ConfigErrorKind::Value, message);
-                    } else {
-                        setting.keywords.push(keyword.to_owned());
-                    }
-                }
-            }
-            _ => setting.always_on = reader.boolean(property, &what).unwrap_or_default(),
+fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let keywords = file::plain_texts(deserializer)?;
+    if keywords
+        .iter()
+        .any(|word| word.trim().is_empty() || word.len() > MAX_KEYWORD)
+    {
+        let wrong = format!("must have 1 to {MAX_KEYWORD} bytes of text in each keyword");
+        return Err(serde::de::Error::custom(wrong));
+    }
+    Ok(keywords)
+}
+
+/// Visibility and keywords of tools, by patterns over their generated names.
+///
+/// Several patterns may match a tool: it has the keywords of all of them, is
+/// always on if one of them says so, and hidden if one of them says so, also one that
+/// matches one of the tool's other names ([`OtherNames`]). Of the other visibilities,
+/// that of the pattern with the most characters besides `*` counts, and the first of
+/// those.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolSettings {
+    entries: Vec<(Pattern, ToolSetting)>,
+}
+
+/// The settings of one pattern.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ToolSetting {
+    /// Where its tools are shown. Default: as other patterns say, else
+    /// [`Visibility::Native`].
+    pub visibility: Option<Visibility>,
+    /// Words by which its tools are found besides those of their definitions.
+    #[serde(deserialize_with = "keywords")]
+    pub keywords: Vec<String>,
+    /// Its tools are shown even where not all of them can be, and where they are otherwise
+    /// on demand.
+    pub always_on: bool,
+}
+
+/// Where a tool is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Visibility {
+    /// Wherever tools are.
+    #[default]
+    Native,
+    /// Where it is looked for: in search, details and declarations, and not
+    /// among the tools that are passed through one by one.
+    OnDemand,
+    /// Nowhere: it cannot be seen, found or called.
+    Hidden,
+}
+
+impl Visibility {
+    const ALL: [Self; 3] = [Self::Native, Self::OnDemand, Self::Hidden];
+
+    /// The word for it in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::OnDemand => "on-demand",
+            Self::Hidden => "hidden",
         }
     }
-    setting
+}
+
+impl FromStr for Visibility {
+    type Err = UnknownVisibility;
+
+    fn from_str(text: &str) -> Result<Self, UnknownVisibility> {
+        let found = Self::ALL.into_iter().find(|one| one.as_str() == text);
+        found.ok_or_else(|| UnknownVisibility(text.chars().take(80).collect()))
+    }
+}
+
+/// A word that is not a [`Visibility`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no visibility; write \"native\", \"on-demand\" or \"hidden\"")]
+pub struct UnknownVisibility(String);
+
+impl ToolSettings {
+    /// Adds these settings.
+    pub fn add(&mut self, more: &Self) {
+        self.entries.extend(more.entries.iter().cloned());
+    }
+
+    /// Adds a setting for the tools of a pattern.
+    pub fn set(&mut self, pattern: Pattern, setting: ToolSetting) {
+        self.entries.push((pattern, setting));
+    }
+
+    /// Where this function's tool is shown.
+    pub fn visibility(&self, function: &str) -> Visibility {
+        let mut decided = Visibility::default();
+        let mut most = None;
+        for (pattern, setting) in self.of(function) {
+            let literal = pattern.as_str().chars().filter(|c| *c != '*').count();
+            match setting.visibility {
+                Some(Visibility::Hidden) => return Visibility::Hidden,
+                Some(visibility) if most.is_none_or(|most| literal > most) => {
+                    (decided, most) = (visibility, Some(literal));
+                }
+                _ => {}
+            }
+        }
+        decided
+    }
+
+    /// Whether the tool of this function, with these other names, is hidden.
+    pub fn hides(&self, function: &str, other_names: &OtherNames) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|(pattern, setting)| {
+            setting.hides() && (pattern.matches(function) || other_names.any_matches(pattern))
+        })
+    }
+
+    /// Words by which this function's tool is found, each once.
+    pub fn keywords<'s>(&'s self, function: &'s str) -> Vec<&'s str> {
+        let words = self.of(function).flat_map(|(_, setting)| &setting.keywords);
+        let words: BTreeSet<&str> = words.map(String::as_str).collect();
+        words.into_iter().collect()
+    }
+
+    /// Whether this function's tool is shown even where not all can be.
+    pub fn always_on(&self, function: &str) -> bool {
+        self.of(function).any(|(_, setting)| setting.always_on)
+    }
+
+    /// The patterns that match none of these tools, hidden ones among them, and none that
+    /// `may` be there, each in a sentence.
+    pub(crate) fn unmatched(
+        &self,
+        catalog: &Catalog,
+        may: impl Fn(&Pattern) -> bool,
+    ) -> Vec<String> {
+        let unmatched = self.entries.iter().filter(|(pattern, setting)| {
+            let is_for = |tool: &CatalogTool| {
+                pattern.matches(&tool.function)
+                    || setting.hides() && tool.other_names.any_matches(pattern)
+            };
+            !catalog.with_hidden().any(is_for) && !may(pattern)
+        });
+        unmatched
+            .map(|(pattern, _)| format!("{:?} in \"tools\" matches no tool", pattern.as_str()))
+            .collect()
+    }
+
+    fn of<'s>(&'s self, function: &'s str) -> impl Iterator<Item = &'s (Pattern, ToolSetting)> {
+        let matches = move |(pattern, _): &&(Pattern, ToolSetting)| pattern.matches(function);
+        self.entries.iter().filter(matches)
+    }
+}
+
+impl ToolSetting {
+    fn hides(&self) -> bool {
+        self.visibility == Some(Visibility::Hidden)
+    }
+}
+
+impl fmt::Display for Visibility {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callgate_catalog::ToolDefinition;
+    use serde_json::json;
+
+    use super::*;
+
+    fn catalog(tools: &[(&str, &str)]) -> Catalog {
+        let tools = tools.iter().map(|(server, name)| {
+            let raw = json!({ "name": name, "inputSchema": { "type": "object" } });
+            ToolDefinition::parse(server, &raw).expect("a tool")
+        });
+        Catalog::build(tools.collect())
+    }
+
+    fn settings(entries: &[(&str, Option<Visibility>, &[&str], bool)]) -> ToolSettings {
+        let mut settings = ToolSettings::default();
+        for (pattern, visibility, keywords, always_on) in entries {
+            let setting = ToolSetting {
+                visibility: *visibility,
+                keywords: keywords.iter().map(|&word| word.to_owned()).collect(),
+                always_on: *always_on,
+            };
+            settings.set(Pattern::new(pattern).expect("a pattern"), setting);
+        }
+        settings
+    }
+
+    #[test]
+    fn the_closest_pattern_decides_and_hidden_wins() {
+        let (native, on_demand, hidden) = (
+            Some(Visibility::Native),
+            Some(Visibility::OnDemand),
+            Some(Visibility::Hidden),
+        );
+        let settings = settings(&[
+            ("git_*", native, &["vcs"], false),
+            ("*", on_demand, &["any", "vcs"], false),
+            ("*_push", hidden, &[], false),
+            ("git_status", None, &[], true),
+            ("git_push", native, &[], true),
+        ]);
+        for (function, visibility) in [
+            ("git_log", Visibility::Native),
+            ("git_status", Visibility::Native),
+            ("fs_read", Visibility::OnDemand),
+            ("git_push", Visibility::Hidden),
+        ] {
+            assert_eq!(settings.visibility(function), visibility, "{function}");
+            let hides = settings.hides(function, &OtherNames::new(None, "other"));
+            assert_eq!(hides, visibility == Visibility::Hidden);
+        }
+        assert_eq!(settings.keywords("git_log"), ["any", "vcs"]);
+        assert_eq!(settings.keywords("fs_read"), ["any", "vcs"]);
+        assert!(settings.always_on("git_status") && !settings.always_on("git_log"));
+        assert_eq!(
+            settings.unmatched(&catalog(&[("git", "log"), ("fs", "read")]), |pattern| {
+                pattern.as_str() == "git_push"
+            }),
+            [
+                r#""*_push" in "tools" matches no tool"#,
+                r#""git_status" in "tools" matches no tool"#,
+            ]
+        );
+    }
+
+    /// A tool that has one name with another beside it, and one without.
+    #[test]
+    fn what_hides_goes_by_all_names() {
+        let settings = settings(&[
+            ("s_get_user", Some(Visibility::Hidden), &["word"], true),
+            ("s_get_u*", Some(Visibility::OnDemand), &["other"], false),
+            (
+                "s_put_user_ba0d75ee",
+                Some(Visibility::Hidden),
+                &["word"],
+                true,
+            ),
+            ("s_cut_user_a1a1a1a1", Some(Visibility::OnDemand), &[], true),
+        ]);
+        let catalog = catalog(&[
+            ("s", "get-user"),
+            ("s", "get_user"),
+            ("s", "put_user"),
+            ("s", "cut_user"),
+        ]);
+        let hidden: Vec<&str> = catalog
+            .tools()
+            .iter()
+            .filter(|tool| settings.hides(&tool.function, &tool.other_names))
+            .map(|tool| tool.function.as_str())
+            .collect();
+        assert_eq!(
+            hidden,
+            ["s_get_user_c97c69b6", "s_get_user_7e0bb0c2", "s_put_user"]
+        );
+        assert_eq!(settings.keywords("s_get_user_7e0bb0c2"), ["other"]);
+        assert!(settings.keywords("s_put_user").is_empty());
+        assert!(!settings.always_on("s_put_user"));
+        assert_eq!(
+            settings.unmatched(&catalog, |_| false),
+            [r#""s_cut_user_a1a1a1a1" in "tools" matches no tool"#]
+        );
+    }
 }

@@ -15,6 +15,7 @@ use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
 
 use super::Gate;
 use crate::cache::Cache;
+use crate::config::ToolSettings;
 use crate::config::{CacheConfig, Config, ModelsConfig};
 use crate::keep_in_file::KeepInFile;
 use crate::live_catalog::LiveCatalog;
@@ -26,7 +27,6 @@ use crate::search::Searcher;
 use crate::search::vectors::Vectors;
 use crate::settings::{CheckMode, ExtractLimits, SearchBy};
 use crate::skill::Skill;
-use crate::tool_settings::ToolSettings;
 use crate::type_check::{TypeChecker, TypeScriptPlaces};
 use crate::unmatched::{Oversight, Told};
 use crate::workers::Workers;

@@ -17,13 +17,13 @@ use callgate_policy::{Rules, SessionGrants};
 use callgate_sandbox::{Launcher, Limits};
 
 use crate::cache::Cache;
+use crate::config::ToolSettings;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
 use crate::names::ServerNames;
 use crate::search::Searcher;
 use crate::settings::ExtractLimits;
 use crate::skill::Skill;
-use crate::tool_settings::ToolSettings;
 use crate::type_check::TypeChecker;
 use crate::unmatched::Oversight;
 

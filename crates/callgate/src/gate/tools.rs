@@ -10,11 +10,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Gate;
+use crate::config::ToolSettings;
 use crate::names;
 use crate::scope::Scope;
 use crate::search::request::{Found, SearchError, SearchRequest};
 use crate::settings::SearchBy;
-use crate::tool_settings::ToolSettings;
 use crate::unmatched;
 
 /// A tool in a list.

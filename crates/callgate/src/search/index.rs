@@ -8,8 +8,8 @@ use callgate_catalog::Catalog;
 use callgate_catalog::search::{Entry, SearchIndex};
 use tokio::sync::Mutex;
 
+use crate::config::ToolSettings;
 use crate::names::server_description;
-use crate::tool_settings::ToolSettings;
 
 /// The last index, and its catalog. The first search makes the first index.
 pub(super) struct IndexCache {

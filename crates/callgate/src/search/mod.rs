@@ -18,11 +18,11 @@ use callgate_policy::{Rules, nearest};
 use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 
+use crate::config::ToolSettings;
 use crate::foresight::Foresight;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
 use crate::settings::SearchBy;
-use crate::tool_settings::ToolSettings;
 use index::IndexCache;
 use pick::Consult;
 use request::{Found, Hit, SearchError, SearchRequest};

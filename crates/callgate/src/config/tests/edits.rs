@@ -4,8 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use super::*;
-use crate::config::amend::allow_while;
-use crate::config::insert::with_rules;
+use crate::config::edit::{allow_while, with_rules};
 use crate::config::{AmendError, allow, takes_rules};
 
 const RULE: &str = r#"{ "tool": "git_log" }"#;
@@ -22,7 +21,7 @@ fn of_the_text() {
         // Comments and trailing commas.
         (
             "// ours\n{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\", // all of a\n      \"c_*\", // the last\n      // and a note\n    ],\n  }, // end\n}\n",
-            "// ours\n{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\", // all of a\n      \"c_*\", // the last\n      // and a note\n      { \"tool\": \"git_log\" },\n    ],\n  }, // end\n}\n",
+            "// ours\n{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\", // all of a\n      \"c_*\", // the last\n      { \"tool\": \"git_log\" },\n      // and a note\n    ],\n  }, // end\n}\n",
         ),
         (
             "{\n\t\"permissions\": {\n\t\t\"allow\": [\n\t\t\t\"a_*\" // the last\n\t\t]\n\t}\n}\n",

@@ -72,16 +72,16 @@ fn of_the_file() {
         ("{ \"limits\": {\n\"timeout\": \"2 seconds\", \"memory\": \"128\", \"output\": 16, \"outputLines\": -1,\n\"result\": \"0B\", \"callsInFlight\": 1.5, \"runTimeout\": 10, \"memry\": \"1MB\" } }", &[
             "2 \"timeout\" in \"limits\": \"2 seconds\" is not a duration; write a number and ms, s, m or h",
             "2 \"memory\" in \"limits\": \"128\" is not a size; write a number and B",
-            "2 \"output\" in \"limits\" must be a string such as \"…\", and this is a number",
+            "2 \"output\" in \"limits\" must be a string such as \"",
             "2 \"outputLines\" in \"limits\" must be a whole number above zero",
             "3 \"result\" in \"limits\": \"0B\" is an empty size; write one that is more than nothing",
             "3 \"callsInFlight\" in \"limits\" must be a whole number above zero",
-            "3 \"runTimeout\" in \"limits\" must be a string such as \"…\", and this is a number",
+            "3 \"runTimeout\" in \"limits\" must be a string such as \"",
             "3 unknown key \"memry\" in \"limits\"; did you mean \"memory\"?",
         ]),
-        (r#"{ "limits": { "memory": 128 } }"#, &["1 \"memory\" in \"limits\" must be a string such as \"…MiB\", and this is a number"]),
+        (r#"{ "limits": { "memory": 128 } }"#, &["1 \"memory\" in \"limits\" must be a string such as \"128MiB\""]),
         (r#"{ "check": { "mode": "always", "typescript": 7, "typescrypt": "x" } }"#, &[
-            "1 \"mode\" in \"check\": \"always\" is no mode of the type check; write \"off\", \"warn\", \"on\" or \"require\"",
+            "1 \"mode\" in \"check\" must be \"off\" or \"warn\" or \"on\" or \"require\", and this is \"always\"",
             "1 \"typescript\" in \"check\" must be a string, and this is a number",
             "1 unknown key \"typescrypt\" in \"check\"; did you mean \"typescript\"?",
         ]),
@@ -90,15 +90,15 @@ fn of_the_file() {
         (r#"{ "sandbox": { "require": ["seccomp"], "level": "process" } }"#, &["1 \"level\": \"process\" uses no kernel layer, so \"require\" in \"sandbox\" must be empty"]),
         (r#"{ "sandbox": { "levels": "process" } }"#, &["1 unknown key \"levels\" in \"sandbox\"; did you mean \"level\"?"]),
         (r#"{ "ledger": { "path": "", "bodies": "yes", "maxSize": 1, "keep": 1001, "file": "x" } }"#, &[
-            "1 \"path\" in \"ledger\" is empty; name a file",
+            "1 \"path\" in \"ledger\" is empty; write a path",
             "1 \"bodies\" in \"ledger\" must be true or false, and this is a string",
-            "1 \"maxSize\" in \"ledger\" must be a string such as \"…\", and this is a number",
+            "1 \"maxSize\" in \"ledger\" must be a string such as \"",
             "1 \"keep\" in \"ledger\" must be at most 1000",
             "1 unknown key \"file\" in \"ledger\"; remove it, or use one of path, bodies, maxSize, keep",
         ]),
         (r#"{ "ledger": {} }"#, &["1 \"ledger\"… has no \"path\"; name the file that calls are written to"]),
         (r#"{ "cache": { "path": "", "ttl": "soon", "enabled": 1 } }"#, &[
-            "1 \"path\" in \"cache\" is empty; name a folder",
+            "1 \"path\" in \"cache\" is empty; write a path",
             "1 \"ttl\" in \"cache\": \"soon\" is not a duration; write",
             "1 \"enabled\" in \"cache\" must be true or false, and this is a number",
         ]),
@@ -111,14 +111,18 @@ fn of_the_file() {
             "2 \"url\" in \"embeddings\"…must be https, or http on loopback",
             "2 \"model\" in \"embeddings\"… must be a string, and this is a number",
             "3 unknown key \"smal\" in \"models\"; did you mean \"small\"?",
-            "4 \"api\" in \"small\"…must be \"openai\" or \"anthropic\"",
+            "4 \"api\" in \"small\"…must be \"openai\" or \"anthropic\", and this is \"gemini\"",
             "4 \"url\" in \"small\"…write one such as https://api.example.com/v1",
-            "4 \"timeout\" in \"small\"… must be a string such as \"…\", and this is a number",
+            "4 \"timeout\" in \"small\"… must be a string such as \"",
             "4 unknown key \"temperature\" in \"small\"…; remove it, or use one of api, url, model, key, timeout, maxTokens",
         ]),
         (r#"{ "models": { "small": { "url": "https://a.b" } } }"#, &["1 \"small\"…has no \"model\"; write it"]),
+        (r#"{ "limits": ["2s"], "models": [] }"#, &[
+            "1 \"limits\" in the file must be an object, and this is an array",
+            "1 \"models\" in the file must be an object, and this is an array",
+        ]),
         (r#"{ "search": { "by": "luck" }, "extract": { "calls": 0, "input": "lots", "outputs": 1 } }"#, &[
-            "1 \"by\" in \"search\": \"luck\" is no way to search; write auto, words, hybrid or model",
+            "1 \"by\" in \"search\" must be \"auto\" or \"words\" or \"hybrid\" or \"model\", and this is \"luck\"",
             "1 \"calls\" in \"extract\" must be a whole number above zero",
             "1 \"input\" in \"extract\": \"lots\" is not a size; write a number and",
             "1 unknown key \"outputs\" in \"extract\"; did you mean \"output\"?",
@@ -128,31 +132,30 @@ fn of_the_file() {
             "1 \"search\"… by \"hybrid\" compares words only: \"models\" names no \"embeddings\"; add them, or leave \"search\" out",
         ]),
         (r#"{ "serve": { "mode": "Native", "context": { "window": 0, "share": 2, "shares": 1 }, "toolsTtl": 5, "wait": "soon", "modes": [] } }"#, &[
-            "1 \"mode\" in \"serve\": \"Native\" is no mode; the modes are \"code\", \"discovery\" and \"native\"",
+            "1 \"mode\" in \"serve\" must be \"code\" or \"discovery\" or \"native\", and this is \"Native\"",
             "1 \"window\" in \"context\"… must be a whole number above zero",
             "1 \"share\" in \"context\"… a share is a number above 0 and at most 1, such as 0.02",
             "1 unknown key \"shares\" in \"context\"…; did you mean \"share\"?",
-            "1 \"toolsTtl\" in \"serve\" must be a string such as \"…\", and this is a number",
+            "1 \"toolsTtl\" in \"serve\" must be a string such as \"",
             "1 \"wait\" in \"serve\": \"soon\" is not a duration; write",
             "1 unknown key \"modes\" in \"serve\"; did you mean \"mode\"?",
         ]),
         ("{ \"tools\": {\n\"git-*\": { \"visibility\": \"native\" },\n\"git_*\": { \"visibility\": \"none\", \"keywords\": [\"\"], \"alwaysOn\": \"yes\", \"always\": true },\n\"fs_*\": true } }", &[
             "2 pattern \"git-*\" can never match: generated names have \"_\" in place of \"-\"; did you mean \"git_*\"?",
-            "3 \"visibility\" in \"git_*\" in \"tools\": \"none\" is no visibility; write \"native\", \"on-demand\" or \"hidden\"",
+            "3 \"visibility\" in \"git_*\" in \"tools\" must be \"native\" or \"on-demand\" or \"hidden\", and this is \"none\"",
             "3 keyword…\"git_*\" in \"tools\" must have 1 to 100 bytes of text",
             "3 \"alwaysOn\" in \"git_*\" in \"tools\" must be true or false, and this is a string",
             "3 unknown key \"always\" in \"git_*\" in \"tools\"; did you mean \"alwaysOn\"?",
             "4 \"fs_*\" in \"tools\" must be an object, and this is a boolean",
         ]),
-        ("{ \"mcpServers\": { \"crm\": { \"command\": \"crm\", \"labels\": [\"a b\", \"\"] } },\n\"toolLabels\": { \"fs-*\": [\"private\"], \"fs_*\": \"private\" },\n\"flows\": [\n\"crm\",\n{ \"from\": \"crm\", \"action\": \"deny\" },\n{ \"from\": \"\", \"to\": \"x\", \"action\": \"deny\" },\n{ \"from\": \"x\", \"to\": \"y\", \"action\": \"block\" },\n{ \"form\": \"crm\", \"to\": \"*\", \"action\": \"deny\" },\n{ \"from\": \"x\", \"to\": \"*\", \"action\": \"deny\", \"minBytes\": -1 } ] }", &[
+        ("{ \"mcpServers\": { \"crm\": { \"command\": \"crm\", \"labels\": [\"a b\"] } },\n\"toolLabels\": { \"fs-*\": [\"private\"], \"fs_*\": \"private\" },\n\"flows\": [\n\"crm\",\n{ \"from\": \"crm\", \"action\": \"deny\" },\n{ \"from\": \"\", \"to\": \"x\", \"action\": \"deny\" },\n{ \"from\": \"x\", \"to\": \"y\", \"action\": \"block\" },\n{ \"form\": \"crm\", \"to\": \"*\", \"action\": \"deny\" },\n{ \"from\": \"x\", \"to\": \"*\", \"action\": \"deny\", \"minBytes\": -1 } ] }", &[
             "1 \"a b\" is no label; use letters, digits, \"-\", \"_\" and \".\"",
-            "1 \"\" is no label; use letters, digits, \"-\", \"_\" and \".\"",
             "2 pattern \"fs-*\" can never match: generated names have \"_\" in place of \"-\"; did you mean \"fs_*\"?",
             "2 \"fs_*\" in \"toolLabels\" must be an array…and this is a string",
             "4 a rule in \"flows\" must be an object…",
             "5 a rule in \"flows\" has no \"to\"; write",
             "6 \"from\" in a rule in \"flows\"…names nothing; write \"*\" for everything",
-            "7 \"action\" in a rule in \"flows\": \"block\" is no action; write \"allow\", \"ask\" or \"deny\"",
+            "7 \"action\" in a rule in \"flows\" must be \"allow\" or \"ask\" or \"deny\", and this is \"block\"",
             "8 unknown key \"form\" in a rule in \"flows\"; did you mean \"from\"?",
             "9 \"minBytes\" in a rule in \"flows\" must be a whole number above zero",
         ]),
@@ -184,8 +187,8 @@ fn of_a_server() {
         (r#""command": "git", "args": ["a", 1]"#, &["2 \"args\" in server \"git\" must be…string…and this is a number"]),
         (r#""command": "a\u0000b""#, &["2 \"command\" in server \"git\" has a NUL character; remove it"]),
         (r#""command": "git", "env": {"A=B": "hunter2", "": "", "P": 8080}"#, &[
-            "2 \"A=B\" of \"env\" in server \"git\" is no name for an environment variable; use letters, digits and _",
-            "2 \"\" of \"env\" in server \"git\" is no name for an environment variable; use letters, digits and _",
+            "2 \"A=B\" in \"env\" in server \"git\" is no name for an environment variable; use letters, digits and _",
+            "2 \"\" in \"env\" in server \"git\" is no name for an environment variable; use letters, digits and _",
             "2 \"P\" in \"env\" in server \"git\" must be a string, or an object with \"command\" or \"keyring\", and this is a number",
         ]),
         (r#""url": "example.com/hunter2""#, &["2 \"url\" in server \"git\" must begin with https:// or http://"]),
@@ -194,20 +197,20 @@ fn of_a_server() {
         (r#""url": "https://:3000/hunter2""#, &["2 \"url\" in server \"git\" is not a valid URL: empty host"]),
         (r#""url": "https://me:hunter2@example.com""#, &["2 \"url\" in server \"git\" holds a user name or password; write an \"Authorization\" header instead"]),
         (r#""url": "https://a.b", "headers": {"X Key": "hunter2", "X": "${BROKEN}"}"#, &[
-            "2 \"X Key\" of \"headers\" in server \"git\" is no name for an HTTP header; use letters, digits and -",
-            "2 \"X\" of \"headers\" in server \"git\" has a control character in its value, such as a line break; remove it",
+            "2 \"X Key\" in \"headers\" in server \"git\" is no name for an HTTP header; use letters, digits and -",
+            "2 \"X\" in \"headers\" in server \"git\" has a control character in its value, such as a line break; remove it",
         ]),
         (r#""command": "git", "trusted": "yes""#, &["2 \"trusted\" in server \"git\" must be true or false, and this is a string"]),
         (r#""command": "git", "disabled": "yes""#, &["2 \"disabled\" in server \"git\" must be true or false, and this is a string"]),
         (r#""command": "git", "protocol": "2025-11-24""#, &["2 \"protocol\" in server \"git\": unknown protocol revision \"2025-11-24\"; write \"auto\" or one of \"2026-07-28\""]),
         (r#""command": "git", "startTimeout": 10, "callTimeout": "10""#, &[
-            "2 \"startTimeout\" in server \"git\" must be a string such as \"…\", and this is a number",
+            "2 \"startTimeout\" in server \"git\" must be a string such as \"",
             "2 \"callTimeout\" in server \"git\": \"10\" is not a duration; write a number and ms, s, m or h",
         ]),
-        (r#""command": "git", "connect": "soon""#, &["2 \"connect\" in server \"git\": \"soon\" is no time to connect; write \"always\", \"lazy\" or \"manual\""]),
+        (r#""command": "git", "connect": "soon""#, &["2 \"connect\" in server \"git\" must be \"always\" or \"lazy\" or \"manual\", and this is \"soon\""]),
         (r#""command": "git", "idle": "5m""#, &["2 \"idle\" in server \"git\"…goes with \"connect\": \"lazy\" or \"manual\" only; remove it"]),
         (r#""command": "git", "connect": "lazy", "idle": "0s""#, &["2 \"idle\" in server \"git\": \"0s\" is an empty duration…or write \"never\""]),
-        (r#""command": "git", "connect": "lazy", "idle": 300"#, &["2 \"idle\" in server \"git\" must be a string such as \"5m\", or \"never\", and this is a number"]),
+        (r#""command": "git", "connect": "lazy", "idle": 300"#, &["2 \"idle\" in server \"git\" must be a string such as \"5m\", or \"never\""]),
         (r#""command": "git", "description": "a\nb""#, &["2 \"description\" in server \"git\" must be one line of at most 200 characters"]),
         (r#""command": "git", "description": """#, &["2 \"description\" in server \"git\" must be one line of at most 200 characters"]),
         (r#""commnad": "git", "colour": "red""#, &[
@@ -220,7 +223,7 @@ fn of_a_server() {
         // References.
         ("\"command\": \"git\",\n \"args\": [\"a\",\n  \"${TOKN}\"], \"env\": {\"A\": \"${ALSO_NOT}\"}", &[
             "4 \"args\" in server \"git\": environment variable \"TOKN\" is not set; set it, or write \"${TOKN:-default}\"",
-            "4 \"A\" of \"env\" in server \"git\": environment variable \"ALSO_NOT\" is not set; set it",
+            "4 \"A\" in \"env\" in server \"git\": environment variable \"ALSO_NOT\" is not set; set it",
         ]),
         (r#""command": "git", "cwd": "${env:HOME}""#, &["2 \"cwd\" in server \"git\": environment variable \"HOME\" is not set; set it"]),
         (r#""command": "git", "args": ["${input:key}"]"#, &["2 \"args\" in server \"git\": \"${input:…}\" asks a person in VS Code…put the value into an environment variable"]),
@@ -232,16 +235,16 @@ fn of_a_server() {
         (r#""command": "git", "args": ["${MY-TOKEN:-hunter2}"]"#, &["2 \"args\" in server \"git\": \"${MY-TOKEN:-…}\" is not a reference; write \"${NAME}\""]),
         (r#""command": "git", "args": ["a${TOKEN"]"#, &["2 \"args\" in server \"git\": \"${\" has no closing \"}\"; close it, as in \"${NAME}\""]),
         // Secrets and logins.
-        (r#""command": "x", "env": { "A": { "keyring": { "service": "s", "account": "a", "user": "u" } } }"#, &["2 unknown key \"user\" in \"keyring\"…\"A\" of \"env\" in server \"git\"; did you mean \"account\"?"]),
-        (r#""command": "x", "env": { "A": { "keyring": { "service": "s" } } }"#, &["2 \"keyring\" in \"A\" of \"env\" in server \"git\" has no \"account\"; write"]),
+        (r#""command": "x", "env": { "A": { "keyring": { "service": "s", "account": "a", "user": "u" } } }"#, &["2 unknown key \"user\" in \"keyring\"…\"A\" in \"env\" in server \"git\"; did you mean \"account\"?"]),
+        (r#""command": "x", "env": { "A": { "keyring": { "service": "s" } } }"#, &["2 \"keyring\" in \"A\" in \"env\" in server \"git\" has no \"account\"; write"]),
         (r#""command": "x", "env": { "A": { "command": [] }, "B": { "command": "op read" }, "C": {} }"#, &[
-            "2 \"command\" in \"A\" of \"env\" in server \"git\" is empty; write the program and its arguments",
-            "2 \"command\" in \"B\" of \"env\" in server \"git\" must be an array…and this is a string",
-            "2 \"C\" of \"env\" in server \"git\" has neither \"command\" nor \"keyring\"; write where its value comes from",
+            "2 \"command\" in \"A\" in \"env\" in server \"git\" is empty; write the program and its arguments",
+            "2 \"command\" in \"B\" in \"env\" in server \"git\" must be an array…and this is a string",
+            "2 \"C\" in \"env\" in server \"git\" has neither \"command\" nor \"keyring\"; write where its value comes from",
         ]),
-        (r#""command": "x", "env": { "A": { "command": ["hunter2"], "keyring": { "service": "s", "account": "a" } } }"#, &["2 \"A\" of \"env\" in server \"git\" has both \"command\" and \"keyring\"; keep one"]),
-        (r#""command": "x", "env": { "A": { "timeout": "1s", "keyring": { "service": "s", "account": "a" } } }"#, &["2 \"timeout\" in \"A\" of \"env\" in server \"git\" does not go with \"keyring\"; remove it"]),
-        (r#""url": "https://a.b", "headers": { "A": { "command": ["x"], "prefix": "a\r\nb" } }"#, &["2 \"A\" of \"headers\" in server \"git\" has a control character in its value, such as a line break; remove it"]),
+        (r#""command": "x", "env": { "A": { "command": ["hunter2"], "keyring": { "service": "s", "account": "a" } } }"#, &["2 \"A\" in \"env\" in server \"git\" has both \"command\" and \"keyring\"; keep one"]),
+        (r#""command": "x", "env": { "A": { "timeout": "1s", "keyring": { "service": "s", "account": "a" } } }"#, &["2 \"timeout\" in \"A\" in \"env\" in server \"git\" does not go with \"keyring\"; remove it"]),
+        (r#""url": "https://a.b", "headers": { "A": { "command": ["x"], "prefix": "a\r\nb" } }"#, &["2 \"A\" in \"headers\" in server \"git\" has a control character in its value, such as a line break; remove it"]),
         (r#""url": "https://a.b", "headers": { "authorization": "x" }, "oauth": {}"#, &["2 server \"git\" has \"oauth\" and an \"Authorization\" header; keep one"]),
         (r#""url": "https://a.b", "oauth": { "callbackPort": 1, "redirectPort": 70000 }"#, &[
             "2 key \"callbackPort\" in \"oauth\" in server \"git\" means nothing here; write \"redirectPort\"",
@@ -251,8 +254,8 @@ fn of_a_server() {
         (r#""url": "https://a.b", "oauth": { "grant": "client_credentials", "clientId": "c" }"#, &["2 \"oauth\" in server \"git\" has the grant of client credentials; write \"clientId\" and \"clientSecret\""]),
         (r#""url": "https://a.b", "oauth": { "clientId": "c", "clientSecret": "hunter2" }"#, &["2 \"oauth\" in server \"git\" has a \"clientSecret\" and no \"issuer\"; write the issuer"]),
         (r#""url": "https://a.b", "oauth": { "grant": "password", "tokens": "cloud", "clientMetadataUrl": "http://a/b" }"#, &[
-            "2 \"grant\" in \"oauth\" in server \"git\": unknown grant \"password\"; write \"authorization_code\" or \"client_credentials\"",
-            "2 \"tokens\" in \"oauth\" in server \"git\": tokens are not kept in \"cloud\"; write \"auto\", \"keyring\" or \"file\"",
+            "2 \"grant\" in \"oauth\" in server \"git\" must be \"authorization_code\" or \"client_credentials\"",
+            "2 \"tokens\" in \"oauth\" in server \"git\" must be \"auto\" or \"keyring\" or \"file\"",
             "2 \"clientMetadataUrl\" in \"oauth\" in server \"git\" must be an https URL with a path",
         ]),
         (r#""url": "https://a.b", "oauth": "yes""#, &["2 \"oauth\" in server \"git\" must be true, false or an object, and this is a string"]),
@@ -287,7 +290,14 @@ fn of_other_clients() {
     assert!(read("callgate.json", text).is_err());
     let shared = read(".mcp.json", text).expect("a configuration");
     assert_eq!(stdio(&shared).command, "git");
-    assert!(read(".mcp.json", r#"{ "mcpServers": {}, "limit": {} }"#).is_err());
+    // A missing key is a mistake all the same.
+    for text in [
+        r#"{ "mcpServers": {}, "limit": {} }"#,
+        r#"{ "mcpServers": { "git": { "timeout": 60 } } }"#,
+        r#"{ "serve": { "http": { "oauth": { "clientId": "c" } } } }"#,
+    ] {
+        assert!(read(".mcp.json", text).is_err(), "{text}");
+    }
 }
 
 #[rustfmt::skip]
@@ -312,7 +322,7 @@ fn of_rules() {
             "4 \"regex\" in a condition is no regular expression: unclosed group",
             "5 \"at\" in a condition: \"path\" is no JSON pointer; did you mean \"/path\"?",
         ]),
-        ("[{ \"tool\": \"*\", \"arguments\": [\n{ \"at\": \"/a\", \"max\": 1e400 }] }]", &["3 1e400 in a rule is beyond any number that arguments can have; write one from -1.7e308 to 1.7e308"]),
+        ("[{ \"tool\": \"*\", \"arguments\": [\n{ \"at\": \"/a\", \"max\": 1e400 }] }]", &["3 1e400, which is beyond any number that arguments can have; write one from -1.7e308 to 1.7e308"]),
         (r#"[], "deny": [{ "tool": "*", "maxCalls": 1 }]"#, &["2 \"maxCalls\" belongs to rules of \"allow\""]),
     ], |rules| format!("{{ \"permissions\": {{\n\"allow\": {rules} }} }}"));
 }
@@ -334,16 +344,16 @@ fn of_serving_over_http() {
         (r#""http": { "allowedOrigins": ["https://a.example/path"] }"#, &["2 \"https://a.example/path\" is no origin; write scheme and host"]),
         (r#""http": { "allowedOrigins": ["null"] }"#, &["2 \"null\" is no origin; write scheme and host"]),
         (r#""http": { "bearer": { "": "x", "a b": "y", "ci": "a-token-of-15-c" } }"#, &[
-            "2 \"bearer\" in \"http\" in \"serve\": \"\" is no name for whoever has a token; use up to 64 letters, digits and . _ - @",
-            "2 \"bearer\" in \"http\" in \"serve\": \"a b\" is no name for whoever has a token; use up to 64",
-            "2 \"ci\" in \"bearer\" in \"http\" in \"serve\"…fewer than 16 characters and could be guessed; take one such as",
+            "2 \"bearer\" in \"http\" in \"serve\": \"\" is no name for a user; use up to 64 letters, digits and . _ - @",
+            "2 \"bearer\" in \"http\" in \"serve\": \"a b\" is no name for a user; use up to 64",
+            "2 \"ci\" in \"bearer\" in \"http\" in \"serve\"…fewer than 16 characters and could be guessed; use one such as",
         ]),
         (r#""http": { "oauth": { "issuer": "http://login.example.com" } }"#, &["2 \"issuer\" in \"oauth\" in \"http\" in \"serve\" must be an https URL without query or fragment (http on loopback only)"]),
         (r#""http": { "oauth": { "issuer": "https://a.b", "resource": "https://a.b/mcp?x=1" } }"#, &["2 \"resource\" in \"oauth\" in \"http\" in \"serve\" must be an https URL without query"]),
         (r#""http": { "oauth": {} }"#, &["2 \"oauth\" in \"http\" in \"serve\" has no \"issuer\"; "]),
         (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": [] } }"#, &["2 \"algorithms\" out"]),
-        (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["HS256"] } }"#, &["2 \"algorithms\" in \"oauth\" in \"http\" in \"serve\": \"HS256\" is not taken"]),
-        (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["none"] } }"#, &["2 \"none\" is not taken"]),
+        (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["HS256"] } }"#, &["2 \"algorithms\" in \"oauth\" in \"http\" in \"serve\": \"HS256\" is not accepted"]),
+        (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["none"] } }"#, &["2 \"none\" is not accepted"]),
         (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["ES265"] } }"#, &["2 unknown algorithm \"ES265\"; did you mean \"ES256\"?"]),
         (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["x"] } }"#, &["2 unknown algorithm \"x\"; write one of RS256"]),
         (r#""http": { "oauth": { "issuer": "https://a.b", "scopes": ["a\"b"] } }"#, &["2 is no scope; it must be one word"]),

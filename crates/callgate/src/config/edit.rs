@@ -1,0 +1,256 @@
+//! Adds rules to a configuration file, and keeps the rest of it: comments, layout, mode, owner.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
+use tempfile::NamedTempFile;
+
+use super::SYNTAX;
+use super::error::shown;
+
+/// The most bytes of a configuration file that is edited.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The reason why a rule could not be added to a configuration file, which is unchanged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AmendError {
+    /// The file cannot be read, or its folder not be written to.
+    #[error("{path}: {reason}")]
+    File {
+        /// The file.
+        path: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The text cannot take a rule.
+    #[error("{path} cannot take a rule: {reason}; write it under \"permissions\", \"allow\"")]
+    Text {
+        /// The file.
+        path: String,
+        /// A clause about the file.
+        reason: String,
+    },
+    /// Another program wrote to the file at the same time.
+    #[error("{path} was changed by another program; nothing was written, so try again")]
+    Changed {
+        /// The file.
+        path: String,
+    },
+}
+
+/// Adds rules to `permissions`, `allow` of a configuration file. Each is a JSON value as that
+/// list has them.
+///
+/// The new text replaces the old one at once, so that no reader sees half of it.
+///
+/// # Errors
+///
+/// [`AmendError`]; nothing has been written then.
+pub fn allow(path: &Path, rules: &[String]) -> Result<(), AmendError> {
+    allow_while(path, rules, || ())
+}
+
+/// Checks that a configuration file takes rules, as [`allow`] does, and leaves it as it is.
+///
+/// # Errors
+///
+/// The [`AmendError`] of `allow`, as far as that does not depend on the rules.
+pub fn takes_rules(path: &Path) -> Result<(), AmendError> {
+    Edit::of(path, &["\"rule\"".to_owned()]).map(drop)
+}
+
+/// As [`allow`]; calls `meanwhile` between reading and replacing.
+pub(super) fn allow_while(
+    path: &Path,
+    rules: &[String],
+    meanwhile: impl FnOnce(),
+) -> Result<(), AmendError> {
+    let edit = Edit::of(path, rules)?;
+    meanwhile();
+    edit.replace()
+}
+
+/// A file, and the one that is to replace it.
+struct Edit {
+    /// The path in messages.
+    shown: String,
+    path: PathBuf,
+    before: Vec<u8>,
+    after: NamedTempFile,
+    /// Locked as long as this lives.
+    _opened: File,
+}
+
+impl Edit {
+    fn of(path: &Path, rules: &[String]) -> Result<Self, AmendError> {
+        let shown = shown(path).display().to_string();
+        let file = |error| file_error(&shown, &error);
+        // A link is kept, and the file it leads to is replaced.
+        let path = path.canonicalize().map_err(file)?;
+        // Before it is opened: opening a pipe could wait forever.
+        if !path.metadata().map_err(file)?.is_file() {
+            return Err(file(std::io::Error::other("it is no regular file")));
+        }
+        let opened = locked(&path).map_err(file)?;
+        let metadata = opened.metadata().map_err(file)?;
+        // The folder's permissions would allow a replacement of a file that may not be written.
+        let writable = OpenOptions::new().append(true).open(&path);
+        if writable.is_err() || metadata.permissions().readonly() {
+            return Err(file(std::io::Error::other("it may not be written to")));
+        }
+        let before = read(&opened).map_err(file)?;
+        let text = |reason: &str| AmendError::Text {
+            path: shown.clone(),
+            reason: reason.to_owned(),
+        };
+        let old = std::str::from_utf8(&before).map_err(|_| text("it is not UTF-8 text"))?;
+        let new = with_rules(old, rules).map_err(|reason| text(&reason))?;
+        let after = beside(&path, new.as_bytes(), &metadata).map_err(file)?;
+        Ok(Self {
+            shown,
+            path,
+            before,
+            after,
+            _opened: opened,
+        })
+    }
+
+    fn replace(self) -> Result<(), AmendError> {
+        let file = |error| file_error(&self.shown, &error);
+        let now = File::open(&self.path)
+            .and_then(|file| read(&file))
+            .map_err(file)?;
+        if now != self.before {
+            return Err(AmendError::Changed { path: self.shown });
+        }
+        let replaced = self.after.persist(&self.path);
+        replaced.map_err(|error| file_error(&self.shown, &error.error))?;
+        // The new name lasts once the folder is written, too.
+        if let Some(folder) = self.path.parent()
+            && let Ok(folder) = File::open(folder)
+        {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+}
+
+fn file_error(path: &str, error: &std::io::Error) -> AmendError {
+    AmendError::File {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+/// Opens the file, locked against other edits. A file that was replaced during the wait is
+/// opened again.
+fn locked(path: &Path) -> std::io::Result<File> {
+    loop {
+        let file = File::open(path)?;
+        match file.lock() {
+            Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
+            _ => {}
+        }
+        if same(&file, path)? {
+            return Ok(file);
+        }
+    }
+}
+
+fn same(file: &File, path: &Path) -> std::io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let (opened, named) = (file.metadata()?, path.metadata()?);
+    Ok(opened.dev() == named.dev() && opened.ino() == named.ino())
+}
+
+fn read(file: &File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        let message = format!("it is over {MAX_BYTES} bytes");
+        return Err(std::io::Error::other(message));
+    }
+    Ok(bytes)
+}
+
+/// Writes a file next to another, like it but for its contents. Other users cannot read it
+/// before it has the mode of the old file.
+fn beside(path: &Path, bytes: &[u8], old: &Metadata) -> std::io::Result<NamedTempFile> {
+    let folder = path.parent().unwrap_or(path);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut new = tempfile::Builder::new()
+        .prefix(&format!(".{name}."))
+        .tempfile_in(folder)?;
+    new.write_all(bytes)?;
+    give_to_owner(new.as_file(), old)?;
+    new.as_file().set_permissions(old.permissions())?;
+    new.as_file().sync_all()?;
+    Ok(new)
+}
+
+/// Gives a file to the owner of the old one.
+fn give_to_owner(file: &File, old: &Metadata) -> std::io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let now = file.metadata()?;
+    let changed = |now: u32, old: u32| (now != old).then_some(old);
+    let (user, group) = (changed(now.uid(), old.uid()), changed(now.gid(), old.gid()));
+    if user.is_none() && group.is_none() {
+        return Ok(());
+    }
+    let whose = if user.is_some() { "user" } else { "group" };
+    fchown(file, user, group).map_err(|_| {
+        std::io::Error::other(format!(
+            "it belongs to another {whose}, from whom replacing it would take it"
+        ))
+    })
+}
+
+/// The text with `rules`, each a JSON value in one line, at the end of `permissions`, `allow`.
+///
+/// # Errors
+///
+/// The fault of the text, as a clause about the file.
+pub(super) fn with_rules(text: &str, rules: &[String]) -> Result<String, String> {
+    let (mark, body) = match text.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", text),
+    };
+    let root = CstRootNode::parse(body, &SYNTAX).map_err(|error| error.to_string())?;
+    let top = root.object_value().ok_or("it holds no object")?;
+    let in_lines = top.properties().is_empty() || root.single_indent_text().is_some();
+    let permissions = match find(&top, "permissions")? {
+        Some(found) => found
+            .object_value()
+            .ok_or("its \"permissions\" are no object")?,
+        None => top.object_value_or_set("permissions"),
+    };
+    let allow = match find(&permissions, "allow")? {
+        Some(found) => found.array_value().ok_or("its \"allow\" is no list")?,
+        None => {
+            let allow = permissions.array_value_or_set("allow");
+            if in_lines {
+                permissions.ensure_multiline();
+                allow.ensure_multiline();
+            }
+            allow
+        }
+    };
+    for rule in rules {
+        // A number is written as its text: each rule stays in one line.
+        allow.append(CstInputValue::Number(rule.clone()));
+    }
+    Ok(format!("{mark}{root}"))
+}
+
+/// The property of this name, which may not stand twice.
+fn find(object: &CstObject, name: &str) -> Result<Option<CstObjectProp>, String> {
+    let mut properties = object.properties();
+    properties.retain(|property| property.decoded_name().as_deref() == Some(name));
+    match properties.len() {
+        0 | 1 => Ok(properties.pop()),
+        _ => Err(format!("key \"{name}\" stands twice in it")),
+    }
+}

@@ -1,0 +1,628 @@
+//! The tree of a file: serde reads it, and each mistake gets its place.
+//!
+//! [`Tree::read`] goes on after a mistake: it leaves the member or element with the mistake
+//! out and reads again, so that every mistake of a file is reported at once.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::{self, Display};
+use std::path::Path;
+
+use callgate_policy::nearest;
+use jsonc_parser::ast::{ObjectProp, Value};
+use jsonc_parser::common::{Range, Ranged as _};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, MapAccess, SeqAccess,
+    Unexpected, Visitor, value::SeqDeserializer, value::StrDeserializer,
+};
+use serde::forward_to_deserialize_any;
+
+use super::error::{ConfigErrorKind, Problem};
+use super::expand::{Unresolved, Variables};
+use super::file::{OTHER_CLIENTS, SYNONYMS};
+use super::units::parse_duration;
+
+/// The most mistakes of one section that are reported.
+const MAX_MISTAKES: usize = 100;
+
+/// The most characters of a wrong word that a message repeats.
+const MAX_FOUND: usize = 40;
+
+/// A file that is being read, and the problems found so far.
+pub(super) struct Tree<'a> {
+    pub(super) text: &'a str,
+    pub(super) root: &'a Value<'a>,
+    pub(super) shown: &'a Path,
+    pub(super) variables: Variables<'a>,
+    /// Other clients share the file: their keys are no mistakes.
+    pub(super) is_shared: bool,
+    pub(super) problems: RefCell<Vec<Problem>>,
+    pub(super) warnings: RefCell<Vec<Problem>>,
+    /// Where the members and elements begin that are not read.
+    pub(super) left_out: RefCell<HashSet<usize>>,
+    /// Values of environment variables, each with the place of the text it was put into.
+    pub(super) used: RefCell<Vec<(usize, String, String)>>,
+}
+
+impl<'a> Tree<'a> {
+    /// Deserializes a value. Each mistake is reported, and the member with it left out.
+    pub(super) fn read<T: DeserializeOwned>(&self, value: &Value<'_>) -> Option<T> {
+        for _ in 0..MAX_MISTAKES {
+            let mistake = match T::deserialize(Node { value, tree: self }) {
+                Ok(read) => return Some(read),
+                Err(mistake) => mistake.at(value.range().start, value.range()),
+            };
+            self.report(&mistake);
+            self.left_out.borrow_mut().insert(mistake.entry?);
+        }
+        None
+    }
+
+    /// The value that these keys lead to.
+    pub(super) fn find(&self, keys: &[&str]) -> Option<&'a Value<'a>> {
+        keys.iter().try_fold(self.root, |value, key| {
+            let mut members = value.as_object()?.properties.iter();
+            let found = members.find(|it| it.name.as_str() == *key && self.is_read(it.range.start));
+            found.map(|member| &member.value)
+        })
+    }
+
+    /// The members of an object. Another value is reported.
+    pub(super) fn members<'v>(&self, value: &'v Value<'v>) -> Vec<&'v ObjectProp<'v>> {
+        let Value::Object(object) = value else {
+            self.wrong_type(value, "an object");
+            return Vec::new();
+        };
+        let members = object.properties.iter();
+        members
+            .filter(|member| self.is_read(member.range.start))
+            .collect()
+    }
+
+    /// The elements of an array. Another value is reported, in the words of `wanted`.
+    pub(super) fn elements<'v>(&self, value: &'v Value<'v>, wanted: &str) -> &'v [Value<'v>] {
+        match value {
+            Value::Array(array) => &array.elements,
+            _ => {
+                self.wrong_type(value, wanted);
+                &[]
+            }
+        }
+    }
+
+    /// Whether part of a value was left out for a mistake, so that others may follow from it.
+    pub(super) fn has_mistake(&self, value: &Value<'_>) -> bool {
+        self.has_mistake_in(value.range())
+    }
+
+    fn has_mistake_in(&self, range: Range) -> bool {
+        // Without a problem, only keys of other clients were left out.
+        let left_out = self.left_out.borrow();
+        !self.problems.borrow().is_empty() && left_out.iter().any(|at| contains(range, *at))
+    }
+
+    fn is_read(&self, start: usize) -> bool {
+        !self.left_out.borrow().contains(&start)
+    }
+
+    /// Reports a value of a wrong type, without showing it.
+    pub(super) fn wrong_type(&self, value: &Value<'_>, wanted: &str) {
+        let clause = format!("must be {wanted}, and this is {}", type_of(value));
+        self.wrong(value, ConfigErrorKind::Value, &clause);
+    }
+
+    /// Reports an error of a value: its key, and a clause about it.
+    pub(super) fn wrong(&self, value: &Value<'_>, kind: ConfigErrorKind, clause: &str) {
+        let at = value.range().start;
+        self.error(at, kind, &with_subject(&self.subject(at), clause));
+    }
+
+    /// Reports an error.
+    pub(super) fn error(&self, at: usize, kind: ConfigErrorKind, message: &str) {
+        let problem = Problem::at(self.shown, self.text, at, kind, message);
+        self.problems.borrow_mut().push(problem);
+    }
+
+    /// Reports a warning.
+    pub(super) fn warning(&self, at: usize, kind: ConfigErrorKind, message: &str) {
+        let problem = Problem::at(self.shown, self.text, at, kind, message);
+        self.warnings.borrow_mut().push(problem);
+    }
+
+    fn report(&self, mistake: &Mistake) {
+        let Some(at) = mistake.at else { return };
+        let clause = match &mistake.wrong {
+            Wrong::Key { key, ours } => return self.unknown_key(at, key, ours),
+            Wrong::Clause(clause) => clause.clone(),
+            Wrong::Missing(key) => {
+                // The missing member may be one that was left out.
+                if self.has_mistake_in(mistake.range) {
+                    return;
+                }
+                format!("has no \"{key}\"; write it")
+            }
+        };
+        self.error(at, mistake.kind, &with_subject(&self.subject(at), &clause));
+    }
+
+    fn unknown_key(&self, at: usize, key: &str, ours: &[&'static str]) {
+        let mut path = path_to(self.root, at);
+        path.pop();
+        let of = container(&path);
+        let of_ours = OTHER_CLIENTS.iter().filter(|(one, _)| ours.contains(one));
+        let mut others = of_ours.flat_map(|(_, others)| *others);
+        let other = others.find(|(other, _)| *other == key);
+        let mut synonyms = SYNONYMS.iter();
+        let synonym = synonyms.find(|(other, meant)| *other == key && ours.contains(meant));
+        let meant = synonym
+            .map(|(_, ours)| *ours)
+            .or_else(|| nearest(key, ours.iter().copied()));
+        let kind = ConfigErrorKind::Key;
+        let message = match (other, meant) {
+            (Some((_, instead)), _) => {
+                let message = format!("key \"{key}\" in {of} means nothing here; {instead}");
+                match self.is_shared {
+                    true => return self.warning(at, kind, &message),
+                    false => message,
+                }
+            }
+            (None, Some(meant)) => {
+                format!("unknown key \"{key}\" in {of}; did you mean \"{meant}\"?")
+            }
+            (None, None) => {
+                let ours = ours.join(", ");
+                format!("unknown key \"{key}\" in {of}; remove it, or use one of {ours}")
+            }
+        };
+        self.error(at, kind, &message);
+    }
+
+    /// Reports keys that stand twice in one object, and leaves the second one out.
+    pub(super) fn leave_out_duplicates(&self, value: &Value<'_>) {
+        match value {
+            Value::Array(array) => {
+                array
+                    .elements
+                    .iter()
+                    .for_each(|element| self.leave_out_duplicates(element));
+            }
+            Value::Object(object) => {
+                let mut seen = HashSet::new();
+                for member in &object.properties {
+                    let (key, at) = (member.name.as_str(), member.range.start);
+                    if seen.insert(key) {
+                        self.leave_out_duplicates(&member.value);
+                        continue;
+                    }
+                    let mut path = path_to(self.root, at);
+                    path.pop();
+                    let of = container(&path);
+                    let message = format!("key \"{key}\" stands twice in {of}; remove one");
+                    self.error(at, ConfigErrorKind::Key, &message);
+                    self.left_out.borrow_mut().insert(at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A text with its references replaced.
+    pub(super) fn expand(&self, text: &str, at: usize) -> Result<String, Unresolved> {
+        let mut used = Vec::new();
+        let expanded = self.variables.expand(text, &mut used)?;
+        if expanded.contains('\0') {
+            return Err(Unresolved {
+                kind: ConfigErrorKind::Value,
+                message: "has a NUL character; remove it".to_owned(),
+            });
+        }
+        let used = used.into_iter().map(|(name, value)| (at, name, value));
+        self.used.borrow_mut().extend(used);
+        Ok(expanded)
+    }
+
+    /// The environment variables in the texts of these values, by name.
+    pub(super) fn used_in(&self, values: &[Option<&Value<'_>>]) -> BTreeMap<String, String> {
+        let used = self.used.borrow();
+        let inside = |at: &usize| values.iter().flatten().any(|it| contains(it.range(), *at));
+        let used = used.iter().filter(|(at, ..)| inside(at));
+        used.map(|(_, name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    /// The key at a place, for a message about it.
+    pub(super) fn subject(&self, at: usize) -> String {
+        let path = path_to(self.root, at);
+        let container = container(&path);
+        let keys = path
+            .iter()
+            .filter(|step| matches!(step, Step::Key(_)))
+            .count();
+        match path.first() {
+            Some(_) if keys == 1 && !container.starts_with("a rule") => {
+                format!("{container} in the file")
+            }
+            _ => container,
+        }
+    }
+}
+
+fn with_subject(subject: &str, clause: &str) -> String {
+    match clause.starts_with(':') {
+        true => format!("{subject}{clause}"),
+        false => format!("{subject} {clause}"),
+    }
+}
+
+fn contains(range: Range, at: usize) -> bool {
+    (range.start..range.end).contains(&at)
+}
+
+enum Step<'v> {
+    Key(&'v str),
+    Element,
+}
+
+/// The keys and elements that lead to a place.
+fn path_to<'v>(root: &'v Value<'v>, at: usize) -> Vec<Step<'v>> {
+    let (mut path, mut value) = (Vec::new(), root);
+    loop {
+        let next = match value {
+            Value::Object(object) => {
+                let mut members = object.properties.iter();
+                let member = members.find(|member| contains(member.range, at));
+                member.map(|member| (Step::Key(member.name.as_str()), &member.value))
+            }
+            Value::Array(array) => {
+                let mut elements = array.elements.iter();
+                let element = elements.find(|element| contains(element.range(), at));
+                element.map(|element| (Step::Element, element))
+            }
+            _ => None,
+        };
+        let Some((step, inner)) = next else {
+            return path;
+        };
+        path.push(step);
+        value = inner;
+    }
+}
+
+/// What a path leads to, in words.
+fn container(path: &[Step<'_>]) -> String {
+    match path {
+        [] => "the file".to_owned(),
+        [Step::Key("mcpServers" | "servers"), Step::Key(name)] => format!("server \"{name}\""),
+        [Step::Key("flows"), Step::Element] => "a rule in \"flows\"".to_owned(),
+        [.., Step::Key("roles"), Step::Key(name)] => format!("role \"{name}\""),
+        [.., Step::Key("permissions"), Step::Key(_), Step::Element] => "a rule".to_owned(),
+        [of @ .., Step::Element] => container(of),
+        [Step::Key(key)] => format!("\"{key}\""),
+        [of @ .., Step::Key(key)] => match container(of).as_str() {
+            "a rule" => "a rule".to_owned(),
+            of => format!("\"{key}\" in {of}"),
+        },
+    }
+}
+
+fn type_of(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::StringLit(_) => "a string",
+        Value::NumberLit(_) => "a number",
+        Value::BooleanLit(_) => "a boolean",
+        Value::Object(_) => "an object",
+        Value::Array(_) => "an array",
+        Value::NullKeyword(_) => "null",
+    }
+}
+
+/// The value of a key, also where it has a mistake.
+pub(super) fn get<'v>(value: &'v Value<'v>, key: &str) -> Option<&'v Value<'v>> {
+    value.as_object()?.get(key).map(|member| &member.value)
+}
+
+/// A mistake that serde found. It never holds a value of the file.
+#[derive(Debug)]
+pub(super) struct Mistake {
+    kind: ConfigErrorKind,
+    wrong: Wrong,
+    at: Option<usize>,
+    /// The value with the mistake.
+    range: Range,
+    /// Where the member or element begins that the mistake is in.
+    entry: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Wrong {
+    Key {
+        key: String,
+        ours: &'static [&'static str],
+    },
+    Missing(&'static str),
+    /// A clause that follows the name of the value.
+    Clause(String),
+}
+
+impl Mistake {
+    fn new(kind: ConfigErrorKind, wrong: Wrong) -> Self {
+        Self {
+            kind,
+            wrong,
+            at: None,
+            range: Range::from_byte_index(0),
+            entry: None,
+        }
+    }
+
+    fn of_type(value: &Value<'_>, wanted: &str) -> Self {
+        let found = type_of(value);
+        serde::de::Error::custom(format!("must be {wanted}, and this is {found}"))
+    }
+
+    /// The mistake at this place, if it has none that is closer.
+    fn at(mut self, at: usize, range: Range) -> Self {
+        if self.at.is_none() {
+            (self.at, self.range) = (Some(at), range);
+        }
+        self
+    }
+
+    fn in_entry(mut self, entry: usize) -> Self {
+        self.entry.get_or_insert(entry);
+        self
+    }
+}
+
+impl From<Unresolved> for Mistake {
+    fn from(unresolved: Unresolved) -> Self {
+        Self::new(unresolved.kind, Wrong::Clause(unresolved.message))
+    }
+}
+
+impl Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.wrong)
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+impl serde::de::Error for Mistake {
+    fn custom<T: Display>(clause: T) -> Self {
+        Self::new(ConfigErrorKind::Value, Wrong::Clause(clause.to_string()))
+    }
+
+    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        let wanted = wanted.to_string();
+        let wanted = match wanted.as_str() {
+            "a map" => "an object",
+            "a sequence" => "an array",
+            "a boolean" => "true or false",
+            wanted => wanted,
+        };
+        let found = match found {
+            Unexpected::Str(_) => "a string",
+            Unexpected::Bool(_) => "a boolean",
+            Unexpected::Seq => "an array",
+            Unexpected::Map => "an object",
+            Unexpected::Unit => "null",
+            _ => "a number",
+        };
+        Self::custom(format!("must be {wanted}, and this is {found}"))
+    }
+
+    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::invalid_type(found, wanted)
+    }
+
+    fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
+        let found: String = found.chars().take(MAX_FOUND).collect();
+        let known: Vec<String> = known.iter().map(|known| format!("\"{known}\"")).collect();
+        Self::custom(format!(
+            "must be {}, and this is {found:?}",
+            known.join(" or ")
+        ))
+    }
+
+    fn unknown_field(key: &str, ours: &'static [&'static str]) -> Self {
+        let key = key.to_owned();
+        Self::new(ConfigErrorKind::Key, Wrong::Key { key, ours })
+    }
+
+    fn missing_field(key: &'static str) -> Self {
+        Self::new(ConfigErrorKind::Value, Wrong::Missing(key))
+    }
+}
+
+/// One value of the tree, for serde.
+#[derive(Clone, Copy)]
+struct Node<'t> {
+    value: &'t Value<'t>,
+    tree: &'t Tree<'t>,
+}
+
+impl Node<'_> {
+    /// A whole number above zero.
+    fn count(self) -> Result<u64, Mistake> {
+        let number = self
+            .value
+            .as_number_lit()
+            .and_then(|number| number.value.parse().ok());
+        let wrong = || Mistake::custom("must be a whole number above zero");
+        number.filter(|number| *number > 0).ok_or_else(wrong)
+    }
+}
+
+impl<'de> Deserializer<'de> for Node<'_> {
+    type Error = Mistake;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        match self.value {
+            Value::StringLit(text) => visitor.visit_str(&text.value),
+            Value::BooleanLit(boolean) => visitor.visit_bool(boolean.value),
+            Value::NullKeyword(_) => visitor.visit_unit(),
+            Value::NumberLit(number) => {
+                let text = number.value;
+                if let Ok(number) = text.parse() {
+                    return visitor.visit_u64(number);
+                }
+                if let Ok(number) = text.parse() {
+                    return visitor.visit_i64(number);
+                }
+                match text.parse::<f64>() {
+                    Ok(number) if number.is_finite() => visitor.visit_f64(number),
+                    _ => Err(Mistake::custom(format!(
+                        "has the number {text}, which is beyond any number that arguments can \
+                         have; write one from -1.7e308 to 1.7e308"
+                    ))),
+                }
+            }
+            Value::Array(array) => visitor.visit_seq(Elements {
+                rest: array.elements.iter(),
+                tree: self.tree,
+            }),
+            Value::Object(object) => visitor.visit_map(Members {
+                rest: object.properties.iter(),
+                value: None,
+                tree: self.tree,
+            }),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    /// A string, with its references replaced.
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        match self.value {
+            Value::StringLit(text) => {
+                visitor.visit_string(self.tree.expand(&text.value, text.range.start)?)
+            }
+            value => Err(Mistake::of_type(value, "a string")),
+        }
+    }
+
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        match u16::try_from(self.count()?) {
+            Ok(count) => visitor.visit_u16(count),
+            Err(_) => Err(Mistake::custom(format!("is over {}", u16::MAX))),
+        }
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        visitor.visit_u32(u32::try_from(self.count()?).unwrap_or(u32::MAX))
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
+        visitor.visit_u64(self.count()?)
+    }
+
+    /// An object, or a [`Duration`] as people write it.
+    ///
+    /// [`Duration`]: std::time::Duration
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        match self.value {
+            Value::StringLit(text) if name == "Duration" => {
+                let parsed = parse_duration(&text.value);
+                let duration = parsed.map_err(|error| Mistake::custom(format!(": {error}")))?;
+                let parts = [duration.as_secs(), u64::from(duration.subsec_nanos())];
+                visitor.visit_seq(SeqDeserializer::new(parts.into_iter()))
+            }
+            value if name == "Duration" => Err(Mistake::of_type(value, "a string such as \"30s\"")),
+            Value::Object(_) => self.deserialize_any(visitor),
+            // A derived visitor would take an array, too.
+            value => Err(Mistake::of_type(value, "an object")),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mistake> {
+        match self.value {
+            Value::StringLit(text) => visitor.visit_enum(StrDeserializer::new(&text.value)),
+            value => Err(Mistake::of_type(value, "a string")),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u128 f32 f64 char str bytes byte_buf unit unit_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+struct Elements<'t> {
+    rest: std::slice::Iter<'t, Value<'t>>,
+    tree: &'t Tree<'t>,
+}
+
+impl<'de> SeqAccess<'de> for Elements<'_> {
+    type Error = Mistake;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Mistake> {
+        let tree = self.tree;
+        let Some(value) = self.rest.find(|value| tree.is_read(value.range().start)) else {
+            return Ok(None);
+        };
+        let start = value.range().start;
+        let element = seed.deserialize(Node { value, tree });
+        let placed = |mistake: Mistake| mistake.at(start, value.range()).in_entry(start);
+        element.map(Some).map_err(placed)
+    }
+}
+
+struct Members<'t> {
+    rest: std::slice::Iter<'t, ObjectProp<'t>>,
+    value: Option<&'t ObjectProp<'t>>,
+    tree: &'t Tree<'t>,
+}
+
+impl<'de> MapAccess<'de> for Members<'_> {
+    type Error = Mistake;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Mistake> {
+        let tree = self.tree;
+        self.value = self.rest.find(|member| tree.is_read(member.range.start));
+        let Some(member) = self.value else {
+            return Ok(None);
+        };
+        let start = member.range.start;
+        let key = seed.deserialize(StrDeserializer::new(member.name.as_str()));
+        let placed = |mistake: Mistake| mistake.at(start, member.range).in_entry(start);
+        key.map(Some).map_err(placed)
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Mistake> {
+        let Some(member) = self.value.take() else {
+            return Err(Mistake::custom("has no value"));
+        };
+        let (value, tree) = (&member.value, self.tree);
+        let read = seed.deserialize(Node { value, tree });
+        read.map_err(|mistake| {
+            let range = value.range();
+            mistake.at(range.start, range).in_entry(member.range.start)
+        })
+    }
+}
