@@ -121,7 +121,7 @@ fn a_damaged_cache_is_told_of_and_made_good() {
     assert_eq!(told.stdout, well.stdout);
     assert!(
         told.stderr
-            .contains("what was kept of server \"odd\" is passed over, and written anew"),
+            .contains("the kept list of server \"odd\" is ignored, and written anew"),
         "{told:#?}"
     );
     assert_eq!(bench.callgate(&["tools"]).stderr, "");

@@ -1,5 +1,5 @@
-//! What tools were when somebody allowed them for good, by the hashes that the
-//! grants have: so that whoever is asked again sees what has changed.
+//! Definitions of tools that were allowed for good, by the hash that the grant has: a later
+//! question shows what has changed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use callgate_policy::{Definition, DefinitionHash, Rules};
 
 use super::Cache;
 
-/// Definitions that nobody has kept for so long are removed.
+/// Definitions that were not kept again for so long are removed.
 pub(super) const UNUSED: Duration = Duration::from_secs(400 * 24 * 60 * 60);
-/// The most bytes of a definition; of what is longer only the hash is known.
+/// The most bytes of a definition. Of a longer one only the hash is known.
 const MAX_DEFINITION: u64 = 1 << 20;
 
 impl Definitions for Cache {
@@ -21,7 +21,7 @@ impl Definitions for Cache {
         let text = self.definitions.read(&file(hash), MAX_DEFINITION).ok()??;
         let tool = serde_json::from_slice(&text).ok()?;
         let definition = Definition::of(&tool);
-        // Whoever wrote it: it is what was allowed, or nothing.
+        // A file that was changed has another hash.
         (definition.hash() == hash).then(|| Arc::new(definition))
     }
 
@@ -38,8 +38,7 @@ impl Definitions for Cache {
 }
 
 impl Cache {
-    /// Keeps the definitions that rules are bound to, as far as there are such
-    /// tools.
+    /// Keeps the definitions that rules are bound to, of tools that are in the catalog.
     pub(crate) fn keep_granted(&self, rules: &Rules, catalog: &Catalog) {
         let bound: HashSet<&DefinitionHash> = rules
             .iter()

@@ -1,5 +1,4 @@
-//! What a server is, as a name for its file: a hash over all that it is started
-//! with, keyed so that the name says nothing to whoever does not have the key.
+//! The file name of a server: a keyed hash over everything that it is started with.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,19 +6,20 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use callgate_broker::{Origin, ServerSpec, Source, Transport};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::folder::Folder;
+use super::file::Folder;
 
 /// The file of the key, in the cache's folder.
 const KEY_FILE: &str = "key";
 const KEY_BYTES: usize = 32;
 
-/// The cache's own key: random, and in no other place than its folder.
+/// The cache's own random key, which is in its folder only.
 pub(super) struct Key([u8; KEY_BYTES]);
 
 impl Key {
-    /// The key of this folder, made where there is none.
+    /// The key of this folder, made if it does not exist.
     pub(super) fn of(folder: &Folder) -> io::Result<Self> {
         if let Some(key) = Self::read(folder) {
             return Ok(key);
@@ -27,7 +27,7 @@ impl Key {
         let mut key = [0; KEY_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut key)?;
         if folder.has(KEY_FILE) {
-            // It is no key; what was named by it is lost.
+            // A damaged key; the names made with it are lost.
             folder.write(KEY_FILE, &key)?;
         } else {
             // Of several processes, one makes it.
@@ -41,137 +41,88 @@ impl Key {
         bytes.try_into().ok().map(Self)
     }
 
-    /// A name for whoever a part of the cache belongs to.
+    /// A name for a scope.
     pub(super) fn name_of_scope(&self, scope: &str) -> String {
-        self.hash("scope", |it| it.text(scope))
+        self.hash(&json!(["scope", scope]))
     }
 
-    /// A name for a server with all that it is started with.
+    /// A name for a server with everything that it is started with.
     pub(super) fn identity(&self, spec: &ServerSpec) -> String {
-        self.hash("server", |it| {
-            it.text(&spec.name);
-            it.text(&spec.era.to_string());
-            // Some servers list tools only to those who can answer them.
-            it.text(&format!("{:?}", spec.caller.offers()));
-            match &spec.transport {
-                Transport::Stdio(stdio) => {
-                    it.text("stdio");
-                    it.text(&stdio.command);
-                    it.count(stdio.args.len());
-                    stdio.args.iter().for_each(|argument| it.text(argument));
-                    it.map(&stdio.env, |it, value| it.text(value));
-                    it.map(&stdio.env_from, Hasher::source);
-                    match &stdio.cwd {
-                        Some(cwd) => it.path(cwd),
-                        // The host's is where it runs then.
-                        None => it.path(&std::env::current_dir().unwrap_or_default()),
-                    }
-                }
-                Transport::Http(http) => {
-                    it.text("http");
-                    it.text(&http.url);
-                    it.map(&http.headers, |it, value| it.text(value));
-                    it.map(&http.headers_from, Hasher::source);
-                    it.count(usize::from(http.oauth.is_some()));
-                    if let Some(oauth) = &http.oauth {
-                        it.optional(oauth.user.as_deref());
-                        it.optional(oauth.client_id.as_deref());
-                        it.optional(oauth.issuer.as_deref());
-                        it.optional(oauth.client_metadata_url.as_deref());
-                        it.count(oauth.scopes.len());
-                        oauth.scopes.iter().for_each(|scope| it.text(scope));
-                        it.text(&format!("{:?}", oauth.grant));
-                        it.count(usize::from(oauth.client_secret.is_some()));
-                        if let Some(secret) = &oauth.client_secret {
-                            it.source(secret);
-                        }
-                        it.path(oauth.folder.as_deref().unwrap_or(Path::new("")));
-                    }
-                }
+        let transport = match &spec.transport {
+            Transport::Stdio(stdio) => {
+                // Without a folder of its own, a server runs in the host's.
+                let cwd = stdio.cwd.clone().or_else(|| std::env::current_dir().ok());
+                json!([
+                    stdio.command,
+                    stdio.args,
+                    stdio.env,
+                    sources(&stdio.env_from),
+                    bytes(cwd.as_deref()),
+                ])
             }
-        })
+            Transport::Http(http) => json!([
+                http.url,
+                http.headers,
+                sources(&http.headers_from),
+                http.oauth.as_ref().map(|oauth| json!([
+                    oauth.user,
+                    oauth.client_id,
+                    oauth.issuer,
+                    oauth.client_metadata_url,
+                    oauth.scopes,
+                    format!("{:?}", oauth.grant),
+                    oauth.client_secret.as_ref().map(source),
+                    bytes(oauth.folder.as_deref()),
+                ])),
+            ]),
+        };
+        // Some servers list tools only for clients that can answer them.
+        let offers = format!("{:?}", spec.caller.offers());
+        self.hash(&json!([
+            "server",
+            spec.name,
+            spec.era.to_string(),
+            offers,
+            transport
+        ]))
     }
 
-    /// A seal over a text, which only the key's owner can make.
-    pub(super) fn seal(&self, text: &str) -> String {
-        self.hash("entry", |it| it.text(text))
-    }
-
-    /// The hash of what is fed to it: keyed from within and from without, so that
-    /// nothing can be appended.
-    fn hash(&self, purpose: &str, feed: impl Fn(&mut Hasher)) -> String {
-        let mut inner = Hasher(Sha256::new_with_prefix(self.0));
-        inner.text(purpose);
-        feed(&mut inner);
-        let outer = Sha256::new_with_prefix(self.0).chain_update(inner.0.finalize());
-        let mut name = String::with_capacity(64);
-        for byte in outer.finalize() {
-            name.push_str(&format!("{byte:02x}"));
-        }
-        name
+    /// A hash that only the owner of the key can make: keyed twice, so that nothing can be
+    /// appended.
+    fn hash(&self, parts: &Value) -> String {
+        let inner = Sha256::new_with_prefix(self.0).chain_update(parts.to_string());
+        let outer = Sha256::new_with_prefix(self.0).chain_update(inner.finalize());
+        outer
+            .finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 }
 
-/// A hash over fields, each with its length.
-struct Hasher(Sha256);
+/// The bytes of a path, which need not be UTF-8.
+fn bytes(path: Option<&Path>) -> Option<&[u8]> {
+    path.map(|path| path.as_os_str().as_encoded_bytes())
+}
 
-impl Hasher {
-    fn count(&mut self, count: usize) {
-        self.0.update((count as u64).to_le_bytes());
-    }
+fn sources(sources: &BTreeMap<String, Source>) -> Value {
+    sources
+        .iter()
+        .map(|(name, from)| json!([name, source(from)]))
+        .collect()
+}
 
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.count(bytes.len());
-        self.0.update(bytes);
-    }
-
-    fn text(&mut self, text: &str) {
-        self.bytes(text.as_bytes());
-    }
-
-    fn path(&mut self, path: &Path) {
-        self.bytes(path.as_os_str().as_encoded_bytes());
-    }
-
-    fn optional(&mut self, text: Option<&str>) {
-        self.count(usize::from(text.is_some()));
-        self.text(text.unwrap_or_default());
-    }
-
-    fn map<T>(&mut self, map: &BTreeMap<String, T>, value: impl Fn(&mut Self, &T)) {
-        self.count(map.len());
-        for (name, it) in map {
-            self.text(name);
-            value(self, it);
+/// The place that a value comes from; the value itself is not looked up.
+fn source(source: &Source) -> Value {
+    match &source.origin {
+        Origin::Text(text) => json!([source.prefix, "text", text]),
+        Origin::Command { command, cwd, .. } => {
+            json!([source.prefix, "command", command, bytes(cwd.as_deref())])
         }
-    }
-
-    /// Where a value comes from; the value itself is not looked up for this.
-    fn source(&mut self, source: &Source) {
-        self.text(&source.prefix);
-        match &source.origin {
-            Origin::Text(text) => {
-                self.text("text");
-                self.text(text);
-            }
-            Origin::Command {
-                command,
-                cwd,
-                timeout: _,
-            } => {
-                self.text("command");
-                self.count(command.len());
-                command.iter().for_each(|word| self.text(word));
-                self.path(cwd.as_deref().unwrap_or(Path::new("")));
-            }
-            Origin::Keyring { service, account } => {
-                self.text("keyring");
-                self.text(service);
-                self.text(account);
-            }
-            // One that is added later tells servers apart by its name at least.
-            other => self.text(&format!("{:?}", std::mem::discriminant(other))),
+        Origin::Keyring { service, account } => {
+            json!([source.prefix, "keyring", service, account])
         }
+        other => json!([source.prefix, format!("{other:?}")]),
     }
 }
 
@@ -233,11 +184,11 @@ mod tests {
 
         // The same folder has the same key, another one another.
         let again = Key::of(&folder).expect("a key");
-        assert_eq!(again.seal("x"), key.seal("x"));
+        assert_eq!(again.name_of_scope("x"), key.name_of_scope("x"));
         let elsewhere = tempfile::tempdir().expect("a folder");
         let elsewhere = Folder::open(elsewhere.path().to_owned()).expect("a folder");
         let other = Key::of(&elsewhere).expect("a key");
-        assert_ne!(other.seal("x"), key.seal("x"));
+        assert_ne!(other.name_of_scope("x"), key.name_of_scope("x"));
     }
 
     #[test]
@@ -247,7 +198,8 @@ mod tests {
         for broken in [&b"short"[..], &[7; 33]] {
             folder.write(KEY_FILE, broken).expect("a file");
             let key = Key::of(&folder).expect("a key");
-            assert_eq!(Key::of(&folder).expect("a key").seal("x"), key.seal("x"));
+            let again = Key::of(&folder).expect("a key");
+            assert_eq!(again.name_of_scope("x"), key.name_of_scope("x"));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! How a tool's definition has changed, as lines for a person.
+//! The change of a tool's definition, as lines for a person.
 //!
-//! A text of a definition is one line, however long it is, and a server can put what
-//! matters anywhere in it. So of two lines that belong together, what is shown is what
-//! differs, and what is not shown is counted.
+//! A text of a definition is one line, however long it is, and a server can put the part that
+//! matters anywhere in it. So of two lines that belong together the difference is shown, and
+//! characters that are not shown are counted.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -15,20 +15,19 @@ use super::Shown;
 use crate::harmless::one_line;
 use crate::quoted::quoted;
 
-/// Characters of what is the same in two lines, on each side of what differs.
+/// Characters that two lines share, on each side of their difference.
 const AROUND: usize = 60;
 
-/// Time for comparing two definitions. What is not compared by then is shown
-/// as changed.
+/// Time for comparing two definitions. The rest is shown as changed.
 const DIFF_TIME: Duration = Duration::from_millis(200);
 
-/// How much of a change is shown at the most.
+/// The most that is shown of a change.
 struct Most {
     lines: usize,
-    /// Characters of what differs in one line.
+    /// Characters of the difference in one line.
     of_line: usize,
-    /// The same in all lines together.
-    of_all: usize,
+    /// Characters of the differences in all lines of one kind together.
+    of_kind: usize,
 }
 
 impl Most {
@@ -37,59 +36,24 @@ impl Most {
             Shown::Short => Self {
                 lines: 30,
                 of_line: 400,
-                of_all: usize::MAX,
+                of_kind: usize::MAX,
             },
             Shown::Form => Self {
                 lines: 200,
                 of_line: 2_000,
-                of_all: 8_000,
+                of_kind: 8_000,
             },
             Shown::Whole => Self {
                 lines: usize::MAX,
                 of_line: usize::MAX,
-                of_all: usize::MAX,
+                of_kind: usize::MAX,
             },
         }
     }
-
-    /// How many characters of what differs are shown of each of these lines: of those that say
-    /// what the tool does, and of others. Either kind has half of all, and what the other one
-    /// leaves: a server could make lines of one kind so long that nothing is shown of the other.
-    fn of_each(&self, lines: &[Line<'_>]) -> (usize, usize) {
-        let wanted = |is_own: bool| {
-            let lines = lines
-                .iter()
-                .filter(|line| line.says_what_it_does() == is_own);
-            let wanted = lines.map(|line| line.differing().chars().count().min(self.of_line));
-            wanted.collect::<Vec<usize>>()
-        };
-        let (own, others) = (wanted(true), wanted(false));
-        let half = self.of_all / 2;
-        let left_by = |wanted: &[usize]| self.of_all - wanted.iter().sum::<usize>().min(half);
-        let of_own = share(&own, left_by(&others));
-        let of_others = share(&others, left_by(&own));
-        (of_own.min(self.of_line), of_others.min(self.of_line))
-    }
 }
 
-/// How much each gets of these at the most, so that all of them get no more than this together.
-/// What short ones leave is shared by the long ones: a server could have one long line before
-/// those that matter, and none of them would be shown.
-fn share(wanted: &[usize], mut left: usize) -> usize {
-    let mut wanted = wanted.to_vec();
-    wanted.sort_unstable();
-    for (place, count) in wanted.iter().enumerate() {
-        let share = left / (wanted.len() - place);
-        if *count > share {
-            return share;
-        }
-        left -= count;
-    }
-    usize::MAX
-}
-
-/// How a tool's definition has changed since it was allowed: rows as those of
-/// [`question_text`](super::question_text), and in them what differs.
+/// The change of a tool's definition since it was allowed, in rows as those of
+/// [`question_text`](super::question_text).
 pub fn change_text(changed: &Changed, shown: Shown, columns: Option<usize>) -> String {
     let (Some(before), Some(now)) = (&changed.before, &changed.now) else {
         return "├ its definition has changed since it was allowed; what it was then is not \
@@ -105,21 +69,26 @@ fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String
     let most = Most::of(shown);
     let mut lines = lines(before, now);
     if lines.len() > most.lines {
-        // A server can have any number of others stand before them.
+        // A server can have any number of other lines before these.
         lines.sort_by_key(|line| !line.says_what_it_does());
     }
     let (listed, others) = lines.split_at(lines.len().min(most.lines));
-    let (of_own, of_others) = most.of_each(listed);
+    let own = listed
+        .iter()
+        .filter(|line| line.says_what_it_does())
+        .count();
     for line in listed {
-        let of_line = match line.says_what_it_does() {
-            true => of_own,
-            false => of_others,
+        // Long lines of one kind take no room of the other.
+        let of_kind = if line.says_what_it_does() {
+            own
+        } else {
+            listed.len() - own
         };
-        text += &quoted(&line.shown(of_line), columns);
+        let share = most.of_kind / of_kind;
+        text += &quoted(&line.shown(share.min(most.of_line)), columns);
     }
-    match others.len() {
-        0 => {}
-        more => text += &format!("├ and {more} more lines\n"),
+    if !others.is_empty() {
+        text += &format!("├ and {} more lines\n", others.len());
     }
     text
 }
@@ -128,10 +97,9 @@ fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String
 struct Line<'a> {
     sign: char,
     text: &'a str,
-    /// What stands before a member's value: its name, and how deep it is. Nothing for an
-    /// element of a list.
+    /// The name of a member with its indentation. Empty for an element of a list.
     name: &'a str,
-    /// Which bytes of it the line that belongs to it has otherwise: all, if there is none.
+    /// The bytes that differ from the line that belongs to it: all, if there is none.
     differs: Range<usize>,
     is_alone: bool,
 }
@@ -148,8 +116,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether it is the tool's own description, or a title as its annotations have it. That of a
-    /// whole schema looks the same, and is a line more.
+    /// Whether it is the tool's own description, or the title in its annotations. The title of
+    /// a schema looks the same.
     fn says_what_it_does(&self) -> bool {
         matches!(self.name, r#"  "description""# | r#"    "title""#)
     }
@@ -158,8 +126,8 @@ impl<'a> Line<'a> {
         self.text.get(self.differs.clone()).unwrap_or_default()
     }
 
-    /// What differs, with a little of what is around it; its head and its tail, where it
-    /// has more characters than this.
+    /// The difference, with a little of the text around it; its head and tail, if it has more
+    /// characters than this.
     fn shown(&self, most: usize) -> String {
         let part = |range: Range<usize>| self.text.get(range).unwrap_or_default();
         let (before, behind) = (
@@ -168,23 +136,28 @@ impl<'a> Line<'a> {
         );
         let (skipped, before) = last(before, AROUND);
         let behind_shown: String = behind.chars().take(AROUND).collect();
-        let name = match skipped {
-            true => format!("{}: …", one_line(self.name, AROUND)),
-            false => String::new(),
+        let name = if skipped {
+            format!("{}: …", one_line(self.name, AROUND))
+        } else {
+            String::new()
         };
-        let more = |is_cut: bool| if is_cut { "…" } else { "" };
+        let more = if behind_shown.len() < behind.len() {
+            "…"
+        } else {
+            ""
+        };
         format!(
             "{} {name}{}{}{}{}",
             self.sign,
             before,
             cut(self.differing(), most),
             behind_shown,
-            more(behind_shown.len() < behind.len()),
+            more,
         )
     }
 }
 
-/// The last so many characters, and whether others stand before them.
+/// The last characters, at most so many, and whether the text has more.
 fn last(text: &str, most: usize) -> (bool, &str) {
     match text.char_indices().rev().nth(most) {
         Some((at, first)) => (true, text.get(at + first.len_utf8()..).unwrap_or_default()),
@@ -192,7 +165,7 @@ fn last(text: &str, most: usize) -> (bool, &str) {
     }
 }
 
-/// The text, or its head and tail and how many characters are between them.
+/// The text, or its head and tail and the count of characters between them.
 fn cut(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {
@@ -224,13 +197,12 @@ fn lines<'a>(before: &'a str, now: &'a str) -> Vec<Line<'a>> {
         lines.extend(inserted.iter().map(|text| Line::new('+', text)));
         pair(lines.get_mut(begin..).unwrap_or_default());
     }
-    // A server can have equal lines stand between two that belong together.
+    // A server can put equal lines between two that belong together.
     pair(&mut lines);
     lines
 }
 
-/// Has each line that was deleted and is alone belong to the first that was inserted under
-/// the same name and is alone, too.
+/// Pairs each deleted line that is alone with the first inserted one of the same name.
 fn pair(lines: &mut [Line<'_>]) {
     let mut deleted: HashMap<&str, VecDeque<usize>> = HashMap::new();
     let mut pairs = Vec::new();
@@ -253,7 +225,7 @@ fn pair(lines: &mut [Line<'_>]) {
     }
 }
 
-/// From the first character that differs to the last one, in each of the texts.
+/// The range from the first to the last character that differs, in each text.
 fn differing(old: &str, new: &str) -> (Range<usize>, Range<usize>) {
     let same = |(one, other): &(char, char)| one == other;
     let bytes = |(one, _): (char, char)| one.len_utf8();
@@ -353,9 +325,9 @@ mod tests {
         // The names count, too.
         expect![[r#"
             1: 1992 []
-            3: 5974 []
-            4: 7961 []
-            100: 6911 []
+            3: 3973 []
+            4: 4533 []
+            100: 6711 []
             250: 5796 ["├ and 53 more lines"]"#]]
         .assert_eq(&shown.join("\n"));
     }
@@ -397,9 +369,9 @@ mod tests {
         let of =
             |sign, letter: &str| format!(r#"│ {sign} "description": "{}","#, letter.repeat(1_900));
         assert_eq!(form[2..4], [of('-', "a"), of('+', "b")]);
-        // The others share what those leave, names and all.
+        // The others have their own share, names and all.
         let others: usize = form.iter().map(|line| line.matches('x').count()).sum();
-        assert_eq!((form.len(), others), (201, 1_984));
+        assert_eq!((form.len(), others), (201, 5_708));
         let short = lines(Shown::Short);
         assert_eq!(short[..2], titles);
         assert!(

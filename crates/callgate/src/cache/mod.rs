@@ -1,20 +1,17 @@
-//! What servers listed, kept on disk: so that one need not be connected to before
-//! it is called, and that one which is down still says what it can do.
+//! The lists of servers, kept on disk: a server need not be connected to before a call, and one
+//! that is down still shows its tools.
 //!
-//! A file is a hint from an earlier time and never more: what it says is read as a
-//! server's own words are, what cannot be read is passed over, and before a call is
-//! made on a new connection the tool has to be what was decided about. Whoever can
-//! read a file learns what the server lists; nothing in it leads to the secrets the
-//! server is started with.
+//! A file is a hint: it is read as a server's own words are, and before a call on a new
+//! connection the tool has to be the one that was decided about. No secret of a server is in a
+//! file, nor can one be found out from it.
 
-mod entry;
-mod folder;
+mod file;
 mod granted;
 mod identity;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use folder::Folder;
+pub(crate) use file::Folder;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -26,15 +23,14 @@ use callgate_broker::{Phase, Remembered, ServerSpec, ServerState, Status, ToolLi
 use crate::auth;
 
 use crate::config::CacheConfig;
-use entry::{Entry, MAX_FILE, Unfit};
+use file::{Entry, MAX_FILE};
 use identity::Key;
 
-/// A list that was asked for anew is written again only if its file says that it
-/// is older than this by so much.
+/// A list that came again is written again if its file says that it is older by this.
 const WRITE_AGAIN: Duration = Duration::from_secs(60);
 /// The most warnings that are kept.
 const MAX_WARNINGS: usize = 20;
-/// Files of lists that nobody has written for so long are removed.
+/// Files of lists that have not been written for so long are removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The cache of one gate.
@@ -43,7 +39,7 @@ pub(crate) struct Cache {
     definitions: Folder,
     vectors: Folder,
     key: Key,
-    /// How long a list holds for which its server says nothing.
+    /// How long a list holds if its server does not say it.
     ttl: Option<Duration>,
     slots: Mutex<HashMap<String, Slot>>,
     warnings: Mutex<Vec<String>>,
@@ -53,18 +49,17 @@ pub(crate) struct Cache {
 struct Slot {
     file: String,
     identity: String,
-    /// What the file says, as far as this process knows: the list, and when it
-    /// came.
+    /// The list in the file, as far as this process knows it, and when it came.
     kept: Option<(Arc<ToolList>, SystemTime)>,
 }
 
 impl Cache {
-    /// Opens, or makes, the cache that the settings say; `None` where there is to
-    /// be none. `scope` keeps it apart from those of others in the same folder.
+    /// Opens or makes the cache of these settings; `None` if it is switched off. `scope`
+    /// keeps it apart from other caches in the same folder.
     ///
     /// # Errors
     ///
-    /// Why it cannot be used, as a clause.
+    /// The reason why it cannot be used, as a clause.
     pub(crate) fn open(config: &CacheConfig, scope: Option<&str>) -> Result<Option<Self>, String> {
         if !config.enabled {
             return Ok(None);
@@ -95,22 +90,16 @@ impl Cache {
         opened.map(Some)
     }
 
-    /// Where vectors of tools are kept.
+    /// The folder of vectors of tools.
     pub(crate) fn vectors(&self) -> Folder {
         self.vectors.clone()
     }
 
-    /// Tells a server's specification what is known of it from an earlier time.
+    /// Puts the kept list of a server into its specification.
     pub(crate) fn recall(&self, spec: &mut ServerSpec) {
         let identity = self.key.identity(spec);
         let file = format!("{identity}.json");
-        let read = self.lists.read(&file, MAX_FILE);
-        let read = read.map_err(|error| Unfit::Io(error.to_string()));
-        let entry = read.and_then(|bytes| match bytes {
-            Some(bytes) => entry::read(&bytes, &identity, &self.key).map(Some),
-            None => Ok(None),
-        });
-        let entry = entry.and_then(|entry| self.of_login(entry, spec, &file));
+        let entry = self.entry(&file, &identity, spec);
         let mut slot = Slot {
             file,
             identity,
@@ -119,9 +108,9 @@ impl Cache {
         match entry {
             Ok(Some(entry)) => {
                 let written = UNIX_EPOCH.checked_add(Duration::from_millis(entry.written_ms));
-                // One of a time to come says nothing of its age.
+                // A time in the future says nothing of the age.
                 let age = written.and_then(|at| SystemTime::now().duration_since(at).ok());
-                let ready = Arc::new(entry.ready);
+                let ready = Arc::new(entry.into_ready());
                 slot.kept = Some((Arc::clone(&ready), written.unwrap_or(UNIX_EPOCH)));
                 spec.remembered = Some(Remembered {
                     list: ready,
@@ -129,8 +118,8 @@ impl Cache {
                 });
             }
             Ok(None) => {}
-            Err(unfit) => self.warn(format!(
-                "what was kept of server {:?} is passed over, and written anew: {unfit}",
+            Err(reason) => self.warn(format!(
+                "the kept list of server {:?} is ignored, and written anew: {reason}",
                 spec.name
             )),
         }
@@ -140,8 +129,7 @@ impl Cache {
         self.slots().insert(spec.name.clone(), slot);
     }
 
-    /// Writes what has become known of servers, and removes what a server has said
-    /// is no longer so.
+    /// Writes the new lists of servers, and removes lists that have changed.
     pub(crate) fn follow(&self, states: &[ServerState]) {
         let mut slots = self.slots();
         for state in states {
@@ -155,49 +143,48 @@ impl Cache {
             };
             if let Err(error) = followed {
                 self.warn(format!(
-                    "what server {:?} lists is not kept: {error}",
+                    "the list of server {:?} is not kept: {error}",
                     state.name
                 ));
             }
         }
     }
 
-    /// What was passed over and could not be written, as sentences.
+    /// Files that were ignored or could not be written, as sentences.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let warnings = self.warnings.lock();
         warnings.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Removes what nobody has used for long, and what a process that was killed
-    /// left behind.
+    /// Removes files that were not used for long, and those that a killed process left.
     pub(crate) fn tidy(&self) {
         self.lists.tidy(UNUSED);
         self.definitions.tidy(granted::UNUSED);
-        // Of those, what was never written to its end.
         self.vectors.tidy(UNUSED);
     }
 
-    /// An entry, unless there is another login than when the server listed: what somebody
-    /// else may see is removed.
-    fn of_login(
+    /// The entry in the file of a server. It is removed if there was another login when the
+    /// server listed its tools, for another user may see others.
+    fn entry(
         &self,
-        entry: Option<Entry>,
-        spec: &ServerSpec,
         file: &str,
-    ) -> Result<Option<Entry>, Unfit> {
-        let Some(entry) = entry else {
+        identity: &str,
+        spec: &ServerSpec,
+    ) -> Result<Option<Entry>, String> {
+        let read = self
+            .lists
+            .read(file, MAX_FILE)
+            .map_err(|error| error.to_string())?;
+        let Some(bytes) = read else {
             return Ok(None);
         };
-        let login = auth::login_id(spec).map_err(|error| Unfit::Io(error.to_string()))?;
-        if entry.ready.login.as_deref() == login.as_deref() {
+        let entry = Entry::read(&bytes, identity)?;
+        let login = auth::login_id(spec).map_err(|error| error.to_string())?;
+        if entry.login.as_deref() == login.as_deref() {
             return Ok(Some(entry));
         }
-        tracing::info!(
-            server = spec.name,
-            "there was another login since it listed its tools"
-        );
-        let removed = self.lists.remove(file);
-        removed.map_err(|error| Unfit::Io(error.to_string()))?;
+        tracing::info!(server = spec.name, "the kept list is of another login");
+        self.lists.remove(file).map_err(|error| error.to_string())?;
         Ok(None)
     }
 
@@ -216,7 +203,7 @@ impl Cache {
         let Some(came) = SystemTime::now().checked_sub(age) else {
             return Ok(());
         };
-        // While it is up, its list is as good as new.
+        // The list of a server that is up stays new.
         let is_kept = slot.kept.as_ref().is_some_and(|(kept, at)| {
             let newer = came.duration_since(*at).unwrap_or_default();
             Arc::ptr_eq(kept, ready) && newer < WRITE_AGAIN
@@ -226,13 +213,13 @@ impl Cache {
         }
         let written = came.duration_since(UNIX_EPOCH).unwrap_or_default();
         let written_ms = u64::try_from(written.as_millis()).unwrap_or_default();
-        let text = entry::write(ready, written_ms, &slot.identity, &self.key)?;
-        // What fails is not tried again with every change.
+        let text = serde_json::to_vec(&Entry::new(&slot.identity, ready, written_ms))?;
+        // A failure is not tried again with every change.
         slot.kept = Some((Arc::clone(ready), came));
-        match u64::try_from(text.len()) {
-            Ok(length) if length <= MAX_FILE => self.lists.write(&slot.file, &text),
-            _ => self.lists.remove(&slot.file),
+        if text.len() as u64 > MAX_FILE {
+            return self.lists.remove(&slot.file);
         }
+        self.lists.write(&slot.file, &text)
     }
 
     fn warn(&self, warning: String) {
