@@ -1,97 +1,82 @@
-//! Keys that stand twice in one object of a JSON text. Of two members of one name only one
-//! would count, and people see the other.
+//! Finds keys that stand twice in one object of a JSON text. Only one of the two members would
+//! count, and a person may read the other.
 
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::problem::{RuleProblem, RuleProblemKind, Step};
 
 /// One problem for each such key, at every depth of a rule.
 pub(crate) fn duplicate_keys(rule: &str) -> serde_json::Result<Vec<RuleProblem>> {
-    let mut look = Look {
-        at: Vec::new(),
-        problems: Vec::new(),
-    };
-    let mut json = serde_json::Deserializer::from_str(rule);
-    (&mut look).deserialize(&mut json)?;
-    json.end()?;
-    Ok(look.problems)
+    let mut problems = Vec::new();
+    let rule: Node = serde_json::from_str(rule)?;
+    rule.check(&mut Vec::new(), &mut problems);
+    Ok(problems)
 }
 
-struct Look {
-    at: Vec<Step>,
-    problems: Vec<RuleProblem>,
+/// A JSON value that keeps all members of its objects.
+#[derive(serde::Deserialize)]
+#[serde(untagged)]
+enum Node {
+    Object(Members),
+    Array(Vec<Node>),
+    Other(#[allow(dead_code, reason = "only its place counts")] IgnoredAny),
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Look {
-    type Value = ();
+struct Members(Vec<(String, Node)>);
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for &mut Look {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut seen = HashSet::new();
-        while let Some(key) = members.next_key::<String>()? {
-            self.at.push(Step::Key(key.clone()));
-            if seen.contains(&key) {
-                self.problems.push(RuleProblem {
-                    at: self.at.clone(),
-                    on_key: true,
-                    kind: RuleProblemKind::Key,
-                    message: format!("key \"{key}\" stands twice in a rule; remove one"),
-                });
+impl Node {
+    fn check(&self, at: &mut Vec<Step>, problems: &mut Vec<RuleProblem>) {
+        match self {
+            Self::Object(Members(members)) => {
+                let mut seen = HashSet::new();
+                for (key, value) in members {
+                    at.push(Step::Key(key.clone()));
+                    if !seen.insert(key) {
+                        problems.push(RuleProblem {
+                            at: at.clone(),
+                            on_key: true,
+                            kind: RuleProblemKind::Key,
+                            message: format!("key \"{key}\" stands twice in a rule; remove one"),
+                        });
+                    }
+                    value.check(at, problems);
+                    at.pop();
+                }
             }
-            seen.insert(key);
-            members.next_value_seed(&mut *self)?;
-            self.at.pop();
+            Self::Array(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    at.push(Step::Index(index));
+                    element.check(at, problems);
+                    at.pop();
+                }
+            }
+            Self::Other(_) => {}
         }
-        Ok(())
     }
+}
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        for index in 0.. {
-            self.at.push(Step::Index(index));
-            let element = elements.next_element_seed(&mut *self)?;
-            self.at.pop();
-            if element.is_none() {
-                break;
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AllMembers;
+
+        impl<'de> Visitor<'de> for AllMembers {
+            type Value = Members;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
             }
         }
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
+        deserializer.deserialize_map(AllMembers)
     }
 }
