@@ -208,8 +208,8 @@ async fn wrong_arguments_are_all_told_at_once() {
             "call_tool",
             json!({ "name": ["x"], "args": "{}" }),
             "call_tool was not called:\n\
-             - /args: \"{}\" is not of type \"object\"\n\
-             - /name: [\"x\"] is not of type \"string\"",
+             - /name: [\"x\"] is not of type \"string\"\n\
+             - /args: \"{}\" is not of type \"object\"",
         ),
         (
             "enable_server",
@@ -271,13 +271,13 @@ async fn the_array_stays_while_tools_come_and_go() {
     session.client.cancel().await.expect("a clean end");
 }
 
-/// Without sessions, each list is of the tools there are now.
+/// Without sessions, each list is of the tools there are now; a client keeps it for a time.
 #[tokio::test]
 async fn without_sessions_the_array_is_made_anew() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "odd": odd("changes") },
         "permissions": { "allow": ["*"] },
-        "serve": { "mode": "native" },
+        "serve": { "mode": "native", "toolsTtl": "1ms" },
     }));
     let session = client(&bench, &NEWEST, &[]).await;
     assert!(!names(&session).await.contains(&"odd_fresh".to_owned()));

@@ -150,9 +150,9 @@ mod tests {
         assert_eq!(
             check(&wrong).expect_err("it is wrong"),
             "find was not called:\n\
-             - the value: \"query\" is a required property\n\
              - /limit: 1.5 is not of type \"integer\"\n\
              - /more/time: \"x\" is not of type \"integer\"\n\
+             - the value: \"query\" is a required property\n\
              - there is no argument \"qeury\"; did you mean \"query\"?\n\
              - /more: there is no member \"tme\"; did you mean \"time\"?"
         );

@@ -131,6 +131,12 @@ pub(crate) fn report_schema(limits: &Limits) -> JsonObject {
     if let Some(properties) = limit_properties(&mut schema) {
         properties.shift_remove("waitMs");
     }
+    let limits = schema
+        .get_mut("properties")
+        .and_then(|it| it.get_mut("limits"));
+    if let Some(limits) = limits {
+        limits["description"] = "tighter limits for this run; the maxima are the defaults".into();
+    }
     schema
 }
 

@@ -37,14 +37,7 @@ fn document(limits: &Limits, is_open: bool) -> Value {
     }
     let mut document = Value::Object(document);
     document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
-    let mut script = runs::report_schema(limits);
-    if let Some(limits) = script
-        .get_mut("properties")
-        .and_then(|it| it.get_mut("limits"))
-    {
-        limits["description"] = "tighter limits for this run; the maxima are the defaults".into();
-    }
-    document["components"]["schemas"]["Script"] = Value::Object(script);
+    document["components"]["schemas"]["Script"] = Value::Object(runs::report_schema(limits));
     if is_open && let Some(components) = document["components"].as_object_mut() {
         components.shift_remove("securitySchemes");
     }
