@@ -1,5 +1,5 @@
-//! Function names that no tool has: the server that such a name belongs to, and the
-//! message about it.
+//! Function names that no tool has: those of the host, and unknown ones with the server they
+//! belong to and the message about them.
 
 use callgate_broker::{CallError, ServerState, Status, code};
 use callgate_typegen::names::beginning;
@@ -16,6 +16,30 @@ pub(crate) const MAX_SUGGESTIONS: u64 = 10;
 const SHOWN_NAME: usize = 80;
 /// The longest description taken from a server, in characters.
 const MAX_DESCRIPTION: usize = 200;
+
+/// A function of `mcp` that the host answers itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HostFunction {
+    SearchTools,
+    GetToolDetails,
+    Extract,
+}
+
+impl HostFunction {
+    /// The function of this name. No server's tool has such a name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let all = [Self::SearchTools, Self::GetToolDetails, Self::Extract];
+        all.into_iter().find(|function| function.name() == name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::SearchTools => "mcp.searchTools",
+            Self::GetToolDetails => "mcp.getToolDetails",
+            Self::Extract => "mcp.extract",
+        }
+    }
+}
 
 /// The servers' names, and the beginnings of the function names of their tools.
 #[derive(Default)]

@@ -13,10 +13,10 @@ use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 
 use crate::foresight::hints;
-use crate::host_functions::{HostFunction, HostFunctions};
+use crate::host_functions::HostFunctions;
 use crate::live_catalog::LiveCatalog;
 use crate::names::{
-    MAX_SUGGESTIONS, unavailable_message, unknown_tool, unknown_tool_message, unsent,
+    HostFunction, MAX_SUGGESTIONS, unavailable_message, unknown_tool, unknown_tool_message, unsent,
 };
 use crate::run_request::{CallEnd, Event, Observer};
 use crate::scope::Scope;

@@ -13,7 +13,9 @@ pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) ->
             let distance = strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
             (distance, candidate)
         })
-        .filter(|(distance, candidate)| *distance <= 1.max(candidate.len() / 3))
+        .filter(|(distance, candidate)| {
+            *distance <= 1.max(candidate.len() / 3) && *distance < candidate.len()
+        })
         .min()
         .map(|(_, candidate)| candidate)
 }

@@ -13,10 +13,9 @@ use callgate_script::Prepared;
 use serde::Serialize;
 
 use super::Gate;
-use crate::host_functions::HostFunction;
 use crate::model_tools::EXTRACTION;
 use crate::models::NoAnswer;
-use crate::names::unknown_tool_message;
+use crate::names::{HostFunction, unknown_tool_message};
 use crate::read_script::read;
 use crate::report::text::write_check;
 use crate::report::{RunReport, Status};

@@ -14,10 +14,10 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::HostFunction;
 use super::extract_schema::{NoSchema, SchemaReader};
 use crate::model_tools::EXTRACTION;
 use crate::models::{Models, NoAnswer, Said, Task};
+use crate::names::HostFunction;
 use crate::script_errors::{own_error, thrown};
 use crate::settings::ExtractLimits;
 

@@ -17,9 +17,8 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::HostFunction;
 use crate::live_catalog::LiveCatalog;
-use crate::names::{INVALID_PARAMS, MAX_SUGGESTIONS};
+use crate::names::{HostFunction, INVALID_PARAMS, MAX_SUGGESTIONS};
 use crate::scope::Scope;
 use crate::script_errors::own_error;
 use crate::search::Searcher;

@@ -12,31 +12,8 @@ use serde_json::value::RawValue;
 use extract::Extractor;
 use lookup::Lookups;
 
+use crate::names::HostFunction;
 use crate::script_errors::own_error;
-
-/// One of these functions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HostFunction {
-    SearchTools,
-    GetToolDetails,
-    Extract,
-}
-
-impl HostFunction {
-    /// The function of this name. No server's tool has such a name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let all = [Self::SearchTools, Self::GetToolDetails, Self::Extract];
-        all.into_iter().find(|function| function.name() == name)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::SearchTools => "mcp.searchTools",
-            Self::GetToolDetails => "mcp.getToolDetails",
-            Self::Extract => "mcp.extract",
-        }
-    }
-}
 
 /// The host's functions in one run.
 pub(crate) struct HostFunctions {

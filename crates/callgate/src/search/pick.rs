@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use super::request::{Found, Hit};
 use super::{Search, Searcher};
 use crate::harmless::one_line;
-use crate::host_functions::HostFunction;
 use crate::model_tools::SEARCH;
 use crate::models::Task;
+use crate::names::HostFunction;
 use crate::settings::SearchBy;
 
 /// The most tools that a model picks from.
