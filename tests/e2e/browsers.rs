@@ -151,8 +151,11 @@ async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
     // The one before has ended.
     guarded.post("expire").await;
     guarded.post("forget").await;
-    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
+    // Its description tells of the login.
+    let changed = said(&gate, "web_read").await;
+    assert!(changed.starts_with("web_read: the server has changed the tool"), "{changed}");
     in_time(&gate, "of_3").await;
+    assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
     gate.shutdown().await;
     let asked = async || guarded.seen().await["with a token"].clone();
     let before = asked().await;
