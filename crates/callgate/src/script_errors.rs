@@ -85,7 +85,7 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
     };
     Thrown {
         class,
-        message: message.into(),
+        message,
         fields: fields.into(),
     }
 }
@@ -94,7 +94,7 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
 pub(crate) fn own_error(class: ErrorClass, message: String, fields: &Value) -> Thrown {
     Thrown {
         class,
-        message: message.into(),
+        message,
         fields: fields.to_string().into(),
     }
 }
