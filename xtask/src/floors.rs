@@ -51,7 +51,7 @@ const EXCEPTIONS: &[&str] = &[
     "servers: child has unsafe code",
     "policy: ",
     "serve: ",
-    "callgate: circle of 6 files: config",
+    "callgate: circle of 10 files: config",
 ];
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
