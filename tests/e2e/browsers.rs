@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use callgate::auth::{self, Grant, LoginRequest, OAuth, OpenUrl};
+use callgate::auth::{self, LoginRequest, OAuth, OpenUrl};
 use callgate::config::CacheConfig;
-use callgate::{Connect, Gate, GateBuilder, Rules, ServerSpec, Source};
+use callgate::{Connect, Gate, GateBuilder, Rules, ServerSpec};
 use callgate_tests::binary;
 use expect_test::expect;
 use futures::FutureExt as _;
@@ -153,7 +153,10 @@ async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
     guarded.post("forget").await;
     // Its description tells of the login.
     let changed = said(&gate, "web_read").await;
-    assert!(changed.starts_with("web_read: the server has changed the tool"), "{changed}");
+    assert!(
+        changed.starts_with("web_read: the server has changed the tool"),
+        "{changed}"
+    );
     in_time(&gate, "of_3").await;
     assert_eq!(said(&gate, "web_read").await, "{\"a\":1}");
     gate.shutdown().await;
@@ -224,34 +227,4 @@ async fn connections_that_want_the_same_login_show_one_page() {
         gate.shutdown().await;
     }
     assert_eq!(person.pages(), 1);
-}
-
-#[tokio::test]
-async fn a_server_that_always_refuses_asks_a_person_a_few_times_at_most() {
-    let guarded = Guarded::start(&json!({ "refuseTokens": true }));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let mut oauth = OAuth {
-        folder: Some(folder.path().to_owned()),
-        place: auth::TokenPlace::File,
-        ..OAuth::default()
-    };
-    let gate = |oauth: &OAuth| {
-        builder(guarded.spec_with(oauth.clone()))
-            .browser(Arc::new(Follow))
-            .build()
-    };
-    let built = gate(&oauth).await.expect("a gate");
-    assert_eq!(built.unavailable().len(), 1);
-    let seen = guarded.seen().await;
-    let asked = seen["authorizations"].as_u64().expect("a count");
-    assert!(asked <= 3, "{seen:#}");
-    built.shutdown().await;
-
-    oauth.grant = Grant::ClientCredentials;
-    oauth.client_id = Some("registered".to_owned());
-    oauth.issuer = Some(guarded.issuer.clone());
-    oauth.client_secret = Some(Source::text("registered-secret"));
-    let built = gate(&oauth).await.expect("a gate");
-    expect!["server `web` did not start: the login at server `web` failed: the server refuses the token just issued"].assert_eq(&guarded.plain(&built.unavailable()[0].reason));
-    built.shutdown().await;
 }

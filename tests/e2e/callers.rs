@@ -8,7 +8,6 @@ use callgate::{
     caller::{Elicit, ListRoots, Offers, Progress, Sample},
 };
 use callgate_tests::real_servers;
-use expect_test::expect;
 use futures::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -136,72 +135,5 @@ async fn a_server_asks_for_all_it_may() {
     everything
         .check("everything_get_roots_list", json!({}), "file:///work", &[])
         .await;
-    everything.gate.shutdown().await;
-}
-
-/// What is no text comes as the server gave it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn resources_in_results_come_whole() {
-    let everything = Everything::start().await;
-    let call = async |function: &str, arguments: Value| {
-        let arguments = to_raw_value(&arguments).expect("JSON");
-        let called = everything.gate.call(function, arguments).await;
-        let called = called.expect("the tool answers").to_string();
-        let result: Value = serde_json::from_str(&called).expect("JSON");
-        serde_json::to_string_pretty(&result).expect("JSON")
-    };
-    let links = call("everything_get_resource_links", json!({ "count": 2 })).await;
-    expect![[r#"
-        {
-          "content": [
-            {
-              "type": "text",
-              "text": "Here are 2 resource links to resources available in this server:"
-            },
-            {
-              "name": "Blob Resource 1",
-              "uri": "demo://resource/dynamic/blob/1",
-              "description": "Resource 1: plaintext resource",
-              "mimeType": "text/plain",
-              "type": "resource_link"
-            },
-            {
-              "name": "Text Resource 2",
-              "uri": "demo://resource/dynamic/text/2",
-              "description": "Resource 2: plaintext resource",
-              "mimeType": "text/plain",
-              "type": "resource_link"
-            }
-          ]
-        }"#]]
-    .assert_eq(&links);
-    let reference = json!({ "resourceType": "Text", "resourceId": 1 });
-    let embedded = call("everything_get_resource_reference", reference).await;
-    let (before, time) = embedded.split_once("created at ").expect("a time");
-    let (_, after) = time.split_once('"').expect("its end");
-    let embedded = format!("{before}created at TIME\"{after}");
-    expect![[r#"
-        {
-          "content": [
-            {
-              "type": "text",
-              "text": "Returning resource reference for Resource 1:"
-            },
-            {
-              "type": "resource",
-              "resource": {
-                "uri": "demo://resource/dynamic/text/1",
-                "mimeType": "text/plain",
-                "text": "Resource 1: This is a plaintext resource created at TIME"
-              }
-            },
-            {
-              "type": "text",
-              "text": "You can access this resource using the URI: demo://resource/dynamic/text/1"
-            }
-          ]
-        }"#]]
-    .assert_eq(&embedded);
-    assert!(everything.host.heard().is_empty());
     everything.gate.shutdown().await;
 }

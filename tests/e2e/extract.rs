@@ -1,17 +1,12 @@
 //! `mcp.extract`: by an endpoint that answers well, badly, late and never, and
 //! by the model of a client.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
-use callgate::{
-    Api, CheckMode, Gate, GateBuilder, Review, Reviewed, Reviewer, Rules, RunReport, ServerSpec,
-    Status, flow,
-};
+use callgate::{Api, CheckMode, Gate, GateBuilder, Rules, RunReport, ServerSpec, Status, flow};
 use callgate_tests::binary;
 use expect_test::expect;
-use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::endpoint::{Do, Endpoint};
@@ -177,42 +172,6 @@ async fn loops_and_limits() {
           "mcp.extract: over the limit of 20 extractions of one run; extract many at once by giving an array"
         ]"#]].assert_eq(&format!("{:#}", value(&report)));
     assert_eq!(report.calls.len(), 20);
-}
-
-/// Notes what it is shown.
-#[derive(Default)]
-pub struct Noting(pub Mutex<Vec<String>>);
-
-impl Reviewer for Noting {
-    fn review_arguments<'a>(&'a self, call: Reviewed<'a>) -> BoxFuture<'a, Review> {
-        let mut noted = self.0.lock().expect("no panic");
-        noted.push(call.arguments.to_owned());
-        Box::pin(std::future::ready(Review::Allow))
-    }
-}
-
-/// A script may write a number or a text in ways of its own, in the value and in the
-/// schema.
-#[tokio::test]
-async fn the_model_gets_what_reviewers_were_shown() {
-    let model = Endpoint::doing([Do::Say("1")]);
-    let noting = Arc::new(Noting::default());
-    let gate = builder().models(models(&model, Duration::from_secs(60)));
-    let gate = gate.reviewer(Arc::clone(&noting) as _);
-    let gate = gate.build().await.expect("a gate");
-    let script = r#"return await mcp.extract(
-        [JSON.rawJSON('1e2'), JSON.rawJSON('"\\u0041"')],
-        { title: JSON.rawJSON('"\\u0042"'), maximum: JSON.rawJSON('2e0') },
-    )"#;
-    let report = run(&gate, script).await;
-    assert_eq!(value(&report), json!(1), "{report}");
-    let shown = r#"{"value":[100.0,"A"],"schema":{"title":"B","maximum":2.0}}"#;
-    assert_eq!(*noting.0.lock().expect("no panic"), [shown]);
-    let prompts = model.prompts();
-    let (schema, data) = prompts[0].split_once("\n\nDATA ").expect("data");
-    let (mark, data) = data.split_once('\n').expect("a mark");
-    assert_eq!(schema, "JSON Schema:\n{\"title\":\"B\",\"maximum\":2.0}");
-    assert_eq!(data, format!("[100.0,\"A\"]\nDATA {mark}"));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use callgate::auth::{self, Kept, LoginRequest, OAuth};
-use callgate_tests::{Ran, Workbench, odd};
+use callgate_tests::Ran;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -166,36 +166,6 @@ fn not_run(program: &str, error: &std::io::Error) -> Option<Keyring> {
     // Past the test runner's capture, which shows nothing of tests that pass.
     drop(writeln!(std::io::stderr(), "THIS TEST DID NOT RUN: {why}"));
     None
-}
-
-#[test]
-fn a_variable_from_the_keyring() {
-    let Some(keyring) = Keyring::start() else {
-        return;
-    };
-    keyring.set("bank", "me", "hunter2-hunter2");
-    let mut server = odd("env");
-    server["env"] = json!({
-        "PIN": { "keyring": { "service": "bank", "account": "me" }, "prefix": "pin " },
-    });
-    let mut other = odd("env");
-    other["env"] = json!({ "PIN": { "keyring": { "service": "bank", "account": "you" } } });
-    let bench = Workbench::new(json!({ "with": server, "without": other }));
-    let mut command = bench.command(&["call", "with_env"]);
-    keyring.reach(&mut command);
-    let ran = Ran::from(command.output().expect("start callgate"));
-    assert_eq!(ran.json()["PIN"], "pin hunter2-hunter2", "{ran:?}");
-    let mut command = bench.command(&["call", "without_env"]);
-    keyring.reach(&mut command);
-    let ran = Ran::from(command.output().expect("start callgate"));
-    assert_eq!(
-        (ran.code, ran.stderr.as_str()),
-        (
-            5,
-            "callgate: server `without` did not start: there is no value for \"PIN\": the keyring \
-             has no entry for service \"bank\" and account \"you\"\n"
-        )
-    );
 }
 
 #[test]

@@ -222,36 +222,6 @@ fn commands_that_cannot_work() {
     "#]].assert_eq(&said);
 }
 
-/// A login under a name that nobody has would be nobody's.
-#[test]
-fn a_name_that_no_token_has() {
-    let guarded = Guarded::start(&json!({}));
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "web": { "url": guarded.url } },
-        "serve": { "http": { "bearer": { "alice": { "command": ["op", "read", "alice"] } } } },
-    }));
-    let mut said = String::new();
-    for arguments in [
-        ["auth", "login", "web", "--user", "alcie"],
-        ["auth", "logout", "web", "--user", "alcie"],
-        ["auth", "status", "web", "--user", "alcie"],
-        ["auth", "status", "web", "--user", "alice"],
-        ["auth", "status", "web", "--user", "default"],
-    ] {
-        let ran = run(&bench, &arguments);
-        said += &format!("{} {}{}", ran.code, ran.stderr, ran.stdout);
-    }
-    expect![[r#"
-        2 callgate: no token of "bearer" in "serve", "http" of the configuration is named "alcie"; there are: alice, default
-        0 warning: no token of "bearer" in "serve", "http" of the configuration is named "alcie"; there are: alice, default
-        web: was not logged in
-        1 warning: no token of "bearer" in "serve", "http" of the configuration is named "alcie"; there are: alice, default
-        web: not logged in (set "oauth": false if it needs no login)
-        1 web: not logged in (set "oauth": false if it needs no login)
-        1 web: not logged in (set "oauth": false if it needs no login)
-    "#]].assert_eq(&said);
-}
-
 /// Whoever is on the way could read a token that goes over plain HTTP.
 #[tokio::test]
 async fn no_login_without_tls_off_this_machine() {

@@ -1,7 +1,6 @@
 //! What scripts look up: tools by what they do, and what is known of them.
 
 use callgate_tests::{Workbench, fixture};
-use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 fn bench() -> Workbench {
@@ -41,45 +40,4 @@ fn a_tool_that_was_looked_up_can_be_called() {
     let called: Vec<&Value> = report["calls"].as_array().into_iter().flatten().collect();
     assert_eq!(called.len(), 1, "{report:#}");
     assert_eq!(called[0]["function"], "ticketing_createIssue");
-}
-
-#[test]
-fn levels_of_detail() {
-    let script = |detail: &str| {
-        format!(
-            "const found = await mcp.searchTools('createIssue', {{ detail: {detail:?}, limit: 1 }});
-             console.log(found.tools[0]);"
-        )
-    };
-    let check = |detail: &str, expected: Expect| {
-        let report = completed(&bench(), &script(detail));
-        expected.assert_eq(report["output"]["text"].as_str().unwrap_or_default());
-    };
-    check(
-        "names",
-        expect![[r#"
-        { name: 'ticketing_createIssue', server: 'ticketing' }
-    "#]],
-    );
-    check(
-        "summaries",
-        expect![[r#"
-        {
-          name: 'ticketing_createIssue',
-          server: 'ticketing',
-          summary: 'File an issue and get its id.'
-        }
-    "#]],
-    );
-    check(
-        "signatures",
-        expect![[r#"
-        {
-          name: 'ticketing_createIssue',
-          server: 'ticketing',
-          summary: 'File an issue and get its id.',
-          declaration: 'type Issue = {\n issueId: string;\n url: string;\n title: string;\n body: string;\n priority: "low" | "medium" | "high";\n};\ndeclare function ticketing_createIssue(input: { title: string; body?: string; priority?: "low" | "medium" | "high" }, options?: CallOptions): Promise<Issue>;\n'
-        }
-    "#]],
-    );
 }

@@ -129,22 +129,6 @@ async fn a_login_from_its_beginning_to_its_end() {
     assert_eq!(after.code, 5, "{after:?}");
 }
 
-#[tokio::test]
-async fn a_login_with_more_scope() {
-    let provider = Provider::start();
-    let server = provider.guards(&["use", "admin"]);
-    let served = Served::start(&server, &[]);
-    let client = client(&served, &["use"]);
-    log_in(&client, &[]).await;
-    let with_less = call(&client);
-    let advice = "run `callgate auth login gate --scope 'use admin'`";
-    assert!(with_less.stderr.contains(advice), "{with_less:#?}");
-    log_in(&client, &["--scope", "admin"]).await;
-    assert_called(&call(&client));
-    let seen = provider.seen().await;
-    assert_eq!(seen["authorization_code"], 2, "{seen}");
-}
-
 /// The client registers nowhere: the authorization server reads what it is.
 #[tokio::test]
 async fn a_login_by_a_metadata_document() {

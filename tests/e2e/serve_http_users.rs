@@ -192,32 +192,3 @@ async fn parked_runs_of_others_are_not_found() {
     let hers = call(ALICE, yes).await;
     assert_eq!(hers["result"]["isError"], false, "{hers}");
 }
-
-/// So many users at a time: the idle one makes room, a busy one does not.
-#[tokio::test]
-async fn users_are_bounded() {
-    let bench = Workbench::with_config(json!({
-        "serve": {
-            "http": { "bearer": { "alice": ALICE, "bob": BOB } },
-            "users": { "most": 1 },
-        },
-    }));
-    let served = Served::start(&bench, &[]);
-    let session = served.session(Some(ALICE)).await;
-    let his = served
-        .post(&hello())
-        .bearer_auth(BOB)
-        .send()
-        .await
-        .expect("an answer");
-    assert_eq!(
-        said(his).await,
-        "503 -32603 to nothing: there are as many users as there may be; come again later"
-    );
-    let end = http()
-        .delete(&served.url)
-        .bearer_auth(ALICE)
-        .header("Mcp-Session-Id", &session);
-    assert_eq!(end.send().await.expect("an answer").status(), 202);
-    served.session(Some(BOB)).await;
-}

@@ -74,40 +74,6 @@ async fn each_mode_has_its_tools() {
     }
 }
 
-#[tokio::test]
-async fn what_is_inlined_is_said() {
-    let mut bench = Workbench::new(demo());
-    let description = |tools: &[Tool]| {
-        let description = tools[0].description.as_deref();
-        description.unwrap_or_default().to_owned()
-    };
-    let session = client(&bench, &OLD, &[]).await;
-    let complete = description(&tools(&session).await);
-    assert!(
-        complete.contains("\nCOMPLETE: all 3 functions declared here.\n"),
-        "{complete}"
-    );
-    assert!(complete.contains("ticketing_createIssue("), "{complete}");
-    session.client.cancel().await.expect("a clean end");
-
-    bench = Workbench::with_config(json!({
-        "mcpServers": demo(),
-        "permissions": { "allow": ["*"] },
-        "serve": { "context": { "window": 10_000, "share": 0.02 } },
-        "tools": { "ticketing_listIssues": { "alwaysOn": true } },
-    }));
-    let session = client(&bench, &OLD, &[]).await;
-    let partial = description(&tools(&session).await);
-    assert!(
-        partial.contains("\nPARTIAL: 1 of 3 functions declared here."),
-        "{partial}"
-    );
-    assert!(partial.contains("\n- ticketing (2 tools)"), "{partial}");
-    assert!(partial.contains("ticketing_listIssues("), "{partial}");
-    assert!(!partial.contains("ticketing_createIssue"), "{partial}");
-    session.client.cancel().await.expect("a clean end");
-}
-
 /// A thousand tools, and nothing of them is inlined: what a model starts with.
 #[tokio::test]
 async fn a_thousand_tools_cost_few_tokens() {

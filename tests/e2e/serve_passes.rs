@@ -93,52 +93,6 @@ async fn progress_is_passed_on() {
     }
 }
 
-/// A page that a server wants opened.
-fn page(id: &str) -> Value {
-    json!({ "mode": "url", "elicitationId": id, "url": "https://door.example/", "message": "Come" })
-}
-
-#[tokio::test]
-async fn pages_and_their_ends_are_passed_on() {
-    let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
-    let both = json!({ "elicitation": { "form": {}, "url": {} } });
-    let script = format!(
-        "const said = await odd_elicit({});
-         await odd_finish({{ id: 'theirs' }});
-         return said;",
-        page("theirs")
-    );
-    for version in [&OLDER[1], &NEWEST] {
-        let mut user = User::new(version, &["yes"]);
-        user.can = can(both.clone());
-        let (told, mut heard) = mpsc::unbounded_channel();
-        user.told = told;
-        let session = connect(&bench, user, &[]).await;
-        let (is_error, said) = session.run(&script).await;
-        assert!(!is_error, "{version}: {said}");
-        let said: Value = serde_json::from_str(&said).expect("JSON");
-        assert_eq!(said, json!({ "action": "accept" }), "{version}");
-        let asked = session.asked();
-        assert_eq!(asked.len(), 1, "{version}");
-        assert_eq!(asked[0]["mode"], "url");
-        assert_eq!(asked[0]["url"], "https://door.example/");
-        assert_eq!(asked[0]["message"], "The server \"odd\" asks: Come");
-        let id = asked[0]["elicitationId"].as_str().expect("an id");
-        assert_eq!(id.len(), 32, "it is ours: {id}");
-        if *version != NEWEST {
-            // There is no such news in the newest revision.
-            let news = loop {
-                let news = heard.recv().await.expect("news");
-                if news.starts_with("done ") {
-                    break news;
-                }
-            };
-            assert_eq!(news, format!("done {id}"));
-        }
-        session.client.cancel().await.expect("a clean end");
-    }
-}
-
 /// Servers of both eras, and clients of both.
 #[tokio::test]
 async fn what_servers_log_is_passed_on_to_who_wants_it() {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use callgate_tests::{Workbench, odd};
+use callgate_tests::Workbench;
 use serde_json::{Value, json};
 
 use crate::real_servers::node;
@@ -69,40 +69,5 @@ async fn the_filesystem_server_works_in_the_folders_of_the_client() {
     check(&second, &first, "the first").await;
     session.change_roots(&[&second.uri()]).await;
     check(&first, &second, "the second").await;
-    session.client.cancel().await.expect("a clean end");
-}
-
-/// What the server is told as the first thing after what the client has said.
-async fn told(session: &Session) -> Value {
-    let script = "const { asked } = await odd_told({ times: 0 }) as any;
-                  return (await odd_told({ times: asked }) as any).answers.at(-1);";
-    let (is_error, said) = session.run(script).await;
-    assert!(!is_error, "{said}");
-    serde_json::from_str(value(&said)).expect("JSON")
-}
-
-#[tokio::test]
-async fn a_call_comes_after_the_word_that_folders_have_changed() {
-    let bench = Workbench::empty();
-    let config = json!({
-        "mcpServers": { "odd": odd("roots") },
-        "permissions": { "allow": ["*"] },
-        "roots": ["."],
-    });
-    bench.write("callgate.json", &config.to_string());
-    let path = bench.path().canonicalize().expect("a real path");
-    let configured = json!([{ "uri": format!("file://{}", path.display()) }]);
-
-    let session = connect_with(&bench, &["file:///a".to_owned()]).await;
-    assert_eq!(told(&session).await, json!([{ "uri": "file:///a" }]));
-    for _ in 0..10 {
-        session.change_roots(&["file:///b"]).await;
-        assert_eq!(told(&session).await, json!([{ "uri": "file:///b" }]));
-        // Where the client names none, there are those of the configuration.
-        session.change_roots(&[]).await;
-        let mut told = told(&session).await;
-        told[0].as_object_mut().expect("a root").remove("name");
-        assert_eq!(told, configured);
-    }
     session.client.cancel().await.expect("a clean end");
 }

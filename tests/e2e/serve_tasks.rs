@@ -1,6 +1,5 @@
 //! Runs and calls of `callgate serve` as tasks, for clients that have them.
 
-use callgate_tests::Workbench;
 use rmcp::ServiceError;
 use rmcp::model::{
     CallToolResponse, CancelTaskParams, CancelTaskRequest, ClientRequest, GetTaskParams,
@@ -90,36 +89,4 @@ async fn a_client_with_tasks_gets_a_task() {
     };
     assert_eq!(unknown.code.0, -32602);
     session.client.cancel().await.expect("a clean end");
-}
-
-/// What a server answers with a task is one at once, for clients that have them;
-/// for others it is waited for.
-#[tokio::test]
-async fn a_servers_task_is_one_of_ours() {
-    let tasks = callgate_tests::repository().join("fixtures/conformance/tasks.cjs");
-    let server = json!({ "command": "node", "args": [tasks, "compute"], "protocol": "2026-07-28" });
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "slow": server },
-        "permissions": { "allow": ["*"] },
-    }));
-    let arguments = || json!({ "seconds": 0.2, "label": "it" });
-    for (user, is_task) in [(with_tasks(), true), (User::new(&NEWEST, &[]), false)] {
-        let session = connect(&bench, user, &["--mode", "native"]).await;
-        let result = match session.tool("slow_compute", arguments()).await {
-            CallToolResponse::Complete(result) if !is_task => {
-                serde_json::to_value(result).expect("JSON")
-            }
-            CallToolResponse::Task(created) if is_task => loop {
-                let (status, task) = session.task(&created.task.task_id).await;
-                match status.as_str() {
-                    "working" => {}
-                    "completed" => break task["result"].clone(),
-                    _ => panic!("{task}"),
-                }
-            },
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(result["content"][0]["text"], "computed it", "{result}");
-        session.client.cancel().await.expect("a clean end");
-    }
 }
