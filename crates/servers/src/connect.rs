@@ -245,6 +245,7 @@ impl Attempt<'_> {
         };
         let tap = Arc::clone(&parts.tap);
         let transport = Stdio::new(stdout, stdin, child.exited(), Arc::clone(&tap), limits);
+        let input = transport.input();
         let greeted = self.greet(transport, parts, greeting, None).await;
         let kind = match greeted {
             Ok(mut connection) => {
@@ -273,6 +274,8 @@ impl Attempt<'_> {
                 None => StartErrorKind::ClosedOutput,
             },
         };
+        // A server that is still running has closed its output by its own will.
+        drop(input);
         self.stderr = child.stderr_tail();
         child.shut_down().await;
         Err(Failed { kind, next })

@@ -22,7 +22,7 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, RequestId,
 };
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::common::client_side_sse::SseRetryPolicy;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
     StreamableHttpPostResponse,
@@ -188,7 +188,9 @@ impl Http {
         let mut config = StreamableHttpClientTransportConfig::with_uri("endpoint");
         config.max_concurrent_requests = MAX_POSTS;
         config.max_sse_event_size = self.0.limit;
-        config.retry_config = Arc::new(Resume);
+        let mut resume = ExponentialBackoff::default();
+        resume.max_delay = Some(MAX_RETRY);
+        config.retry_config = Arc::new(resume);
         // A call is decided about once for each session.
         config.reinit_on_expired_session = false;
         StreamableHttpClientTransport::with_client(self.clone(), config)
@@ -666,21 +668,6 @@ impl Exchange<'_> {
             slot: None,
             listed_with: None,
         }
-    }
-}
-
-/// How streams are resumed: soon at first, and never later than a minute.
-#[derive(Debug)]
-struct Resume;
-
-impl SseRetryPolicy for Resume {
-    fn retry(&self, attempt: usize) -> Option<Duration> {
-        let doubled = 2_u32.saturating_pow(u32::try_from(attempt).unwrap_or(u32::MAX));
-        Some(
-            Duration::from_secs(1)
-                .saturating_mul(doubled)
-                .min(MAX_RETRY),
-        )
     }
 }
 

@@ -90,6 +90,11 @@ impl Stdio {
         }
     }
 
+    /// Keeps the server's input open until it is dropped.
+    pub(crate) fn input(&self) -> impl Sized + use<> {
+        self.write.clone()
+    }
+
     /// Puts a message in the queue of the writer.
     fn enqueue(&self, text: Vec<u8>, id: Option<RequestId>, written: Written) -> io::Result<()> {
         let waiting = self.unread.load(Ordering::Relaxed);

@@ -385,6 +385,9 @@ impl Tap {
     /// Ends the request that a message over the limit answers. Its id is looked for in the first
     /// and last bytes; without one, every request ends.
     pub(crate) fn too_long(&self, ends: &[u8], limit: usize) -> Vec<ServerJsonRpcMessage> {
+        if has_method(ends) {
+            return Vec::new();
+        }
         if let Some(id) = find_id(ends) {
             return self
                 .fail(&id, CallFailure::TooLarge(limit))
@@ -420,7 +423,10 @@ impl Tap {
     }
 
     fn one(&self, text: &str, stream: Option<&RequestId>) -> Option<ServerJsonRpcMessage> {
-        let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text) else {
+        // A struct can be read from an array, too.
+        let is_object = text.starts_with('{');
+        let envelope = serde_json::from_str::<Envelope<'_>>(text).ok();
+        let Some(envelope) = envelope.filter(|_| is_object) else {
             return self.unreadable(text);
         };
         let id = envelope.id.and_then(read_id);
@@ -800,12 +806,17 @@ pub(crate) fn read_id(id: &RawValue) -> Option<RequestId> {
     })
 }
 
+/// Whether a text that cannot be read is no answer.
+fn has_method(text: &[u8]) -> bool {
+    memchr::memmem::find(text, br#""method":"#).is_some_and(|at| at < END_BYTES)
+}
+
 /// The id in a text that cannot be read: before its result or error, or else at its end.
 fn find_id(text: &[u8]) -> Option<RequestId> {
-    let find = |needle: &[u8]| memchr::memmem::find(text, needle);
-    if find(br#""method":"#).is_some_and(|at| at < END_BYTES) {
+    if has_method(text) {
         return None;
     }
+    let find = |needle: &[u8]| memchr::memmem::find(text, needle);
     let body = [find(br#""result":"#), find(br#""error":"#)]
         .into_iter()
         .flatten()
@@ -938,11 +949,8 @@ mod tests {
         check(r#"{"result":{"id":6,"x":"…"},"id":5}"#, true, false);
         check(r#"{"id": "6", "result":"#, false, true);
         check(r#"{"result":"…"#, true, true);
-        check(
-            r#"{"jsonrpc":"2.0","method":"m","params":{"id":5"#,
-            true,
-            true,
-        );
+        let notification = r#"{"jsonrpc":"2.0","method":"m","params":{"id":5"#;
+        check(notification, false, false);
     }
 
     #[test]
