@@ -129,7 +129,7 @@ fn lines_have_the_documented_form() {
     deny(open(&ledger, "g"));
     drop(open(&ledger, "h"));
     expect![[r#"
-        {"v":1,"event":"before","run":"…","call":1,"time":"…","function":"f","server":"s","tool":"t","decision":"allowed by rule \"f*\" in permissions.allow","rule":"\"f*\"","flows":[{"from":"f0","to":"g"}],"arguments":{"bytes":7,"sha256":"015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"},"user":"token \"a\""}
+        {"v":1,"event":"before","run":"…","call":1,"time":"…","function":"f","server":"s","tool":"t","decision":"allowed by rule \"f*\" in permissions.allow","rule":"\"f*\"","flows":[{"from":"f0","to":"g","ordinal":1,"bytes":35,"encoding":"text","sha256":"75bebefe6604d4acbf664c63e66b16cca9211c4f9b450e3b5c206ce0be4dd3fc"}],"arguments":{"bytes":7,"sha256":"015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"},"user":"token \"a\""}
         {"v":1,"event":"after","run":"…","call":1,"time":"…","function":"f","server":"s","tool":"t","outcome":"toolError","tookMs":0,"result":{"bytes":1,"sha256":"6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"},"user":"token \"a\""}
         {"v":1,"event":"notSent","run":"…","call":2,"time":"…","function":"g","server":"s","tool":"t","decision":"denied: no rule matches","outcome":"denied","user":"token \"a\""}
         {"v":1,"event":"notSent","run":"…","call":3,"time":"…","function":"h","server":"s","tool":"t","decision":"undecided: it was given up first","outcome":"cancelled","user":"token \"a\""}

@@ -96,12 +96,12 @@ async fn the_ledger_has_every_outcome() {
             "function": "nobody_text",
             "server": "nobody",
             "tool": "text",
-            "decision": "",
-            "code": -32000,
+            "decision": "allowed by rule \"*\" in permissions.allow",
+            "outcome": "protocolError",
             "argumentBytes": 2,
             "argumentSha256": "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
             "message": "there is no server `nobody`",
-            "outcome": "protocolError"
+            "code": -32000
           }
         ]"#]].assert_eq(&serde_json::to_string_pretty(&lines).expect("JSON"));
 }
@@ -193,7 +193,9 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
         let called = asked.call(target(&name, "one"), raw(json!({})), CallOptions::default());
         said.push(show(in_time(called).await));
     }
-    expect![[r#""#]].assert_eq(&said.join("\n"));
+    expect![[r#"
+        Protocol { server: "changes", function: "changes_one", code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew", data: None, retryable: true }
+        "one was called""#]].assert_eq(&said.join("\n"));
     let shown = shown.lock().expect("no panic");
     assert_eq!(*shown, ["Changed 0 times", "Changed 1 times"]);
     let sent: Vec<_> = asked
