@@ -9,7 +9,7 @@ use callgate::{
     Caller, Gate, Refusal, Rules, ServerSpec, Transport,
     caller::{Elicit, Offers},
 };
-use callgate_broker::{Servers, Status};
+use callgate_servers::{Servers, Status};
 use callgate_tests::listening::Listening;
 use callgate_tests::{Workbench, real_servers, repository};
 use futures::future::BoxFuture;

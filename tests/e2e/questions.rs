@@ -6,9 +6,10 @@ use callgate::{
     Answer, Question,
     present::{Shown, question_text},
 };
-use callgate_broker::{CallOptions, Dispatcher, Place, ServerSpec, Servers, Setup, ask_with};
 use callgate_catalog::Tool;
+use callgate_gate::{CallOptions, Dispatcher, Place, Setup, ask_with};
 use callgate_policy::{Definition, Grant};
+use callgate_servers::{ServerSpec, Servers};
 use callgate_tests::binary;
 use expect_test::{Expect, expect};
 use serde_json::value::to_raw_value;

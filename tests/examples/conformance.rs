@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use callgate::auth::{Browser, Grant, OAuth, OpenUrl, TokenPlace};
 use callgate::{CallError, Gate, Http, Rules, ServerSpec, Source, Transport};
-use callgate_broker::{Caller, Elicit, Offers, Refusal};
+use callgate_servers::{Caller, Elicit, Offers, Refusal};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;

@@ -11,7 +11,7 @@ pub use callgate_auth::{
     OpenUrl, SourceError, TokenPlace,
 };
 
-use callgate_broker::ServerSpec;
+use callgate_servers::ServerSpec;
 
 /// Tells by the configuration whether a person can log in at a server. No request is sent.
 ///

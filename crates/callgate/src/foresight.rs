@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use callgate_broker::ServerState;
 use callgate_catalog::{CatalogTool, Tool, ToolDefinition};
 use callgate_policy::{CallFacts, Decision, Hints, Rules, Verdict};
+use callgate_servers::ServerState;
 use jiff::Timestamp;
 
 /// The rules, and the servers whose hints count.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use callgate_broker::Keep;
+use callgate_gate::Keep;
 use callgate_policy::{Grant, PatternError};
 use futures::future::BoxFuture;
 

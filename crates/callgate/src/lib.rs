@@ -59,14 +59,17 @@ mod type_check;
 mod unmatched;
 mod workers;
 
-pub use callgate_broker::{
-    Answer, Asker, CallError, Caller, Connect, DryRun, EraSetting, Http, JournalOptions, Keep,
-    LedgerLine, NoCaller, NobodyToAsk, Question, Refusal, ResultReview, Review, Reviewed, Reviewer,
-    Root, ServerSpec, Source, Stdio, Transport, ask_with, code,
+pub use callgate_auth::Source;
+pub use callgate_gate::{
+    Answer, Asker, CallError, DryRun, Keep, LedgerLine, LedgerOptions, NobodyToAsk, Question,
+    ResultReview, Review, Reviewed, Reviewer, ask_with, code,
 };
 pub use callgate_models::Api;
 pub use callgate_policy::{Decision, Grant, Rules, SessionGrants, Verdict};
 pub use callgate_sandbox::{Limits, worker_main_if_requested};
+pub use callgate_servers::{
+    Caller, Connect, EraSetting, Http, NoCaller, Refusal, Root, ServerSpec, Stdio, Transport,
+};
 pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;
 
@@ -91,7 +94,7 @@ pub use crate::workers::Workers;
 
 /// Requests of servers to their client, and the parts of [`Caller`].
 pub mod caller {
-    pub use callgate_broker::{
+    pub use callgate_servers::{
         Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Sample,
         UnknownLogLevel, Wanted,
     };
@@ -116,13 +119,15 @@ pub mod flow {
 
 /// The ledger's file, and the parts of [`LedgerLine`].
 pub mod ledger {
-    pub use callgate_broker::{JournalError, JournalLine, JournalReader, Outcome, Withheld};
+    pub use callgate_gate::{LedgerError, LedgerReader, LedgerRecord, Outcome, Withheld};
 }
 
 /// Questions and foreign text as text for a terminal or a message.
 pub mod present {
-    pub use callgate_broker::{Changed, Done, Origin, ScriptLine, shell_word};
+    pub use callgate_auth::Origin;
+    pub use callgate_gate::{Changed, Done, ScriptLine};
     pub use callgate_policy::nearest;
+    pub use callgate_process::shell_word;
 
     pub use crate::harmless::{harmless, indented, one_line};
     pub use crate::question::{Shown, answer_text, change_text, question_text};
@@ -134,7 +139,7 @@ pub mod present {
 /// [`Rule::parse`](rule::Rule::parse) reads a rule in the form of the configuration;
 /// [`Rules::push`] takes it, for a gate or for one run.
 pub mod rule {
-    pub use callgate_broker::Ruling;
+    pub use callgate_gate::Ruling;
     pub use callgate_policy::{
         Annotations, Because, Condition, Definition, DefinitionHash, Effect, Glob, Leave, Pattern,
         PatternError, Pointer, PointerError, Rule, RuleProblem, RuleProblemKind, ServerPattern,

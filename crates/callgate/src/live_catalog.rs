@@ -6,8 +6,9 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use callgate_broker::{CallError, CallOptions, Phase, ServerState, Servers, Status, ToolList};
 use callgate_catalog::{Catalog, CatalogTool, ToolDefinition};
+use callgate_gate::{CallError, CallOptions};
+use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 

@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::{Caller, Sample, Source};
+use callgate_auth::Source;
 use callgate_models::{Embedder, Endpoint, ErrorKind, Key, Model, ModelError, Prompt};
+use callgate_servers::{Caller, Sample};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 

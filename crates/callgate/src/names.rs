@@ -1,7 +1,8 @@
 //! Function names that no tool has: those of the host, and unknown ones with the server they
 //! belong to and the message about them.
 
-use callgate_broker::{CallError, ServerState, Status, code};
+use callgate_gate::{CallError, code};
+use callgate_servers::{ServerState, Status};
 use callgate_typegen::names::beginning;
 
 use crate::harmless::one_line;

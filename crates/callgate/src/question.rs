@@ -2,7 +2,7 @@
 
 mod change;
 
-use callgate_broker::{About, Answer, Question, ScriptLine};
+use callgate_gate::{About, Answer, Question, ScriptLine};
 use callgate_policy::flow::{Encoding, Finding, MAX_PIECE, Seen};
 
 pub use change::change_text;

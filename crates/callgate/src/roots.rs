@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_broker::{
+use callgate_servers::{
     Caller, Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Refusal, Root,
     Sample, Wanted,
 };

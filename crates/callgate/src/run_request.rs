@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use callgate_broker::{Asker, Caller, DryRun};
+use callgate_gate::{Asker, DryRun};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use callgate_sandbox::{Limits, Reserved};
 use callgate_script::Prepared;
+use callgate_servers::Caller;
 use tokio_util::sync::CancellationToken;
 
 use crate::scope::Scope;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use callgate_broker::{CallError, CallOptions, Dispatcher, Place, code};
 use callgate_catalog::{Catalog, CatalogTool, Tool};
+use callgate_gate::{CallError, CallOptions, Dispatcher, Place, code};
 use callgate_sandbox::{CallHandler, ScriptCall, Thrown, Undelivered};
 use callgate_schema::without_lone_surrogates;
 use futures::FutureExt as _;

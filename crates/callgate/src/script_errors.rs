@@ -1,6 +1,6 @@
 //! The error that a script catches when a call fails.
 
-use callgate_broker::{CallError, Ruling};
+use callgate_gate::{CallError, Ruling};
 use callgate_sandbox::{ErrorClass, Thrown};
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -8,10 +8,11 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_broker::{DryRun, Phase, ServerState, Status};
 use callgate_catalog::{Catalog, Tool};
+use callgate_gate::DryRun;
 use callgate_policy::flow::{FlowRules, Side, UnknownTools};
 use callgate_policy::{Hints, KnownTool, Rules, Unmatched, Why};
+use callgate_servers::{Phase, ServerState, Status};
 use jiff::Timestamp;
 
 use crate::config::ToolSettings;

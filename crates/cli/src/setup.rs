@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig, ToolMode};
 use callgate::{
-    Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, JournalOptions,
+    Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions,
     Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with,
     present::indented, sandbox::WorkerProgram,
 };
@@ -213,7 +213,7 @@ pub fn tell_blind_flow_rules(config: &Config, mode: ToolMode) {
 fn ledger(
     config: Option<&Config>,
     flags: Option<&LedgerArgs>,
-) -> anyhow::Result<Option<(PathBuf, JournalOptions)>> {
+) -> anyhow::Result<Option<(PathBuf, LedgerOptions)>> {
     let Some(flags) = flags else { return Ok(None) };
     let mut ledger = config.map_or_else(LedgerConfig::default, |config| config.ledger.clone());
     if let Some(path) = &flags.ledger {

@@ -34,20 +34,3 @@ pub use ledger::{
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
 pub use setup::{CallOptions, LineText, Setup};
-
-// For crates that still know these by the names and the place they had.
-pub use callgate_auth::{Origin, Source, SourceError};
-pub use callgate_catalog::Tool as Target;
-pub use callgate_process::shell_word;
-pub use callgate_servers::{
-    Caller, Connect, Elicit, EraSetting, Http, ListRoots, Log, LogLevel, NoCaller, Offers, Opened,
-    PageDone, Phase, Progress, Refusal, Remembered, Revision, Root, Sample, ServerInfo, ServerSpec,
-    ServerState, Servers, StartError, StartErrorKind, Status, Stdio, ToolList, Transport,
-    UnknownLogLevel, UnknownRevision, Wanted, WeakServers,
-};
-pub use dispatcher::Dispatcher as Run;
-pub use ledger::{
-    LedgerError as JournalError, LedgerFile as Journal, LedgerOptions as JournalOptions,
-    LedgerReader as JournalReader, LedgerRecord as JournalLine,
-};
-pub use setup::Setup as RunSetup;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use callgate_broker::{ServerInfo, ToolList};
+use callgate_servers::{ServerInfo, ToolList};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::error::Category;

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::Definitions;
 use callgate_catalog::Catalog;
+use callgate_gate::Definitions;
 use callgate_policy::{Definition, DefinitionHash, Rules};
 
 use super::Cache;

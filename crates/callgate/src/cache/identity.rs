@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use callgate_broker::{Origin, ServerSpec, Source, Transport};
+use callgate_auth::{Origin, Source};
+use callgate_servers::{ServerSpec, Transport};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -130,7 +131,7 @@ fn source(source: &Source) -> Value {
 mod tests {
     use std::collections::HashSet;
 
-    use callgate_broker::{Http, Stdio};
+    use callgate_servers::{Http, Stdio};
 
     use super::*;
 

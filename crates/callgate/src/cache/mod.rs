@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use callgate_broker::{Phase, Remembered, ServerSpec, ServerState, Status, ToolList};
+use callgate_servers::{Phase, Remembered, ServerSpec, ServerState, Status, ToolList};
 
 use crate::auth;
 

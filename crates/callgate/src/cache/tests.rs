@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use callgate_broker::ServerInfo;
-use callgate_broker::{Definitions as _, Transport};
+use callgate_gate::Definitions as _;
 use callgate_policy::Definition;
+use callgate_servers::ServerInfo;
+use callgate_servers::Transport;
 use serde_json::{Value, json};
 
 use super::*;

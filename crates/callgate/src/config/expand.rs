@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use callgate_broker::Root;
+use callgate_servers::Root;
 use url::Url;
 
 use super::error::ConfigErrorKind;

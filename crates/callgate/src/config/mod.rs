@@ -27,10 +27,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use callgate_auth::OAuth;
-use callgate_broker::{JournalOptions, Root, ServerSpec, Transport};
+use callgate_gate::LedgerOptions;
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
 use callgate_sandbox::{JailOptions, Limits};
+use callgate_servers::{Root, ServerSpec, Transport};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -382,8 +383,8 @@ pub struct LedgerConfig {
 
 impl LedgerConfig {
     /// The file and what it is opened with; `None` where there is none.
-    pub fn file(&self) -> Option<(PathBuf, JournalOptions)> {
-        let mut options = JournalOptions::default();
+    pub fn file(&self) -> Option<(PathBuf, LedgerOptions)> {
+        let mut options = LedgerOptions::default();
         options.bodies = self.bodies;
         options.user.clone_from(&self.user);
         options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
@@ -421,7 +422,7 @@ pub struct LimitsConfig {
 }
 
 /// What a result may have where the file does not say: as much as a message of a
-/// server may ([`callgate_broker::ServerSpec`]).
+/// server may ([`callgate_servers::ServerSpec`]).
 const RESULT_BYTES: u64 = 64 << 20;
 
 impl LimitsConfig {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use callgate_broker::Source;
+use callgate_auth::Source;
 use callgate_models::{Api, Endpoint};
 use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;

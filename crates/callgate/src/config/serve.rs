@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use callgate_broker::{Origin, Source};
+use callgate_auth::{Origin, Source};
 use callgate_policy::nearest;
 use jsonc_parser::ast::{Object, Value};
 use serde::Deserialize;

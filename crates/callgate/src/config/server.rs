@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use callgate_auth::{Grant, OAuth, TokenPlace};
-use callgate_broker::{Connect, EraSetting, Http, Origin, ServerSpec, Source, Stdio, Transport};
+use callgate_auth::{Origin, Source};
 use callgate_policy::nearest;
+use callgate_servers::{Connect, EraSetting, Http, ServerSpec, Stdio, Transport};
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use callgate_auth::OAuth;
-use callgate_broker::{Http, Origin, ServerSpec, Source, Stdio, Transport};
+use callgate_auth::{Origin, Source};
+use callgate_servers::{Http, ServerSpec, Stdio, Transport};
 
 use super::*;
 

@@ -5,13 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use callgate_auth::{Browser, OpenUrl};
-use callgate_broker::{
-    Asker, Caller, Connect, Journal, JournalError, JournalOptions, Keep, NobodyToAsk, Reviewer,
-    Root, ServerSpec, Servers, Transport,
-};
+use callgate_gate::{Asker, Keep, LedgerError, LedgerFile, LedgerOptions, NobodyToAsk, Reviewer};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
+use callgate_servers::{Caller, Connect, Root, ServerSpec, Servers, Transport};
 
 use super::Gate;
 use crate::cache::Cache;
@@ -41,7 +39,7 @@ pub enum BuildError {
     DuplicateServer(String),
     /// The ledger's file cannot be written, so no call could be made.
     #[error(transparent)]
-    Ledger(#[from] JournalError),
+    Ledger(#[from] LedgerError),
     /// Two skills have the same name.
     #[error("two skills are named {0:?}; give one of them another name")]
     DuplicateSkill(String),
@@ -78,7 +76,7 @@ pub struct GateBuilder {
     reviewers: Vec<Arc<dyn Reviewer>>,
     keep: Option<Arc<dyn Keep>>,
     browser: Option<Browser>,
-    ledger: Option<(PathBuf, JournalOptions)>,
+    ledger: Option<(PathBuf, LedgerOptions)>,
     worker: Option<WorkerProgram>,
     spares: Option<usize>,
     workers: Option<Workers>,
@@ -224,7 +222,7 @@ impl GateBuilder {
     }
 
     /// Sets the ledger's file. A call that cannot be written to it is not sent.
-    pub fn ledger(mut self, file: Option<(PathBuf, JournalOptions)>) -> Self {
+    pub fn ledger(mut self, file: Option<(PathBuf, LedgerOptions)>) -> Self {
         self.ledger = file;
         self
     }
@@ -300,7 +298,7 @@ impl GateBuilder {
         self.apply_skills()?;
         self.complete_servers();
         let journal = match self.ledger.take() {
-            Some((path, options)) => Some(Arc::new(Journal::open(&path, options)?)),
+            Some((path, options)) => Some(Arc::new(LedgerFile::open(&path, options)?)),
             None => None,
         };
         // Workers and TypeScript start while the servers do.

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::{
-    Asker, CallError, CallOptions, Caller, Dispatcher, DryRun, LedgerLine, Withheld,
-};
+use callgate_gate::{Asker, CallError, CallOptions, Dispatcher, DryRun, LedgerLine, Withheld};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use callgate_schema::without_lone_surrogates;
+use callgate_servers::Caller;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 

@@ -11,10 +11,11 @@ pub(crate) mod tools;
 
 use std::sync::Arc;
 
-use callgate_broker::{Asker, Caller, DryRun, Journal, Keep, Reviewer, Root, Servers};
+use callgate_gate::{Asker, DryRun, Keep, LedgerFile, Reviewer};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, SessionGrants};
 use callgate_sandbox::{Launcher, Limits};
+use callgate_servers::{Caller, Root, Servers};
 
 use crate::cache::Cache;
 use crate::config::ToolSettings;
@@ -48,7 +49,7 @@ pub struct Gate {
     reviewers: Vec<Arc<dyn Reviewer>>,
     session: Arc<SessionGrants>,
     keep: Option<Arc<dyn Keep>>,
-    journal: Option<Arc<Journal>>,
+    journal: Option<Arc<LedgerFile>>,
     checker: TypeChecker,
     names: Arc<ServerNames>,
     lint: Arc<Oversight>,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use callgate_broker::{Caller, Definitions, Setup};
+use callgate_gate::{Definitions, Setup};
 use callgate_policy::{Decision, Grant, SessionGrants, Verdict};
+use callgate_servers::Caller;
 
 use super::Gate;
 use crate::foresight::{Foresight, model_decision};

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use callgate_broker::Changed;
 use callgate_catalog::CatalogTool;
+use callgate_gate::Changed;
 use callgate_policy::flow::Side;
 use callgate_policy::{
     Because, Decision, Definition, DefinitionHash, Effect, Grant, OtherNames, Verdict,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use callgate_broker::Dispatcher;
 use callgate_catalog::Catalog;
+use callgate_gate::Dispatcher;
 use callgate_sandbox::{Job, Stretch};
 use callgate_script::{Named, Prepared};
 

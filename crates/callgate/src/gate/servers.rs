@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use callgate_broker::{Phase, Status};
 use callgate_policy::nearest;
+use callgate_servers::{Phase, Status};
 use serde::Serialize;
 
 use super::Gate;
@@ -165,7 +165,7 @@ impl Gate {
 }
 
 impl Server {
-    fn new(server: callgate_broker::ServerState, catalog_tools: usize) -> Self {
+    fn new(server: callgate_servers::ServerState, catalog_tools: usize) -> Self {
         let description = server_description(&server);
         let listed = match &server.status {
             Status::Ready(ready) => Some(ready.tools.len()),
@@ -193,7 +193,7 @@ impl Server {
 }
 
 /// Why a server in use is not connected to, if it never was.
-fn unavailable(server: &callgate_broker::ServerState) -> Option<Unavailable> {
+fn unavailable(server: &callgate_servers::ServerState) -> Option<Unavailable> {
     if server.phase == Phase::Disabled {
         return None;
     }

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callgate_broker::{CallError, Caller, Dispatcher, Place, Unanswered, code};
+use callgate_gate::{CallError, Dispatcher, Place, Unanswered, code};
 use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Schema;
+use callgate_servers::Caller;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};

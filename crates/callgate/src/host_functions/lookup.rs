@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use callgate_broker::{Caller, Dispatcher, Place, code};
 use callgate_catalog::{Catalog, CatalogTool, Detail};
+use callgate_gate::{Dispatcher, Place, code};
 use callgate_policy::Rules;
 use callgate_sandbox::{ErrorClass, Thrown};
+use callgate_servers::Caller;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};

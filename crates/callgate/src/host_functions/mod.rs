@@ -4,7 +4,7 @@ pub(crate) mod extract;
 pub(crate) mod extract_schema;
 pub(crate) mod lookup;
 
-use callgate_broker::CallOptions;
+use callgate_gate::CallOptions;
 use callgate_sandbox::{ErrorClass, Thrown};
 use serde_json::json;
 use serde_json::value::RawValue;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
 
-use callgate_broker::Changed;
+use callgate_gate::Changed;
 use similar::{DiffTag, TextDiff};
 
 use super::Shown;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::{LedgerLine, Outcome, Withheld};
+use callgate_gate::{LedgerLine, Outcome, Withheld};
 use callgate_sandbox::{Captured, End, Ended, Limits, ScriptException, WhichLimit};
 use callgate_schema::{read, without_lone_surrogates};
 use callgate_script::ScriptError;

@@ -9,7 +9,7 @@ pub(crate) mod text;
 
 use std::sync::Arc;
 
-use callgate_broker::{LedgerLine, Withheld};
+use callgate_gate::{LedgerLine, Withheld};
 use callgate_sandbox::Jail;
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use callgate_broker::{LedgerLine, Outcome, Withheld};
+use callgate_gate::{LedgerLine, Outcome, Withheld};
 
 use super::{ErrorKind, RunError, RunReport, Status};
 use crate::harmless::{indented, one_line};

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use callgate_broker::ServerState;
 use callgate_catalog::Catalog;
 use callgate_catalog::search::{Entry, SearchIndex};
+use callgate_servers::ServerState;
 use tokio::sync::Mutex;
 
 use crate::config::ToolSettings;

@@ -11,10 +11,10 @@ pub(crate) mod vectors;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_broker::{Phase, ServerState, Servers};
 use callgate_catalog::search::SearchIndex;
 use callgate_catalog::{Catalog, CatalogTool};
 use callgate_policy::{Rules, nearest};
+use callgate_servers::{Phase, ServerState, Servers};
 use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 

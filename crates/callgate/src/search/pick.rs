@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use callgate_broker::{Dispatcher, Place, Unanswered};
 use callgate_catalog::{Catalog, CatalogTool};
+use callgate_gate::{Dispatcher, Place, Unanswered};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Deserialize;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_broker::Caller;
 use callgate_catalog::CatalogTool;
 use callgate_catalog::search::Ranked;
+use callgate_servers::Caller;
 use serde::Serialize;
 
 use crate::names::did_you_mean;

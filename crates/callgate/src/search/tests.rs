@@ -1,7 +1,7 @@
 //! Notes about servers that are down.
 
-use callgate_broker::Status;
 use callgate_catalog::ToolDefinition;
+use callgate_servers::Status;
 use expect_test::expect;
 use serde_json::json;
 

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use callgate_broker::Servers;
 use callgate_catalog::Catalog;
 use callgate_models::Embedder;
+use callgate_servers::Servers;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinHandle;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::LedgerLine;
+use super::call_line::LedgerLine;
 use super::outcome::Outcome;
 use crate::ask::Done;
 

@@ -8,10 +8,11 @@ use callgate_policy::flow::Finding;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
+use super::call_line::LedgerLine;
 use super::events::{CallEvent, LedgerEvent};
 use super::line::digest;
 use super::outcome::Outcome;
-use super::{Ledger, LedgerLine, MAX_FLOWS, MAX_FLOWS_OF_LINE, millis};
+use super::{Ledger, MAX_FLOWS, MAX_FLOWS_OF_LINE, millis};
 use crate::arguments::Arguments;
 use crate::error::{CallError, code};
 use crate::ruling::Ruling;

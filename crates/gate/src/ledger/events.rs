@@ -3,7 +3,7 @@
 use callgate_policy::Rule;
 use jiff::Timestamp;
 
-use super::LedgerLine;
+use super::call_line::LedgerLine;
 use super::file::LedgerError;
 
 /// Receives the events of runs, such as a ledger file.

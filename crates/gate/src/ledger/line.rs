@@ -45,7 +45,7 @@ struct Line<'a> {
     rule: Option<String>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     flows: &'a [FlowRecord],
-    #[serde(skip_serializing_if = "super::is_zero")]
+    #[serde(skip_serializing_if = "super::call_line::is_zero")]
     more_flows: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<Body<'a>>,

@@ -1,5 +1,6 @@
 //! The ledger of a run: one line for each call, with its decision and its outcome.
 
+mod call_line;
 mod counts;
 mod entry;
 mod events;
@@ -15,11 +16,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use callgate_catalog::Tool;
-use callgate_policy::flow::FlowRecord;
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::value::RawValue;
 
+pub use call_line::LedgerLine;
 pub(crate) use entry::Entry;
 pub use events::{CallEvent, LedgerEvent, LedgerSink};
 pub use file::{DEFAULT_LEDGER_BYTES, LedgerError, LedgerFile, LedgerOptions};
@@ -38,60 +38,6 @@ const MAX_FLOWS_OF_LINE: usize = 16;
 /// The most flows of all lines of a ledger, but for one of each line: a script must not make the
 /// host keep calls times tools.
 const MAX_FLOWS: usize = 10_000;
-
-/// One call of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LedgerLine {
-    /// 1 for the run's first call.
-    pub ordinal: usize,
-    /// The generated function name.
-    pub function: String,
-    /// The server's name.
-    pub server: String,
-    /// The tool's own name.
-    pub tool: String,
-    /// The decision in words; empty while the asker is asked.
-    pub decision: String,
-    /// The script's line that called, from 1, where it is known. The worker says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    /// The time when the call was asked for: RFC 3339, UTC.
-    pub at: String,
-    /// The arguments' size, in bytes of JSON.
-    pub argument_bytes: usize,
-    /// SHA-256 of the arguments as they are sent, in hexadecimal; absent if they are no JSON
-    /// object.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub argument_sha256: Option<String>,
-    /// Copies of other servers' results in the arguments, without the data. Those that rules
-    /// are strictest about come first. At most 16, and 10,000 of a run's calls together, but
-    /// one of each call.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub flows: Vec<FlowRecord>,
-    /// The number of flows besides those in `flows`.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub more_flows: usize,
-    /// The size of the value the script got, in bytes of JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result_bytes: Option<usize>,
-    /// SHA-256 of that value, in hexadecimal.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result_sha256: Option<String>,
-    /// The reason why the result was not held to the tool's `outputSchema`; absent if it was,
-    /// or if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unchecked: Option<String>,
-    /// The time from the run's beginning to the call, in milliseconds.
-    pub started_ms: u64,
-    /// The time from the decision to the outcome, in milliseconds; absent for a call that was
-    /// not sent or has no outcome yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub took_ms: Option<u64>,
-    /// How the call ended.
-    #[serde(flatten)]
-    pub outcome: Outcome,
-}
 
 /// The ledger of one run. Clones are the same ledger.
 #[derive(Clone)]
@@ -220,10 +166,6 @@ fn run_id() -> String {
         hasher.finish()
     };
     format!("{:016x}{:016x}", half(), half())
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 fn millis(time: Duration) -> u64 {

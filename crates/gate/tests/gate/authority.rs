@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{
-    Answer, Asker, CallOptions, Keep, NobodyToAsk, Place, Question, Servers, Setup,
-};
+use callgate_gate::{Answer, Asker, CallOptions, Keep, NobodyToAsk, Place, Question, Setup};
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
+use callgate_servers::Servers;
 use expect_test::expect;
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use callgate_catalog::Tool;
-use callgate_gate::{NobodyToAsk, Servers, Setup, Unanswered};
+use callgate_gate::{NobodyToAsk, Setup, Unanswered};
 use callgate_policy::Definition;
+use callgate_servers::Servers;
 use expect_test::expect;
 use serde_json::json;
 

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, CallOptions, NobodyToAsk, Question, Servers, Setup};
+use callgate_gate::{Answer, Asker, CallOptions, NobodyToAsk, Question, Setup};
 use callgate_policy::{Definition, Grant, Rules};
+use callgate_servers::Servers;
 use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;

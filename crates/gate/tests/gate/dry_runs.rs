@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use callgate_gate::{Answer, DryRun, NobodyToAsk, Servers, Setup};
+use callgate_gate::{Answer, DryRun, NobodyToAsk, Setup};
 use callgate_policy::Rules;
+use callgate_servers::Servers;
 use expect_test::{Expect, expect};
 use serde_json::json;
 

@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
-    Answer, Asker, CallOptions, Keep, NobodyToAsk, Outcome, Question, Reviewer, Servers, Setup,
-    ask_with,
+    Answer, Asker, CallOptions, Keep, NobodyToAsk, Outcome, Question, Reviewer, Setup, ask_with,
 };
 use callgate_policy::flow::{FlowRules, Seen};
 use callgate_policy::{Grant, Rules, Verdict};
+use callgate_servers::Servers;
 use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;

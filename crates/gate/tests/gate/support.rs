@@ -7,12 +7,12 @@ use std::time::Duration;
 use callgate_catalog::Tool;
 use callgate_gate::{
     Answer, Asker, CallError, CallOptions, Dispatcher, LedgerLine, NobodyToAsk, Question,
-    ResultReview, Review, Reviewed, Reviewer, ServerSpec, ServerState, Servers, Setup, Status,
-    Stdio, Transport, ask_with,
+    ResultReview, Review, Reviewed, Reviewer, Setup, ask_with,
 };
 use callgate_policy::flow::{FlowEnd, FlowRule};
 use callgate_policy::{Definition, Hints, OtherNames, Rules, Verdict};
 use callgate_schema::Declared;
+use callgate_servers::{ServerSpec, ServerState, Servers, Status, Stdio, Transport};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};

@@ -1,0 +1,64 @@
+//! A call of a run as the report shows it.
+
+use callgate_policy::flow::FlowRecord;
+use serde::Serialize;
+
+use super::outcome::Outcome;
+
+/// One call of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LedgerLine {
+    /// 1 for the run's first call.
+    pub ordinal: usize,
+    /// The generated function name.
+    pub function: String,
+    /// The server's name.
+    pub server: String,
+    /// The tool's own name.
+    pub tool: String,
+    /// The decision in words; empty while the asker is asked.
+    pub decision: String,
+    /// The script's line that called, from 1, where it is known. The worker says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The time when the call was asked for: RFC 3339, UTC.
+    pub at: String,
+    /// The arguments' size, in bytes of JSON.
+    pub argument_bytes: usize,
+    /// SHA-256 of the arguments as they are sent, in hexadecimal; absent if they are no JSON
+    /// object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argument_sha256: Option<String>,
+    /// Copies of other servers' results in the arguments, without the data. Those that rules
+    /// are strictest about come first. At most 16, and 10,000 of a run's calls together, but
+    /// one of each call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowRecord>,
+    /// The number of flows besides those in `flows`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_flows: usize,
+    /// The size of the value the script got, in bytes of JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_bytes: Option<usize>,
+    /// SHA-256 of that value, in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_sha256: Option<String>,
+    /// The reason why the result was not held to the tool's `outputSchema`; absent if it was,
+    /// or if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
+    /// The time from the run's beginning to the call, in milliseconds.
+    pub started_ms: u64,
+    /// The time from the decision to the outcome, in milliseconds; absent for a call that was
+    /// not sent or has no outcome yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
+    /// How the call ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+pub(super) fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
