@@ -379,6 +379,9 @@ pub struct LedgerConfig {
     /// `keep`: how many full files are kept beside the one that is written to.
     /// `None` leaves the default.
     pub keep: Option<u32>,
+    /// `sync`: whether each line is on the disk, and not only with the kernel, before the call
+    /// goes on. Default: false.
+    pub sync: bool,
 }
 
 impl LedgerConfig {
@@ -389,6 +392,7 @@ impl LedgerConfig {
         options.user.clone_from(&self.user);
         options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
         options.keep = self.keep.unwrap_or(options.keep);
+        options.sync = self.sync;
         Some((self.path.clone()?, options))
     }
 }

@@ -129,6 +129,7 @@ fn keys_of_the_file() {
         row!(r#""ledger": { "path": "logs/${PROGRAM}.jsonl" }"#, c => (&c.ledger.path, c.ledger.bodies), r#"(Some("/project/logs/node.jsonl"), false)"#),
         row!(r#""ledger": { "path": "/var/log/calls.jsonl" }"#, c => c.ledger.path, r#"Some("/var/log/calls.jsonl")"#),
         row!(r#""ledger": { "path": "x", "bodies": true }"#, c => c.ledger.bodies, "true"),
+        row!(r#""ledger": { "path": "x", "sync": true }"#, c => c.ledger.sync, "true"),
         row!(r#""ledger": { "path": "x", "maxSize": "10MiB" }"#, c => c.ledger.max_bytes, "Some(10485760)"),
         row!(r#""ledger": { "path": "x", "keep": 3 }"#, c => c.ledger.keep, "Some(3)"),
         row!(r#""cache": { "path": "${PROGRAM}/c" }"#, c => (&c.cache.path, c.cache.enabled), r#"(Some("/project/node/c"), true)"#),

@@ -94,7 +94,7 @@ fn of_the_file() {
             "1 \"bodies\" in \"ledger\" must be true or false, and this is a string",
             "1 \"maxSize\" in \"ledger\" must be a string such as \"",
             "1 \"keep\" in \"ledger\" must be at most 1000",
-            "1 unknown key \"file\" in \"ledger\"; remove it, or use one of path, bodies, maxSize, keep",
+            "1 unknown key \"file\" in \"ledger\"; remove it, or use one of path, bodies, maxSize, keep, sync",
         ]),
         (r#"{ "ledger": {} }"#, &["1 \"ledger\"… has no \"path\"; name the file that calls are written to"]),
         (r#"{ "cache": { "path": "", "ttl": "soon", "enabled": 1 } }"#, &[
