@@ -72,6 +72,8 @@ struct Busy {
     /// The last token that was issued without a person, and the time: if it is refused soon,
     /// another one is of no use.
     issued: Option<(String, Instant)>,
+    /// The identifier of the login that the authorization server has ended.
+    ended: Option<String>,
     /// The time of the last failed renewal of a token that still lasted.
     not_renewed: Option<Instant>,
 }
@@ -347,9 +349,14 @@ impl Inner {
             return Ok(());
         }
         let Some(refresh_token) = login.tokens.refresh_token.clone() else {
-            return Err(account.login_required(&format!(
-                "needs a new login: {why}, and there is nothing to renew it by"
-            )));
+            // The same reason for every request that waits.
+            let because = if busy.ended.as_ref() == Some(&login.record.id) {
+                "the login has ended"
+            } else {
+                "there is nothing to renew it by"
+            };
+            let reason = format!("needs a new login: {why}, and {because}");
+            return Err(account.login_required(&reason));
         };
         update_endpoints(account, &mut login.record).await?;
         let secret = account.secret_of(&login).await?;
@@ -371,6 +378,7 @@ impl Inner {
             }
             Err(NoToken::InvalidGrant) => {
                 login.tokens.refresh_token = None;
+                busy.ended = Some(login.record.id.clone());
                 let why = format!("needs a new login: {why}, and the login has ended");
                 Some(account.login_required(&why))
             }
