@@ -408,7 +408,8 @@ impl Session {
     pub(crate) fn notify(self: &Arc<Self>, method: &'static str) {
         let session = Arc::clone(self);
         tokio::spawn(async move {
-            let notification = CustomNotification::new(method, None);
+            // Without parameters rmcp would send `null`, which the official servers ignore.
+            let notification = CustomNotification::new(method, Some(serde_json::json!({})));
             let _ = session.peer.send_notification(notification.into()).await;
         });
     }
