@@ -1,10 +1,9 @@
 //! The client under test of the official conformance suite: a host program
 //! that connects to the suite's server and calls the tools it finds.
 //!
-//! The suite hands over the server's URL as the last argument, the scenario's
-//! name in `MCP_CONFORMANCE_SCENARIO`, and what else the scenario needs as JSON
-//! in `MCP_CONFORMANCE_CONTEXT`. Which revision to speak is found out, as it is
-//! with any server.
+//! The suite hands over the server's URL as the last argument, the scenario's name in
+//! `MCP_CONFORMANCE_SCENARIO`, and what else the scenario needs as JSON in
+//! `MCP_CONFORMANCE_CONTEXT`. Which revision to speak is found out, as it is with any server.
 
 use std::error::Error;
 use std::sync::Arc;

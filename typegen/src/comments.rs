@@ -18,9 +18,8 @@ pub(crate) enum Comments<'t> {
     None,
     /// Everything, wherever it stands.
     Each,
-    /// What each property's name was last said to mean; an empty text where it
-    /// was last without a comment. `omitted` tells whether anything was left
-    /// out because it stands before.
+    /// What each property's name was last said to mean; an empty text where it was last without a
+    /// comment. `omitted` tells whether anything was left out because it stands before.
     Said {
         latest: HashMap<&'t str, &'t str>,
         omitted: bool,

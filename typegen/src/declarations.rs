@@ -145,11 +145,10 @@ impl Declarations {
         text
     }
 
-    /// Declarations to check a script against: in full, but without comments, the
-    /// functions and the types that `names` has, and what those need; every other
-    /// function in one line that takes anything and gives anything, so that its
-    /// name is known. `None` declares all in full. A function that `known` does not
-    /// take is not declared at all.
+    /// Declarations to check a script against: in full, but without comments, the functions and the
+    /// types that `names` has, and what those need; every other function in one line that takes
+    /// anything and gives anything, so that its name is known. `None` declares all in full. A
+    /// function that `known` does not take is not declared at all.
     ///
     /// For a script that has no names but these, it makes no difference that the
     /// rest is not declared.

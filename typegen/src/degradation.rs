@@ -17,8 +17,7 @@ pub struct Degradation {
 }
 
 impl Degradation {
-    /// True if the declared type is wider for it; else only a comment is
-    /// shorter.
+    /// True if the declared type is wider for it; else only a comment is shorter.
     pub fn widens(&self) -> bool {
         !matches!(self.reason, Reason::Shortened { .. })
     }

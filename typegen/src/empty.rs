@@ -8,8 +8,7 @@ use crate::lower::Definition;
 /// Choices and names one inside the other that are looked into.
 const MAX_DEPTH: usize = 8;
 
-/// True if an object without properties is one of the type, so that the call
-/// needs no argument.
+/// True if an object without properties is one of the type, so that the call needs no argument.
 pub(crate) fn may_be_empty(ty: &Type, definitions: &[Definition]) -> bool {
     let mut search = Search {
         definitions,

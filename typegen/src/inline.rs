@@ -1,18 +1,16 @@
 //! Which definitions keep a name, and which stand where they are used.
 //!
-//! A name costs a line and a look elsewhere, so it has to earn them. It does
-//! for a type that refers to itself, for one that is used twice, and for an
-//! object (or a choice between objects) that its author named: that is what a
-//! script wants to speak of. All of it is decided tool by tool, so that a
-//! declaration is the same whatever else is in the catalog.
+//! A name costs a line and a look elsewhere, so it has to earn them. It does for a type that refers
+//! to itself, for one that is used twice, and for an object (or a choice between objects) that its
+//! author named: that is what a script wants to speak of. All of it is decided tool by tool, so
+//! that a declaration is the same whatever else is in the catalog.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ir::{Additional, Object, Property, Tuple, Type, TypeId};
 use crate::lower::{Definition, LoweredTool};
 
-/// Definitions inside definitions that are put in their place; the next one
-/// keeps its name.
+/// Definitions inside definitions that are put in their place; the next one keeps its name.
 const MAX_NESTED: usize = 8;
 /// What generators append to a tool's name to have a title for its schemas.
 const ROOT_ENDINGS: &[&str] = &[
@@ -185,8 +183,7 @@ impl Settling {
         }
     }
 
-    /// A property's comment, and that of the definition it holds if that gives
-    /// up its name.
+    /// A property's comment, and that of the definition it holds if that gives up its name.
     fn with_inner_comment(&self, property: &Property, nested: usize) -> Option<String> {
         let Some((id, label)) = held(&property.ty) else {
             return property.doc.clone();
@@ -262,8 +259,7 @@ fn named(tool: &str, lowered: &LoweredTool, own: &[Definition]) -> Vec<bool> {
         .collect()
 }
 
-/// Counts what a type mentions, and notes what it mentions where a comment
-/// would have no place.
+/// Counts what a type mentions, and notes what it mentions where a comment would have no place.
 fn count(ty: &Type, root: bool, uses: &mut [usize], told_there: &mut [bool]) {
     let mut open = vec![(ty, root)];
     while let Some((ty, told)) = open.pop() {
@@ -368,8 +364,7 @@ fn set<T>(values: &mut [T], index: usize, value: T) {
     }
 }
 
-/// The definitions that another one of the tool equals, such as one that both
-/// its schemas carry.
+/// The definitions that another one of the tool equals, such as one that both its schemas carry.
 fn equal_elsewhere(own: &[Definition], uses: &[usize]) -> Vec<bool> {
     let mut by_name: HashMap<&str, Vec<TypeId>> = HashMap::new();
     for (id, definition) in own.iter().enumerate() {

@@ -59,8 +59,7 @@ pub enum Literal {
 pub struct Tuple {
     /// The types of the first places, in order.
     pub places: Vec<Type>,
-    /// How many of the places are always there; the others may be missing from
-    /// the end.
+    /// How many of the places are always there; the others may be missing from the end.
     pub required: usize,
     /// The type of every further place, or none when there are no further ones.
     pub rest: Option<Box<Type>>,
@@ -89,8 +88,7 @@ impl Object {
 /// What an object may hold beside its named properties.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Additional {
-    /// The schema does not speak of them: they may be there, and nobody is
-    /// invited to send them.
+    /// The schema does not speak of them: they may be there, and nobody is invited to send them.
     #[default]
     Unmentioned,
     /// There are none.
@@ -121,9 +119,8 @@ impl Type {
         })
     }
 
-    /// The union of `members`, in order, flattened and without repetitions:
-    /// [`Type::Unknown`] swallows the others and no member at all is
-    /// [`Type::Never`].
+    /// The union of `members`, in order, flattened and without repetitions: [`Type::Unknown`]
+    /// swallows the others and no member at all is [`Type::Never`].
     pub fn union(members: impl IntoIterator<Item = Self>) -> Self {
         let mut flat = Vec::new();
         for member in members {
@@ -196,8 +193,7 @@ impl Type {
         }
     }
 
-    /// True if there is an object with named properties in it, other than in
-    /// declared types.
+    /// True if there is an object with named properties in it, other than in declared types.
     pub(crate) fn has_properties(&self) -> bool {
         match self {
             Self::Object(object) if !object.properties.is_empty() => true,
@@ -266,8 +262,7 @@ impl Type {
         }
     }
 
-    /// Every declared type that this one mentions, each once, in the order of
-    /// first mention.
+    /// Every declared type that this one mentions, each once, in the order of first mention.
     pub fn mentions(&self) -> Vec<TypeId> {
         let mut found = Vec::new();
         let mut seen = HashSet::new();

@@ -1,9 +1,8 @@
 //! Internal crate of Callgate: JSON Schema to TypeScript declarations.
 //!
-//! Pure: tools' schemas in, text out. A schema is hostile input: any JSON is
-//! taken, whatever cannot be expressed is `unknown` and reported as a
-//! [`Degradation`], and sizes are bounded tool by tool, so that no tool spoils
-//! another's declaration.
+//! Pure: tools' schemas in, text out. A schema is hostile input: any JSON is taken, whatever cannot
+//! be expressed is `unknown` and reported as a [`Degradation`], and sizes are bounded tool by tool,
+//! so that no tool spoils another's declaration.
 
 mod comments;
 mod declarations;

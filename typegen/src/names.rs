@@ -18,8 +18,7 @@ const MAX_GONE: usize = 10_000;
 /// The round in which a suffix has all digits of its hash.
 const WHOLE_HASH: u32 = 8;
 
-/// Gives every (server, tool) pair its function name. A pair that comes twice
-/// counts once.
+/// Gives every (server, tool) pair its function name. A pair that comes twice counts once.
 pub fn assign<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Names {
     assign_after(&Names::default(), pairs)
 }

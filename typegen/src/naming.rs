@@ -1,10 +1,9 @@
 //! Names for declared types, over the whole catalog.
 //!
-//! A type keeps the name its author gave it where nothing else has it. Types
-//! that are equal under equal names are one type; types that differ under one
-//! name are told apart by the function they belong to. The names do not depend
-//! on which tools are shown, so a script written against a part of the
-//! declarations means the same against another part.
+//! A type keeps the name its author gave it where nothing else has it. Types that are equal under
+//! equal names are one type; types that differ under one name are told apart by the function they
+//! belong to. The names do not depend on which tools are shown, so a script written against a part
+//! of the declarations means the same against another part.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;

@@ -129,8 +129,7 @@ impl<'t> Printer<'_, 't> {
                 self.text.truncate(before);
             }
         }
-        // A union of which only the first is left is that one, which may be an
-        // intersection.
+        // A union of which only the first is left is that one, which may be an intersection.
         let first = members.first();
         let loose = place > Precedence::Intersection
             && first.is_some_and(|member| matches!(member, Type::Intersection(_)));
@@ -199,8 +198,7 @@ impl<'t> Printer<'_, 't> {
         }
     }
 
-    /// Writes an object on one line, if it fits and nothing is to be said of
-    /// its properties.
+    /// Writes an object on one line, if it fits and nothing is to be said of its properties.
     fn line(&mut self, object: &'t Object, end: usize) -> bool {
         self.text.push_str("{ ");
         for (index, property) in object.properties.iter().enumerate() {

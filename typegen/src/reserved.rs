@@ -11,9 +11,8 @@ pub(crate) fn is_reserved_type(name: &str) -> bool {
     is_reserved_value(name) || TYPES.contains(&name)
 }
 
-/// Members every object inherits. A global function of such a name would hide
-/// the inherited one, and an optional property of such a name is never absent
-/// in the eyes of TypeScript.
+/// Members every object inherits. A global function of such a name would hide the inherited one,
+/// and an optional property of such a name is never absent in the eyes of TypeScript.
 pub(crate) const OBJECT_MEMBERS: &[&str] = &[
     "__defineGetter__",
     "__defineSetter__",
@@ -234,8 +233,7 @@ const GLOBALS: &[&str] = &[
     "window",
 ];
 
-/// Types of the ES library and of the web types the checker declares that are
-/// not values as well.
+/// Types of the ES library and of the web types the checker declares that are not values as well.
 const TYPES: &[&str] = &[
     "AddEventListenerOptions",
     "AggregateErrorConstructor",

@@ -1,12 +1,10 @@
-//! Strings of a schema's author inside TypeScript text: they can say anything,
-//! but not end the comment or the literal they stand in, and not carry
-//! characters that a reader does not see.
+//! Strings of a schema's author inside TypeScript text: they can say anything, but not end the
+//! comment or the literal they stand in, and not carry characters that a reader does not see.
 
 use std::fmt::Write as _;
 
-/// What a comment says, ready to stand between `/**` and `*/`: no layout but
-/// single line breaks and indentation, nothing unseen, and cut to `limit` bytes.
-/// The second part tells whether it was cut.
+/// What a comment says, ready to stand between `/**` and `*/`: no layout but single line breaks and
+/// indentation, nothing unseen, and cut to `limit` bytes. The second part tells whether it was cut.
 pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
     let plain = |byte: u8| (b' '..0x7f).contains(&byte);
     if text.len() <= limit && text.bytes().all(plain) {
@@ -57,8 +55,7 @@ pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
     (inert(clean), cut)
 }
 
-/// A text that does not end the comment it stands in, and is no directive to
-/// the compiler there.
+/// A text that does not end the comment it stands in, and is no directive to the compiler there.
 fn inert(mut text: String) -> String {
     if text.contains("*/") {
         text = text.replace("*/", "*\\/");
@@ -141,10 +138,9 @@ fn is_line_separator(character: char) -> bool {
     matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Changes what a reader sees, or is read by a model and not by a person: all
-/// that Unicode has as `Default_Ignorable_Code_Point`
-/// (DerivedCoreProperties.txt), and formatting and blank characters besides.
-/// Kept are the joiners that scripts and emoji need, and the selector of emoji.
+/// Changes what a reader sees, or is read by a model and not by a person: all that Unicode has as
+/// `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt), and formatting and blank characters
+/// besides. Kept are the joiners that scripts and emoji need, and the selector of emoji.
 pub fn is_invisible(character: char) -> bool {
     matches!(
         character,

@@ -1,5 +1,4 @@
-//! Real and hostile catalogs: everything generates, deterministically and in
-//! bounds.
+//! Real and hostile catalogs: everything generates, deterministically and in bounds.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 

@@ -1,5 +1,4 @@
-//! `cargo xtask demo`: a script against two MCP servers of our own, and what
-//! went in and came out.
+//! `cargo xtask demo`: a script against two MCP servers of our own, and what went in and came out.
 
 use std::collections::BTreeMap;
 use std::fs;

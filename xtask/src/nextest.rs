@@ -1,5 +1,4 @@
-//! The test runner: one that is installed, else one built below the target
-//! directory.
+//! The test runner: one that is installed, else one built below the target directory.
 
 use std::path::PathBuf;
 use std::process::Command;

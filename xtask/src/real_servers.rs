@@ -1,6 +1,5 @@
-//! MCP servers of other people for the tests, pinned in
-//! `fixtures/real-servers/` and installed below the target directory:
-//! `node/node_modules/.bin/…` and `venv/bin/…`.
+//! MCP servers of other people for the tests, pinned in `fixtures/real-servers/` and installed
+//! below the target directory: `node/node_modules/.bin/…` and `venv/bin/…`.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -11,8 +11,7 @@ use anyhow::{Result, bail};
 use crate::project::Project;
 use crate::{npm, process, say, tools};
 
-/// Names the native executable to tests, and to set-up one that somebody else
-/// installed.
+/// Names the native executable to tests, and to set-up one that somebody else installed.
 pub(crate) const VARIABLE: &str = "CALLGATE_TYPESCRIPT";
 
 /// Installs what is not there yet; the native executable.

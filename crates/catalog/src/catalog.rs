@@ -201,9 +201,8 @@ impl Catalog {
         self.declared().text(detail, select)
     }
 
-    /// TypeScript declarations to check a script against that has no names but
-    /// these, as [`Declarations::for_script`] gives them: without the functions
-    /// that `known` does not take.
+    /// TypeScript declarations to check a script against that has no names but these, as
+    /// [`Declarations::for_script`] gives them: without the functions that `known` does not take.
     pub fn declarations_for(
         &self,
         names: Option<&HashSet<&str>>,

@@ -1,10 +1,9 @@
 //! How well tools are found: queries in natural words over real tools, each with
 //! the tools that are right. Ranking is tuned on `tune.jsonl` alone.
 //!
-//! The tools of other people's servers are not in the repository.
-//! `cargo xtask search-quality` installs the servers, lists their tools and runs
-//! this with the table; without them, the tools of one server serve, if they
-//! lie beside the checkout.
+//! The tools of other people's servers are not in the repository. `cargo xtask search-quality`
+//! installs the servers, lists their tools and runs this with the table; without them, the tools of
+//! one server serve, if they lie beside the checkout.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 #![expect(clippy::print_stdout, reason = "the figures are the result")]
@@ -46,8 +45,7 @@ fn the_labelled_queries_are_sound() {
     let distinct: HashSet<&str> = both.clone().map(|one| one.query.as_str()).collect();
     assert_eq!(distinct.len(), tune.len() + held.len());
     assert!(both.clone().all(|one| !one.right.is_empty()));
-    // Without the tools it can be told at least that their servers are among those
-    // that are listed.
+    // Without the tools it can be told at least that their servers are among those that are listed.
     let servers = servers();
     for path in both.clone().flat_map(|one| &one.right) {
         let server = path.split('/').next().unwrap_or_default();
@@ -171,8 +169,7 @@ fn index(catalog: &Catalog) -> SearchIndex {
     }))
 }
 
-/// What is to be beaten: the tools with the most words of the query in their
-/// function's name.
+/// What is to be beaten: the tools with the most words of the query in their function's name.
 fn having_words_in_name<'a>(catalog: &'a Catalog, query: &str) -> Vec<Ranked<'a>> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query.split(' ').filter(|word| word.len() > 2).collect();

@@ -1,5 +1,4 @@
-//! Finding tools: what is found by which query, and what a hostile definition or
-//! query comes to.
+//! Finding tools: what is found by which query, and what a hostile definition or query comes to.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 

@@ -34,7 +34,6 @@ pub struct Script {
     pub line_offset: u32,
     /// Declarations of the tools and of the types they use.
     pub declarations: Arc<str>,
-    /// Time for the check of this script, the start of a process not
-    /// counted.
+    /// Time for the check of this script, the start of a process not counted.
     pub time: Duration,
 }

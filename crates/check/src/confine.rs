@@ -20,14 +20,12 @@ use seccompiler::{
 
 use crate::error::Unavailable;
 
-/// Memory that it may take for its data: a script can make a type as large as
-/// it likes.
+/// Memory that it may take for its data: a script can make a type as large as it likes.
 pub(crate) const MAX_MEMORY: u64 = 512 << 20;
 
-/// Settings of the Go runtime. It collects less often while little is used,
-/// because a check is over before most of what it made is garbage; and more
-/// often when it comes near the limit, so that it does not reach the limit
-/// with garbage.
+/// Settings of the Go runtime. It collects less often while little is used, because a check is over
+/// before most of what it made is garbage; and more often when it comes near the limit, so that it
+/// does not reach the limit with garbage.
 const ENVIRONMENT: &[(&str, &str)] = &[("GOGC", "400"), ("GOMEMLIMIT", "384MiB")];
 
 /// Limits of the kernel's for the process.

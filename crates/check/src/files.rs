@@ -73,9 +73,8 @@ impl Files {
         changed
     }
 
-    /// The answer to a question about files, as JSON; `None` for a question
-    /// that nobody may ask. It is never `null`, which would mean that the disk
-    /// is to be asked.
+    /// The answer to a question about files, as JSON; `None` for a question that nobody may ask. It
+    /// is never `null`, which would mean that the disk is to be asked.
     pub(crate) fn answer(&self, question: &str, path: &str) -> Option<String> {
         Some(match question {
             "readFile" => self.file(path).unwrap_or("{\"content\":null}").to_owned(),

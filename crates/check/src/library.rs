@@ -1,6 +1,5 @@
-//! The declarations of the language, made from the library that comes with
-//! TypeScript: one file without comments in place of eighty, and without what
-//! the sandbox does not have.
+//! The declarations of the language, made from the library that comes with TypeScript: one file
+//! without comments in place of eighty, and without what the sandbox does not have.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -157,9 +157,8 @@ fn split(text: &str) -> Vec<Vec<Piece>> {
     all
 }
 
-/// The text in the single quotes that the text begins with, and the text
-/// after them. Strings in a type have double quotes, and may have anything in
-/// them.
+/// The text in the single quotes that the text begins with, and the text after them. Strings in a
+/// type have double quotes, and may have anything in them.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let inside = text.get(1..)?;
     let mut in_string = false;

@@ -22,8 +22,7 @@ use crate::protocol::{self, Incoming};
 /// does in some hundredths of a second.
 const START_TIME: Duration = Duration::from_secs(10);
 
-/// Messages that may come before an answer. Opening a project takes some
-/// dozens.
+/// Messages that may come before an answer. Opening a project takes some dozens.
 const MAX_MESSAGES: u32 = 10_000;
 
 /// A process and what it knows.

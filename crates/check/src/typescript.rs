@@ -1,5 +1,4 @@
-//! The checker that keeps a TypeScript process warm, and starts another where
-//! that one is busy.
+//! The checker that keeps a TypeScript process warm, and starts another where that one is busy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,8 +25,7 @@ const MAX_AT_ONCE: usize = 4;
 /// Checks that all checkers of the host make at a time. It is more than one
 /// checker can use, so that no user of a host keeps the others waiting.
 const MAX_IN_HOST: usize = 16;
-/// Checks after which a process is replaced, so that it does not keep what it
-/// gathers for ever.
+/// Checks after which a process is replaced, so that it does not keep what it gathers for ever.
 const MAX_CHECKS: u32 = 1000;
 
 /// The turns of all checkers of the host.
@@ -150,8 +148,7 @@ impl Shared {
         let folder = self.program.parent().unwrap_or(Path::new("/")).to_owned();
         match tokio::task::spawn_blocking(move || Library::load(&folder)).await {
             Ok(library) => library.map_err(Unavailable::Library),
-            // Loading does not panic, so the runtime is shutting down, and this
-            // task with it.
+            // Loading does not panic, so the runtime is shutting down, and this task with it.
             Err(_) => std::future::pending().await,
         }
     }

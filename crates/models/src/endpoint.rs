@@ -1,5 +1,4 @@
-//! One endpoint: where it is, what it may be sent over, and how much and how
-//! long it may answer.
+//! One endpoint: where it is, what it may be sent over, and how much and how long it may answer.
 
 use std::fmt;
 use std::time::Duration;
@@ -44,9 +43,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unfit`] for a URL that is neither `https` nor `http` on
-    /// loopback, that holds a user name or a fragment, and for a key that no
-    /// header can hold.
+    /// [`ErrorKind::Unfit`] for a URL that is neither `https` nor `http` on loopback, that holds a
+    /// user name or a fragment, and for a key that no header can hold.
     pub fn new(url: &str, key: Option<Key>, timeout: Duration) -> Result<Self, ModelError> {
         let unfit =
             |origin: &str, message: &str| Err(ModelError::new(origin, ErrorKind::Unfit, message));

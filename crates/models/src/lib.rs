@@ -1,10 +1,9 @@
 //! Internal crate of Callgate: embeddings and small models over OpenAI- and
 //! Anthropic-compatible endpoints. It knows no MCP and no tools.
 //!
-//! An [`Embedder`] makes vectors of texts; a [`Model`] answers one prompt. What
-//! an endpoint answers is untrusted: its size, its time and its form are bounded,
-//! and no redirect is followed. A [`Key`] is in no `Debug` form, no error and no
-//! log line of this crate.
+//! An [`Embedder`] makes vectors of texts; a [`Model`] answers one prompt. What an endpoint answers
+//! is untrusted: its size, its time and its form are bounded, and no redirect is followed. A
+//! [`Key`] is in no `Debug` form, no error and no log line of this crate.
 
 mod embed;
 mod endpoint;

@@ -1,5 +1,4 @@
-//! One prompt, one answer: OpenAI-compatible chat completions, or
-//! Anthropic-compatible messages.
+//! One prompt, one answer: OpenAI-compatible chat completions, or Anthropic-compatible messages.
 
 use serde_json::{Value, json};
 
@@ -106,8 +105,7 @@ impl Model {
             });
         }
         let answer = match self.post_openai(&body).await {
-            // Not every endpoint knows schemas, and of some models the limit has
-            // another name.
+            // Not every endpoint knows schemas, and of some models the limit has another name.
             Err(error) if error.kind() == ErrorKind::Status(400) => {
                 if let Some(body) = body.as_object_mut() {
                     body.remove("response_format");

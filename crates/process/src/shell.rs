@@ -3,8 +3,7 @@
 
 use std::borrow::Cow;
 
-/// A word as a POSIX shell takes it: as it is if it means nothing but itself
-/// there, else in quotes.
+/// A word as a POSIX shell takes it: as it is if it means nothing but itself there, else in quotes.
 pub fn shell_word(text: &str) -> Cow<'_, str> {
     if !text.is_empty() && text.chars().all(is_plain) {
         return Cow::Borrowed(text);

@@ -38,8 +38,7 @@ const INTO_PARTS: [&str; 10] = [
 /// The author of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Author {
-    /// A script, for a value that a model is to make. Its schema may not refer to
-    /// itself.
+    /// A script, for a value that a model is to make. Its schema may not refer to itself.
     Script,
     /// A server, for the answers of its tool.
     Server,
@@ -232,8 +231,7 @@ fn fits_below(down: usize, size: Size) -> Result<Size, String> {
     Ok(size)
 }
 
-/// Looks for parts that refer to themselves for the same value, which would never
-/// end.
+/// Looks for parts that refer to themselves for the same value, which would never end.
 struct Circles<'a> {
     root: &'a Value,
     /// What was referred to; whether it is done.

@@ -12,8 +12,7 @@ pub struct Extent {
     pub levels: u32,
 }
 
-/// Measures a text without parsing it. It may count more values than there are,
-/// and not fewer.
+/// Measures a text without parsing it. It may count more values than there are, and not fewer.
 pub fn extent(json: &str) -> Extent {
     let (mut parts, mut level, mut levels) = (1_u64, 0_u32, 0_u32);
     let mut bytes = json.bytes();
@@ -101,8 +100,7 @@ fn replace_halves(json: &str) -> Option<String> {
     Some(replaced)
 }
 
-/// The unit that the escape at this place stands for, if it is one of four
-/// digits.
+/// The unit that the escape at this place stands for, if it is one of four digits.
 fn unit(json: &str, at: usize) -> Option<u32> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     u32::from_str_radix(digits, 16).ok()

@@ -10,8 +10,7 @@ use crate::bounds::Author;
 use crate::json_text::{Extent, extent, read};
 use crate::schema::Schema;
 
-/// The most values that are looked at, so that they take at most 200 MB while
-/// they are.
+/// The most values that are looked at, so that they take at most 200 MB while they are.
 const MAX_PARTS: u64 = 2_000_000;
 /// The most bytes that are looked at.
 const MAX_BYTES: usize = 64 << 20;
@@ -21,14 +20,12 @@ const MAX_LEVELS: u32 = 127;
 const MAX_STEPS: u64 = 500_000_000;
 /// The most steps that are no reason for a thread of their own.
 const QUICK_STEPS: u64 = 200_000;
-/// The most levels of a recursive schema times levels of the value, so that no
-/// stack is too short.
+/// The most levels of a recursive schema times levels of the value, so that no stack is too short.
 const MAX_NESTING: usize = 2_000;
 /// The most problems that are told.
 const MAX_PROBLEMS: usize = 5;
 
-/// A tool's `outputSchema`. It is compiled when something is first held to it.
-/// Clones are the same.
+/// A tool's `outputSchema`. It is compiled when something is first held to it. Clones are the same.
 #[derive(Clone)]
 pub struct Declared(Arc<Inner>);
 

@@ -31,8 +31,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Why it is not taken: it is none, refers to what is elsewhere, or is too
-    /// much.
+    /// Why it is not taken: it is none, refers to what is elsewhere, or is too much.
     pub fn new(value: Value, author: Author) -> Result<Self, String> {
         let text = value.to_string();
         author.takes(text.len())?;
@@ -109,9 +108,8 @@ impl Schema {
         self.0.validator.is_valid(value)
     }
 
-    /// What is wrong with a value of so many parts and levels that does not fit:
-    /// at most so many problems, without the value's own words, and none where it
-    /// would be too much to say.
+    /// What is wrong with a value of so many parts and levels that does not fit: at most so many
+    /// problems, without the value's own words, and none where it would be too much to say.
     pub(crate) fn masked_problems(
         &self,
         value: &Value,

@@ -1,10 +1,8 @@
-//! The text that a type checker sees: the author's own, types and all, as one
-//! module.
+//! The text that a type checker sees: the author's own, types and all, as one module.
 //!
-//! Nothing is put around the author's code, so that namespaces, `declare` and
-//! whatever else belongs at the top of a module may stand there. The two things
-//! that a module cannot have are written over in place: a `return` at the top,
-//! and a function without a name that is no expression.
+//! Nothing is put around the author's code, so that namespaces, `declare` and whatever else belongs
+//! at the top of a module may stand there. The two things that a module cannot have are written
+//! over in place: a `return` at the top, and a function without a name that is no expression.
 
 use serde::{Deserialize, Serialize};
 use swc_common::Span;
@@ -23,12 +21,10 @@ use crate::source::{Edits, Source};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Checkable {
-    /// TypeScript. Its first lines are not the author's, so comments of his that
-    /// mean something at the start of a file, such as `/// <reference …/>` and
-    /// `// @ts-nocheck`, mean nothing.
+    /// TypeScript. Its first lines are not the author's, so comments of his that mean something at
+    /// the start of a file, such as `/// <reference …/>` and `// @ts-nocheck`, mean nothing.
     pub text: String,
-    /// Lines of `text` that stand before the author's first line. Columns
-    /// are the author's own.
+    /// Lines of `text` that stand before the author's first line. Columns are the author's own.
     pub line_offset: u32,
 }
 

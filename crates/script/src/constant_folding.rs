@@ -1,10 +1,9 @@
 //! A guard against constants that grow when a script is printed anew.
 //!
-//! The printer works out the values of enum members, and of the constants they
-//! may be made from, and writes members of a `const enum` where they are used.
-//! `B = A + A`, `C = B + B` and so on would double a text with each line. This
-//! adds up what it could come to, by names alone: what has the same name counts
-//! as the longest of them.
+//! The printer works out the values of enum members, and of the constants they may be made from,
+//! and writes members of a `const enum` where they are used. `B = A + A`, `C = B + B` and so on
+//! would double a text with each line. This adds up what it could come to, by names alone: what has
+//! the same name counts as the longest of them.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,5 @@
-//! How deeply code is nested: the parser's own recursion has a stack of the
-//! right size, and what runs over its tree afterwards only sees trees of a
-//! bounded depth.
+//! How deeply code is nested: the parser's own recursion has a stack of the right size, and what
+//! runs over its tree afterwards only sees trees of a bounded depth.
 
 use swc_ecma_ast::{ClassMember, Expr, Module, Pat, Stmt, TsType};
 use swc_ecma_visit::{Visit, VisitWith};

@@ -29,15 +29,13 @@ pub(crate) struct Place {
 pub enum ScriptErrorKind {
     /// The text is not TypeScript.
     Syntax,
-    /// The text is TypeScript, but uses something a script cannot have, such
-    /// as an import.
+    /// The text is TypeScript, but uses something a script cannot have, such as an import.
     Unsupported,
     /// There is no code in the text.
     Empty,
     /// The text is longer than [`MAX_SCRIPT_BYTES`](crate::MAX_SCRIPT_BYTES).
     TooLong,
-    /// The code is nested deeper than [`MAX_DEPTH`](crate::MAX_DEPTH), or takes
-    /// too long to parse.
+    /// The code is nested deeper than [`MAX_DEPTH`](crate::MAX_DEPTH), or takes too long to parse.
     TooComplex,
     /// The parser failed, or could not be started.
     Internal,
@@ -81,8 +79,7 @@ impl ScriptError {
         &self.message
     }
 
-    /// The line, from 1, as V8 and editors count: `None` for an error of the
-    /// script as a whole.
+    /// The line, from 1, as V8 and editors count: `None` for an error of the script as a whole.
     pub fn line(&self) -> Option<u32> {
         self.place.as_ref().map(|place| place.line)
     }
@@ -121,8 +118,7 @@ impl fmt::Display for ScriptError {
 /// Characters of a long line that are shown on each side of the caret.
 const AROUND: usize = 60;
 
-/// The part of a line around a column, and white space as wide as what stands
-/// before the caret.
+/// The part of a line around a column, and white space as wide as what stands before the caret.
 fn excerpt(line: &str, column: u32) -> (String, String) {
     let target = column.saturating_sub(1);
     let mut units = 0_u32;
@@ -158,8 +154,7 @@ fn excerpt(line: &str, column: u32) -> (String, String) {
     (shown.trim_end().to_owned(), padding)
 }
 
-/// A text without characters that could steer a terminal: each is U+FFFD, as wide for a
-/// caret.
+/// A text without characters that could steer a terminal: each is U+FFFD, as wide for a caret.
 pub fn printable(text: &str) -> String {
     text.chars().map(visible).collect()
 }

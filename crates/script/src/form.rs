@@ -137,8 +137,7 @@ fn called(form: Form, edits: Edits, name: &str) -> Wrapping {
     }
 }
 
-/// The wrapping for a function expression without a name, which is no
-/// statement of its own.
+/// The wrapping for a function expression without a name, which is no statement of its own.
 pub(crate) fn function_expression(
     source: &Source,
     module: &Module,
@@ -154,9 +153,8 @@ pub(crate) fn function_expression(
     })
 }
 
-/// A name that the text does not have. A function without a name of its own
-/// gets it and bears it in stacks. With it, an assignment is no wider than
-/// `export`.
+/// A name that the text does not have. A function without a name of its own gets it and bears it in
+/// stacks. With it, an assignment is no wider than `export`.
 fn fresh_name(text: &str) -> String {
     let numbered = (1_u32..).map(|number| format!("${number}_"));
     ["main".to_owned(), "$0".to_owned()]
@@ -210,16 +208,14 @@ fn export_default(
     };
     blank_words(source, edits, whole.lo, inner, &format!(";{value}="));
     if anonymous {
-        // As a declaration it ended with its brace; as a value it would run
-        // on into what follows.
+        // As a declaration it ended with its brace; as a value it would run on into what follows.
         let end = offset(whole.hi);
         edits.write(end..end, ";");
     }
     Ok(None)
 }
 
-/// Blanks `export default`, which stands in front of `inner`, and writes
-/// `write` over its start.
+/// Blanks `export default`, which stands in front of `inner`, and writes `write` over its start.
 fn blank_words(source: &Source, edits: &mut Edits, start: BytePos, inner: BytePos, write: &str) {
     let start = offset(start);
     let text = source.text().get(start..offset(inner)).unwrap_or_default();
@@ -350,8 +346,7 @@ impl Visit for Refusals {
         );
     }
 
-    // A type checker would look for what these name among the files of its
-    // machine.
+    // A type checker would look for what these name among the files of its machine.
     fn visit_ts_import_type(&mut self, import: &TsImportType) {
         self.add(import.span, USE_TYPES);
     }

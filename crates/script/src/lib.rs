@@ -1,13 +1,11 @@
 //! Internal crate of Callgate: parses a TypeScript script, normalises its form and strips its types.
 //!
-//! [`prepare`] turns what an author wrote into the text of one async function
-//! expression, and says where each part of it stands in the author's text: one
-//! line higher in the same columns, wherever types can be blanked. Accepted are
-//! statements with `await` and `return` at the top, `export default`, one
-//! function, one expression, and a fenced code block around any of these. The
-//! author's text is parsed alone, before anything is put around it, and the
-//! result is parsed again the way V8 will read it, so that no text can end the
-//! function around it.
+//! [`prepare`] turns what an author wrote into the text of one async function expression, and says
+//! where each part of it stands in the author's text: one line higher in the same columns, wherever
+//! types can be blanked. Accepted are statements with `await` and `return` at the top, `export
+//! default`, one function, one expression, and a fenced code block around any of these. The
+//! author's text is parsed alone, before anything is put around it, and the result is parsed again
+//! the way V8 will read it, so that no text can end the function around it.
 
 mod checkable;
 mod constant_folding;

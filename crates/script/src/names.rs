@@ -20,10 +20,9 @@ use crate::source::Source;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Named {
-    /// Every name that is used but not declared in the script, JavaScript's own
-    /// globals among them, every name that is given to `mcp.callTool` as a
-    /// literal, and `mcp.extract`. Each once, where it first stands. Which of them
-    /// are tools, only a catalog knows.
+    /// Every name that is used but not declared in the script, JavaScript's own globals among them,
+    /// every name that is given to `mcp.callTool` as a literal, and `mcp.extract`. Each once, where
+    /// it first stands. Which of them are tools, only a catalog knows.
     pub tools: Vec<Mention>,
     /// True if the script may also call tools by names that its text does not
     /// tell, as `mcp.callTool(name)` does, and whoever gets `mcp` as a value may.
@@ -43,8 +42,7 @@ pub struct Mention {
     pub line: u32,
     /// Its column, from 1, in UTF-16 units.
     pub column: u32,
-    /// True if it is given to `mcp.callTool`, somewhere, so that it can be
-    /// nothing but a tool's.
+    /// True if it is given to `mcp.callTool`, somewhere, so that it can be nothing but a tool's.
     pub called: bool,
 }
 

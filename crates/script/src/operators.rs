@@ -1,8 +1,7 @@
 //! The places of operators in code that was printed anew.
 //!
-//! A source map tells where names and literals are, and V8 also points to
-//! operators: where `a + b` throws, to the `+`. Between two places that are
-//! known, an operator is looked for in both texts.
+//! A source map tells where names and literals are, and V8 also points to operators: where `a + b`
+//! throws, to the `+`. Between two places that are known, an operator is looked for in both texts.
 
 use std::ops::Range;
 

@@ -9,8 +9,7 @@ use swc_ecma_parser::{EsSyntax, Lexer, PResult, Parser, Syntax, TsSyntax};
 
 use crate::source::Edits;
 
-/// What the author may write: TypeScript without JSX and decorators, neither
-/// of which V8 can run.
+/// What the author may write: TypeScript without JSX and decorators, neither of which V8 can run.
 pub(crate) const TYPESCRIPT: TsSyntax = TsSyntax {
     tsx: false,
     decorators: false,
@@ -33,8 +32,7 @@ pub(crate) fn module(text: &str) -> Result<Module, SyntaxErrors> {
     checked(module, errors, is_top_return)
 }
 
-/// Parses a text with everything that TypeScript knows, also what V8 does not
-/// run.
+/// Parses a text with everything that TypeScript knows, also what V8 does not run.
 pub(crate) fn anything(text: &str) -> Option<Module> {
     let syntax = Syntax::Typescript(TsSyntax {
         tsx: true,
@@ -51,9 +49,8 @@ fn is_top_return(error: &Error) -> bool {
     matches!(error.kind(), SyntaxError::ReturnNotAllowed)
 }
 
-/// Parses a text between parentheses, where a function needs no name. Every
-/// position is that of the text without them. `None` if the text is anything
-/// but one function.
+/// Parses a text between parentheses, where a function needs no name. Every position is that of the
+/// text without them. `None` if the text is anything but one function.
 pub(crate) fn function(text: &str) -> Result<Option<Module>, SyntaxErrors> {
     let text = format!("({}\n)", text.trim_end().trim_end_matches(';'));
     let syntax = Syntax::Typescript(TYPESCRIPT);
@@ -107,8 +104,7 @@ pub(crate) struct SyntaxErrors {
     pub(crate) more: usize,
 }
 
-/// The byte of a text at which swc's position stands, for a text that was
-/// parsed alone.
+/// The byte of a text at which swc's position stands, for a text that was parsed alone.
 pub(crate) fn offset(position: BytePos) -> usize {
     position.0.saturating_sub(1) as usize
 }
@@ -203,8 +199,7 @@ fn plain(error: &SyntaxError) -> String {
             let message = message
                 .trim_end_matches('.')
                 .replace("<eof>", "end of the script");
-            // Only a plain first word is put in lower case: TypeScript's own
-            // names keep theirs.
+            // Only a plain first word is put in lower case: TypeScript's own names keep theirs.
             let mut characters = message.chars();
             match (characters.next(), characters.clone().next()) {
                 (Some(first), Some(second))

@@ -17,16 +17,14 @@ pub struct Stretch {
     pub line: u32,
     /// Its column, from 1, in UTF-16 units.
     pub column: u32,
-    /// Line and column in the author's text, both from 1. `None` for what the
-    /// author did not write.
+    /// Line and column in the author's text, both from 1. `None` for what the author did not write.
     pub author: Option<(u32, u32)>,
 }
 
-/// The stretches of code in which the author's text stands as it is, one line
-/// lower, with a line in front of it and lines after it that are not the
-/// author's. `value` is the column in the line in front where a statement
-/// begins, and the author's place where that goes on: V8 takes the beginning of
-/// a statement for the place of a call whose function is not defined.
+/// The stretches of code in which the author's text stands as it is, one line lower, with a line in
+/// front of it and lines after it that are not the author's. `value` is the column in the line in
+/// front where a statement begins, and the author's place where that goes on: V8 takes the
+/// beginning of a statement for the place of a call whose function is not defined.
 pub(crate) fn in_place(source_lines: u32, value: Option<(u32, (u32, u32))>) -> Vec<Stretch> {
     let stretch = |line, column, author| Stretch {
         line,
@@ -43,9 +41,8 @@ pub(crate) fn in_place(source_lines: u32, value: Option<(u32, (u32, u32))>) -> V
         .collect()
 }
 
-/// The stretches of code that was printed anew, once `before` characters are put
-/// in front of it. `map` leads from it to a text that stands in the stretches
-/// `in_place`.
+/// The stretches of code that was printed anew, once `before` characters are put in front of it.
+/// `map` leads from it to a text that stands in the stretches `in_place`.
 pub(crate) fn through(
     map: &SourceMap,
     printed: &str,
@@ -59,8 +56,7 @@ pub(crate) fn through(
         .filter(swc_sourcemap::Token::has_source)
         .map(|token| (token.get_dst(), token.get_src()))
         .collect();
-    // Where one token ends another may begin: what is said last is said of the
-    // one that begins.
+    // Where one token ends another may begin: what is said last is said of the one that begins.
     places.reverse();
     places.sort_by_key(|(code, _)| *code);
     places.dedup_by_key(|(code, _)| *code);

@@ -32,10 +32,9 @@ impl Source {
         Ok(source)
     }
 
-    /// The whole text in which everything but the code, and everything in
-    /// `blanks`, is blank; every character of the code stands on the line and
-    /// in the column of the author. `writes` are put over what was there and
-    /// must be as wide.
+    /// The whole text in which everything but the code, and everything in `blanks`, is blank; every
+    /// character of the code stands on the line and in the column of the author. `writes` are put
+    /// over what was there and must be as wide.
     pub(crate) fn code_with(&self, edits: &Edits) -> String {
         let around = [0..self.code.start, self.code.end..self.text.len()];
         edits.apply(&self.text, around)
@@ -57,8 +56,7 @@ impl Source {
         " ".repeat(self.code.start) + code
     }
 
-    /// What is wrong with a text that is no code and looks like prose around a
-    /// code block.
+    /// What is wrong with a text that is no code and looks like prose around a code block.
     pub(crate) fn prose(&self) -> Option<ScriptError> {
         self.prose.map(|at| {
             self.error(

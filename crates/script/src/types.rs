@@ -44,11 +44,10 @@ impl std::error::Error for TypeTextError {}
 
 /// The JSON Schema (2020-12) of the values of a type.
 ///
-/// Known are `string`, `number`, `boolean`, `null`, `any`, `unknown`, `object`;
-/// texts, numbers, `true` and `false` as types; `T[]`, `Array<T>`,
-/// `ReadonlyArray<T>` and tuples; objects of properties, optional or not, and of
-/// an index signature over `string`; `Record<string, T>`; unions; parentheses and
-/// `readonly`. An object has no properties but those that are written.
+/// Known are `string`, `number`, `boolean`, `null`, `any`, `unknown`, `object`; texts, numbers,
+/// `true` and `false` as types; `T[]`, `Array<T>`, `ReadonlyArray<T>` and tuples; objects of
+/// properties, optional or not, and of an index signature over `string`; `Record<string, T>`;
+/// unions; parentheses and `readonly`. An object has no properties but those that are written.
 ///
 /// # Errors
 ///

@@ -2,11 +2,10 @@
 //! by words, by vectors, by both, by a model that picks; and what other weights of
 //! vectors against words would do.
 //!
-//! `search_quality CORPUS URL [MODEL]`: CORPUS is a folder with a `tools/list`
-//! result for each server, `SERVER.json`, as `cargo xtask corpus` makes it; URL is
-//! an endpoint of embeddings, such as that of `fixtures/embeddings/server.py`. The
-//! queries are those of `fixtures/queries`, and what the model picked is there too
-//! (`picks.jsonl`).
+//! `search_quality CORPUS URL [MODEL]`: CORPUS is a folder with a `tools/list` result for each
+//! server, `SERVER.json`, as `cargo xtask corpus` makes it; URL is an endpoint of embeddings, such
+//! as that of `fixtures/embeddings/server.py`. The queries are those of `fixtures/queries`, and
+//! what the model picked is there too (`picks.jsonl`).
 //!
 //! `search_quality --prompts FILE CORPUS URL` writes what a model is asked for each
 //! query to FILE, `{"query": …, "system": …, "prompt": …}` a line, to have another model answer.

@@ -31,8 +31,7 @@ struct Complement {
 }
 
 impl<'a> Lowering<'a, '_> {
-    /// The values of `kinds` that a schema refuses; [`Type::Unknown`] when that
-    /// says nothing.
+    /// The values of `kinds` that a schema refuses; [`Type::Unknown`] when that says nothing.
     pub(super) fn complement(
         &mut self,
         schema: &'a Value,
@@ -274,8 +273,7 @@ impl Complement {
         parts.fold(self.whole, Kinds::or)
     }
 
-    /// Without parts of what is there as a whole, and everything where there
-    /// are too many parts.
+    /// Without parts of what is there as a whole, and everything where there are too many parts.
     fn bounded(mut self, kinds: Kinds) -> Self {
         self.parts
             .retain(|(kind, _)| kind.without(self.whole) != Kinds::NONE);

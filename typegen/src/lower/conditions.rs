@@ -1,6 +1,5 @@
-//! Keywords that ask an instance whether it fits a schema, and say something of
-//! it that depends on the answer: `oneOf`, `not`, `if`, `dependentRequired` and
-//! their like.
+//! Keywords that ask an instance whether it fits a schema, and say something of it that depends on
+//! the answer: `oneOf`, `not`, `if`, `dependentRequired` and their like.
 
 use std::collections::HashSet;
 
@@ -87,8 +86,7 @@ impl<'a> Lowering<'a, '_> {
         self.complement(schema, kinds, &around)
     }
 
-    /// `if` with `then` and `else`: what fits the first two, or the last and
-    /// not the first.
+    /// `if` with `then` and `else`: what fits the first two, or the last and not the first.
     fn choice(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Type {
         let Some(condition) = map.get("if") else {
             return Type::Unknown;
@@ -107,8 +105,7 @@ impl<'a> Lowering<'a, '_> {
             _ => {}
         }
         let narrowing = std::mem::replace(&mut self.narrowing, false);
-        // A declared type takes keywords for objects to mean an object, which a
-        // condition does not.
+        // A declared type takes keywords for objects to mean an object, which a condition does not.
         let fits = if kinds != Kinds::OBJECT && has_reference(condition, 0) {
             Type::Unknown
         } else {

@@ -106,8 +106,7 @@ impl<'a> Lowering<'a, '_> {
         self.dialect == Dialect::Modern
     }
 
-    /// The values of the given kinds, as far as the keywords for each restrict
-    /// them.
+    /// The values of the given kinds, as far as the keywords for each restrict them.
     pub(super) fn structure(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Type {
         if kinds == Kinds::ALL {
             // Reached only when `type` lists all of them.
@@ -152,8 +151,7 @@ impl<'a> Lowering<'a, '_> {
         Some(kinds)
     }
 
-    /// The permitted narrowing: the kinds that keywords for objects mean where
-    /// there is no `type`.
+    /// The permitted narrowing: the kinds that keywords for objects mean where there is no `type`.
     fn meant_kinds(&self, map: &Map<String, Value>) -> Kinds {
         let any = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
         if !self.narrowing || any(&["enum", "const"]) || !any(&OF_OBJECTS) {
@@ -181,9 +179,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Reports keywords that restrict the shape of an instance and are never
-    /// lowered. Those that only bound a number, a string's text or a count are
-    /// no part of a type in any case.
+    /// Reports keywords that restrict the shape of an instance and are never lowered. Those that
+    /// only bound a number, a string's text or a count are no part of a type in any case.
     fn report_inexpressible(&mut self, map: &Map<String, Value>) {
         for keyword in ["$recursiveRef", "extends", "disallow"] {
             if map.contains_key(keyword) {

@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use crate::ir::Type;
 
-/// A set of kinds. Integers are apart from other numbers, so that `integer` is
-/// a part of `number`.
+/// A set of kinds. Integers are apart from other numbers, so that `integer` is a part of `number`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kinds(u8);
 

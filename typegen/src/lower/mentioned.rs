@@ -1,6 +1,5 @@
-//! Finds constraints that a description mentions in its own words, so that they
-//! are not noted a second time. Only plain ways to say it count: a number
-//! by itself could mean anything.
+//! Finds constraints that a description mentions in its own words, so that they are not noted a
+//! second time. Only plain ways to say it count: a number by itself could mean anything.
 
 /// Words that stand before a lower bound.
 const LEAST: &[&str] = &[
@@ -48,8 +47,7 @@ pub(super) fn mentions_bound(described: &str, bound: &str, least: bool) -> bool 
     })
 }
 
-/// True if the description says that the default is `value`, written as in a
-/// script.
+/// True if the description says that the default is `value`, written as in a script.
 pub(super) fn mentions_default(described: &str, value: &str) -> bool {
     if described.is_empty() {
         return false;

@@ -123,8 +123,7 @@ struct Lowering<'a, 'o> {
     scope: Scope<'a>,
     /// The documents and anchors by name, once something asks for them.
     index: Option<Rc<Index<'a>>>,
-    /// The schemas around the present one that the same instance is known to
-    /// fit.
+    /// The schemas around the present one that the same instance is known to fit.
     around: Vec<&'a Map<String, Value>>,
     /// How many conditions there are on the present instance already.
     conditions: usize,

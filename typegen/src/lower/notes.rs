@@ -1,6 +1,5 @@
-//! What a caller is told of a schema beside its type: the author's description
-//! and, in one terse form after it, what bounds the values: `Page size (1–100,
-//! default 30)`.
+//! What a caller is told of a schema beside its type: the author's description and, in one terse
+//! form after it, what bounds the values: `Page size (1–100, default 30)`.
 //!
 //! Types have no place for comments but properties and declarations. So what is
 //! said of parts between them, such as the items of an array, is said there too.
@@ -60,9 +59,8 @@ const PARTS: &[&str] = &[
 ];
 
 impl<'a> Lowering<'a, '_> {
-    /// The comment on a schema at `keys` from the present place, if there is
-    /// anything to say. `name` is what it is called: a title that only repeats
-    /// that says nothing.
+    /// The comment on a schema at `keys` from the present place, if there is anything to say.
+    /// `name` is what it is called: a title that only repeats that says nothing.
     pub(super) fn comment(
         &mut self,
         keys: &[&'a str],
@@ -81,8 +79,7 @@ impl<'a> Lowering<'a, '_> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Adds what a schema says itself, and what its parts say that have no
-    /// comment of their own.
+    /// Adds what a schema says itself, and what its parts say that have no comment of their own.
     fn tell(&self, schema: &Value, name: Option<&str>, depth: usize, told: &mut Told) {
         let Some(map) = schema.as_object() else {
             return;
@@ -348,8 +345,7 @@ fn keyword_name(keyword: &str) -> &'static str {
     }
 }
 
-/// True if the values are integers, and the type would not say so: it is
-/// `number` for all of them.
+/// True if the values are integers, and the type would not say so: it is `number` for all of them.
 fn is_integer(map: &Map<String, Value>) -> bool {
     let named = match map.get("type") {
         Some(Value::Array(names)) => {
@@ -434,8 +430,7 @@ fn real_bound(value: &Value) -> Option<String> {
     number(value)
 }
 
-/// What tells a choice from the others: its value, its only property's, or its
-/// type.
+/// What tells a choice from the others: its value, its only property's, or its type.
 fn label(choice: &Value) -> String {
     if let Some(value) = choice.get("const") {
         return prefix(&value_text(value), MAX_VALUE).to_owned();

@@ -18,8 +18,7 @@ const MAX_NAME: usize = 64;
 const MAX_DYNAMIC: usize = 16;
 
 impl<'a> Lowering<'a, '_> {
-    /// The declared type that `$ref` leads to, or one of those that
-    /// `$dynamicRef` may lead to.
+    /// The declared type that `$ref` leads to, or one of those that `$dynamicRef` may lead to.
     pub(super) fn reference(&mut self, keyword: &'static str, reference: &'a Value) -> Type {
         let Some(text) = reference.as_str() else {
             self.degrade(Reason::Malformed { keyword });

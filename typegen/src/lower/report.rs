@@ -29,9 +29,8 @@ impl<'a> Lowering<'a, '_> {
         self.spend_on(1)
     }
 
-    /// Counts so many parts; false, and none counted, where they would be too
-    /// many. A copy of a lowered type costs its [`size`]:
-    /// copies of copies would grow with the power of the nesting.
+    /// Counts so many parts; false, and none counted, where they would be too many. A copy of a
+    /// lowered type costs its [`size`]: copies of copies would grow with the power of the nesting.
     pub(super) fn spend_on(&mut self, parts: usize) -> bool {
         if parts > MAX_PARTS.saturating_sub(self.report.parts) {
             self.degrade(Reason::TooLarge { limit: MAX_PARTS });
@@ -94,8 +93,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// How many types there are in a lowered one, itself included, and parts for
-/// its text.
+/// How many types there are in a lowered one, itself included, and parts for its text.
 pub(super) fn size(ty: &Type) -> usize {
     let text = |property: &Property| {
         let doc = property.doc.as_deref().unwrap_or_default();

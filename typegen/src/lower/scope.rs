@@ -113,9 +113,8 @@ impl<'a> Index<'a> {
         self.anchors.get(&format!("{}#{name}", document.uri))
     }
 
-    /// The places a dynamic anchor may stand for: the outermost one that the
-    /// way to a schema has passed. Every way begins at the whole schema, so if
-    /// that has it, it is the one.
+    /// The places a dynamic anchor may stand for: the outermost one that the way to a schema has
+    /// passed. Every way begins at the whole schema, so if that has it, it is the one.
     pub(super) fn dynamic(&self, name: &str, whole: &Scope<'a>) -> &[Place<'a>] {
         let places = self.dynamic.get(name).map_or(&[][..], Vec::as_slice);
         let outermost = places
@@ -127,8 +126,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Walks a schema once. Values that are no schemas, such as those of an
-    /// `enum`, name nothing.
+    /// Walks a schema once. Values that are no schemas, such as those of an `enum`, name nothing.
     pub(super) fn of(whole: &Scope<'a>, dialect: Dialect) -> Self {
         let mut index = Self::default();
         let mut open = vec![(whole.root, whole.clone(), whole.pointer.to_string())];

@@ -1,5 +1,4 @@
-//! URI references, as far as naming schemas goes (RFC 3986, section 5.2).
-//! Nothing is ever fetched.
+//! URI references, as far as naming schemas goes (RFC 3986, section 5.2). Nothing is ever fetched.
 
 /// A reference made absolute, both without fragments. Where the base is empty
 /// it stays relative, which names schemas just as well.

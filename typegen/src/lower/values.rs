@@ -1,5 +1,4 @@
-//! Values of a schema as notes show them: as a script would write them, and
-//! short.
+//! Values of a schema as notes show them: as a script would write them, and short.
 
 use serde_json::{Map, Value};
 
@@ -73,8 +72,7 @@ pub(super) fn number(value: &Value) -> Option<String> {
     }
 }
 
-/// The first examples, as many as are short together and not in the
-/// description.
+/// The first examples, as many as are short together and not in the description.
 pub(super) fn examples(map: &Map<String, Value>, described: &str) -> Option<String> {
     let several = map.get("examples").and_then(Value::as_array);
     let several = several.into_iter().flatten();

@@ -1,5 +1,4 @@
-//! The rule of the types, tested by TypeScript itself: what a schema accepts
-//! fits its type.
+//! The rule of the types, tested by TypeScript itself: what a schema accepts fits its type.
 //!
 //! Over the JSON Schema Test Suite, each schema plain and inside others; over
 //! random schemas, with a validator to say what they accept. `figures.txt` has

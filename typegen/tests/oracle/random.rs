@@ -1,5 +1,4 @@
-//! The cases: random schemas of every keyword, and random instances that a
-//! validator judges.
+//! The cases: random schemas of every keyword, and random instances that a validator judges.
 
 use jsonschema::Draft;
 use proptest::prelude::*;

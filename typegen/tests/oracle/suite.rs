@@ -209,9 +209,8 @@ fn compose(set: Set, shape: Shape, plain: &Value) -> Option<(Value, Wrap)> {
     Some((schema, wrap))
 }
 
-/// The schema as a part of another one: with an `$id` of its own where its
-/// references would else lead elsewhere. None where it can have none, which is
-/// beside `$ref` in draft 7.
+/// The schema as a part of another one: with an `$id` of its own where its references would else
+/// lead elsewhere. None where it can have none, which is beside `$ref` in draft 7.
 fn embedded(set: Set, plain: &Value) -> Option<Value> {
     let Value::Object(map) = plain else {
         return Some(plain.clone());

@@ -18,9 +18,8 @@ pub enum Verdict {
     Rejected,
 }
 
-/// Declares a tool for each schema, with the schema for its result, and checks
-/// the instances against the type of that result: for each schema, the verdicts
-/// of its instances.
+/// Declares a tool for each schema, with the schema for its result, and checks the instances
+/// against the type of that result: for each schema, the verdicts of its instances.
 ///
 /// An instance is checked as a literal, of which TypeScript wants every key
 /// listed, and as a value of a type, of which it does not. But even then it
@@ -93,8 +92,7 @@ export {};
 type Result<F> = F extends (...input: never) => Promise<infer T> ? T : never;
 ";
 
-/// The declarations with one more optional key in every object type that begins
-/// with a property.
+/// The declarations with one more optional key in every object type that begins with a property.
 fn with_shared_key(declarations: &str) -> String {
     let mut text = String::with_capacity(declarations.len() * 2);
     let mut rest = declarations;
@@ -232,8 +230,7 @@ enum Form {
 }
 
 impl Form {
-    /// JSON is TypeScript already, but for one key, which in a literal would set
-    /// the prototype.
+    /// JSON is TypeScript already, but for one key, which in a literal would set the prototype.
     fn text(self, value: &Value) -> String {
         match value {
             Value::Array(items) => {

@@ -1,9 +1,8 @@
 //! The terms of a tool, and the weight of each place where they stand.
 //!
-//! A tool's weights follow from its own definition alone: lengths are compared
-//! with constants, not with the average of the catalog, so that no server can
-//! change how another's tools are weighed, and a tool is read once however often
-//! others change.
+//! A tool's weights follow from its own definition alone: lengths are compared with constants, not
+//! with the average of the catalog, so that no server can change how another's tools are weighed,
+//! and a tool is read once however often others change.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -165,8 +164,7 @@ pub(super) fn joined(words: &[String]) -> Vec<String> {
     words.windows(2).map(|pair| pair.concat()).collect()
 }
 
-/// Where the first sentence ends: at a full stop with a space after it, or with
-/// the line.
+/// Where the first sentence ends: at a full stop with a space after it, or with the line.
 fn first_sentence(text: &str) -> usize {
     let leading = text.len() - text.trim_start().len();
     let body = text.get(leading..).unwrap_or_default();

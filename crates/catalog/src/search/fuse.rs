@@ -8,9 +8,8 @@ use super::document::Ranked;
 /// reciprocal rank fusion.
 const EVENNESS: f64 = 60.0;
 
-/// One ranking of several, by reciprocal rank fusion: scores of different kinds
-/// are not compared, only places are. Each ranking has a weight. At most `limit`
-/// tools.
+/// One ranking of several, by reciprocal rank fusion: scores of different kinds are not compared,
+/// only places are. Each ranking has a weight. At most `limit` tools.
 pub fn fuse<'a>(rankings: &[(f64, Vec<Ranked<'a>>)], limit: usize) -> Vec<Ranked<'a>> {
     let mut fused: HashMap<&str, Ranked<'a>> = HashMap::new();
     for (weight, ranking) in rankings {

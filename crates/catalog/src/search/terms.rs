@@ -121,8 +121,7 @@ fn other_words(run: &str, word: &mut String, take: &mut impl FnMut(&str) -> bool
     word.is_empty() || take(word)
 }
 
-/// True if a character is of a script that puts no spaces between words: kana
-/// and Han.
+/// True if a character is of a script that puts no spaces between words: kana and Han.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }

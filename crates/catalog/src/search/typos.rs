@@ -45,8 +45,7 @@ impl Names {
         Self(names.map(name).collect())
     }
 
-    /// The names like the one asked for, with or without their server, and how
-    /// alike they are.
+    /// The names like the one asked for, with or without their server, and how alike they are.
     pub(super) fn like(&self, asked: &str) -> Vec<(usize, f64)> {
         let asked = plain(asked.get(..MAX_ASKED.min(asked.len())).unwrap_or_default());
         let asked_trigrams = trigrams(&asked);

@@ -1,5 +1,4 @@
-//! The checker against a real TypeScript, and against programs that only
-//! pretend to be one.
+//! The checker against a real TypeScript, and against programs that only pretend to be one.
 
 mod bombs;
 mod diagnostics;

@@ -37,7 +37,7 @@ fn statements() {
         (async·()·=>·{"use·strict";
         if·(x)·return;
         for·await·(const·y·of·z())·{}
-        //·end
+        // ·end
         })
         names x at 1:5
         names z at 2:23
@@ -201,7 +201,7 @@ fn one_function_or_expression() {
             Function
             (async·()·=>·{"use·strict";·let·main;·main·=
             ····················
-            //·why
+            // ·why
             (async·(a····)·=>·1)
             ;return·typeof·main·===·"function"·?·await·main()·:·main;
             })

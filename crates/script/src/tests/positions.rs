@@ -4,8 +4,7 @@ use crate::positions::look_up;
 use crate::prepare;
 use crate::source::line_and_column;
 
-/// Each word `at_…` of the script that is in the code, too, is where the
-/// script has it.
+/// Each word `at_…` of the script that is in the code, too, is where the script has it.
 #[track_caller]
 fn check(source: &str) {
     let prepared = prepare(source).unwrap();
