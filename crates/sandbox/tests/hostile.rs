@@ -4,16 +4,15 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_sandbox::wire::{
-    Call, Done, Exception, Frame, Level, LimitHit, Output, OutputEnd, Ready, ReturnValue,
-    WhichLimit, WorkerFrame,
+    Call, Done, Exception, Level, LimitHit, Output, OutputEnd, Ready, ReturnValue, WhichLimit,
+    WorkerFrame,
 };
-use callgate_sandbox::{End, Ended, JailOptions, Launcher, LauncherOptions, WorkerProgram};
-use support::{Handler, job};
+use callgate_sandbox::{End, Ended, JailOptions, Launcher, LauncherOptions};
+use support::{Handler, encoded, job, pretender};
 use tokio_util::sync::CancellationToken;
 
 /// Runs a script in a "worker" that sends these bytes and then waits.
@@ -22,40 +21,23 @@ async fn run(bytes: &[u8]) -> Ended {
 }
 
 async fn run_in(jail: JailOptions, bytes: &[u8]) -> Ended {
-    let folder = std::env::temp_dir().join(format!(
-        "callgate-hostile-{}-{:x}",
-        std::process::id(),
-        bytes.iter().fold(bytes.len() as u64, |h, b| h
-            .wrapping_mul(31)
-            .wrapping_add(u64::from(*b)))
-    ));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("bytes"), bytes).unwrap();
-    let program = folder.join("worker");
-    let script = format!(
-        "#!/bin/sh\ncat '{}' >&0\nexec sleep 60\n",
-        folder.join("bytes").display()
-    );
-    std::fs::write(&program, script).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let mut options = LauncherOptions::default();
     options.spares = 0;
     options.jail = jail;
-    let launcher = Launcher::new(WorkerProgram::Path(program), options);
+    let program = pretender(folder.path(), bytes, "exec sleep 60");
+    let launcher = Launcher::new(program, options);
     let mut job = job("");
     job.limits.script_time = Duration::from_secs(5);
-    let ended = launcher
-        .run(job, Arc::new(Handler::default()), CancellationToken::new())
-        .await;
-    std::fs::remove_dir_all(&folder).unwrap();
-    ended
+    let handler = Arc::new(Handler::default());
+    launcher.run(job, handler, CancellationToken::new()).await
 }
 
 fn bytes(frames: Vec<WorkerFrame>) -> Vec<u8> {
     let ready = WorkerFrame::Ready(Ready::default());
     std::iter::once(ready)
         .chain(frames)
-        .flat_map(|frame| frame.encode(usize::MAX).unwrap().slices().concat())
+        .flat_map(encoded)
         .collect()
 }
 
@@ -63,21 +45,16 @@ fn bytes(frames: Vec<WorkerFrame>) -> Vec<u8> {
 async fn check(name: &str, bytes: &[u8], expected: &str) {
     let began = Instant::now();
     let ended = run(bytes).await;
-    match &ended.end {
-        End::Crashed { reason } | End::NotStarted { reason } => {
-            assert_eq!(
-                reason,
-                &format!("the worker breaks the protocol: {expected}"),
-                "{name}"
-            );
-        }
-        other => panic!("{name}: {other:?}"),
-    }
-    assert!(
-        began.elapsed() < Duration::from_secs(4),
-        "{name}: {:?}",
-        began.elapsed()
+    let (End::Crashed { reason } | End::NotStarted { reason }) = ended.end else {
+        panic!("{name}: {:?}", ended.end)
+    };
+    assert_eq!(
+        reason,
+        format!("the worker breaks the protocol: {expected}"),
+        "{name}"
     );
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(4), "{name}: {took:?}");
 }
 
 fn call(tool: &str, input: &str) -> WorkerFrame {
@@ -100,11 +77,7 @@ async fn a_worker_outside_the_jail_gets_no_script() {
             seccomp,
             ..Ready::default()
         };
-        WorkerFrame::Ready(ready)
-            .encode(100)
-            .unwrap()
-            .slices()
-            .concat()
+        encoded(WorkerFrame::Ready(ready))
     };
     for (ready, expected) in [
         (claims(0, true), "no landlock"),
@@ -120,81 +93,57 @@ async fn a_worker_outside_the_jail_gets_no_script() {
 
 #[tokio::test]
 async fn broken_frames() {
-    check(
-        "length",
-        &[0xff; 64],
-        "frame of 4294967295 bytes is over the limit of 65536 bytes",
-    )
-    .await;
-    check(
-        "version",
-        &[2, 0, 0, 0, 9, 0x81],
-        "frame of version 9, where version 2 is spoken",
-    )
-    .await;
-    check(
-        "kind",
-        &[2, 0, 0, 0, 2, 99],
-        "frame with a broken header: Serde Deserialization Error",
-    )
-    .await;
-    check(
-        "short",
-        &[3, 0, 0, 0, 2, 0, 0],
-        "frame with a broken header: Hit the end of buffer, expected more data",
-    )
-    .await;
-    check(
-        "early",
-        &call("echo", "{}").encode(100).unwrap().slices().concat(),
-        "it speaks before it is ready",
-    )
-    .await;
-    check(
-        "length of a later one",
-        &[bytes(vec![]), vec![0xff; 64]].concat(),
-        "frame of 4294967295 bytes is over the limit of 17825792 bytes",
-    )
-    .await;
-    check(
-        "unasked",
-        &bytes(vec![WorkerFrame::Read {
-            outcome: "{}".into(),
-        }]),
-        "it reads what it was not given",
-    )
-    .await;
-    check(
-        "twice",
-        &bytes(vec![WorkerFrame::Ready(Ready::default())]),
-        "it says twice that it is ready",
-    )
-    .await;
-    check(
-        "not JSON",
-        &bytes(vec![call("echo", "{]")]),
-        "the input of a call is not JSON",
-    )
-    .await;
-    check(
-        "long name",
-        &bytes(vec![call(&"x".repeat(5000), "{}")]),
-        "it calls a function whose name is too long",
-    )
-    .await;
-    let returned = |value| bytes(vec![WorkerFrame::Done(Done::Returned(value))]);
-    check(
-        "bad result",
-        &returned(ReturnValue::Json("{".into())),
-        "its result is not JSON",
-    )
-    .await;
-    check(
-        "long result",
-        &returned(ReturnValue::Shown("x".repeat((1 << 20) + 1).into())),
-        "its result is over the limit",
-    )
-    .await;
+    let returned = |value| WorkerFrame::Done(Done::Returned(value));
+    let read = WorkerFrame::Read {
+        outcome: "{}".into(),
+    };
+    let long = ReturnValue::Shown("x".repeat((1 << 20) + 1).into());
+    for (frame, expected) in [
+        (read, "it reads what it was not given"),
+        (
+            WorkerFrame::Ready(Ready::default()),
+            "it says twice that it is ready",
+        ),
+        (call("echo", "{]"), "the input of a call is not JSON"),
+        (
+            call(&"x".repeat(5000), "{}"),
+            "it calls a function whose name is too long",
+        ),
+        (
+            returned(ReturnValue::Json("{".into())),
+            "its result is not JSON",
+        ),
+        (returned(long), "its result is over the limit"),
+    ] {
+        check(expected, &bytes(vec![frame]), expected).await;
+    }
+    let early = encoded(call("echo", "{}"));
+    let later = [bytes(vec![]), vec![0xff; 64]].concat();
+    for (bytes, expected) in [
+        (
+            &[0xff; 64][..],
+            "frame of 4294967295 bytes is over the limit of 65536 bytes",
+        ),
+        (
+            &[2, 0, 0, 0, 9, 0x81],
+            "frame of version 9, where version 2 is spoken",
+        ),
+        (
+            &[2, 0, 0, 0, 2, 99],
+            "frame with a broken header: Serde Deserialization Error",
+        ),
+        (
+            &[3, 0, 0, 0, 2, 0, 0],
+            "frame with a broken header: Hit the end of buffer, expected more data",
+        ),
+        (&early, "it speaks before it is ready"),
+        (
+            &later,
+            "frame of 4294967295 bytes is over the limit of 17825792 bytes",
+        ),
+    ] {
+        check(expected, bytes, expected).await;
+    }
 }
 
 #[tokio::test]
@@ -230,17 +179,13 @@ async fn a_long_exception_is_cut() {
         stack: "s".repeat(2 << 20).into(),
     };
     let done = WorkerFrame::Done(Done::Threw(exception));
-    match run(&bytes(vec![done])).await.end {
-        End::Threw(told) => {
-            assert_eq!(told.name, format!("{}\u{2026}", "n".repeat(1 << 10)));
-            assert_eq!(
-                told.message,
-                format!("{}\u{2026}", "\u{fc}".repeat(32 << 10))
-            );
-            assert_eq!(told.stack, format!("{}\u{2026}", "s".repeat(64 << 10)));
-        }
-        other => panic!("{other:?}"),
-    }
+    let End::Threw(told) = run(&bytes(vec![done])).await.end else {
+        panic!("it threw");
+    };
+    let cut = |text: &str, times| format!("{}\u{2026}", text.repeat(times));
+    assert_eq!(told.name, cut("n", 1 << 10));
+    assert_eq!(told.message, cut("\u{fc}", 32 << 10));
+    assert_eq!(told.stack, cut("s", 64 << 10));
 }
 
 #[tokio::test]
@@ -250,30 +195,19 @@ async fn a_limit_that_is_told_is_the_hosts() {
         limit: 7,
         observed: u64::MAX,
     };
-    let ended = run(&bytes(vec![WorkerFrame::LimitHit(hit)])).await;
-    match ended.end {
-        End::Limit { limit, .. } => assert_eq!(limit, 128 << 20),
-        other => panic!("{other:?}"),
-    }
+    let end = run(&bytes(vec![WorkerFrame::LimitHit(hit)])).await.end;
+    assert!(
+        matches!(end, End::Limit { limit, .. } if limit == 128 << 20),
+        "{end:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_flood_of_calls_ends() {
     let frames = vec![call("never", "{}"); 20_000];
-    let ended = run(&bytes(frames)).await;
-    assert!(
-        matches!(
-            ended.end,
-            End::Limit {
-                limit: 10_000,
-                observed: 10_001,
-                ..
-            }
-        ),
-        "{:?}",
-        ended.end
-    );
-    assert_eq!(ended.calls, 10_000);
+    let Ended { end, calls, .. } = run(&bytes(frames)).await;
+    let shown = "Limit { which: Calls, limit: 10000, observed: 10001 }";
+    assert_eq!((format!("{end:?}").as_str(), calls), (shown, 10_000));
 }
 
 #[tokio::test]
@@ -289,10 +223,6 @@ async fn a_flood_of_cancels_is_nothing() {
 
 #[tokio::test]
 async fn silence_after_ready_is_script_time() {
-    let ended = run(&bytes(vec![])).await;
-    assert!(
-        matches!(ended.end, End::Limit { limit: 5000, .. }),
-        "{:?}",
-        ended.end
-    );
+    let end = run(&bytes(vec![])).await.end;
+    assert!(matches!(end, End::Limit { limit: 5000, .. }), "{end:?}");
 }

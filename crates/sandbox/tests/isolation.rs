@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_sandbox::{
-    CallHandler, End, Launcher, LauncherOptions, MachineCode, ScriptCall, Thrown, WorkerProgram,
+    CallHandler, End, Ended, Launcher, LauncherOptions, MachineCode, ScriptCall, Thrown,
+    WorkerProgram,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
-use support::{Handler, job, launcher, shown};
+use support::{Handler, job, launcher, run_with, shown};
 use tokio_util::sync::CancellationToken;
 
 /// Looks at the worker while its script waits for a call.
@@ -100,11 +101,8 @@ async fn no_children_are_left(pids: &[i32]) {
     let deadline = std::time::Instant::now() + Duration::from_secs(5);
     let there = |pid: &i32| std::path::Path::new(&format!("/proc/{pid}")).exists();
     while !children().is_empty() || pids.iter().any(there) {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "{:?} are still there",
-            children()
-        );
+        let is_late = std::time::Instant::now() > deadline;
+        assert!(!is_late, "{:?} are still there", children());
         tokio::task::yield_now().await;
     }
 }
@@ -121,10 +119,7 @@ async fn a_worker_has_nothing() {
     let seen = Arc::clone(&look.seen);
     let mut job = job("await echo({}); return 1;");
     job.functions = vec!["echo".to_owned()];
-    let ended = launcher(0)
-        .run(job, Arc::new(look), CancellationToken::new())
-        .await;
-    assert_eq!(shown(&ended), "=> 1\n");
+    assert_eq!(shown(&run_with(job, look).await), "=> 1\n");
 
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     let [seen] = seen.as_slice() else {
@@ -136,28 +131,14 @@ async fn a_worker_has_nothing() {
     match (&seen.environ, &seen.fds) {
         (Ok(environ), Ok(fds)) => {
             assert_eq!(String::from_utf8_lossy(environ), "TZ=UTC\0");
-            let shown: Vec<_> = fds
-                .iter()
-                .map(|(fd, kind)| format!("{fd} {kind}"))
-                .collect();
+            let shown = fds.iter().map(|(fd, kind)| format!("{fd} {kind}"));
             // 0 is the socket to the host, and 4 and 5 are the same one, for writing and for reading.
             // 3 was closed when the jail was shut. The others lead nowhere: by them the runtime waits,
             // and wakes itself.
             assert_eq!(
-                shown,
-                [
-                    "0 socket",
-                    "1 /dev/null",
-                    "2 pipe",
-                    "4 socket",
-                    "5 socket",
-                    "6 [eventpoll]",
-                    "7 [eventfd]",
-                    "8 [eventpoll]",
-                    "9 socket",
-                    "10 socket",
-                    "11 socket",
-                ]
+                shown.collect::<Vec<_>>().join(", "),
+                "0 socket, 1 /dev/null, 2 pipe, 4 socket, 5 socket, 6 [eventpoll], 7 [eventfd], \
+                 8 [eventpoll], 9 socket, 10 socket, 11 socket"
             );
         }
         refused => assert!(!root, "root is refused: {refused:?}"),
@@ -168,26 +149,19 @@ async fn a_worker_has_nothing() {
 
 #[tokio::test]
 async fn a_worker_that_dies_is_reported() {
-    for (signal, expected) in [
-        (libc::SIGABRT, "the worker died of signal 6"),
-        (libc::SIGTRAP, "the worker died of signal 5"),
-    ] {
+    let script =
+        "console.log('before'); await echo({}); await new Promise(r => setTimeout(r, 5000));";
+    for signal in [libc::SIGABRT, libc::SIGTRAP] {
         let look = Look {
             kill: Some(signal),
             ..Look::default()
         };
-        let ended = launcher(0)
-            .run(
-                job("console.log('before'); await echo({}); await new Promise(r => setTimeout(r, 5000));"),
-                Arc::new(look),
-                CancellationToken::new(),
-            )
-            .await;
-        match &ended.end {
-            End::Crashed { reason } => assert_eq!(reason, expected),
-            other => panic!("{other:?}"),
-        }
-        assert_eq!(ended.output.head, "before\n");
+        let Ended { end, output, .. } = run_with(job(script), look).await;
+        let End::Crashed { reason } = end else {
+            panic!("{end:?}")
+        };
+        assert_eq!(reason, format!("the worker died of signal {signal}"));
+        assert_eq!(output.head, "before\n");
     }
 }
 
@@ -201,45 +175,31 @@ async fn a_dropped_run_leaves_no_process() {
     );
     let stopped = tokio::time::timeout(Duration::from_millis(300), run).await;
     assert!(stopped.is_err(), "a run that does not end by itself");
-    let deadline = std::time::Instant::now() + Duration::from_secs(5);
-    while !children().is_empty() {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "{:?} are still there",
-            children()
-        );
-        tokio::task::yield_now().await;
-    }
+    no_children_are_left(&[]).await;
 }
 
 #[tokio::test]
 async fn programs_that_are_no_workers() {
+    let ended = "the worker ended with code 0 before the script did";
     for (program, expected) in [
         (
             "/nowhere/callgate-worker",
-            "NotStarted { reason: \"the worker /nowhere/callgate-worker cannot be started: No such file or directory (os error 2)\" }",
+            "the worker /nowhere/callgate-worker cannot be started: No such file or directory (os error 2)",
         ),
-        (
-            "/bin/true",
-            "NotStarted { reason: \"the worker ended with code 0 before the script did\" }",
-        ),
+        ("/bin/true", ended),
     ] {
-        let launcher = Launcher::new(
-            WorkerProgram::Path(program.into()),
-            LauncherOptions::default(),
+        let program = WorkerProgram::Path(program.into());
+        let launcher = Launcher::new(program, LauncherOptions::default());
+        let handler = Arc::new(Handler::default());
+        let run = launcher.run(job("return 1;"), handler, CancellationToken::new());
+        let End::NotStarted { reason } = run.await.end else {
+            panic!("{expected}")
+        };
+        let reason = reason.replace(
+            "the worker closed its socket before the script ended",
+            ended,
         );
-        let ended = launcher
-            .run(
-                job("return 1;"),
-                Arc::new(Handler::default()),
-                CancellationToken::new(),
-            )
-            .await;
-        let got = format!("{:?}", ended.end).replace(
-            "closed its socket before the script ended",
-            "ended with code 0 before the script did",
-        );
-        assert_eq!(got, expected, "{program}");
+        assert_eq!(reason, expected);
     }
 }
 

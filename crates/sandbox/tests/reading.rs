@@ -4,16 +4,15 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_sandbox::wire::{Frame, Ready, WorkerFrame};
+use callgate_sandbox::wire::{Ready, WorkerFrame};
 use callgate_sandbox::{
     JailOptions, Launcher, LauncherOptions, Limits, NotRead, Reserved, WorkerProgram,
 };
-use expect_test::{Expect, expect};
-use support::{Handler, job, launcher, shown};
+use support::{Handler, encoded, job, launcher, pretender, shown};
 use tokio_util::sync::CancellationToken;
 
 async fn take(launcher: &Launcher) -> Reserved {
@@ -53,12 +52,8 @@ async fn what_is_no_script_and_no_type_is_refused() {
         .await
         .read_script("let = = 1", &Limits::default())
         .await;
-    assert_eq!(
-        told(read),
-        callgate_script::prepare("let = = 1")
-            .unwrap_err()
-            .to_string()
-    );
+    let expected = callgate_script::prepare("let = = 1").unwrap_err();
+    assert_eq!(told(read), expected.to_string());
     let read = take(&launcher).await.read_type("{ a?: string[] }").await;
     let expected = serde_json::json!({
         "type": "object",
@@ -106,92 +101,70 @@ async fn a_text_that_takes_too_long_is_refused() {
     );
 }
 
-/// What a program that says these frames to whoever started it, and then does this, is taken for.
-async fn check(name: &str, frames: Vec<WorkerFrame>, then: &str, expected: Expect) {
-    let folder =
-        std::env::temp_dir().join(format!("callgate-reading-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let bytes = folder.join("bytes");
-    let said: Vec<u8> = frames
-        .into_iter()
-        .flat_map(|frame| frame.encode(usize::MAX).unwrap().slices().concat())
-        .collect();
-    std::fs::write(&bytes, said).unwrap();
-    let program = folder.join("worker");
-    let text = format!("#!/bin/sh\ncat '{}' >&0\n{then}\n", bytes.display());
-    std::fs::write(&program, text).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let mut options = LauncherOptions::default();
-    options.spares = 0;
-    options.reading_time = Duration::from_millis(500);
-    options.jail = JailOptions::process_only();
-    let launcher = Launcher::new(WorkerProgram::Path(program), options);
-    let limits = Limits {
-        script_time: Duration::from_secs(4),
-        ..Limits::default()
-    };
-    let read = take(&launcher).await.read_script("return 1", &limits).await;
-    std::fs::remove_dir_all(&folder).unwrap();
-    expected.assert_eq(&told(read));
-}
-
 #[tokio::test]
 async fn workers_that_do_not_read() {
+    let dies = "head -c 1 >/dev/null; kill -ABRT $$";
+    let no_memory = format!("echo 'memory allocation of 8 bytes failed' >&2; {dies}");
+    let waits = "exec sleep 60";
+    let killed = "head -c 1 >/dev/null; kill -KILL $$";
     let ready = || WorkerFrame::Ready(Ready::default());
     let read = |outcome: &str| WorkerFrame::Read {
         outcome: outcome.into(),
     };
-    let dies = "head -c 1 >/dev/null; kill -ABRT $$";
-    check(
-        "dies",
-        vec![ready()],
-        dies,
-        expect!["script.ts: the script makes the parser fail; write it in simpler pieces"],
-    )
-    .await;
-    let out = format!("echo 'memory allocation of 8 bytes failed' >&2; {dies}");
-    check(
-        "memory",
-        vec![ready()],
-        &out,
-        expect!["script.ts: the script takes too much memory to parse; write it in simpler pieces"],
-    )
-    .await;
-    let waits = "exec sleep 60";
-    check(
-        "busy",
-        vec![ready()],
-        "while :; do :; done",
-        expect![
-            "script.ts: the script takes longer than 0.5 s to parse; write it in simpler pieces"
-        ],
-    )
-    .await;
-    check(
-        "silent",
-        vec![ready()],
-        waits,
-        expect!["Limit { which: ScriptTime, limit: 4000, observed: 4000 }"],
-    )
-    .await;
-    let killed = "head -c 1 >/dev/null; kill -KILL $$";
-    check(
-        "killed",
-        vec![ready()],
-        killed,
-        expect![[r#"Crashed { reason: "the worker closed its socket before the script ended" }"#]],
-    )
-    .await;
-    let other = vec![ready(), read("nothing")];
-    check("text", other, waits, expect![[r#"Crashed { reason: "the worker breaks the protocol: it has read something else than a text" }"#]]).await;
-    check("none", vec![ready(), read("")], waits, expect![[r#"Crashed { reason: "the worker breaks the protocol: it has read something else than a text" }"#]]).await;
-    check(
-        "twice",
-        vec![ready(), ready()],
-        waits,
-        expect![[
-            r#"Crashed { reason: "the worker breaks the protocol: it speaks before it has read" }"#
-        ]],
-    )
-    .await;
+    for (then, more, expected) in [
+        (
+            dies,
+            None,
+            "script.ts: the script makes the parser fail; write it in simpler pieces",
+        ),
+        (
+            &no_memory,
+            None,
+            "script.ts: the script takes too much memory to parse; write it in simpler pieces",
+        ),
+        (
+            "while :; do :; done",
+            None,
+            "script.ts: the script takes longer than 0.5 s to parse; write it in simpler pieces",
+        ),
+        (
+            waits,
+            None,
+            "Limit { which: ScriptTime, limit: 4000, observed: 4000 }",
+        ),
+        (
+            killed,
+            None,
+            "the worker closed its socket before the script ended",
+        ),
+        (
+            waits,
+            Some(read("nothing")),
+            "the worker breaks the protocol: it has read something else than a text",
+        ),
+        (
+            waits,
+            Some(read("")),
+            "the worker breaks the protocol: it has read something else than a text",
+        ),
+        (
+            waits,
+            Some(ready()),
+            "the worker breaks the protocol: it speaks before it has read",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let sent: Vec<u8> = iter::once(ready()).chain(more).flat_map(encoded).collect();
+        let mut options = LauncherOptions::default();
+        options.spares = 0;
+        options.reading_time = Duration::from_millis(500);
+        options.jail = JailOptions::process_only();
+        let launcher = Launcher::new(pretender(folder.path(), &sent, then), options);
+        let mut limits = Limits::default();
+        limits.script_time = Duration::from_secs(4);
+        let read = take(&launcher).await.read_script("return 1", &limits).await;
+        let told = told(read);
+        let crashed = format!("Crashed {{ reason: {expected:?} }}");
+        assert!(told == expected || told == crashed, "{then}: {told}");
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use callgate_sandbox::{End, Returned, WhichLimit};
+use callgate_sandbox::{End, Ended, Returned, WhichLimit};
 
 use crate::limited;
-use crate::support::{job, printed, run_job};
+use crate::support::{job, printed, returned, run_job};
 
 #[tokio::test]
 async fn a_gigabyte_of_output_is_cut() {
@@ -14,11 +14,7 @@ async fn a_gigabyte_of_output_is_cut() {
     job.limits.script_time = Duration::from_secs(60);
     job.limits.output_bytes = 40;
     let ended = run_job(job).await;
-    assert!(
-        matches!(ended.end, End::Returned(Returned::Undefined)),
-        "{:?}",
-        ended.end
-    );
+    assert_eq!(returned(&ended), "");
     assert_eq!(ended.output.head, format!("first\n{}", "m".repeat(14)));
     assert_eq!(ended.output.tail, format!("{}\nlast\n", "m".repeat(14)));
     assert_eq!(ended.output.cut_bytes, (1 << 30) + 6 + 5 - 40);
@@ -35,11 +31,7 @@ async fn giant_values_are_shown_within_a_budget() {
             limits.output_bytes = 1000;
         }))
         .await;
-        assert!(
-            matches!(ended.end, End::Returned(Returned::Undefined)),
-            "{:?}",
-            ended.end
-        );
+        assert_eq!(returned(&ended), "");
         let printed = printed(&ended.output);
         assert!(printed.contains(expected), "{printed}");
         assert!(printed.ends_with("end\n"), "{printed}");
@@ -60,11 +52,7 @@ async fn a_giant_message_is_cut_where_the_output_is_and_counted() {
             limits.output_bytes = bytes;
         }))
         .await;
-        assert!(
-            matches!(ended.end, End::Returned(Returned::Undefined)),
-            "{:?}",
-            ended.end
-        );
+        assert_eq!(returned(&ended), "");
         assert_eq!(ended.output.head, head);
         assert_eq!(ended.output.tail, tail);
         assert_eq!(ended.output.cut_bytes, cut);
@@ -97,13 +85,7 @@ async fn what_a_stuck_script_printed_is_in_the_report() {
     let script = "for (let i = 0; i < 100; i++) console.log('line ' + i); \
          Array.prototype.includes.call({length: 2 ** 53 - 1}, 1);";
     let ended = run_job(limited(script, |limits| limits.output_bytes = 32)).await;
-    assert!(matches!(
-        ended.end,
-        End::Limit {
-            which: WhichLimit::ScriptTime,
-            ..
-        }
-    ));
+    assert!(matches!(ended.end, End::Limit { which, .. } if which == WhichLimit::ScriptTime));
     assert_eq!(
         printed(&ended.output),
         "line 0\nline 1\nli[cut 758 bytes, 96 lines]line 98\nline 99\n"
@@ -112,50 +94,16 @@ async fn what_a_stuck_script_printed_is_in_the_report() {
 
 #[tokio::test]
 async fn a_hundred_megabytes_of_result() {
-    let mut job = limited(
-        "const text = await big({ bytes: 100000000 }); return text.length;",
-        |l| {
-            l.script_time = Duration::from_secs(8);
-        },
-    );
-    let ended = run_job(job.clone()).await;
-    assert!(
-        matches!(&ended.end, End::Returned(Returned::Json(json)) if json.get() == "99999998"),
-        "the default limits: {:?}",
-        ended.end
-    );
+    let script = "const text = await big({ bytes: 100000000 }); return text.length;";
+    let mut job = limited(script, |limits| limits.script_time = Duration::from_secs(8));
+    assert_eq!(returned(&run_job(job.clone()).await), "99999998");
     job.limits.reply_bytes = 1 << 20;
-    let ended = run_job(job).await;
-    match ended.end {
-        End::Threw(exception) => {
-            assert_eq!(exception.name, "McpProtocolError");
-            assert_eq!(
-                exception.message,
-                "the result is 100000000 bytes of JSON, over the limit of 1048576 bytes"
-            );
-        }
-        other => panic!("a smaller limit: {other:?}"),
-    }
-}
-
-#[tokio::test]
-async fn a_long_return_value_is_cut() {
-    let mut job = job("return 'é'.repeat(1000);");
-    job.limits.result_bytes = 11;
-    match run_job(job).await.end {
-        End::Returned(Returned::Cut {
-            head,
-            tail,
-            total_bytes,
-            whole,
-        }) => {
-            assert_eq!(
-                (head.as_str(), tail.as_str(), total_bytes, whole),
-                ("\"éé", "éé\"", 2002, None)
-            );
-        }
-        other => panic!("{other:?}"),
-    }
+    let End::Threw(exception) = run_job(job).await.end else {
+        panic!("a smaller limit");
+    };
+    assert_eq!(exception.name, "McpProtocolError");
+    let expected = "the result is 100000000 bytes of JSON, over the limit of 1048576 bytes";
+    assert_eq!(exception.message, expected);
 }
 
 #[tokio::test]
@@ -164,44 +112,36 @@ async fn what_is_cut_can_be_kept_in_whole() {
     let mut job = job(script);
     job.limits.output_bytes = 20;
     job.limits.result_bytes = 11;
-    job.limits.whole_bytes = 1 << 20;
-    let ended = run_job(job.clone()).await;
-    let lines: String = (0..100).map(|i| format!("line {i}\n")).collect();
-    assert_eq!(ended.output.head, "line 0\nlin");
-    assert_eq!(ended.output.tail, "8\nline 99\n");
-    assert_eq!(ended.output.whole, Some(lines));
-    let End::Returned(Returned::Cut {
-        head, tail, whole, ..
-    }) = ended.end
-    else {
-        panic!("{:?}", ended.end);
+    let mut check = async |whole_bytes, expected: Option<String>| {
+        job.limits.whole_bytes = whole_bytes;
+        let Ended { end, output, .. } = run_job(job.clone()).await;
+        let End::Returned(Returned::Cut {
+            head,
+            tail,
+            total_bytes,
+            whole,
+        }) = end
+        else {
+            panic!("{end:?}");
+        };
+        let cut = (head.as_str(), tail.as_str(), total_bytes, whole);
+        assert_eq!(cut, ("\"éé", "éé\"", 202, expected));
+        assert_eq!(output.head, "line 0\nlin");
+        assert_eq!(output.tail, "8\nline 99\n");
+        output.whole
     };
-    assert_eq!((head.as_str(), tail.as_str()), ("\"éé", "éé\""));
-    assert_eq!(whole, Some(format!("\"{}\"", "é".repeat(100))));
+    check(0, None).await;
+    let whole = check(1 << 20, Some(format!("\"{}\"", "é".repeat(100)))).await;
+    assert_eq!(
+        whole,
+        Some((0..100).map(|i| format!("line {i}\n")).collect())
+    );
 
     // There is not room for all of it.
-    job.limits.whole_bytes = 30;
-    let ended = run_job(job).await;
-    let whole = ended.output.whole.expect("it is kept");
+    let whole = check(30, None).await.expect("it is kept");
     assert!(whole.starts_with("line 0\nline 1\nline 2\n"), "{whole}");
-    assert!(
-        whole.ends_with("bytes are not kept; the end follows]\n8\nline 99\n"),
-        "{whole}"
-    );
-    let End::Returned(Returned::Cut {
-        head,
-        tail,
-        total_bytes,
-        whole,
-    }) = ended.end
-    else {
-        panic!("{:?}", ended.end);
-    };
-    assert_eq!(
-        (head.as_str(), tail.as_str(), total_bytes),
-        ("\"éé", "éé\"", 202)
-    );
-    assert_eq!(whole, None);
+    let end = "bytes are not kept; the end follows]\n8\nline 99\n";
+    assert!(whole.ends_with(end), "{whole}");
 }
 
 #[tokio::test]
@@ -219,11 +159,8 @@ async fn what_is_emitted_is_bounded() {
     let emitted: Vec<_> = ended.emitted.iter().map(|block| block.get()).collect();
     let block = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
     assert_eq!(emitted, [block("a"), block("b")]);
-    let End::Returned(Returned::Json(json)) = ended.end else {
-        panic!("{:?}", ended.end);
-    };
     assert_eq!(
-        json.get(),
+        returned(&ended),
         "[\"RangeError: with this block of 125 bytes the script would have emitted 125, over the \
          limit of 100 bytes\",\"RangeError: the script has emitted 2 blocks, which is as many as it \
          may\"]"

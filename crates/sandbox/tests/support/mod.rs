@@ -3,9 +3,12 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use callgate_sandbox::wire::{Frame as _, WorkerFrame};
 use callgate_sandbox::{
     CallHandler, Captured, End, Ended, ErrorClass, Job, Launcher, LauncherOptions, Limits,
     Returned, ScriptCall, Stretch, Thrown, WorkerProgram,
@@ -19,10 +22,8 @@ use tokio_util::sync::CancellationToken;
 pub fn launcher(spares: usize) -> Launcher {
     let mut options = LauncherOptions::default();
     options.spares = spares;
-    Launcher::new(
-        WorkerProgram::Path(env!("CARGO_BIN_EXE_test-worker").into()),
-        options,
-    )
+    let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_test-worker").into());
+    Launcher::new(program, options)
 }
 
 /// The author's lines, wrapped as the script crate wraps them.
@@ -49,9 +50,40 @@ pub async fn run(script: &str) -> Ended {
 
 /// Runs the job with the functions of [`Handler`].
 pub async fn run_job(job: Job) -> Ended {
+    run_with(job, Handler::default()).await
+}
+
+/// Runs the job in a worker of its own.
+pub async fn run_with(job: Job, handler: impl CallHandler + 'static) -> Ended {
+    let handler = Arc::new(handler);
     launcher(0)
-        .run(job, Arc::new(Handler::default()), CancellationToken::new())
+        .run(job, handler, CancellationToken::new())
         .await
+}
+
+/// The value that a script returned as JSON.
+#[track_caller]
+pub fn returned(ended: &Ended) -> &str {
+    match &ended.end {
+        End::Returned(Returned::Undefined) => "",
+        End::Returned(Returned::Json(json)) => json.get(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A frame as it crosses the socket.
+pub fn encoded(frame: WorkerFrame) -> Vec<u8> {
+    frame.encode(usize::MAX).unwrap().slices().concat()
+}
+
+/// A program that sends these bytes to its host, as a worker would, and then does this.
+pub fn pretender(folder: &Path, bytes: &[u8], then: &str) -> WorkerProgram {
+    let (program, sent) = (folder.join("worker"), folder.join("bytes"));
+    std::fs::write(&sent, bytes).unwrap();
+    let script = format!("#!/bin/sh\ncat '{}' >&0\n{then}\n", sent.display());
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o700)).unwrap();
+    WorkerProgram::Path(program)
 }
 
 /// The run's end in one text, for golden comparisons.
@@ -64,20 +96,10 @@ pub fn shown(ended: &Ended) -> String {
         End::Returned(Returned::Undefined) => {}
         End::Returned(Returned::Json(json)) => text.push_str(&format!("=> {json}\n")),
         End::Returned(Returned::Shown(value)) => text.push_str(&format!("=> shown {value}\n")),
-        End::Returned(Returned::Cut {
-            head,
-            tail,
-            total_bytes,
-            ..
-        }) => {
-            text.push_str(&format!("=> cut {head}..{tail} of {total_bytes}\n"));
-        }
-        End::Threw(e) => {
-            text.push_str(&format!(
-                "threw {:?} {:?} at {}:{}\n{}\n",
-                e.name, e.message, e.line, e.column, e.stack
-            ));
-        }
+        End::Threw(e) => text.push_str(&format!(
+            "threw {:?} {:?} at {}:{}\n{}\n",
+            e.name, e.message, e.line, e.column, e.stack
+        )),
         other => text.push_str(&format!("{other:?}\n")),
     }
     text
@@ -101,7 +123,7 @@ pub struct Handler {
     /// Calls so far, by name.
     pub calls: Arc<Mutex<BTreeMap<String, u64>>>,
     /// Calls of `never` that were dropped.
-    pub dropped: Arc<AtomicU64>,
+    dropped: Arc<AtomicU64>,
     in_flight: Arc<AtomicU64>,
     gate: Arc<tokio::sync::Notify>,
 }
@@ -109,18 +131,16 @@ pub struct Handler {
 impl CallHandler for Handler {
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
         let ScriptCall {
-            function,
-            input,
-            timeout,
-            place,
+            function, input, ..
         } = call;
-        *self
-            .calls
-            .lock()
-            .unwrap()
-            .entry(function.clone())
-            .or_default() += 1;
+        let mut calls = self.calls.lock().unwrap();
+        *calls.entry(function.clone()).or_default() += 1;
         let raw = |text: String| RawValue::from_string(text).unwrap();
+        // The number in the input.
+        let number = || -> u64 {
+            let digits = input.get().trim_matches(|c: char| !c.is_ascii_digit());
+            digits.parse().unwrap()
+        };
         match function.as_str() {
             "echo" | "mcp.searchTools" | "mcp.getToolDetails" => async move { Ok(input) }.boxed(),
             "never" => {
@@ -137,26 +157,18 @@ impl CallHandler for Handler {
             }
             // What came with the call.
             "told" => {
-                let timeout = timeout.map(|timeout| timeout.as_millis());
-                let place = place.map(|(line, column)| [line, column]);
+                let timeout = call.timeout.map(|timeout| timeout.as_millis());
+                let place = call.place.map(|(line, column)| [line, column]);
                 let told = serde_json::json!([timeout, place]).to_string();
                 async move { Ok(raw(told)) }.boxed()
             }
             "big" => {
-                let bytes: usize = input
-                    .get()
-                    .trim_matches(|c: char| !c.is_ascii_digit())
-                    .parse()
-                    .unwrap();
-                async move { Ok(raw(format!("\"{}\"", "x".repeat(bytes - 2)))) }.boxed()
+                let text = "x".repeat(number() as usize - 2);
+                async move { Ok(raw(format!("\"{text}\""))) }.boxed()
             }
             // Answers once as many calls are in flight as the input says.
             "gate" => {
-                let wanted: u64 = input
-                    .get()
-                    .trim_matches(|c: char| !c.is_ascii_digit())
-                    .parse()
-                    .unwrap();
+                let wanted = number();
                 let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
                 let gate = Arc::clone(&self.gate);
                 let open = now == wanted;
@@ -182,13 +194,13 @@ impl CallHandler for Handler {
                     text if text.contains("extract") => ErrorClass::Extract,
                     _ => ErrorClass::Tool,
                 };
+                let message = format!("{function} failed").into();
+                let fields =
+                    format!(r#"{{"tool":"{function}","server":"demo","retryable":false}}"#);
                 let thrown = Thrown {
                     class,
-                    message: format!("{function} failed").into(),
-                    fields: format!(
-                        "{{\"tool\":\"{function}\",\"server\":\"demo\",\"retryable\":false}}"
-                    )
-                    .into(),
+                    message,
+                    fields: fields.into(),
                 };
                 async move { Err(thrown) }.boxed()
             }

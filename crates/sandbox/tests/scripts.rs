@@ -1,0 +1,91 @@
+//! Scripts in a real worker, compared with how they should end.
+//!
+//! - `runtime-js/tests/NAME.js` with `NAME.out` beside it (`UPDATE_EXPECT=1` writes it);
+//! - `scripts/NAME.txt`: cases of a title, a script, and its end. A title with ` | ` has a table of
+//!   positions, and the code is not wrapped: `2:1=10:1` is line 10 of the author from there on.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod support;
+
+use callgate_sandbox::{End, Stretch};
+use expect_test::expect_file;
+use support::{run, run_job, shown};
+
+async fn check(name: &str) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../runtime-js/tests");
+    let script = std::fs::read_to_string(format!("{folder}/{name}.js")).expect("a test script");
+    expect_file![format!("{folder}/{name}.out")].assert_eq(&shown(&run(&script).await));
+}
+
+async fn check_cases(cases: &str) {
+    let cases = format!("\n{}", cases.strip_suffix('\n').unwrap());
+    for case in cases.split("\n=== ").skip(1) {
+        let case = format!("{case}\n");
+        let (title, case) = case.split_once('\n').unwrap();
+        let (script, expected) = case.split_once("\n---\n").unwrap();
+        let mut job = support::job(script);
+        if let Some((_, table)) = title.split_once(" | ") {
+            script.clone_into(&mut job.code);
+            job.stretches = table.split(' ').filter_map(stretch).collect();
+        }
+        assert_eq!(shown(&run_job(job).await), expected, "{title}");
+    }
+}
+
+/// `2:1=10:1`, `2:1` for code that is not the author's, or `none`.
+fn stretch(row: &str) -> Option<Stretch> {
+    let place = |text: &str| {
+        let (line, column) = text.split_once(':')?;
+        Some((line.parse().unwrap(), column.parse().unwrap()))
+    };
+    let mut places = row.split('=').map(place);
+    let (line, column) = places.next()??;
+    let author = places.next().flatten();
+    Some(Stretch {
+        line,
+        column,
+        author,
+    })
+}
+
+macro_rules! scripts {
+    ($($name:ident)*) => {
+        $(#[tokio::test]
+        async fn $name() {
+            check(stringify!($name)).await;
+        })*
+    };
+}
+
+macro_rules! cases {
+    ($($name:ident)*) => {
+        $(#[tokio::test]
+        async fn $name() {
+            check_cases(include_str!(concat!("scripts/", stringify!($name), ".txt"))).await;
+        })*
+    };
+}
+
+scripts! { globals closed console emit errors lookups results web }
+cases! { call_options ends positions tampering }
+
+#[tokio::test]
+async fn what_is_thrown_has_a_bound() {
+    // A name that is long and stands many times in what is shown.
+    let name = "N".repeat(300);
+    let many = format!(
+        "class {name} {{ x = 1; get [Symbol.toStringTag]() {{ return 't'.repeat(300); }} }}
+         const many = Array.from({{ length: 100 }}, () => new {name}());
+         console.log(many);
+         throw Array.from({{ length: 100 }}, () => many);"
+    );
+    let long = "const e = new Error('m'.repeat(1e6)); e.name = 'n'.repeat(1e6); throw e;";
+    for script in [&many, long] {
+        let ended = run(script).await;
+        let End::Threw(e) = ended.end else {
+            panic!("{:?}", ended.end)
+        };
+        assert!(e.name.len() < 300 && e.message.len() < 17_000, "{script}");
+    }
+}
