@@ -1,6 +1,8 @@
 //! Scripts in a real worker, compared with how they should end.
 //!
-//! - `runtime-js/tests/NAME.js` with `NAME.out` beside it (`UPDATE_EXPECT=1` writes it);
+//! `UPDATE_EXPECT=1` writes the ends anew.
+//!
+//! - `runtime-js/tests/NAME.js` with `NAME.out` beside it;
 //! - `scripts/NAME.txt`: cases of a title, a script, and its end. A title with ` | ` has a table of
 //!   positions, and the code is not wrapped: `2:1=10:1` is line 10 of the author from there on.
 
@@ -18,19 +20,26 @@ async fn check(name: &str) {
     expect_file![format!("{folder}/{name}.out")].assert_eq(&shown(&run(&script).await));
 }
 
-async fn check_cases(cases: &str) {
-    let cases = format!("\n{}", cases.strip_suffix('\n').unwrap());
-    for case in cases.split("\n=== ").skip(1) {
-        let case = format!("{case}\n");
+async fn check_cases(name: &str) {
+    let path = format!("{}/tests/scripts/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let cases = std::fs::read_to_string(&path).expect("cases");
+    let mut found = String::new();
+    for case in format!("\n{}", cases.strip_suffix('\n').unwrap())
+        .split("\n=== ")
+        .skip(1)
+    {
         let (title, case) = case.split_once('\n').unwrap();
-        let (script, expected) = case.split_once("\n---\n").unwrap();
+        let case = format!("{case}\n");
+        let (script, _) = case.split_once("\n---\n").unwrap();
         let mut job = support::job(script);
         if let Some((_, table)) = title.split_once(" | ") {
-            script.clone_into(&mut job.code);
             job.stretches = table.split(' ').filter_map(stretch).collect();
+            script.clone_into(&mut job.code);
         }
-        assert_eq!(shown(&run_job(job).await), expected, "{title}");
+        let end = shown(&run_job(job).await);
+        found.push_str(&format!("=== {title}\n{script}\n---\n{end}"));
     }
+    expect_file![path].assert_eq(&found);
 }
 
 /// `2:1=10:1`, `2:1` for code that is not the author's, or `none`.
@@ -49,26 +58,17 @@ fn stretch(row: &str) -> Option<Stretch> {
     })
 }
 
-macro_rules! scripts {
-    ($($name:ident)*) => {
+macro_rules! tests {
+    ($check:ident: $($name:ident)*) => {
         $(#[tokio::test]
         async fn $name() {
-            check(stringify!($name)).await;
+            $check(stringify!($name)).await;
         })*
     };
 }
 
-macro_rules! cases {
-    ($($name:ident)*) => {
-        $(#[tokio::test]
-        async fn $name() {
-            check_cases(include_str!(concat!("scripts/", stringify!($name), ".txt"))).await;
-        })*
-    };
-}
-
-scripts! { globals closed console emit errors lookups results web }
-cases! { call_options ends positions tampering }
+tests! { check: globals closed console emit errors lookups results web }
+tests! { check_cases: call_options ends positions tampering }
 
 #[tokio::test]
 async fn what_is_thrown_has_a_bound() {

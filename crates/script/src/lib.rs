@@ -22,8 +22,6 @@ mod parser_thread;
 mod positions;
 mod source;
 mod strip;
-#[cfg(test)]
-mod tests;
 mod types;
 
 use swc_ecma_ast::{Expr, Module, Script, Stmt};

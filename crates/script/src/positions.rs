@@ -1,5 +1,8 @@
 //! Where the code that runs stands in the author's text.
 
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
 use swc_sourcemap::SourceMap;
 

@@ -4,8 +4,6 @@
 //! The compiler is that of `CALLGATE_TYPESCRIPT` (its executable), else the one
 //! that `cargo xtask setup` installs below the target directory.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,27 +26,13 @@ fn check(test: &str, cases: &[(&str, &str)], expected: Expect) {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("ambient.d.ts"), AMBIENT).unwrap();
     let mut command = Command::new(compiler());
-    command.current_dir(&folder).args([
-        "--noEmit",
-        "--strict",
-        "--target",
-        "esnext",
-        "--module",
-        "esnext",
-        "--lib",
-        "esnext",
-        "--types",
-        "",
-        "--pretty",
-        "false",
-        "ambient.d.ts",
-    ]);
+    let options = "--noEmit --strict --target esnext --module esnext --lib esnext --pretty false";
+    command.current_dir(&folder).args(options.split(' '));
+    command.args(["--types", "", "ambient.d.ts"]);
     let mut offsets = Vec::new();
     for (index, (name, source)) in cases.iter().enumerate() {
-        let checkable = match prepare(source) {
-            Ok(prepared) => prepared.checkable,
-            Err(error) => panic!("{name}: {error}"),
-        };
+        let prepared = prepare(source).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let checkable = prepared.checkable;
         let file = format!("{index}.ts");
         std::fs::write(folder.join(&file), &checkable.text).unwrap();
         offsets.push(checkable.line_offset);
@@ -59,18 +43,12 @@ fn check(test: &str, cases: &[(&str, &str)], expected: Expect) {
     let mut found: Vec<Vec<String>> = vec![Vec::new(); cases.len()];
     // `3.ts(2,5): error TS2322: …`; deeper reasons are indented below it.
     for line in said.lines().filter(|line| !line.starts_with(' ')) {
-        let parsed = (|| {
-            let (file, rest) = line.split_once(".ts(")?;
-            let (place, message) = rest.split_once("): error ")?;
-            let (line, column) = place.split_once(',')?;
-            let index: usize = file.parse().ok()?;
-            let line = i64::from(line.parse::<u32>().ok()?) - i64::from(*offsets.get(index)?);
-            found
-                .get_mut(index)?
-                .push(format!("{line}:{column} {message}"));
-            Some(())
-        })();
-        assert!(parsed.is_some(), "the compiler said: {line}");
+        let (file, rest) = line.split_once(".ts(").expect(line);
+        let (place, message) = rest.split_once("): error ").expect(line);
+        let (line, column) = place.split_once(',').unwrap();
+        let index: usize = file.parse().unwrap();
+        let line = line.parse::<u32>().unwrap() - offsets[index];
+        found[index].push(format!("{line}:{column} {message}"));
     }
     let mut out = String::new();
     for ((name, _), found) in cases.iter().zip(found) {
@@ -82,33 +60,20 @@ fn check(test: &str, cases: &[(&str, &str)], expected: Expect) {
     expected.assert_eq(&out);
 }
 
+/// The compiler that the environment names, else the one that set-up put below the target folder.
 fn compiler() -> PathBuf {
-    let path = match std::env::var_os("CALLGATE_TYPESCRIPT") {
-        Some(path) => PathBuf::from(path),
-        None => {
-            let system = match std::env::consts::OS {
-                "macos" => "darwin",
-                "windows" => "win32",
-                other => other,
-            };
-            let machine = match std::env::consts::ARCH {
-                "x86_64" => "x64",
-                "aarch64" => "arm64",
-                other => other,
-            };
-            let exe = std::env::current_exe().unwrap();
-            let target = exe.ancestors().nth(3).unwrap();
-            target
-                .join("typescript/node_modules/@typescript")
-                .join(format!("typescript-{system}-{machine}/lib/tsc"))
-        }
-    };
-    assert!(
-        path.is_file(),
-        "{} does not exist; run `cargo xtask setup` first, or set CALLGATE_TYPESCRIPT",
-        path.display()
-    );
-    path
+    if let Some(path) = std::env::var_os("CALLGATE_TYPESCRIPT") {
+        return path.into();
+    }
+    let program = format!("lib/tsc{}", std::env::consts::EXE_SUFFIX);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let packages = target
+        .join("typescript/node_modules/@typescript")
+        .read_dir();
+    let mut packages = packages.into_iter().flatten().flatten();
+    packages
+        .find_map(|package| Some(package.path().join(&program)).filter(|file| file.is_file()))
+        .expect("TypeScript is not installed: run `cargo xtask setup`, or set CALLGATE_TYPESCRIPT")
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where the code that runs stands in the author's text.
 
-use crate::positions::look_up;
+use super::look_up;
 use crate::prepare;
 use crate::source::line_and_column;
 
