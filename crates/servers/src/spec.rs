@@ -565,10 +565,7 @@ mod tests {
             value.to_string(),
             r#"{"[Authorization]":[1,"[Authorization]",{"a":"[api_key]?","b":null}]}"#
         );
-        assert_eq!(
-            secrets.redact("bob had pa55word, pa55%77ord"),
-            "bob had [URL password], [URL password]"
-        );
+        assert_eq!(secrets.redact("bob had pa55word"), "bob had [URL password]");
     }
 
     #[test]
