@@ -161,11 +161,10 @@ impl From<AuthError> for Lost {
     }
 }
 
-/// Why a server is not there.
+/// Why a server did not start.
 ///
-/// Its `Display` names the server, says what happened and what to do, and ends
-/// with the last lines the server wrote to stderr, if any. Values from the
-/// server's configured environment and headers are replaced by their names.
+/// The `Display` form names the server, says what happened and what to do, and ends with the last
+/// lines of the server's stderr. Secrets of the configuration are replaced by their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
     pub(crate) server: String,
@@ -179,13 +178,12 @@ impl StartError {
         &self.server
     }
 
-    /// What went wrong.
+    /// The kind of the problem.
     pub fn kind(&self) -> &StartErrorKind {
         &self.kind
     }
 
-    /// The end of what the server wrote to stderr: at most ten lines, empty if
-    /// it wrote nothing or is not a child process.
+    /// The end of its stderr: at most ten lines.
     pub fn stderr(&self) -> &str {
         &self.stderr
     }
@@ -242,8 +240,7 @@ impl StartErrorKind {
     }
 }
 
-/// What to do about a command that was not found. Many write a whole line for a
-/// shell there.
+/// The advice for a command that was not found. Some configurations have a whole shell line there.
 fn if_not_found(command: &str) -> &'static str {
     match command.trim().contains(char::is_whitespace) {
         true => "name the program alone there, and put its arguments under `args`",
@@ -251,7 +248,7 @@ fn if_not_found(command: &str) -> &'static str {
     }
 }
 
-/// What went wrong at a server's start.
+/// The kind of a problem at a server's start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartErrorKind {
@@ -284,10 +281,10 @@ pub enum StartErrorKind {
         /// Such as `exit code 3` or `signal 9`.
         status: String,
     },
-    /// It closed its output and stayed.
+    /// The process closed its output and goes on.
     #[error("it closed its standard output; an MCP server speaks there")]
     ClosedOutput,
-    /// It took too long.
+    /// The time was over.
     #[error(
         "it was not ready within {} ms ({stage}); raise its `startTimeout` if it is slow to start",
         limit.as_millis()
@@ -295,10 +292,10 @@ pub enum StartErrorKind {
     TimedOut {
         /// The limit.
         limit: Duration,
-        /// What was being waited for.
+        /// The step that was waited for.
         stage: &'static str,
     },
-    /// It refused the handshake.
+    /// The server refused the handshake.
     #[error("it refused {method}: {message} (code {code})")]
     Refused {
         /// The handshake's method.
@@ -308,15 +305,15 @@ pub enum StartErrorKind {
         /// The JSON-RPC error message.
         message: String,
     },
-    /// It speaks only revisions that the broker does not, or not the fixed one.
+    /// The server speaks no known revision, or not the fixed one.
     #[error("it does not speak protocol {wanted}; it offers {offered}")]
     NoCommonRevision {
-        /// What the broker asked for.
+        /// The revision that was asked for.
         wanted: String,
-        /// What the server has.
+        /// The server's revisions.
         offered: String,
     },
-    /// It answered something else than the protocol says.
+    /// The answer is not of the protocol.
     #[error("its answer to {method} is malformed: {reason}")]
     Malformed {
         /// The method.
@@ -338,7 +335,7 @@ pub enum StartErrorKind {
         /// Why.
         reason: String,
     },
-    /// A value that the configuration has looked up cannot be had.
+    /// A value could not be looked up.
     #[error("there is no value for {name:?}: {reason}")]
     NoValue {
         /// The variable or header.
@@ -346,10 +343,10 @@ pub enum StartErrorKind {
         /// Why.
         reason: SourceError,
     },
-    /// The server wants a token, and there is none or none that will do.
+    /// The server asks for a token, and there is none.
     #[error("{0}")]
     Authorization(AuthError),
-    /// The HTTP endpoint wants credentials that it did not get.
+    /// The HTTP endpoint asks for credentials.
     #[error("{url} asks for authorization; set an `Authorization` header for it")]
     Unauthorized {
         /// Without its query.

@@ -1,4 +1,4 @@
-//! What a host says about a server before it is started.
+//! A server as the host configures it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,53 +19,41 @@ use crate::tool_list::ToolList;
 /// One server to start.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
-    /// The name calls and messages know it by; unique within a broker.
+    /// The server's name in calls and messages, unique among the servers.
     pub name: String,
-    /// How to reach it.
+    /// The program or the endpoint.
     pub transport: Transport,
     /// The protocol revision to speak. Default: found out.
     pub era: EraSetting,
-    /// Whether what the server says about its tools (`readOnlyHint`) counts in
-    /// decisions. Default: no.
+    /// Whether the server's hints about its tools (`readOnlyHint`) count in decisions. Default:
+    /// no.
     pub trusted: bool,
-    /// How long the server has from its start until its tools are listed.
-    /// Default: 30 s. Over it the server is [`crate::Status::Failed`]; the
-    /// others go on.
+    /// The time from the start until the tools are listed. Default: 30 s. Over it the server is
+    /// [`Failed`](crate::Status::Failed); the others go on.
     pub start_timeout: Duration,
-    /// How long one `tools/call` may go without a sign of work: its result, or
-    /// progress that the server reports. Default: 60 s. Over it the server is
-    /// told that the call is cancelled and the caller gets
-    /// [`crate::CallError::Timeout`]. Waiting for a person's answer does not
-    /// count, whether the broker asks or the server.
+    /// The time that one `tools/call` may go without a sign of work: its result, or progress.
+    /// Default: 60 s. Over it the call is cancelled. A person's time to answer does not count.
     pub call_timeout: Duration,
-    /// How long one `tools/call` may take in all, whatever the server reports.
-    /// Default: 10 minutes. Over it the same happens, and a person's answer does
-    /// not count either.
+    /// The time that one `tools/call` may take in all. Default: 10 minutes. A person's time to
+    /// answer does not count.
     pub max_call_time: Duration,
-    /// The largest message taken from the server, in bytes of JSON. Default:
-    /// 64 MiB. Over it the call that it answers ends in
-    /// [`crate::CallError::Protocol`] with [`crate::code::RESULT_TOO_LARGE`];
-    /// the connection stays up. It bounds one message, not the sum of the
-    /// messages in flight.
+    /// The largest message of the server, in bytes. Default: 64 MiB. A larger answer fails its
+    /// call; the connection stays. It does not bound the sum of messages in flight.
     pub max_message_bytes: usize,
-    /// What can be done for the server while it works: what this offers is
-    /// announced to it. Default: nothing.
+    /// The caller for requests that belong to no call; its offers are announced to the server.
+    /// Default: offers nothing.
     pub caller: Arc<dyn Caller>,
-    /// What it is for, in one line. Default: nothing is said of that.
+    /// Its purpose, in one line. Default: none.
     pub description: Option<String>,
     /// When it is connected to. Default: [`Connect::Always`].
     pub connect: Connect,
-    /// How long nobody calls a server that is connected to when it is needed,
-    /// until it is disconnected and its process ends; the next call connects
-    /// anew. `None` for never. Default: 5 minutes. Calls in flight keep it.
-    /// Without effect with [`Connect::Always`].
+    /// The time after which an unused server is disconnected, if it is connected to for calls;
+    /// the next call connects it again. `None` for never. Default: 5 minutes.
     pub idle: Option<Duration>,
-    /// What it listed at an earlier time, for as long as nothing newer is known.
-    /// Default: nothing.
+    /// Its tool list of an earlier time, used until there is a newer one. Default: none.
     pub remembered: Option<Remembered>,
-    /// How long a list of tools holds for which the server itself says nothing:
-    /// one that is older is asked for anew where the server is not connected to.
-    /// Default: 1 h.
+    /// The time for which a tool list holds when the server does not say. An older list of a
+    /// server that is not connected is asked for again. Default: 1 h.
     pub lists_hold: Duration,
 }
 
@@ -75,19 +63,19 @@ pub enum Connect {
     /// At the start, and for as long as it is in use.
     #[default]
     Always,
-    /// When it is called. At the start only where its tools are not known from
-    /// [`ServerSpec::remembered`], or that is older than it holds.
+    /// When it is called; at the start only if there is no [`ServerSpec::remembered`] list, or
+    /// an old one.
     Lazy,
     /// Not before it is enabled; then as with [`Connect::Lazy`].
     Manual,
 }
 
-/// What a server listed at an earlier time.
+/// A tool list of an earlier time.
 #[derive(Debug, Clone)]
 pub struct Remembered {
-    /// What it said.
+    /// The list.
     pub list: Arc<ToolList>,
-    /// How long ago.
+    /// Its age.
     pub age: Duration,
 }
 
@@ -142,7 +130,7 @@ impl ServerSpec {
         }
     }
 
-    /// How long this list holds where the server is not connected to.
+    /// The time for which this list holds while the server is not connected.
     pub fn lists_hold(&self, list: &ToolList) -> Duration {
         list.ttl.unwrap_or(self.lists_hold)
     }
@@ -179,14 +167,14 @@ impl ServerSpec {
         })
     }
 
-    /// Whether it need not be connected to before it is called.
+    /// Whether it is connected to only when it is called.
     pub(crate) fn starts_idle(&self) -> bool {
         let holds = |it: &Remembered| it.age < self.lists_hold(&it.list);
         self.connect == Connect::Lazy && self.remembered.as_ref().is_some_and(holds)
     }
 }
 
-/// How to reach a server.
+/// A program or an endpoint.
 ///
 /// The `Debug` form names variables and headers but shows no values, leaves
 /// arguments out, and cuts a URL before its query: all of these may hold
@@ -204,8 +192,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// What is secret about a transport. Values that are still to be looked up
-    /// are learned when they are.
+    /// Hides the secrets of the transport. Values that are looked up are added then.
     pub(crate) fn redact(&self) -> Redact {
         let mut values: Vec<(String, String)> = Vec::new();
         let mut of_url = Vec::new();
@@ -242,7 +229,7 @@ impl Transport {
             .iter()
             .map(|(name, value)| (name.clone(), value.clone()));
         for (name, value) in parts.chain(of_url) {
-            // One that is a whole value has the name of that.
+            // A part that is a whole value has the name of the value.
             if !values.iter().any(|(_, given)| *given == value) {
                 values.push((name, value));
             }
@@ -307,17 +294,15 @@ pub struct Stdio {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Its whole environment, but for `PATH` and `HOME`, which it has from the
-    /// host unless they are given here.
+    /// Its whole environment, beside `PATH` and `HOME`, which are the host's unless they are
+    /// given here.
     pub env: BTreeMap<String, String>,
-    /// More of its environment: values that are looked up each time it is
-    /// started. One of a name that is in [`Stdio::env`] too wins.
+    /// Variables that are looked up at each start; they replace those of [`Stdio::env`].
     pub env_from: BTreeMap<String, Source>,
-    /// What else must not appear in messages, by the names to show in its place:
-    /// values that are parts of the arguments or of the environment. Those under
-    /// six bytes are left alone.
+    /// Other secrets, by the names to show in their place: parts of the arguments or of the
+    /// environment. Values under six bytes are shown.
     pub secrets: BTreeMap<String, String>,
-    /// Its working directory; the host's, when there is none.
+    /// Its working directory. Default: the host's.
     pub cwd: Option<PathBuf>,
 }
 
@@ -328,15 +313,12 @@ pub struct Http {
     pub url: String,
     /// Headers sent with every request, such as `Authorization`.
     pub headers: BTreeMap<String, String>,
-    /// More headers: values that are looked up each time it is connected to.
-    /// One of a name that is in [`Http::headers`] too wins.
+    /// Headers that are looked up at each start; they replace those of [`Http::headers`].
     pub headers_from: BTreeMap<String, Source>,
-    /// What else must not appear in messages, as in [`Stdio::secrets`]: values that
-    /// are parts of the URL or of headers.
+    /// Other secrets, as in [`Stdio::secrets`]: parts of the URL or of headers.
     pub secrets: BTreeMap<String, String>,
-    /// How to log in there; `None` for never. Default: as the server says,
-    /// with a login that a person has made before. Without effect while an
-    /// `Authorization` header is configured.
+    /// The login; `None` for never. Default: as the server says, with a login that a person has
+    /// made before. A configured `Authorization` header replaces it.
     pub oauth: Option<OAuth>,
 }
 
@@ -412,14 +394,13 @@ impl fmt::Debug for Http {
     }
 }
 
-/// Which protocol revision to speak with a server.
+/// The protocol revision to speak with a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum EraSetting {
     /// The newest that the server speaks, found out at its start.
     #[default]
     Auto,
-    /// This revision and no other. 2026-07-28 means `server/discover`, all
-    /// older ones the `initialize` handshake.
+    /// This revision and no other.
     Fixed(Revision),
 }
 
@@ -451,7 +432,7 @@ impl fmt::Display for EraSetting {
     }
 }
 
-/// A revision of the Model Context Protocol that this crate speaks.
+/// A known revision of the Model Context Protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision(pub(crate) ProtocolVersion);
 
