@@ -1,15 +1,11 @@
 //! The lines of calls, and calls of tools that change.
 
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::Duration;
 
 use callgate_gate::{Answer, CallOptions, Question, Setup, ask_with};
 use expect_test::expect;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::support::{Runs as _, call, in_time, odd, one, raw, show, target};
 
@@ -104,37 +100,6 @@ async fn the_ledger_has_every_outcome() {
             "code": -32000
           }
         ]"#]].assert_eq(&serde_json::to_string_pretty(&lines).expect("JSON"));
-}
-
-#[tokio::test]
-async fn large_arguments_have_their_hash_however_their_call_ends() {
-    let (servers, run, server) = one(odd("hang-on-call")).await;
-    let arguments = json!({ "text": "x".repeat(100_000) });
-    let hash = Sha256::digest(arguments.to_string());
-    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    in_time(call(&run, &server, "cancelled", arguments.clone())).await;
-    in_time(call(&run, "nobody", "text", arguments.clone())).await;
-    {
-        // Given up while its server has it.
-        let mut hangs = pin!(call(&run, &server, "hang", arguments.clone()));
-        let waits = poll_fn(|context| Poll::Ready(hangs.as_mut().poll(context).is_pending()));
-        assert!(waits.await);
-    }
-    servers.shut_down().await;
-    let lines = run.ledger();
-    let shown: Vec<_> = lines
-        .iter()
-        .map(|line| {
-            let outcome = serde_json::to_value(&line.outcome).expect("JSON");
-            let has_hash = line.argument_sha256.as_ref() == Some(&hash);
-            format!("{} {has_hash}", outcome["outcome"])
-        })
-        .collect();
-    expect![[r#"
-        "ok" true
-        "protocolError" true
-        "cancelled" true"#]]
-    .assert_eq(&shown.join("\n"));
 }
 
 #[tokio::test]
