@@ -20,12 +20,8 @@ pub fn check(bytes: &[u8]) {
         schema => std::slice::from_ref(schema),
     };
     let text = |index: usize, key: &str| schemas.get(index).and_then(|s| s.get(key)?.as_str());
-    let tools: Vec<String> = (0..schemas.len().div_ceil(2).max(1))
-        .map(|index| match text(2 * index, "title") {
-            Some(title) => title.to_owned(),
-            None => index.to_string(),
-        })
-        .collect();
+    let title = |index: usize| text(2 * index, "title").map_or(index.to_string(), str::to_owned);
+    let tools: Vec<String> = (0..schemas.len().div_ceil(2).max(1)).map(title).collect();
     let names = assign(tools.iter().map(|tool| ("server", tool.as_str())));
     let tools: Vec<ToolSchema<'_>> = tools
         .iter()

@@ -8,72 +8,16 @@ use serde_json::{Value, json};
 
 /// JSON made of what schemas are made of, in places where it may not belong.
 fn hostile() -> impl Strategy<Value = Value> {
-    let word = prop::sample::select(vec![
-        "$ref",
-        "#",
-        "#/$defs/a",
-        "a",
-        "object",
-        "array",
-        "string",
-        "null",
-        "type",
-        "title",
-        "properties",
-        "required",
-        "items",
-        "prefixItems",
-        "enum",
-        "const",
-        "anyOf",
-        "oneOf",
-        "allOf",
-        "$defs",
-        "additionalProperties",
-        "patternProperties",
-        "description",
-        "nullable",
-        "$id",
-        "not",
-        "minItems",
-        "contains",
-        "if",
-        "then",
-        "else",
-        "dependentSchemas",
-        "dependencies",
-        "maxProperties",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-        "definitions",
-        "$anchor",
-        "$dynamicAnchor",
-        "$dynamicRef",
-        "$schema",
-        "http://json-schema.org/draft-07/schema#",
-        "a#a",
-        "#a",
-        "*/",
-        "\u{2028}",
-        "__proto__",
-        "#/%zz",
-        "#/$defs/~2",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "maxLength",
-        "pattern",
-        "format",
-        "default",
-        "examples",
-        "uniqueItems",
-        "dependentRequired",
-        "propertyNames",
-        "deprecated",
-        "@ts-expect-error",
-        "\u{202e}\n",
-        "constructor",
-    ]);
+    let words = "$ref¦#¦#/$defs/a¦a¦object¦array¦string¦null¦type¦title¦properties¦required¦\
+        items¦prefixItems¦enum¦const¦anyOf¦oneOf¦allOf¦$defs¦additionalProperties¦\
+        patternProperties¦description¦nullable¦$id¦not¦minItems¦contains¦if¦then¦else¦\
+        dependentSchemas¦dependencies¦maxProperties¦unevaluatedProperties¦\
+        unevaluatedItems¦definitions¦$anchor¦$dynamicAnchor¦$dynamicRef¦$schema¦\
+        http://json-schema.org/draft-07/schema#¦a#a¦#a¦*/¦\u{2028}¦__proto__¦#/%zz¦\
+        #/$defs/~2¦minimum¦maximum¦exclusiveMinimum¦maxLength¦pattern¦format¦default¦\
+        examples¦uniqueItems¦dependentRequired¦propertyNames¦deprecated¦\
+        @ts-expect-error¦\u{202e}\n¦constructor";
+    let word = prop::sample::select(words.split('¦').collect::<Vec<_>>());
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -85,12 +29,10 @@ fn hostile() -> impl Strategy<Value = Value> {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
             prop::collection::vec((word.clone(), inner), 0..7).prop_map(|entries| {
-                let entries = entries.into_iter();
-                Value::Object(
-                    entries
-                        .map(|(key, value)| (key.to_owned(), value))
-                        .collect(),
-                )
+                let entries = entries
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value));
+                Value::Object(entries.collect())
             }),
         ]
     })
@@ -116,15 +58,8 @@ proptest! {
 fn deep_nesting_is_taken() {
     // What the parser takes at most, of what could nest without end.
     for open in [r#"{"items":"#, r#"{"properties":{"a":"#, r#"[{"default":"#] {
-        let close: String = open
-            .chars()
-            .rev()
-            .filter_map(|c| match c {
-                '{' => Some('}'),
-                '[' => Some(']'),
-                _ => None,
-            })
-            .collect();
+        let brackets = open.chars().rev().filter(|c| "{[".contains(*c));
+        let close: String = brackets.map(|c| if c == '{' { '}' } else { ']' }).collect();
         let levels = 120 / close.len();
         entry::check(format!("{}1{}", open.repeat(levels), close.repeat(levels)).as_bytes());
     }

@@ -110,36 +110,24 @@ fn waivers() -> BTreeMap<String, String> {
 /// How many instances of a set in a shape had which verdict.
 #[derive(Default)]
 struct Counts {
-    valid: usize,
-    valid_rejected: usize,
+    /// Of invalid instances, and of valid ones.
+    by_validity: [Kind; 2],
     waived: usize,
-    valid_unlisted: usize,
-    invalid: usize,
-    invalid_caught: usize,
-    invalid_unlisted: usize,
+}
+
+#[derive(Default)]
+struct Kind {
+    all: usize,
+    rejected: usize,
+    unlisted: usize,
 }
 
 impl Counts {
     fn add(&mut self, valid: bool, verdict: Verdict) {
-        let (all, caught, unlisted) = if valid {
-            (
-                &mut self.valid,
-                &mut self.valid_rejected,
-                &mut self.valid_unlisted,
-            )
-        } else {
-            (
-                &mut self.invalid,
-                &mut self.invalid_caught,
-                &mut self.invalid_unlisted,
-            )
-        };
-        *all += 1;
-        match verdict {
-            Verdict::Taken => {}
-            Verdict::Unlisted => *unlisted += 1,
-            Verdict::Rejected => *caught += 1,
-        }
+        let kind = &mut self.by_validity[usize::from(valid)];
+        kind.all += 1;
+        kind.unlisted += usize::from(verdict == Verdict::Unlisted);
+        kind.rejected += usize::from(verdict == Verdict::Rejected);
     }
 }
 
@@ -165,15 +153,16 @@ fn figures(table: &BTreeMap<(Set, Shape), Counts>) -> String {
             Shape::NullableType => "type: [T, \"null\"]",
             Shape::Siblings => "beside properties, in anyOf",
         };
+        let [invalid, valid] = &counts.by_validity;
         text.push_str(&format!(
             "  {shape:<28}{:>5}{:>10}{:>8}{:>10}{:>9}{:>8}{:>10}\n",
-            counts.valid,
-            counts.valid_rejected - counts.waived,
+            valid.all,
+            valid.rejected - counts.waived,
             counts.waived,
-            counts.valid_unlisted,
-            counts.invalid,
-            counts.invalid_caught,
-            counts.invalid_unlisted,
+            valid.unlisted,
+            invalid.all,
+            invalid.rejected,
+            invalid.unlisted,
         ));
     }
     text

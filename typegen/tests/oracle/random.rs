@@ -27,10 +27,8 @@ pub fn schemas(count: usize, seed: u64) -> Vec<Accepted> {
     while found.len() < count {
         let (schema, mut instances) = strategy.new_tree(&mut runner).unwrap().current();
         // A reference that leads only to itself is an error to the validator.
-        let Some(strict) = judge(&schema) else {
-            continue;
-        };
-        let Some(narrowed) = judge(&objects_meant(&schema)) else {
+        let judges = judge(&schema).zip(judge(&objects_meant(&schema)));
+        let Some((strict, narrowed)) = judges else {
             continue;
         };
         instances.retain(|instance| strict.is_valid(instance) && narrowed.is_valid(instance));
@@ -42,10 +40,8 @@ pub fn schemas(count: usize, seed: u64) -> Vec<Accepted> {
 }
 
 fn judge(schema: &Value) -> Option<jsonschema::Validator> {
-    jsonschema::options()
-        .with_draft(Draft::Draft202012)
-        .build(schema)
-        .ok()
+    let options = jsonschema::options().with_draft(Draft::Draft202012);
+    options.build(schema).ok()
 }
 
 /// The schema with the one narrowing there is: object keywords mean an object.
@@ -59,46 +55,37 @@ fn objects_meant(schema: &Value) -> Value {
             (
                 "properties" | "patternProperties" | "dependentSchemas" | "$defs",
                 Value::Object(inner),
-            ) => Value::Object(
-                inner
+            ) => {
+                let meant = inner
                     .iter()
-                    .map(|(key, schema)| (key.clone(), objects_meant(schema)))
-                    .collect(),
-            ),
+                    .map(|(key, schema)| (key.clone(), objects_meant(schema)));
+                Value::Object(meant.collect())
+            }
             ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(inner)) => {
                 inner.iter().map(objects_meant).collect()
             }
-            (
-                "items"
-                | "additionalProperties"
-                | "unevaluatedItems"
-                | "unevaluatedProperties"
-                | "then"
-                | "else"
-                | "contains",
-                schema,
-            ) => objects_meant(schema),
+            (keyword, schema) if OF_SCHEMAS.split(' ').any(|one| one == keyword) => {
+                objects_meant(schema)
+            }
             (_, value) => value.clone(),
         };
         narrowed.insert(keyword.clone(), value);
     }
-    let of_objects = [
-        "properties",
-        "required",
-        "additionalProperties",
-        "patternProperties",
-        "propertyNames",
-        "minProperties",
-        "maxProperties",
-        "dependentRequired",
-        "dependentSchemas",
-        "unevaluatedProperties",
-    ];
-    if of_objects.iter().any(|keyword| map.contains_key(*keyword)) {
+    if OF_OBJECTS
+        .split(' ')
+        .any(|keyword| map.contains_key(keyword))
+    {
         narrowed.entry("type").or_insert(json!("object"));
     }
     Value::Object(narrowed)
 }
+
+const OF_OBJECTS: &str = "properties required additionalProperties patternProperties propertyNames \
+     minProperties maxProperties dependentRequired dependentSchemas unevaluatedProperties";
+
+/// Keywords whose value is a schema.
+const OF_SCHEMAS: &str = "items additionalProperties unevaluatedItems unevaluatedProperties then \
+     else contains";
 
 fn key() -> impl Strategy<Value = String> + Clone {
     prop::sample::select(KEYS.as_slice()).prop_map(str::to_owned)

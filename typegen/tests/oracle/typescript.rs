@@ -158,13 +158,7 @@ fn run(name: &str, files: &[(&str, &String)]) -> Vec<Diagnostic> {
         std::fs::write(folder.join(file), text).unwrap();
     }
     let output = Command::new(executable())
-        .args([
-            "--noEmit",
-            "--strict",
-            "--pretty",
-            "false",
-            "--ignoreConfig",
-        ])
+        .args("--noEmit --strict --pretty false --ignoreConfig".split(' '))
         .args(["--target", "esnext", "--lib", "esnext", "--types", ""])
         .args(files.iter().map(|(file, _)| file))
         .current_dir(&folder)
@@ -210,10 +204,8 @@ fn executable() -> PathBuf {
         return named.into();
     }
     let program = format!("lib/tsc{}", std::env::consts::EXE_SUFFIX);
-    let packages = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .parent()
-        .unwrap()
-        .join("typescript/node_modules/@typescript");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let packages = target.join("typescript/node_modules/@typescript");
     let installed = packages.read_dir().into_iter().flatten().flatten();
     installed
         .map(|package| package.path().join(&program))
@@ -238,15 +230,16 @@ impl Form {
                 format!("[{}]", items.join(", "))
             }
             Value::Object(map) => {
-                let mut entries: Vec<String> = map
-                    .iter()
-                    .map(|(key, value)| match (self, key.as_str()) {
-                        (Self::Literal, "__proto__") => {
-                            format!("[\"__proto__\"]: {}", self.text(value))
-                        }
-                        _ => format!("{}: {}", json!(key), self.text(value)),
-                    })
-                    .collect();
+                let entries = map.iter().map(|(key, value)| {
+                    let is_special = self == Self::Literal && key == "__proto__";
+                    let key = if is_special {
+                        r#"["__proto__"]"#.to_owned()
+                    } else {
+                        json!(key).to_string()
+                    };
+                    format!("{key}: {}", self.text(value))
+                });
+                let mut entries: Vec<String> = entries.collect();
                 if self == Self::Type {
                     entries.push("\"~\": never".to_owned());
                 }

@@ -50,10 +50,8 @@ fn slow_scripts_hold_up_others_only_when_all_turns_are_taken() {
         let mut slow: Vec<_> = (0..3).map(|_| spawn()).collect();
         tokio::task::yield_now().await;
         let checked = checker.check(script("const a: number = 'x';", "")).await;
-        assert_eq!(
-            shown(&checked.expect("an answer")),
-            "1:7 type `string` is not assignable to type `number`\n"
-        );
+        let expected = "1:7 type `string` is not assignable to type `number`\n";
+        assert_eq!(shown(&checked.expect("an answer")), expected);
         slow.push(spawn());
         tokio::task::yield_now().await;
         let time = Duration::from_millis(200);

@@ -1,9 +1,6 @@
 //! Where TypeScript is looked for, and what is said of those that will not do.
 
-use std::path::Path;
-
 use callgate_check::find;
-use expect_test::{Expect, expect};
 
 /// Files of TypeScript's packages below a folder.
 struct Tree(tempfile::TempDir);
@@ -37,22 +34,22 @@ impl Tree {
     }
 
     #[track_caller]
-    fn check(&self, named: Option<&str>, program: &str, project: &str, expected: Expect) {
+    fn check(&self, named: Option<&str>, program: &str, project: &str, expected: &str) {
         let named = named.map(|named| self.path(named));
-        let found = find(
-            named.as_deref(),
-            Some(&self.path(program)),
-            Some(&self.path(project)),
-        );
+        let (program, project) = (self.path(program), self.path(project));
+        let found = find(named.as_deref(), Some(&program), Some(&project));
         let said = match found {
             Ok(found) => format!("{} {}", found.version, found.path.display()),
             Err(error) => error.to_string(),
         };
         let root = std::fs::canonicalize(self.0.path()).expect("it is there");
         let said = said.replace(&root.display().to_string(), "");
-        expected.assert_eq(&said.replace(PLATFORM, "PLATFORM"));
+        assert_eq!(said.replace(PLATFORM, "PLATFORM"), expected);
     }
 }
+
+const NOT_FOUND: &str = "TypeScript 7 was not found; install it with `npm install typescript@7`, \
+                         or name it under \"check\", \"typescript\" in the configuration";
 
 const PLATFORM: &str = match (cfg!(target_os = "macos"), cfg!(target_arch = "aarch64")) {
     (false, false) => "typescript-linux-x64",
@@ -73,34 +70,28 @@ fn the_configured_one_comes_first_and_alone() {
     tree.native("bin/typescript", "7.0.0")
         .native("opt/old", "6.9.0");
     tree.write("opt/tool/lib/tsc", "").write("bin/tsc", "");
-    tree.check(
-        Some("opt/ts"),
-        "bin/callgate",
-        "project",
-        expect!["7.1.0 /opt/ts/lib/tsc"],
-    );
-    tree.check(
-        Some("opt/ts/lib/tsc"),
-        "bin/callgate",
-        "project",
-        expect!["7.1.0 /opt/ts/lib/tsc"],
-    );
-    tree.check(
-        Some("opt/project"),
-        "bin/callgate",
-        "project",
-        expect!["7.0.2 /opt/project/node_modules/@typescript/PLATFORM/lib/tsc"],
-    );
-    tree.check(Some("opt/old"), "bin/callgate", "project", expect!["TypeScript 6.9.0 in /opt/old/lib/tsc is too old; install version 7 or later with `npm install typescript@7`"]);
-    tree.check(Some("opt/none"), "bin/callgate", "project", expect![[r#"/opt/none is no native TypeScript: there is no such file; change "check", "typescript""#]]);
-    tree.check(Some("opt"), "bin/callgate", "project", expect![[r#"/opt is no native TypeScript: it has neither lib/tsc nor node_modules with TypeScript 7; change "check", "typescript""#]]);
-    tree.check(
-        Some("opt/tool/lib/tsc"),
-        "bin/callgate",
-        "project",
-        expect![[r#"/opt/tool/lib/tsc is no native TypeScript: it does not lie in the lib folder of its package, as lib/tsc does; change "check", "typescript""#]],
-    );
-    tree.check(Some("bin/tsc"), "bin/callgate", "project", expect![[r#"/bin/tsc is no native TypeScript: it does not lie in the lib folder of its package, as lib/tsc does; change "check", "typescript""#]]);
+    let is_none = |path: &str, why: &str| {
+        format!(r#"{path} is no native TypeScript: {why}; change "check", "typescript""#)
+    };
+    let place = "it does not lie in the lib folder of its package, as lib/tsc does";
+    let lacks = "it has neither lib/tsc nor node_modules with TypeScript 7";
+    let old = "TypeScript 6.9.0 in /opt/old/lib/tsc is too old; install version 7 or later with \
+               `npm install typescript@7`";
+    for (named, expected) in [
+        ("opt/ts", "7.1.0 /opt/ts/lib/tsc".to_owned()),
+        ("opt/ts/lib/tsc", "7.1.0 /opt/ts/lib/tsc".to_owned()),
+        (
+            "opt/project",
+            "7.0.2 /opt/project/node_modules/@typescript/PLATFORM/lib/tsc".to_owned(),
+        ),
+        ("opt/old", old.to_owned()),
+        ("opt/none", is_none("/opt/none", "there is no such file")),
+        ("opt", is_none("/opt", lacks)),
+        ("opt/tool/lib/tsc", is_none("/opt/tool/lib/tsc", place)),
+        ("bin/tsc", is_none("/bin/tsc", place)),
+    ] {
+        tree.check(Some(named), "bin/callgate", "project", &expected);
+    }
 }
 
 #[test]
@@ -112,20 +103,20 @@ fn then_the_one_beside_the_program() {
         None,
         "target/debug/callgate",
         "project",
-        expect!["7.0.2 /target/typescript/node_modules/@typescript/PLATFORM/lib/tsc"],
+        "7.0.2 /target/typescript/node_modules/@typescript/PLATFORM/lib/tsc",
     );
     tree.check(
         None,
         "target/debug/examples/embed",
         "project",
-        expect!["7.1.0 /project/node_modules/@typescript/PLATFORM/lib/tsc"],
+        "7.1.0 /project/node_modules/@typescript/PLATFORM/lib/tsc",
     );
     tree.native("target/debug/typescript", "7.2.0");
     tree.check(
         None,
         "target/debug/callgate",
         "project",
-        expect!["7.2.0 /target/debug/typescript/lib/tsc"],
+        "7.2.0 /target/debug/typescript/lib/tsc",
     );
 }
 
@@ -137,16 +128,16 @@ fn then_those_of_the_project_and_above() {
         None,
         "bin/callgate",
         "project/a/b",
-        expect!["7.0.2 /project/node_modules/@typescript/PLATFORM/lib/tsc"],
+        "7.0.2 /project/node_modules/@typescript/PLATFORM/lib/tsc",
     );
-    tree.check(None, "bin/callgate", "elsewhere", expect![[r#"TypeScript 7 was not found; install it with `npm install typescript@7`, or name it under "check", "typescript" in the configuration"#]]);
+    tree.check(None, "bin/callgate", "elsewhere", NOT_FOUND);
     // The nearest one that will do.
     tree.manifest("project/a/node_modules/typescript", "5.9.3");
     tree.check(
         None,
         "bin/callgate",
         "project/a/b",
-        expect!["7.0.2 /project/node_modules/@typescript/PLATFORM/lib/tsc"],
+        "7.0.2 /project/node_modules/@typescript/PLATFORM/lib/tsc",
     );
 }
 
@@ -154,11 +145,11 @@ fn then_those_of_the_project_and_above() {
 fn what_will_not_do_is_named() {
     let tree = Tree::new();
     tree.manifest("old/node_modules/typescript", "5.9.3");
-    tree.check(None, "bin/callgate", "old/src", expect!["TypeScript 5.9.3 in /old/node_modules/typescript is too old; install version 7 or later with `npm install typescript@7`"]);
+    tree.check(None, "bin/callgate", "old/src", "TypeScript 5.9.3 in /old/node_modules/typescript is too old; install version 7 or later with `npm install typescript@7`");
     tree.manifest("half/node_modules/typescript", "7.0.2");
-    tree.check(None, "bin/callgate", "half", expect!["TypeScript 7.0.2 in /half/node_modules/typescript lacks its native program for this machine (@typescript/PLATFORM); install it again with its optional dependencies"]);
+    tree.check(None, "bin/callgate", "half", "TypeScript 7.0.2 in /half/node_modules/typescript lacks its native program for this machine (@typescript/PLATFORM); install it again with its optional dependencies");
     tree.manifest("odd/node_modules/typescript", "\\u001b[31m7");
-    tree.check(None, "bin/callgate", "odd", expect![[r#"TypeScript 7 was not found; install it with `npm install typescript@7`, or name it under "check", "typescript" in the configuration"#]]);
+    tree.check(None, "bin/callgate", "odd", NOT_FOUND);
 }
 
 #[test]
@@ -167,11 +158,10 @@ fn a_link_of_a_package_manager_is_followed() {
     let store = "project/node_modules/.pnpm/typescript@7.0.2/node_modules";
     tree.manifest(&format!("{store}/typescript"), "7.0.2")
         .native(&format!("{store}/@typescript/{PLATFORM}"), "7.0.2");
-    std::os::unix::fs::symlink(
+    let (from, to) = (
         tree.path(&format!("{store}/typescript")),
         tree.path("project/node_modules/typescript"),
-    )
-    .expect("a link");
-    tree.check(None, "bin/callgate", "project", expect!["7.0.2 /project/node_modules/.pnpm/typescript@7.0.2/node_modules/@typescript/PLATFORM/lib/tsc"]);
-    assert!(Path::new(&tree.path("project")).is_dir());
+    );
+    std::os::unix::fs::symlink(from, to).expect("a link");
+    tree.check(None, "bin/callgate", "project", "7.0.2 /project/node_modules/.pnpm/typescript@7.0.2/node_modules/@typescript/PLATFORM/lib/tsc");
 }

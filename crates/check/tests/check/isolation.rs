@@ -27,38 +27,33 @@ fn no_file_is_read_for_a_script() {
     let file = folder.path().join("secret.ts");
     std::fs::write(&file, "declare const secret: { key: 'hunter2' };").expect("a file");
     std::fs::write(folder.path().join("data.json"), r#"{ "key": "hunter2" }"#).expect("a file");
-    let path = file.display();
-    let unknown =
-        "cannot find name `secret`: no tool is named so, and the sandbox does not have it\n";
-    check(
-        &format!("/// <reference path=\"{path}\" />\nexport {{}};\nsecret.key = 1;"),
-        &format!("3:1 {unknown}"),
-    );
-    check(
-        &format!("/// <reference types=\"{path}\" />\nexport {{}};\nsecret.key = 1;"),
-        &format!("3:1 {unknown}"),
-    );
-    let module = |path: &str, column: u32| {
-        format!("1:{column} cannot find module `{path}` or its corresponding type declarations\n")
-    };
-    let shown = path.to_string();
-    check(
-        &format!("export const a: number = await import(\"{path}\");"),
-        &module(&shown, 39),
-    );
-    check(
-        &format!("export let a: import(\"{path}\").A;"),
-        &module(&shown, 22),
-    );
-    check(
-        &format!("import a from \"{path}\"; a;"),
-        &module(&shown, 15),
-    );
+    let path = file.display().to_string();
     let json = folder.path().join("data.json").display().to_string();
-    check(
-        &format!("import a from \"{json}\" with {{ type: \"json\" }}; const b: 1 = a.key;"),
-        &module(&json, 15),
-    );
+    for kind in ["path", "types"] {
+        check(
+            &format!("/// <reference {kind}=\"{path}\" />\nexport {{}};\nsecret.key = 1;"),
+            "3:1 cannot find name `secret`: no tool is named so, and the sandbox does not have it\n",
+        );
+    }
+    for (text, file, column) in [
+        (
+            format!("export const a: number = await import(\"{path}\");"),
+            &path,
+            39,
+        ),
+        (format!("export let a: import(\"{path}\").A;"), &path, 22),
+        (format!("import a from \"{path}\"; a;"), &path, 15),
+        (
+            format!("import a from \"{json}\" with {{ type: \"json\" }}; const b: 1 = a.key;"),
+            &json,
+            15,
+        ),
+    ] {
+        let said = format!(
+            "1:{column} cannot find module `{file}` or its corresponding type declarations\n"
+        );
+        check(&text, &said);
+    }
 }
 
 #[test]

@@ -46,11 +46,8 @@ fn check(program: &str, expected: Failure) {
     let folder = tempfile::tempdir().expect("a folder");
     let checker = checker(folder.path(), program);
     let found = runtime().block_on(checker.check(script("1", "")));
-    assert_eq!(
-        found,
-        Err(CheckError::Unavailable(Unavailable::Broken(expected))),
-        "{program}"
-    );
+    let expected = Err(CheckError::Unavailable(Unavailable::Broken(expected)));
+    assert_eq!(found, expected, "{program}");
 }
 
 /// The first lines of a program that checks an empty script, and no other.
@@ -79,10 +76,8 @@ fn check_later(program: &str, time: Duration, expected: Failure) {
 
 /// `printf` of one message.
 fn says(json: &str) -> String {
-    format!(
-        "printf 'Content-Length: {}\\r\\n\\r\\n%s' '{json}'",
-        json.len()
-    )
+    let length = json.len();
+    format!("printf 'Content-Length: {length}\\r\\n\\r\\n%s' '{json}'")
 }
 
 fn unusable(what: &str) -> Failure {
@@ -95,23 +90,15 @@ fn a_script_that_gets_no_answer_is_given_up() {
     let short = Duration::from_millis(200);
     check_later("exec sleep 600", short, Failure::TimedOut(short));
     // Each question has two lines of headers; it ends with the fourth question.
-    check_later(
-        "for line in 1 2 3 4 5 6 7 8; do read x; done; exit 1",
-        time,
-        Failure::Died,
-    );
+    let dies = "for line in 1 2 3 4 5 6 7 8; do read x; done; exit 1";
+    check_later(dies, time, Failure::Died);
     let refusal = says(r#"{"id":4,"error":{"code":1,"message":"panic"}}"#);
-    check_later(
-        &format!("{refusal}; exec sleep 600"),
-        time,
-        unusable("panic"),
-    );
+    let refuses = format!("{refusal}; exec sleep 600");
+    check_later(&refuses, time, unusable("panic"));
     // It answers, but never the question.
     let notice = says(r#"{"method":"x"}"#);
-    check(
-        &format!("while {notice}; do :; done"),
-        unusable("questions without end"),
-    );
+    let notices = format!("while {notice}; do :; done");
+    check(&notices, unusable("questions without end"));
 }
 
 #[test]
@@ -119,47 +106,44 @@ fn one_that_dies_has_no_answer() {
     check("exit 1", Failure::Died);
     check("kill -9 $$", Failure::Died);
     check("printf 'Content-Length: 100\\r\\n\\r\\n{'", Failure::Died);
-    check(
-        // It closes its output and lives, so that it is not found dead before that is read.
-        "printf 'Content-Len'; exec sleep 600 >&-",
-        unusable("a header that does not end"),
-    );
+    // It closes its output and lives, so that it is not found dead before that is read.
+    let closes = "printf 'Content-Len'; exec sleep 600 >&-";
+    check(closes, unusable("a header that does not end"));
 }
 
 #[test]
 fn nonsense_is_told_from_answers() {
-    let then_wait = "; exec sleep 600";
-    let check = |said: &str, expected| check(&format!("{said}{then_wait}"), expected);
-    check("echo hello; echo", unusable("a message without a length"));
-    check(
-        "printf 'Content-Length: 999999999999\\r\\n\\r\\n'",
-        unusable("a message of 999999999999 bytes"),
-    );
-    check(
-        "head -c 10000 /dev/zero | tr '\\0' x",
-        unusable("a header that does not end"),
-    );
-    check(
-        &says("[1"),
-        unusable("EOF while parsing a list at line 1 column 2"),
-    );
-    check(
-        &says(r#"{"id":7,"result":null}"#),
-        unusable("an answer to no question"),
-    );
-    check(
-        &says(r#"{"id":1,"result":{"snapshot":1,"projects":[]}}"#),
-        unusable("not one project"),
-    );
-    check(
-        &says(r#"{"id":1,"error":{"code":1,"message":"no\nway"}}"#),
-        unusable("no way"),
-    );
     let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
-    check(
-        &says(&format!(r#"{{"id":1,"result":{deep}}}"#)),
-        unusable("invalid type: sequence, expected u64 at line 1 column 1"),
-    );
+    for (said, expected) in [
+        ("echo hello; echo".to_owned(), "a message without a length"),
+        (
+            "printf 'Content-Length: 999999999999\\r\\n\\r\\n'".to_owned(),
+            "a message of 999999999999 bytes",
+        ),
+        (
+            "head -c 10000 /dev/zero | tr '\\0' x".to_owned(),
+            "a header that does not end",
+        ),
+        (says("[1"), "EOF while parsing a list at line 1 column 2"),
+        (
+            says(r#"{"id":7,"result":null}"#),
+            "an answer to no question",
+        ),
+        (
+            says(r#"{"id":1,"result":{"snapshot":1,"projects":[]}}"#),
+            "not one project",
+        ),
+        (
+            says(r#"{"id":1,"error":{"code":1,"message":"no\nway"}}"#),
+            "no way",
+        ),
+        (
+            says(&format!(r#"{{"id":1,"result":{deep}}}"#)),
+            "invalid type: sequence, expected u64 at line 1 column 1",
+        ),
+    ] {
+        check(&format!("{said}; exec sleep 600"), unusable(expected));
+    }
 }
 
 #[test]
@@ -194,12 +178,8 @@ fn one_that_cannot_be_started_is_named() {
     let checker = TypeScript::new(&executable, OFF);
     let found = runtime().block_on(checker.check(script("1", "")));
     let shown = executable.path.display();
-    assert_eq!(
-        found,
-        Err(CheckError::Unavailable(Unavailable::Start(format!(
-            "{shown}: Permission denied (os error 13)"
-        ))))
-    );
+    let expected = Unavailable::Start(format!("{shown}: Permission denied (os error 13)"));
+    assert_eq!(found, Err(CheckError::Unavailable(expected)));
 }
 
 #[test]
@@ -207,25 +187,23 @@ fn a_library_that_leads_elsewhere_is_not_followed() {
     let folder = tempfile::tempdir().expect("a folder");
     let executable = pretender(folder.path(), "exec sleep 600");
     let library = folder.path().join("lib/lib.esnext.d.ts");
-    let found = |text: &str| {
-        std::fs::write(&library, text).expect("a library");
+    let missing = folder.path().join("lib/lib.es9.d.ts").display().to_string();
+    for (part, expected) in [
+        (
+            "../../../etc/passwd",
+            "it has a part named \"../../../etc/passwd\"".to_owned(),
+        ),
+        (
+            "es9",
+            format!("{missing}: No such file or directory (os error 2)"),
+        ),
+    ] {
+        std::fs::write(&library, format!("/// <reference lib=\"{part}\" />\n")).expect("a library");
         let checker = TypeScript::new(&executable, OFF);
-        runtime().block_on(checker.check(script("1", "")))
-    };
-    assert_eq!(
-        found("/// <reference lib=\"../../../etc/passwd\" />\n"),
-        Err(CheckError::Unavailable(Unavailable::Library(
-            "it has a part named \"../../../etc/passwd\"".to_owned()
-        )))
-    );
-    let missing = folder.path().join("lib/lib.es9.d.ts");
-    assert_eq!(
-        found("/// <reference lib=\"es9\" />\n"),
-        Err(CheckError::Unavailable(Unavailable::Library(format!(
-            "{}: No such file or directory (os error 2)",
-            missing.display()
-        ))))
-    );
+        let found = runtime().block_on(checker.check(script("1", "")));
+        let expected = CheckError::Unavailable(Unavailable::Library(expected));
+        assert_eq!(found, Err(expected));
+    }
 }
 
 #[test]
@@ -294,15 +272,11 @@ fn a_process_that_gave_no_answer_is_ended_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = format!("{}\nwhile read x; do :; done", starts());
     let checker = checker(folder.path(), &program);
-    runtime().block_on(async {
-        let hurried = Script {
-            time: Duration::from_millis(200),
-            ..script("1", "")
-        };
-        checker
-            .check(hurried)
-            .await
-            .expect_err("it does not answer");
-    });
+    let hurried = Script {
+        time: Duration::from_millis(200),
+        ..script("1", "")
+    };
+    let found = runtime().block_on(checker.check(hurried));
+    found.expect_err("it does not answer");
     assert!(processes(folder.path()).is_empty());
 }

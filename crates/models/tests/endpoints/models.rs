@@ -1,7 +1,6 @@
 //! Small models over either API, and answers that say nothing.
 
 use callgate_models::{Api, Model, Prompt};
-use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::support::{Do, Fake, KEY, plain};
@@ -9,24 +8,13 @@ use crate::support::{Do, Fake, KEY, plain};
 #[tokio::test]
 async fn a_model_of_either_api_answers() {
     let schema = json!({ "type": "object" });
-    let prompt = Prompt {
-        system: "do it",
-        text: "with this",
-        schema: Some(&schema),
-        max_tokens: 100,
-    };
-    let fake = Fake::start([Do::Answer(
-        200,
-        json!({
-            "choices": [{ "message": { "content": "{}" }, "finish_reason": "length" }],
-            "usage": { "prompt_tokens": 12, "completion_tokens": 3 },
-        }),
-    )])
-    .await;
-    let said = Model::new(fake.endpoint(), Api::OpenAi, "small")
-        .ask(&prompt)
-        .await
-        .unwrap();
+    let answer = json!({
+        "choices": [{ "message": { "content": "{}" }, "finish_reason": "length" }],
+        "usage": { "prompt_tokens": 12, "completion_tokens": 3 },
+    });
+    let fake = Fake::start([Do::Answer(200, answer)]).await;
+    let model = Model::new(fake.endpoint(), Api::OpenAi, "small");
+    let said = model.ask(&prompt(Some(&schema))).await.unwrap();
     assert_eq!((said.text.as_str(), said.cut), ("{}", true));
     assert_eq!((said.usage.input, said.usage.output), (12, 3));
     {
@@ -49,23 +37,18 @@ async fn a_model_of_either_api_answers() {
             })
         );
     }
-    let fake = Fake::start([Do::Answer(
-        200,
-        json!({
-            "content": [
-                { "type": "thinking", "thinking": "hm" },
-                { "type": "text", "text": "[1" },
-                { "type": "text", "text": "]" },
-            ],
-            "stop_reason": "end_turn",
-            "usage": { "input_tokens": 7, "output_tokens": 2 },
-        }),
-    )])
-    .await;
-    let said = Model::new(fake.endpoint(), Api::Anthropic, "small")
-        .ask(&prompt)
-        .await
-        .unwrap();
+    let answer = json!({
+        "content": [
+            { "type": "thinking", "thinking": "hm" },
+            { "type": "text", "text": "[1" },
+            { "type": "text", "text": "]" },
+        ],
+        "stop_reason": "end_turn",
+        "usage": { "input_tokens": 7, "output_tokens": 2 },
+    });
+    let fake = Fake::start([Do::Answer(200, answer)]).await;
+    let model = Model::new(fake.endpoint(), Api::Anthropic, "small");
+    let said = model.ask(&prompt(Some(&schema))).await.unwrap();
     assert_eq!((said.text.as_str(), said.cut), ("[1]", false));
     assert_eq!((said.usage.input, said.usage.output), (7, 2));
     let asked = fake.asked.lock().unwrap();
@@ -86,25 +69,12 @@ async fn a_model_of_either_api_answers() {
 
 #[tokio::test]
 async fn an_endpoint_that_knows_no_schemas_is_asked_without() {
-    let fake = Fake::start([
-        Do::Answer(400, json!({ "error": { "message": "response_format?" } })),
-        Do::Answer(
-            200,
-            json!({ "choices": [{ "message": { "content": "1" } }] }),
-        ),
-    ])
-    .await;
+    let refusal = json!({ "error": { "message": "response_format?" } });
+    let answer = json!({ "choices": [{ "message": { "content": "1" } }] });
+    let fake = Fake::start([Do::Answer(400, refusal), Do::Answer(200, answer)]).await;
     let schema = json!(true);
-    let prompt = Prompt {
-        system: "",
-        text: "",
-        schema: Some(&schema),
-        max_tokens: 5,
-    };
-    let said = Model::new(fake.endpoint(), Api::OpenAi, "small")
-        .ask(&prompt)
-        .await
-        .unwrap();
+    let model = Model::new(fake.endpoint(), Api::OpenAi, "small");
+    let said = model.ask(&prompt(Some(&schema))).await.unwrap();
     assert_eq!(said.text, "1");
     let asked = fake.asked.lock().unwrap();
     let mut keys: Vec<&String> = asked[1].body.as_object().unwrap().keys().collect();
@@ -114,40 +84,41 @@ async fn an_endpoint_that_knows_no_schemas_is_asked_without() {
 
 #[tokio::test]
 async fn answers_that_say_nothing() {
-    async fn check(api: Api, answer: Value, expected: Expect) {
+    for (api, answer, expected) in [
+        (
+            Api::OpenAi,
+            json!({ "choices": [] }),
+            "no text in \"choices\"",
+        ),
+        (
+            Api::OpenAi,
+            json!({ "choices": [{ "message": { "content": null } }] }),
+            "no text in \"choices\"",
+        ),
+        (
+            Api::Anthropic,
+            json!({ "content": "text" }),
+            "no \"content\"",
+        ),
+        (
+            Api::Anthropic,
+            json!({ "content": [] }),
+            "no text in \"content\"",
+        ),
+    ] {
         let fake = Fake::start([Do::Answer(200, answer)]).await;
-        let prompt = Prompt {
-            system: "",
-            text: "",
-            schema: None,
-            max_tokens: 5,
-        };
-        let asked = Model::new(fake.endpoint(), api, "small").ask(&prompt).await;
-        expected.assert_eq(&plain(&fake, &asked.unwrap_err()));
+        let model = Model::new(fake.endpoint(), api, "small");
+        let error = model.ask(&prompt(None)).await.unwrap_err();
+        let expected = format!("model endpoint ORIGIN: the answer has {expected} (Malformed)");
+        assert_eq!(plain(&fake, &error), expected);
     }
-    check(
-        Api::OpenAi,
-        json!({ "choices": [] }),
-        expect![[r#"model endpoint ORIGIN: the answer has no text in "choices" (Malformed)"#]],
-    )
-    .await;
-    let refusal = json!({ "choices": [{ "message": { "content": null } }] });
-    check(
-        Api::OpenAi,
-        refusal,
-        expect![[r#"model endpoint ORIGIN: the answer has no text in "choices" (Malformed)"#]],
-    )
-    .await;
-    check(
-        Api::Anthropic,
-        json!({ "content": "text" }),
-        expect![[r#"model endpoint ORIGIN: the answer has no "content" (Malformed)"#]],
-    )
-    .await;
-    check(
-        Api::Anthropic,
-        json!({ "content": [] }),
-        expect![[r#"model endpoint ORIGIN: the answer has no text in "content" (Malformed)"#]],
-    )
-    .await;
+}
+
+fn prompt(schema: Option<&Value>) -> Prompt<'_> {
+    Prompt {
+        system: "do it",
+        text: "with this",
+        schema,
+        max_tokens: 100,
+    }
 }

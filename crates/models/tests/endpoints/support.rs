@@ -76,28 +76,26 @@ async fn answer(
         body: serde_json::from_slice(&body).unwrap(),
     });
     let step = script.steps.lock().unwrap().pop_front();
-    let response = Response::builder();
-    let made = match step {
-        Some(Do::Answer(status, value)) => {
-            response.status(status).body(Body::from(value.to_string()))
-        }
-        Some(Do::Text(text)) => response.body(Body::from(text)),
-        Some(Do::Busy(status, after)) => response
-            .status(status)
-            .header("retry-after", after)
-            .body(Body::empty()),
-        Some(Do::Redirect(to)) => response
-            .status(307)
-            .header("location", to)
-            .body(Body::empty()),
-        Some(Do::Bytes(count)) => response.body(Body::from(vec![b' '; count])),
+    let (status, header, body) = match step {
+        Some(Do::Answer(status, value)) => (status, None, value.to_string()),
+        Some(Do::Text(text)) => (200, None, text.to_owned()),
+        Some(Do::Busy(status, after)) => (
+            status,
+            Some(("retry-after", after.to_owned())),
+            String::new(),
+        ),
+        Some(Do::Redirect(to)) => (307, Some(("location", to)), String::new()),
+        Some(Do::Bytes(count)) => (200, None, " ".repeat(count)),
         Some(Do::Hang) => std::future::pending().await,
-        None => response
-            .status(500)
-            .header("retry-after", "3600")
-            .body(Body::empty()),
+        None => (500, Some(("retry-after", "3600".to_owned())), String::new()),
     };
-    made.unwrap()
+    let response = Response::builder().status(status);
+    let response = header
+        .into_iter()
+        .fold(response, |response, (name, value)| {
+            response.header(name, value)
+        });
+    response.body(Body::from(body)).unwrap()
 }
 
 pub fn vectors(list: &[(u64, [f64; 2])]) -> Value {
@@ -113,9 +111,6 @@ pub fn texts(count: usize) -> Vec<String> {
 pub fn plain(fake: &Fake, error: &ModelError) -> String {
     let origin = fake.url.trim_end_matches("/v1");
     let shown = format!("{error} ({:?})", error.kind());
-    assert!(
-        !shown.contains(KEY) && !format!("{error:?}").contains(KEY),
-        "{error:?}"
-    );
+    assert!(!format!("{shown} {error:?}").contains(KEY), "{error:?}");
     shown.replace(origin, "ORIGIN")
 }

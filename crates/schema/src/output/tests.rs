@@ -1,14 +1,12 @@
-use expect_test::{Expect, expect};
-
 use super::*;
 
-fn check(schema: &Value, json: &str, expected: Expect) {
+fn check(schema: &Value, json: &str, expected: &str) {
     let shown = match Declared::new(schema.clone()).fit(json) {
         Fit::Fits => "fits".to_owned(),
         Fit::Wrong { problems } => format!("wrong: {}", problems.join("; ")),
         Fit::Unknown(reason) => format!("unknown: {reason}"),
     };
-    expected.assert_eq(&shown);
+    assert_eq!(shown, expected);
 }
 
 #[test]
@@ -18,41 +16,35 @@ fn what_fits_and_what_does_not() {
         "properties": { "n": { "type": "integer" }, "s": { "type": "string", "format": "email" } },
         "required": ["n"],
     });
-    check(
-        &schema,
-        r#"{"n":1,"s":"no mail","more":[]}"#,
-        expect!["fits"],
-    );
-    check(&schema, r#"{"n":1.0}"#, expect!["fits"]);
+    check(&schema, r#"{"n":1,"s":"no mail","more":[]}"#, "fits");
+    check(&schema, r#"{"n":1.0}"#, "fits");
     check(
         &schema,
         r#"{"n":"secret","s":2}"#,
-        expect![[
-            r#"wrong: /n: value is not of type "integer"; /s: value is not of type "string""#
-        ]],
+        r#"wrong: /n: value is not of type "integer"; /s: value is not of type "string""#,
     );
     check(
         &schema,
         "null",
-        expect![[r#"wrong: the value: value is not of type "object""#]],
+        r#"wrong: the value: value is not of type "object""#,
     );
-    check(&schema, r#"{"n":1,"s":"\ud83d"}"#, expect!["fits"]);
+    check(&schema, r#"{"n":1,"s":"\ud83d"}"#, "fits");
     check(
         &schema,
         r#"{"n":1e400}"#,
-        expect!["wrong: it cannot be read: number out of range at line 1 column 10"],
+        "wrong: it cannot be read: number out of range at line 1 column 10",
     );
     check(
         &schema,
         r#"{"n":1,"#,
-        expect!["wrong: it cannot be read: EOF while parsing a value at line 1 column 7"],
+        "wrong: it cannot be read: EOF while parsing a value at line 1 column 7",
     );
     check(
         &json!(false),
         "1",
-        expect!["wrong: the value: False schema does not allow value"],
+        "wrong: the value: False schema does not allow value",
     );
-    check(&json!(true), "1", expect!["fits"]);
+    check(&json!(true), "1", "fits");
 }
 
 #[test]
@@ -66,67 +58,49 @@ fn null_where_nullable_says_so() {
         },
         "$defs": { "c": { "type": "array" } },
     });
-    check(&schema, r#"{"a":null,"b":null,"c":null}"#, expect!["fits"]);
-    check(&schema, r#"{"a":"","b":"x","c":[]}"#, expect!["fits"]);
+    check(&schema, r#"{"a":null,"b":null,"c":null}"#, "fits");
+    check(&schema, r#"{"a":"","b":"x","c":[]}"#, "fits");
     check(
         &schema,
         r#"{"a":1,"b":"y","c":{},"d":null}"#,
-        expect![[
-            r#"wrong: /a: value is not of types "null", "string"; /b: value is not one of "x" or null; /c: value is not valid under any of the schemas listed in the 'anyOf' keyword; /d: value is not of type "string""#
-        ]],
+        r#"wrong: /a: value is not of types "null", "string"; /b: value is not one of "x" or null; /c: value is not valid under any of the schemas listed in the 'anyOf' keyword; /d: value is not of type "string""#,
     );
 }
 
 #[test]
 fn schemas_that_are_not_taken() {
-    check(
-        &json!({ "$ref": "https://example.com/a.json" }),
-        "1",
-        expect![[
-            r##"unknown: the schema refers to "https://example.com/a.json", which is no part of it; write "#/$defs/NAME""##
-        ]],
-    );
-    check(
-        &json!({ "$ref": "http://127.0.0.1/a.json" }),
-        "1",
-        expect![[
-            r##"unknown: the schema refers to "http://127.0.0.1/a.json", which is no part of it; write "#/$defs/NAME""##
-        ]],
-    );
-    check(
-        &json!({ "$dynamicRef": "#a" }),
-        "1",
-        expect![[r#"unknown: the schema has "$dynamicRef"; leave it out"#]],
-    );
-    check(
-        &json!({ "items": { "$id": "https://example.com/" } }),
-        "1",
-        expect![[r#"unknown: the schema has "$id"; leave it out"#]],
-    );
-    check(
-        &json!({ "pattern": "^(?=a)" }),
-        "1",
-        expect![[
-            r#"unknown: the schema is no JSON Schema, at "/pattern": value is not a "regex""#
-        ]],
-    );
-    check(
-        &json!({ "type": "text" }),
-        "1",
-        expect![[
-            r#"unknown: the schema is no JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#
-        ]],
-    );
-    check(
-        &json!({ "anyOf": [{ "$ref": "#" }] }),
-        "1",
-        expect![[r##"unknown: the schema refers to itself with "#" for the same value"##]],
-    );
-    check(
-        &json!({ "enum": ["x".repeat(1 << 20)] }),
-        "1",
-        expect!["unknown: the schema has 1048589 bytes, over the limit of 1048576"],
-    );
+    for (schema, expected) in [
+        (
+            json!({ "$ref": "https://example.com/a.json" }),
+            r##"the schema refers to "https://example.com/a.json", which is no part of it; write "#/$defs/NAME""##,
+        ),
+        (
+            json!({ "$dynamicRef": "#a" }),
+            r#"the schema has "$dynamicRef"; leave it out"#,
+        ),
+        (
+            json!({ "items": { "$id": "https://example.com/" } }),
+            r#"the schema has "$id"; leave it out"#,
+        ),
+        (
+            json!({ "pattern": "^(?=a)" }),
+            r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#,
+        ),
+        (
+            json!({ "type": "text" }),
+            r#"the schema is no JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#,
+        ),
+        (
+            json!({ "anyOf": [{ "$ref": "#" }] }),
+            r##"the schema refers to itself with "#" for the same value"##,
+        ),
+        (
+            json!({ "enum": ["x".repeat(1 << 20)] }),
+            "the schema has 1048589 bytes, over the limit of 1048576",
+        ),
+    ] {
+        check(&schema, "1", &format!("unknown: {expected}"));
+    }
 }
 
 #[test]
@@ -146,28 +120,28 @@ fn recursive_schemas() {
     check(
         &tree,
         r#"{"name":"a","children":[{"name":"b","children":[]}]}"#,
-        expect!["fits"],
+        "fits",
     );
     check(
         &tree,
         r#"{"name":"a","children":[{"children":[]}]}"#,
-        expect![[r#"wrong: /children/0: "name" is a required property"#]],
+        r#"wrong: /children/0: "name" is a required property"#,
     );
     // As deep as is read.
     let deep = |levels: usize| {
         let (open, close) = (r#"{"name":"a","children":["#, "]}");
         format!("{}{}", open.repeat(levels), close.repeat(levels))
     };
-    check(&tree, &deep(63), expect!["fits"]);
+    check(&tree, &deep(63), "fits");
     check(
         &tree,
         &deep(64),
-        expect!["wrong: it is nested deeper than 127 levels"],
+        "wrong: it is nested deeper than 127 levels",
     );
     check(
         &tree,
         &deep(300_000),
-        expect!["wrong: it is nested deeper than 127 levels"],
+        "wrong: it is nested deeper than 127 levels",
     );
 }
 
@@ -180,33 +154,24 @@ fn what_takes_long_is_bounded() {
         { "type": "null" },
     ] });
     let value = |levels: usize| {
-        format!(
-            "{}7{}",
-            r#"{"a":"#.repeat(levels),
-            r#","c":""}"#.repeat(levels)
-        )
+        let (open, close) = (r#"{"a":"#.repeat(levels), r#","c":""}"#.repeat(levels));
+        format!("{open}7{close}")
     };
-    check(&doubled, &value(60), expect!["fits"]);
+    check(&doubled, &value(60), "fits");
     let wrong = |levels: usize| value(levels).replacen("\"c\"", "\"d\"", 1);
     check(
         &doubled,
         &wrong(2),
-        expect![
-            "wrong: the value: value is not valid under any of the schemas listed in the 'anyOf' keyword"
-        ],
+        "wrong: the value: value is not valid under any of the schemas listed in the 'anyOf' keyword",
     );
-    check(&doubled, &wrong(60), expect!["wrong: "]);
+    check(&doubled, &wrong(60), "wrong: ");
     // More values than are looked at.
     let numbers = json!({ "type": "array", "items": { "type": "number" } });
-    check(
-        &numbers,
-        &format!("[{}0]", "0,".repeat(1_000_000)),
-        expect!["fits"],
-    );
+    check(&numbers, &format!("[{}0]", "0,".repeat(1_000_000)), "fits");
     check(
         &numbers,
         &format!("[{}0]", "0,".repeat(2_000_000)),
-        expect!["unknown: it has more than 2000000 values"],
+        "unknown: it has more than 2000000 values",
     );
     let parts: Vec<_> = (0..2_000)
         .map(|_| json!({ "items": { "type": "string" } }))
@@ -214,20 +179,18 @@ fn what_takes_long_is_bounded() {
     check(
         &json!({ "allOf": parts }),
         &format!("[{}0]", "0,".repeat(100_000)),
-        expect!["unknown: its 100002 values are too many for the 6002 parts of the schema"],
+        "unknown: its 100002 values are too many for the 6002 parts of the schema",
     );
     // More problems than are told.
     check(
         &numbers,
         r#"["a","b","c","d","e","f","g"]"#,
-        expect![[
-            r#"wrong: /0: value is not of type "number"; /1: value is not of type "number"; /2: value is not of type "number"; /3: value is not of type "number"; /4: value is not of type "number""#
-        ]],
+        r#"wrong: /0: value is not of type "number"; /1: value is not of type "number"; /2: value is not of type "number"; /3: value is not of type "number"; /4: value is not of type "number""#,
     );
     check(
         &numbers,
         &format!("[{}0]", "\"\",".repeat(500_000)),
-        expect!["wrong: "],
+        "wrong: ",
     );
 }
 

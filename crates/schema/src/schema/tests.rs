@@ -1,71 +1,60 @@
-use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::*;
 
-fn check(schema: &Value, expected: Expect) {
+fn check(schema: &Value, expected: &str) {
     check_of(Author::Script, schema, expected);
 }
 
-fn check_of(author: Author, schema: &Value, expected: Expect) {
+fn check_of(author: Author, schema: &Value, expected: &str) {
     let shown = match Schema::new(schema.clone(), author) {
         Ok(schema) => format!("{:?}", schema.shape()),
         Err(message) => message,
     };
-    expected.assert_eq(&shown);
+    assert_eq!(shown, expected);
 }
 
 #[test]
 fn what_is_no_schema_of_a_script() {
     check(
         &json!({ "type": "text" }),
-        expect![[
-            r#"the schema is no JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#
-        ]],
+        r#"the schema is no JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#,
     );
     check(
         &json!({ "pattern": "(" }),
-        expect![[r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#]],
+        r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#,
     );
     check(
         &json!({ "pattern": "(a{1000}){1000}" }),
-        expect![[r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#]],
+        r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#,
     );
     check(
         &json!({ "$ref": "https://example.com/schema.json" }),
-        expect![[
-            r##"the schema refers to "https://example.com/schema.json", which is no part of it; write "#/$defs/NAME""##
-        ]],
+        r##"the schema refers to "https://example.com/schema.json", which is no part of it; write "#/$defs/NAME""##,
     );
     check(
         &json!({ "$ref": "file:///etc/passwd" }),
-        expect![[
-            r##"the schema refers to "file:///etc/passwd", which is no part of it; write "#/$defs/NAME""##
-        ]],
+        r##"the schema refers to "file:///etc/passwd", which is no part of it; write "#/$defs/NAME""##,
     );
     check(
         &json!({ "$ref": "#/$defs/none" }),
-        expect![[
-            r##"the schema refers to "#/$defs/none", which is no part of it; write "#/$defs/NAME""##
-        ]],
+        r##"the schema refers to "#/$defs/none", which is no part of it; write "#/$defs/NAME""##,
     );
     check(
         &json!({ "$schema": "https://example.com/own" }),
-        expect![[
-            r#"the schema is no JSON Schema, at "": Unknown meta-schema: 'https://example.com/own'. Custom meta-schemas must be registered in the registry before use"#
-        ]],
+        r#"the schema is no JSON Schema, at "": Unknown meta-schema: 'https://example.com/own'. Custom meta-schemas must be registered in the registry before use"#,
     );
     check(
         &json!({ "$schema": "http://json-schema.org/draft-04/schema#" }),
-        expect!["the schema is of draft 4; write one of 2020-12"],
+        "the schema is of draft 4; write one of 2020-12",
     );
     check(
         &json!({ "$id": "https://example.com/" }),
-        expect![[r#"the schema has "$id"; leave it out"#]],
+        r#"the schema has "$id"; leave it out"#,
     );
     check(
         &json!({ "$dynamicRef": "#x" }),
-        expect![[r#"the schema has "$dynamicRef"; leave it out"#]],
+        r#"the schema has "$dynamicRef"; leave it out"#,
     );
 }
 
@@ -73,7 +62,7 @@ fn what_is_no_schema_of_a_script() {
 fn references_that_would_work_for_ever() {
     check(
         &json!({ "anyOf": [{ "$ref": "#" }] }),
-        expect![[r##"the schema refers to itself with "#"; write its levels out"##]],
+        r##"the schema refers to itself with "#"; write its levels out"##,
     );
     let pair = json!({
         "$defs": { "a": { "allOf": [{ "$ref": "#/$defs/b" }] }, "b": { "$ref": "#/$defs/a" } },
@@ -81,13 +70,13 @@ fn references_that_would_work_for_ever() {
     });
     check(
         &pair,
-        expect![[r##"the schema refers to itself with "#/$defs/b"; write its levels out"##]],
+        r##"the schema refers to itself with "#/$defs/b"; write its levels out"##,
     );
     // The same part under two names.
     let names = json!({ "$defs": { "a": { "$ref": "#/%24defs/a" } }, "$ref": "#/$defs/a" });
     check(
         &names,
-        expect![[r##"the schema refers to itself with "#/%24defs/a"; write its levels out"##]],
+        r##"the schema refers to itself with "#/%24defs/a"; write its levels out"##,
     );
     // Each part has the next one twice.
     let doubled = |levels: usize| {
@@ -102,58 +91,58 @@ fn references_that_would_work_for_ever() {
     assert!(Schema::new(doubled(5), Author::Script).is_ok());
     check(
         &doubled(15),
-        expect!["the schema has more than 20000 parts with all references in place"],
+        "the schema has more than 20000 parts with all references in place",
     );
     check(
         &doubled(2_000),
-        expect!["the schema has 136718 bytes, over the limit of 65536"],
+        "the schema has 136718 bytes, over the limit of 65536",
     );
     let mut deep = json!({});
     for _ in 0..100 {
         deep = json!({ "not": deep });
     }
-    check(&deep, expect!["the schema is nested deeper than 64 levels"]);
+    check(&deep, "the schema is nested deeper than 64 levels");
 }
 #[test]
 fn what_servers_may_do_and_scripts_may_not() {
-    let check = |schema: serde_json::Value, expected| check_of(Author::Server, &schema, expected);
+    let check = |schema, expected| check_of(Author::Server, &schema, expected);
     check(
         json!({ "$id": "https://example.com/a.json", "type": "string" }),
-        expect!["Shape { nodes: 3, levels: 2, loops: 0 }"],
+        "Shape { nodes: 3, levels: 2, loops: 0 }",
     );
     check(
         json!({ "properties": { "a": { "$ref": "#" } } }),
-        expect!["Shape { nodes: 4, levels: 4, loops: 1 }"],
+        "Shape { nodes: 4, levels: 4, loops: 1 }",
     );
     check(
         json!({ "$defs": { "a": { "items": { "$ref": "#/$defs/a" } } }, "$ref": "#/$defs/a" }),
-        expect!["Shape { nodes: 10, levels: 7, loops: 2 }"],
+        "Shape { nodes: 10, levels: 7, loops: 2 }",
     );
     // What is data is no schema.
     check(
         json!({ "enum": [{ "$id": "x", "$ref": "y" }], "examples": [{ "$ref": "#" }] }),
-        expect!["Shape { nodes: 8, levels: 2, loops: 0 }"],
+        "Shape { nodes: 8, levels: 2, loops: 0 }",
     );
     check(
         json!({ "properties": { "examples": { "$ref": "y" } } }),
-        expect![[r##"the schema refers to "y", which is no part of it; write "#/$defs/NAME""##]],
+        r##"the schema refers to "y", which is no part of it; write "#/$defs/NAME""##,
     );
 }
 
 #[test]
 fn circles_within_one_value() {
-    let check = |schema: serde_json::Value, expected| check_of(Author::Server, &schema, expected);
+    let check = |schema, expected| check_of(Author::Server, &schema, expected);
     check(
         json!({ "anyOf": [{ "$ref": "#" }] }),
-        expect![[r##"the schema refers to itself with "#" for the same value"##]],
+        r##"the schema refers to itself with "#" for the same value"##,
     );
     check(
         json!({ "$defs": { "a": { "$ref": "#/%24defs/a" } }, "$ref": "#/$defs/a" }),
-        expect![[r##"the schema refers to itself with "#/%24defs/a" for the same value"##]],
+        r##"the schema refers to itself with "#/%24defs/a" for the same value"##,
     );
     check(
         json!({ "dependentSchemas": { "items": { "$ref": "#" } } }),
-        expect![[r##"the schema refers to itself with "#" for the same value"##]],
+        r##"the schema refers to itself with "#" for the same value"##,
     );
     // One way goes into the value, and another does not.
     check(
@@ -162,12 +151,12 @@ fn circles_within_one_value() {
             "properties": { "x": { "$ref": "#/$defs/b" } },
             "allOf": [{ "$ref": "#/$defs/b" }],
         }),
-        expect![[r##"the schema refers to itself with "#/$defs/b" for the same value"##]],
+        r##"the schema refers to itself with "#/$defs/b" for the same value"##,
     );
     // Never used, and not taken all the same.
     check(
         json!({ "$defs": { "a": { "items": { "$ref": "#/$defs/a" } }, "b": { "not": { "$ref": "#/$defs/b" } } } }),
-        expect![[r##"the schema refers to itself with "#/$defs/b" for the same value"##]],
+        r##"the schema refers to itself with "#/$defs/b" for the same value"##,
     );
 }
 
@@ -181,6 +170,6 @@ fn long_chains_are_deep() {
     }
     check(
         &json!({ "$defs": parts }),
-        expect!["the schema is nested deeper than 64 levels"],
+        "the schema is nested deeper than 64 levels",
     );
 }

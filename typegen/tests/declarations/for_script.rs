@@ -6,14 +6,11 @@ use callgate_typegen::{ToolSchema, generate};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-#[track_caller]
-fn check(names: Option<&[&str]>, expected: Expect) {
-    check_of(names, &["log_get", "log_put"], expected);
-}
+const ALL: [&str; 2] = ["log_get", "log_put"];
 
-/// As [`check`], with these functions alone.
+/// What a script that names these is checked against, where these functions are known.
 #[track_caller]
-fn check_of(names: Option<&[&str]>, known: &[&str], expected: Expect) {
+fn check(names: Option<&[&str]>, known: &[&str], expected: Expect) {
     let entry = json!({ "title": "LogEntry", "type": "object", "properties": { "at": { "$ref": "#/$defs/When" } } });
     let when = json!({ "type": "object", "properties": { "unix": { "type": "number" } } });
     let with = |properties: Value| json!({ "type": "object", "properties": properties, "$defs": { "When": when } });
@@ -42,6 +39,7 @@ fn check_of(names: Option<&[&str]>, known: &[&str], expected: Expect) {
 fn a_name_brings_what_it_needs() {
     check(
         Some(&[]),
+        &ALL,
         expect![[r#"
             declare function log_get(input?: any, options?: CallOptions): Promise<any>;
             declare function log_put(input?: any, options?: CallOptions): Promise<any>;
@@ -49,6 +47,7 @@ fn a_name_brings_what_it_needs() {
     );
     check(
         Some(&["log_get"]),
+        &ALL,
         expect![[r#"
             type LogEntry = { at?: When };
             type When = { unix?: number };
@@ -58,6 +57,7 @@ fn a_name_brings_what_it_needs() {
     );
     check(
         Some(&["When"]),
+        &ALL,
         expect![[r#"
             type When = { unix?: number };
             declare function log_get(input?: any, options?: CallOptions): Promise<any>;
@@ -66,6 +66,7 @@ fn a_name_brings_what_it_needs() {
     );
     check(
         Some(&["LogEntry", "log_put", "console"]),
+        &ALL,
         expect![[r#"
             type LogEntry = { at?: When };
             type When = { unix?: number };
@@ -75,6 +76,7 @@ fn a_name_brings_what_it_needs() {
     );
     check(
         None,
+        &ALL,
         expect![[r#"
             type LogEntry = { at?: When };
             type When = { unix?: number };
@@ -87,7 +89,7 @@ fn a_name_brings_what_it_needs() {
 #[test]
 fn a_function_that_is_not_known_is_not_declared() {
     for names in [None, Some(["log_get", "log_put"].as_slice())] {
-        check_of(
+        check(
             names,
             &["log_put"],
             expect![[r#"

@@ -1,0 +1,20 @@
+type Issue = { number: number; title: string; body: string | null; labels: { name: string }[]; user: { login: string } };
+/** Lists the issues of a repository. */
+declare function github_listIssues(input: {
+  owner: string;
+  repo: string;
+  /** which ones */
+  state?: "open" | "closed" | "all";
+  page?: number;
+  labels?: string[];
+}): Promise<{ total: number; items: Issue[] }>;
+declare function raw_get(input?: { path?: string }): Promise<unknown>;
+declare function shape_make(
+  input: { id: string } & ({ kind: "circle"; radius: number } | { kind: "square"; side: number }),
+): Promise<string>;
+declare function wide_set(input: {
+  first: string;
+  second: string;
+  third: { one: string; two: number[]; three: { four: string } };
+  choice: "aaaaaaaaaaaaaaaa" | "bbbbbbbbbbbbbbbb" | "cccccccccccccccc" | "dddddddddddddddd" | "eeeeeeeeeeeeeeee" | "ffffffffffffffff";
+}): Promise<string>;
