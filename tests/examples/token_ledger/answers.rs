@@ -10,8 +10,6 @@ const LOGS: usize = 12;
 const LINES: usize = 120;
 const LABELS: [&str; 6] = ["bug", "docs", "payments", "performance", "security", "ui"];
 const ERRORS: [&str; 3] = ["GatewayTimeout", "PaymentDeclined", "StockMissing"];
-/// Issues that changed before are old.
-pub const OLD: &str = "2026-06-01";
 
 /// The result of a call, if the tool is one of the tasks'.
 pub fn answer(tool: &str, arguments: &Value) -> Option<Value> {
@@ -28,7 +26,10 @@ pub fn answer(tool: &str, arguments: &Value) -> Option<Value> {
             let pulls = (0..PULLS).map(|at| with_fields(pull(at), arguments));
             Some(text(Value::from_iter(pulls).to_string()))
         }
-        "issue_read" => Some(text(long_issue().to_string())),
+        "issue_read" => {
+            let issue: Value = serde_json::from_str(include_str!("issue.json")).ok()?;
+            Some(text(issue.to_string()))
+        }
         "add_issue_comment" => Some(text(
             json!({
                 "id": "3186402917",
@@ -100,14 +101,6 @@ fn issue(at: usize) -> Value {
     })
 }
 
-/// The title of the issue that has not changed for longest.
-pub fn oldest() -> String {
-    let all = (0..ISSUES).map(issue);
-    let oldest = all.min_by_key(|issue| issue["updated_at"].as_str().map(str::to_owned));
-    let title = oldest.as_ref().and_then(|issue| issue["title"].as_str());
-    title.unwrap_or_default().to_owned()
-}
-
 /// Only the members that a call asks for.
 fn with_fields(value: Value, arguments: &Value) -> Value {
     let Some(fields) = arguments["fields"].as_array() else {
@@ -135,28 +128,6 @@ fn pull(at: usize) -> Value {
         "draft": at % 5 == 4,
         "requested_reviewers": [login(at % 8), login((at + 3) % 8)],
     })
-}
-
-/// The id in Slack and the message for each reviewer of pull requests that are ready.
-pub fn messages() -> Vec<(String, String)> {
-    let reviewers = (0..8).map(|who| {
-        let own = (0..PULLS).map(pull).filter(|pull| {
-            let reviewers = pull["requested_reviewers"].as_array();
-            pull["draft"] == false && reviewers.is_some_and(|all| all.contains(&json!(login(who))))
-        });
-        let own: Vec<String> = own
-            .map(|pull| {
-                format!(
-                    "#{} {}",
-                    pull["number"],
-                    pull["title"].as_str().unwrap_or_default()
-                )
-            })
-            .collect();
-        let text = format!("Waiting for your review:\n{}", own.join("\n"));
-        (format!("U07K3M{who:04}"), text)
-    });
-    reviewers.collect()
 }
 
 /// A member of the workspace, as Slack has them.
@@ -192,13 +163,8 @@ fn posted(arguments: &Value) -> Value {
 }
 
 /// The name of a file of the log.
-pub fn log_name(at: usize) -> String {
+fn log_name(at: usize) -> String {
     format!("checkout-{:02}.log", at * 2)
-}
-
-/// The names of all files of the log.
-pub fn log_names() -> Vec<String> {
-    (0..LOGS).map(log_name).collect()
 }
 
 fn log(at: usize) -> String {
@@ -229,30 +195,4 @@ fn log_line(at: usize, line: usize) -> String {
 
 fn error(at: usize, line: usize) -> Option<&'static str> {
     ((at + line) % 17 == 3).then(|| ERRORS[(at + line * line) % 3])
-}
-
-/// How many errors of the first kind the logs have, as JSON has it.
-pub fn errors_of_first_kind() -> String {
-    let all = (0..LOGS).flat_map(|at| (0..LINES).filter_map(move |line| error(at, line)));
-    let first = all.filter(|error| *error == ERRORS[0]).count();
-    format!("{:?}:{first}", ERRORS[0])
-}
-
-fn long_issue() -> Value {
-    let body = "### What happens\n\nSince the release of 18 November the checkout refuses coupons \
-        that have been created in the old back office. The page says *This coupon cannot be used \
-        with the items in your cart*, whatever is in the cart.\n\n### How to see it\n\n1. Create a \
-        coupon in the old back office (Marketing > Coupons), 10 %, no minimum.\n2. Put any item \
-        into the cart.\n3. Enter the coupon's code.\n\n### Expected\n\n10 % off.\n\n### Log\n\n```\n\
-        WARN coupon rejected code=WELCOME10 reason=scope_mismatch scope=null cart_scope=[\"all\"]\n\
-        ```\n\nCoupons from the new back office have `scope: [\"all\"]`, the old ones have `scope: \
-        null`. The rule was added with #4655. Affects about 3 % of the orders; support has 41 \
-        tickets about it since Tuesday.";
-    json!({
-        "number": 4711, "title": "Coupons of the old back office are refused", "body": body,
-        "state": "open", "html_url": "https://github.com/acme/checkout/issues/4711",
-        "user": { "login": "ines-archer" }, "labels": ["bug", "payments"], "comments": 3,
-        "created_at": "2026-11-20T09:12:40Z", "updated_at": "2026-11-21T16:02:08Z",
-        "author_association": "MEMBER", "has_parent": false, "has_children": false,
-    })
 }

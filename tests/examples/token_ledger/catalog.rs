@@ -23,10 +23,6 @@ pub struct Catalog {
 }
 
 /// The tools of all servers.
-///
-/// # Errors
-///
-/// If the folder or a file of it cannot be read.
 pub fn tools(corpus: &Path) -> Fallible<Tools> {
     let mut tools = Tools::new();
     let entries = std::fs::read_dir(corpus);
@@ -55,11 +51,6 @@ fn is_for_models(tool: &Value) -> bool {
 impl Catalog {
     /// The tools that the tasks use, and others up to this size: one of each server
     /// in turn, in the order of their names and lists.
-    ///
-    /// # Errors
-    ///
-    /// If a tool that the tasks use is not there, there are not so many, or the folder
-    /// cannot be made.
     pub fn of(all: &Tools, size: usize) -> Fallible<Self> {
         let mut chosen = Tools::new();
         let used: HashSet<(&str, &str)> = USED.into_iter().collect();

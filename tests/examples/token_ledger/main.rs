@@ -55,7 +55,7 @@ async fn measure(corpus: &Path) -> Fallible<()> {
         return Err("the vocabulary o200k_base cannot be loaded".into());
     }
     let all = catalog::tools(corpus)?;
-    let tasks = tasks::all();
+    let tasks = tasks::all()?;
     let mut starts = Vec::new();
     let mut costs = Vec::new();
     for size in SIZES {
@@ -78,16 +78,14 @@ async fn measure(corpus: &Path) -> Fallible<()> {
     print_starts(&starts);
     for (at, task) in tasks.iter().enumerate() {
         let of_task = costs.iter().filter(|(_, _, of, _)| *of == at);
-        let of_task: Vec<_> = of_task
-            .map(|(size, mode, _, cost)| (*size, *mode, cost))
-            .collect();
-        print_task(task, &of_task);
+        let of_task = of_task.map(|(size, mode, _, cost)| (*size, *mode, cost));
+        print_task(task, &of_task.collect::<Vec<_>>());
     }
     Ok(())
 }
 
 async fn do_task(session: &Session<'_>, task: &Task, mode: ToolMode) -> Fallible<Cost> {
-    let mut meter = Meter::new(session.start(), task.prompt);
+    let mut meter = Meter::new(session.start(), &task.prompt);
     match mode {
         ToolMode::Native => task.by_calls(session, &mut meter).await?,
         ToolMode::Discovery => task.by_discovery(session, &mut meter).await?,
@@ -119,18 +117,14 @@ fn print_task(task: &Task, costs: &[(usize, ToolMode, &Cost)]) {
         };
         let cells = |of: fn(&Cost) -> usize| {
             let least = row.iter().map(|(_, _, cost)| of(cost)).min();
-            let cells = row
-                .iter()
-                .map(|(_, _, cost)| match Some(of(cost)) == least {
-                    true => format!("**{}**", grouped(of(cost))),
-                    false => grouped(of(cost)),
-                });
+            let cells = row.iter().map(|(_, _, cost)| {
+                let bold = if Some(of(cost)) == least { "**" } else { "" };
+                format!("{bold}{}{bold}", grouped(of(cost)))
+            });
             cells.collect::<Vec<_>>().join(" | ")
         };
-        let turns: Vec<String> = row
-            .iter()
-            .map(|(_, _, cost)| cost.turns.to_string())
-            .collect();
+        let turns = row.iter().map(|(_, _, cost)| cost.turns.to_string());
+        let turns: Vec<String> = turns.collect();
         println!(
             "| {} | {} | {} | {} |",
             grouped(*size),

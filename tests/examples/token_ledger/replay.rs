@@ -8,10 +8,6 @@ use serde_json::Value;
 use crate::{Fallible, answers};
 
 /// Serves until its input ends.
-///
-/// # Errors
-///
-/// If the file cannot be read, or a message.
 pub fn serve(file: &Path) -> Fallible<()> {
     let list: Value = serde_json::from_str(&std::fs::read_to_string(file)?)?;
     Ok(stand_in::serve(&list["tools"], answers::answer)?)

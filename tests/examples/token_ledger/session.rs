@@ -24,10 +24,6 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// Starts it in this mode.
-    ///
-    /// # Errors
-    ///
-    /// If it does not start, or has not the tools that it should have.
     pub async fn begin(catalog: &'a Catalog, mode: ToolMode) -> Fallible<Self> {
         let folder = catalog.bench.path();
         let mut command = tokio::process::Command::new(callgate_tests::binary("callgate"));
@@ -76,10 +72,6 @@ impl<'a> Session<'a> {
     }
 
     /// One turn: the model writes calls, and is given their results.
-    ///
-    /// # Errors
-    ///
-    /// If one fails.
     pub async fn turn(
         &self,
         meter: &mut Meter,
@@ -112,10 +104,6 @@ impl<'a> Session<'a> {
     }
 
     /// Ends it.
-    ///
-    /// # Errors
-    ///
-    /// If its task panicked.
     pub async fn end(self) -> Fallible<()> {
         self.client.cancel().await?;
         Ok(())

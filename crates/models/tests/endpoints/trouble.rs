@@ -17,7 +17,7 @@ async fn what_no_endpoint_should_do() {
     let key = said(format!("the key {} is wrong", &KEY[..8]));
     let shown = format!(
         "it answered 404 Not Found: no such model  [2J; your key is …; {}",
-        "x".repeat(163)
+        "x".repeat(165)
     );
     let busy = || Do::Busy(429, "0");
     for (steps, requests, expected) in [
