@@ -211,7 +211,7 @@ fn commands_that_cannot_work() {
         said += &format!("{} {}", ran.code, ran.stderr);
     }
     expect![[r#"
-        2 callgate: a login needs a person, and there is no terminal; run it in one, or with --no-browser if somebody sees what it prints
+        2 callgate: a login needs a person, and there is no terminal; run it in one, or with --no-browser if a person sees what it prints
         2 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"
         2 callgate: server `own` takes no login: with the grant "client_credentials" its tokens come without one, when it is connected to
         2 callgate: no server is named "no"; there are: web, key, off, git, own

@@ -154,7 +154,7 @@ fn wider_than_loopback_needs_protection() {
     assert_eq!(
         ran.stderr,
         "callgate: callgate.json:1:28: \"bearer\" in \"http\" in \"serve\" is a token of fewer than \
-         16 characters and could be guessed; take one such as `openssl rand -hex 32` gives\n"
+         16 characters and could be guessed; use one such as `openssl rand -hex 32` prints\n"
     );
 }
 

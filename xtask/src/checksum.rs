@@ -74,15 +74,6 @@ mod tests {
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
     #[test]
-    fn the_checksum_of_bytes_and_of_a_file_agree() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("abc");
-        fs::write(&file, "abc").unwrap();
-        assert_eq!(of_bytes(b"abc"), ABC);
-        assert_eq!(of_file(&file).unwrap(), ABC);
-    }
-
-    #[test]
     fn a_right_file_is_copied_and_a_bad_one_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (good, bad) = (folder.path().join("good"), folder.path().join("bad"));
@@ -93,13 +84,9 @@ mod tests {
         let error = copy_verified(&bad, &cache.join("file"), ABC)
             .unwrap_err()
             .to_string();
-        assert_eq!(
-            error,
-            format!(
-                "{} has SHA-256 a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9, \
-                 but {ABC} is the one pinned in xtask; it is not used: get a fresh copy",
-                bad.display()
-            )
+        assert!(
+            error.ends_with("it is not used: get a fresh copy"),
+            "{error}"
         );
         assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -28,11 +28,11 @@ pub(crate) fn run(project: &Project, _options: &Options) -> Result<ExitCode> {
     say::step("run");
     let config = write_config(project)?;
     let mut callgate = Command::new(project.built("callgate"));
-    callgate.current_dir(&project.root);
     callgate
+        .current_dir(&project.root)
         .arg("--config")
-        .arg(&config)
-        .args(["run", SCRIPT, "--json"]);
+        .arg(&config);
+    callgate.args(["run", SCRIPT, "--json"]);
     let started = Instant::now();
     let report = report(&mut callgate)?;
     let took = started.elapsed();
@@ -74,48 +74,30 @@ fn write_config(project: &Project) -> Result<PathBuf> {
 
 /// Runs `callgate run --json`. A failed run has a report too, which says more than its exit code.
 fn report(callgate: &mut Command) -> Result<Value> {
-    let output = callgate.output().with_context(|| {
-        format!(
-            "cannot start {}",
-            Path::new(callgate.get_program()).display()
-        )
-    })?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
+    let output = callgate.output().context("cannot start callgate")?;
+    let status = output.status;
     let report: Value = serde_json::from_slice(&output.stdout).with_context(|| {
+        let stderr = String::from_utf8_lossy(&output.stderr);
         format!(
-            "`callgate run` printed no report ({}): {}",
-            output.status,
+            "`callgate run` printed no report ({status}): {}",
             stderr.trim()
         )
     })?;
-    if !output.status.success() {
-        bail!(
-            "the demo script failed ({}): {:#}",
-            output.status,
-            report["error"]
-        );
+    if !status.success() {
+        bail!("the demo script failed ({status}): {:#}", report["error"]);
     }
     Ok(report)
 }
 
 /// The figures of one run, in bytes of UTF-8 text.
 fn figures(report: &Value, script: u64) -> Vec<String> {
-    let calls = report["calls"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let calls = report["calls"].as_array().map_or(&[][..], Vec::as_slice);
     // A call without a result has no bytes to count.
-    let sum = |field: &str| {
-        calls
-            .iter()
-            .filter_map(|call| call[field].as_u64())
-            .sum::<u64>()
-    };
+    let sum = |field: &str| -> u64 { calls.iter().filter_map(|call| call[field].as_u64()).sum() };
     let mut by_function: BTreeMap<&str, u64> = BTreeMap::new();
     for call in calls {
-        *by_function
-            .entry(call["function"].as_str().unwrap_or_default())
-            .or_default() += 1;
+        let function = call["function"].as_str().unwrap_or_default();
+        *by_function.entry(function).or_default() += 1;
     }
     let functions = by_function
         .iter()
@@ -123,14 +105,12 @@ fn figures(report: &Value, script: u64) -> Vec<String> {
     let functions: Vec<String> = functions.collect();
     let texts = [&report["output"]["text"], &report["value"]["text"]];
     let text: String = texts.iter().filter_map(|text| text.as_str()).collect();
-    let (results, returned) = (sum("resultBytes"), text.len() as u64);
+    let (arguments, results) = (sum("argumentBytes"), sum("resultBytes"));
+    let returned = text.len() as u64;
     vec![
         format!("script      {script} bytes"),
         format!("calls       {} ({})", calls.len(), functions.join(", ")),
-        format!(
-            "in          {} bytes of arguments went to the servers",
-            sum("argumentBytes")
-        ),
+        format!("in          {arguments} bytes of arguments went to the servers"),
         format!("kept        {results} bytes of tool results stayed in the sandbox"),
         format!(
             "out         {returned} bytes came back: {}",

@@ -46,8 +46,6 @@ const MAX_CIRCLE: usize = 3;
 const EXCEPTIONS: &[&str] = &[
     "Cargo.toml pins ",
     "servers: child has unsafe code",
-    "policy: ",
-    "serve: ",
     "callgate: circle of 10 files: config",
 ];
 
@@ -261,54 +259,25 @@ fn circles(imports: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> BTreeSet<V
         seen
     };
     let reached: BTreeMap<_, _> = imports.keys().map(|from| (from, reachable(from))).collect();
-    let circle = |from| {
+    let circles = imports.keys().map(|from| {
         let both = |to: &&Vec<String>| reached.get(*to).is_some_and(|back| back.contains(from));
-        reached[from].iter().copied().filter(both).collect()
-    };
-    let circles = imports.keys().map(circle);
-    circles
-        .filter(|circle: &Vec<_>| circle.len() > MAX_CIRCLE)
-        .collect()
+        reached[from]
+            .iter()
+            .copied()
+            .filter(both)
+            .collect::<Vec<_>>()
+    });
+    circles.filter(|circle| circle.len() > MAX_CIRCLE).collect()
 }
 
-/// Rust code without comments, string contents, and inline test modules.
+/// Rust code without comments, texts in one line, and inline test modules.
 fn code(source: &str) -> String {
     let source = source.split("\n#[cfg(test)]\nmod tests {").next();
-    let mut code = String::new();
-    let mut rest = source.unwrap_or_default();
-    while let Some(at) = rest.find(['/', '"', '\'']) {
-        let (before, from) = rest.split_at(at);
-        code.push_str(before);
-        rest = match from.as_bytes() {
-            [b'/', b'/', ..] => from.find('\n').map_or("", |end| &from[end..]),
-            [b'\'', b'"', b'\'', ..] | [b'\'', b'\\', ..] => &from[3..],
-            [b'"', ..] => {
-                let hashes = before.len() - before.trim_end_matches('#').len();
-                let is_raw = before[..before.len() - hashes].ends_with('r');
-                string_end(&from[1..], is_raw.then_some(hashes))
-            }
-            _ => {
-                code.push_str(&from[..1]);
-                &from[1..]
-            }
-        };
-    }
-    code + rest
-}
-
-/// The text behind the end of a string; a raw string has so many hashes.
-fn string_end(text: &str, raw: Option<usize>) -> &str {
-    let Some(hashes) = raw else {
-        let mut is_escaped = false;
-        let end = text.find(|c| {
-            let ends = c == '"' && !is_escaped;
-            is_escaped = c == '\\' && !is_escaped;
-            ends
-        });
-        return end.map_or("", |end| &text[end + 1..]);
-    };
-    let end = format!("\"{}", "#".repeat(hashes));
-    text.split_once(&end).map_or("", |(_, rest)| rest)
+    let lines = source.unwrap_or_default().lines().map(|line| {
+        let line = line.split("//").next().unwrap_or_default();
+        line.split('"').step_by(2).collect::<Vec<_>>().join("\"\"")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn is_word(c: char) -> bool {

@@ -9,7 +9,6 @@ mod conformance;
 mod corpus;
 mod demo;
 mod embeddings;
-mod escape;
 mod floors;
 mod keyring;
 mod nextest;
@@ -61,9 +60,9 @@ enum Command {
     /// Set up, build, and run a script against two demo MCP servers.
     Demo(demo::Options),
     /// Set up, build, and run the official conformance suite against Callgate's client and server.
-    Conformance(conformance::Options),
+    Conformance(test::Options),
     /// Set up, build, and try to get out of a worker's jail, system call by system call.
-    Escape(escape::Options),
+    Escape(test::Options),
     /// Check who imports whom, unsafe code, and pinned versions.
     Floors,
     /// Set up and run the benchmarks in release mode.
@@ -86,8 +85,8 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Setup(options) => setup::run(&project, &options),
         Command::Test(options) => test::run(&project, &options),
         Command::Demo(options) => demo::run(&project, &options),
-        Command::Conformance(options) => conformance::run(&project, &options),
-        Command::Escape(options) => escape::run(&project, &options),
+        Command::Conformance(options) => test::run_some(&project, test::CONFORMANCE, &options),
+        Command::Escape(options) => test::run_some(&project, test::ESCAPE, &options),
         Command::Floors => floors::run(&project),
         Command::Bench => bench::run(&project),
         Command::Corpus(options) => corpus::run(&project, &options),

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use crate::project::Project;
-use crate::{process, say};
+use crate::{process, say, tools};
 
 /// The version that is built when there is none; one that this toolchain compiles.
 const PINNED: &str = "0.9.143";
@@ -43,14 +43,12 @@ impl Nextest {
 pub(crate) fn install(project: &Project) -> Result<Nextest> {
     say::step("cargo-nextest");
     let root = project.target_dir.join("tools");
-    let own = root
-        .join("bin")
-        .join(format!("cargo-nextest{}", std::env::consts::EXE_SUFFIX));
+    let own = root.join(format!("bin/cargo-nextest{}", std::env::consts::EXE_SUFFIX));
     for program in [PathBuf::from("cargo-nextest"), own.clone()] {
         let version = process::version(Command::new(&program).args(["nextest", "--version"]));
         let Some(version) = version else { continue };
         let line = version.lines().next().unwrap_or_default();
-        if numbers(line).is_some_and(|found| found >= OLDEST) {
+        if tools::numbers(line).is_some_and(|found| found >= OLDEST) {
             say::detail(format_args!("{line} ({})", program.display()));
             return Ok(Nextest { program });
         }
@@ -79,32 +77,4 @@ pub(crate) fn install(project: &Project) -> Result<Nextest> {
     cargo.env_remove("CARGO_TARGET_DIR");
     process::run(&mut cargo).context("cannot build cargo-nextest: install it by hand")?;
     Ok(Nextest { program: own })
-}
-
-/// `0.9.143` in `cargo-nextest 0.9.143 (60fa45f63 2026-08-04)`.
-fn numbers(line: &str) -> Option<(u32, u32, u32)> {
-    let version = line
-        .strip_prefix("cargo-nextest ")?
-        .split([' ', '-'])
-        .next()?;
-    let mut parts = version.split('.').map(|part| part.parse().ok());
-    Some((parts.next()??, parts.next()??, parts.next()??))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read_from_what_nextest_prints() {
-        let check = |line, expected| assert_eq!(numbers(line), expected, "{line}");
-        check(
-            "cargo-nextest 0.9.143 (60fa45f63 2026-08-04)",
-            Some((0, 9, 143)),
-        );
-        check("cargo-nextest 0.9.151", Some((0, 9, 151)));
-        check("cargo-nextest 0.10.0-b.1", Some((0, 10, 0)));
-        check("cargo-nextest-0.9.22", None);
-        check("", None);
-    }
 }

@@ -23,18 +23,14 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 /// Runs a program with its output passed through, and says how it ended.
 pub(crate) fn status(command: &mut Command) -> Result<ExitStatus> {
     say::detail(format_args!("$ {}", shown(command)));
-    command
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| not_started(command))
+    let status = command.stdin(Stdio::null()).status();
+    status.with_context(|| not_started(command))
 }
 
 /// The standard output of a program that is run silently.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| not_started(command))?;
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.with_context(|| not_started(command))?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!(
@@ -55,12 +51,11 @@ pub(crate) fn version(command: &mut Command) -> Option<String> {
 /// Runs a program silently and kills it when it takes longer than `limit`.
 /// `None`: not installed, or killed.
 pub(crate) fn output_within(command: &mut Command, limit: Duration) -> Result<Option<String>> {
-    let child = command
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let mut child = match child {
+        .stderr(Stdio::null());
+    let mut child = match command.spawn() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         other => other.with_context(|| not_started(command))?,
     };

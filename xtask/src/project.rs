@@ -58,18 +58,23 @@ impl Project {
     }
 }
 
+/// The absolute path that a variable names.
+pub(crate) fn named(variable: &str) -> Result<Option<PathBuf>> {
+    let named = env::var_os(variable).filter(|named| !named.is_empty());
+    Ok(named.map(std::path::absolute).transpose()?)
+}
+
 fn cargo_in(root: &Path) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);
+    let names = [
+        "CARGO_MANIFEST_DIR",
+        "CARGO_MANIFEST_PATH",
+        "CARGO_BIN_NAME",
+    ];
     for (name, _) in env::vars_os() {
-        let of_this_run = name.to_str().is_some_and(|name| {
-            name.starts_with("CARGO_PKG_")
-                || matches!(
-                    name,
-                    "CARGO_MANIFEST_DIR" | "CARGO_MANIFEST_PATH" | "CARGO_BIN_NAME"
-                )
-        });
-        if of_this_run {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || names.contains(&&*text) {
             command.env_remove(name);
         }
     }
@@ -78,30 +83,22 @@ fn cargo_in(root: &Path) -> Command {
 
 fn target_dir(root: &Path) -> Result<PathBuf> {
     // Cargo takes the variable relative to the folder it is started in, which is the caller's.
-    if let Some(named) = env::var_os("CARGO_TARGET_DIR").filter(|named| !named.is_empty()) {
-        return Ok(std::path::absolute(named)?);
+    if let Some(named) = named("CARGO_TARGET_DIR")? {
+        return Ok(named);
     }
     let mut metadata = cargo_in(root);
-    metadata.args([
-        "metadata",
-        "--no-deps",
-        "--offline",
-        "--format-version",
-        "1",
-    ]);
+    metadata.args(["metadata", "--no-deps", "--offline", "--format-version=1"]);
     let text = process::output(&mut metadata).context("cannot ask cargo for its target folder")?;
     let metadata: serde_json::Value = serde_json::from_str(&text)?;
-    let dir = metadata
-        .get("target_directory")
-        .and_then(|dir| dir.as_str());
-    Ok(PathBuf::from(
-        dir.context("`cargo metadata` names no target folder")?,
-    ))
+    let folder = metadata["target_directory"].as_str();
+    Ok(folder
+        .context("`cargo metadata` names no target folder")?
+        .into())
 }
 
 fn cargo_home() -> Result<PathBuf> {
-    if let Some(named) = env::var_os("CARGO_HOME").filter(|named| !named.is_empty()) {
-        return Ok(std::path::absolute(named)?);
+    if let Some(named) = named("CARGO_HOME")? {
+        return Ok(named);
     }
     let home = env::home_dir().context("no home directory: set CARGO_HOME")?;
     Ok(home.join(".cargo"))

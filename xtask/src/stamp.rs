@@ -18,10 +18,8 @@ impl Stamp {
     /// The stamp of `folder`, made from these inputs: the text of lock files, tool versions.
     pub(crate) fn new(folder: &Path, inputs: &[&str]) -> Self {
         // Lengths keep inputs apart: ["ab", "c"] is not ["a", "bc"].
-        let text: String = inputs
-            .iter()
-            .map(|input| format!("{} {input}\n", input.len()))
-            .collect();
+        let line = |input: &&str| format!("{} {input}\n", input.len());
+        let text: String = inputs.iter().map(line).collect();
         Self {
             file: folder.join(".stamp"),
             wanted: checksum::of_bytes(text.as_bytes()),

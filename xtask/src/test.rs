@@ -16,11 +16,17 @@ pub(crate) struct Options {
     arguments: Vec<String>,
 }
 
-impl Options {
-    /// Options with these arguments for the test runner.
-    pub(crate) fn of(arguments: Vec<String>) -> Self {
-        Self { arguments }
-    }
+/// The official conformance suite against Callgate's client and server: the tests of that name.
+pub(crate) const CONFORMANCE: &[&str] = &["--test", "e2e", "-E", "test(/^conformance::/)"];
+/// The jail tried from inside: `crates/sandbox/tests/escape`.
+pub(crate) const ESCAPE: &[&str] = &["--test", "escape"];
+
+/// Runs some tests and shows what they print.
+pub(crate) fn run_some(project: &Project, some: &[&str], options: &Options) -> Result<ExitCode> {
+    let selected = some.iter().chain(&["--success-output", "final"]);
+    let mut arguments: Vec<_> = selected.map(|argument| (*argument).to_owned()).collect();
+    arguments.extend_from_slice(&options.arguments);
+    run(project, &Options { arguments })
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {

@@ -6,9 +6,9 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
-use crate::project::Project;
+use crate::project::{self, Project};
 use crate::{npm, process, say, tools};
 
 /// Names the native executable to tests, and to set-up one that somebody else installed.
@@ -17,18 +17,13 @@ pub(crate) const VARIABLE: &str = "CALLGATE_TYPESCRIPT";
 /// Installs what is not there yet; the native executable.
 pub(crate) fn install(project: &Project) -> Result<PathBuf> {
     say::step("TypeScript");
-    if let Some(named) = env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
-        let file = std::path::absolute(named)?;
-        let Some(version) = process::version(Command::new(&file).arg("--version")) else {
+    if let Some(file) = project::named(VARIABLE)? {
+        if process::version(Command::new(&file).arg("--version")).is_none() {
             bail!(
                 "{VARIABLE} names {}, which is no program that runs: unset it",
                 file.display()
             );
-        };
-        say::detail(format_args!(
-            "{VARIABLE} names it: {} ({version})",
-            file.display()
-        ));
+        }
         return Ok(file);
     }
     let pins = project.root.join("crates/check/typescript");
@@ -57,11 +52,8 @@ fn executable(folder: &Path) -> Result<PathBuf> {
     let found = installed
         .map(|package| package.path().join("lib").join(&program))
         .find(|file| file.is_file());
-    match found {
-        Some(file) => Ok(file),
-        None => bail!(
-            "npm installed no native TypeScript for this platform in {}",
-            packages.display()
-        ),
-    }
+    let folder = packages.display();
+    found.with_context(|| {
+        format!("npm installed no native TypeScript for this platform in {folder}")
+    })
 }

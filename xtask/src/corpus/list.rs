@@ -20,19 +20,18 @@ const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// The tools that a server lists. It gets a home of its own and no way out.
 pub(super) fn tools(server: &Server, home: &Path) -> Result<Vec<Value>> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
     let mut command = Command::new(&server.program);
     command
         .args(&server.arguments)
         .current_dir(home)
         .env_clear();
-    if let Some(path) = std::env::var_os("PATH") {
-        command.env("PATH", path);
-    }
+    command.env("PATH", path).env("HOME", home);
     command
-        .env("HOME", home)
         .env("HTTP_PROXY", NOWHERE)
         .env("HTTPS_PROXY", NOWHERE)
-        .envs(&server.environment)
+        .envs(&server.environment);
+    command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
@@ -51,14 +50,10 @@ fn conversation(child: &mut Child) -> Result<Vec<Value>> {
         lines: lines_of(stdout),
         next: 0,
     };
-    connection.ask(
-        "initialize",
-        &json!({
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": { "name": "callgate-corpus", "version": "1" },
-        }),
-    )?;
+    let client = json!({ "name": "callgate-corpus", "version": "1" });
+    let hello =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+    connection.ask("initialize", &hello)?;
     connection.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
     let mut tools = Vec::new();
     let mut parameters = json!({});
@@ -120,12 +115,8 @@ impl Connection {
 fn lines_of(stream: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        for line in BufReader::new(stream).lines() {
-            let Ok(line) = line else { return };
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
+        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+        lines.all(|line| sender.send(line).is_ok())
     });
     receiver
 }

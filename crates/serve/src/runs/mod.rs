@@ -138,7 +138,7 @@ impl Runs {
             Err(wrong) => return Ok(mistake(wrong)),
         };
         let client = settings.client(context)?;
-        let is_other = |state: &String| *state != given.run;
+        let is_other = |state: &String| resume::run_of(state) != given.run;
         if request.request_state.as_ref().is_some_and(is_other) {
             return Err(invalid(&ResumeError::OtherRequest("this run")));
         }
@@ -224,7 +224,7 @@ impl Runs {
         let Some(state) = request.request_state.as_deref() else {
             return Ok(None);
         };
-        let run = self.store.get(state);
+        let run = self.store.get(resume::run_of(state));
         let run = run.ok_or_else(|| invalid(&ResumeError::NoRun))?;
         if run.purpose != purpose {
             return Err(invalid(&ResumeError::OtherRequest(purpose.noun())));
@@ -319,7 +319,7 @@ impl Runs {
                     if self.store.parked() > self.options.parked_runs {
                         run.pending.refuse(waiter.capabilities());
                     } else if run.ask_again() {
-                        let state = Some(run.id.clone());
+                        let state = Some(resume::state(&run.id, *run.pending.subscribe().borrow()));
                         return Ok(InputRequiredResult::new(Some(questions), state).into());
                     }
                 }

@@ -1,5 +1,5 @@
 //! Clients that come again for a run (MCP 2026-07-28, "Multi Round-Trip Requests"). Their
-//! `requestState` is the run's id, which cannot be guessed.
+//! `requestState` is the run's id, which cannot be guessed, and a number that grows by round.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -55,6 +55,16 @@ impl Purpose {
             Self::Search(_) => "this search",
         }
     }
+}
+
+/// The `requestState` of a run in this round.
+pub(crate) fn state(run: &str, round: u64) -> String {
+    format!("{run}.{round}")
+}
+
+/// The id of the run in a `requestState`.
+pub(crate) fn run_of(state: &str) -> &str {
+    state.split_once('.').map_or(state, |(run, _)| run)
 }
 
 /// 128 random bits as 32 hexadecimal digits.

@@ -166,26 +166,9 @@ mod tests {
             new: "",
         };
         assert_eq!(edit.apply("one\nflag\ntwo\n").unwrap(), "one\ntwo\n");
-        let check = |text, count: &str| {
-            assert_eq!(
-                edit.apply(text).unwrap_err().to_string(),
-                format!(
-                    "a.gn has the piece to edit {count} times instead of once (a flag): \
-                     the recipe is for v8 150.4.0, see docs/v8.md"
-                )
-            );
-        };
-        check("one\ntwo\n", "0");
-        check("flag\nflag\n", "2");
-    }
-
-    #[test]
-    fn the_compiler_is_named_as_a_gn_string() {
-        let text = gn_arguments(Path::new("/a b/clang"));
-        assert!(
-            text.contains("\nclang_base_path=\"/a b/clang\"\n"),
-            "{text}"
-        );
-        assert_eq!(text.lines().count(), 15);
+        for text in ["one\ntwo\n", "flag\nflag\n"] {
+            let error = edit.apply(text).unwrap_err().to_string();
+            assert!(error.contains("times instead of once (a flag)"), "{error}");
+        }
     }
 }
