@@ -17,7 +17,7 @@ use super::owners::{Owner, OwnersId};
 pub(super) const MIN_PIECE: usize = 16;
 
 /// The bytes of a window.
-const WINDOW: usize = 12;
+pub(super) const WINDOW: usize = 12;
 
 /// The windows that the shortest piece has.
 const STEP: usize = MIN_PIECE - WINDOW + 1;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{inspect, noise, side, url_encoded};
 use crate::flow::Detector;
-use crate::flow::windows::MIN_PIECE;
+use crate::flow::windows::{MIN_PIECE, WINDOW};
 
 /// Text of words, which is unlike any other such text.
 fn words() -> impl Strategy<Value = String> {
