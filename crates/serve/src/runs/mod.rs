@@ -138,7 +138,7 @@ impl Runs {
             Err(wrong) => return Ok(mistake(wrong)),
         };
         let client = settings.client(context)?;
-        let is_other = |state: &String| resume::run_of(state) != given.run;
+        let is_other = |state: &String| resume::read(state).is_none_or(|(run, _)| run != given.run);
         if request.request_state.as_ref().is_some_and(is_other) {
             return Err(invalid(&ResumeError::OtherRequest("this run")));
         }
@@ -224,7 +224,11 @@ impl Runs {
         let Some(state) = request.request_state.as_deref() else {
             return Ok(None);
         };
-        let run = self.store.get(resume::run_of(state));
+        let (run, round) = resume::read(state).ok_or_else(|| invalid(&ResumeError::NoRun))?;
+        let run = self
+            .store
+            .get(run)
+            .filter(|run| round <= *run.pending.subscribe().borrow());
         let run = run.ok_or_else(|| invalid(&ResumeError::NoRun))?;
         if run.purpose != purpose {
             return Err(invalid(&ResumeError::OtherRequest(purpose.noun())));

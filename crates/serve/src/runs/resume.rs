@@ -62,9 +62,10 @@ pub(crate) fn state(run: &str, round: u64) -> String {
     format!("{run}.{round}")
 }
 
-/// The id of the run in a `requestState`.
-pub(crate) fn run_of(state: &str) -> &str {
-    state.split_once('.').map_or(state, |(run, _)| run)
+/// The run and the round in a `requestState`.
+pub(crate) fn read(state: &str) -> Option<(&str, u64)> {
+    let (run, round) = state.split_once('.')?;
+    Some((run, round.parse().ok()?))
 }
 
 /// 128 random bits as 32 hexadecimal digits.
