@@ -431,7 +431,8 @@ fn growth(samples: &[Sample]) -> Vec<String> {
         values.sort_unstable();
         values.get(values.len() / 2).copied().unwrap_or_default()
     };
-    let kinds: [(&str, fn(&Sample) -> u64, u64); 2] = [
+    type Kind = (&'static str, fn(&Sample) -> u64, u64);
+    let kinds: [Kind; 2] = [
         ("memory (KiB)", |sample| sample.memory, 8 * 1024),
         ("threads", |sample| sample.threads, 8),
     ];

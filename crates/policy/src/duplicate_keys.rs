@@ -22,7 +22,7 @@ pub(crate) fn duplicate_keys(rule: &str) -> serde_json::Result<Vec<RuleProblem>>
 enum Node {
     Object(Members),
     Array(Vec<Node>),
-    Other(#[allow(dead_code, reason = "only its place counts")] IgnoredAny),
+    Other(IgnoredAny),
 }
 
 struct Members(Vec<(String, Node)>);

@@ -160,8 +160,10 @@ async fn workers_that_do_not_read() {
         options.reading_time = Duration::from_millis(500);
         options.jail = JailOptions::process_only();
         let launcher = Launcher::new(pretender(folder.path(), &sent, then), options);
-        let mut limits = Limits::default();
-        limits.script_time = Duration::from_secs(4);
+        let limits = Limits {
+            script_time: Duration::from_secs(4),
+            ..Limits::default()
+        };
         let read = take(&launcher).await.read_script("return 1", &limits).await;
         let told = told(read);
         let crashed = format!("Crashed {{ reason: {expected:?} }}");

@@ -46,7 +46,8 @@ pub(crate) fn run<'a>(project: &'a Project, options: &Options) -> Result<ExitCod
         dir: std::path::absolute(options.dir.clone().unwrap_or_else(default))?,
         jobs: options.jobs,
     };
-    let steps: [(&str, fn(&Build<'a>) -> Result<()>); 6] = [
+    type Step<'a> = fn(&Build<'a>) -> Result<()>;
+    let steps: [(&str, Step<'a>); 6] = [
         ("Debian packages", Build::packages),
         ("gn from PyPI (seconds)", Build::gn),
         (

@@ -161,8 +161,10 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
     expect![[r#"
         Protocol { server: "changes", function: "changes_one", code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew", data: None, retryable: true }
         "one was called""#]].assert_eq(&said.join("\n"));
-    let shown = shown.lock().expect("no panic");
-    assert_eq!(*shown, ["Changed 0 times", "Changed 1 times"]);
+    assert_eq!(
+        *shown.lock().expect("no panic"),
+        ["Changed 0 times", "Changed 1 times"]
+    );
     let sent: Vec<_> = asked
         .ledger()
         .iter()

@@ -194,7 +194,7 @@ impl CallHandler for Handler {
                     text if text.contains("extract") => ErrorClass::Extract,
                     _ => ErrorClass::Tool,
                 };
-                let message = format!("{function} failed").into();
+                let message = format!("{function} failed");
                 let fields =
                     format!(r#"{{"tool":"{function}","server":"demo","retryable":false}}"#);
                 let thrown = Thrown {
