@@ -39,14 +39,13 @@
   const { push } = shared;
   const { inspect } = shared;
 
-  const DEBUG = 0, LOG = 1, INFO = 2, WARN = 3, ERROR = 4;
   const TABLE_ROWS = 200;
 
   const counts = new SafeMap();
   const timers = new SafeMap();
   let groupIndent = "";
 
-  function emit(level, text) {
+  function emit(text) {
     const limit = shared.limits.messageChars;
     let missing = 0;
     if (text.length > limit) {
@@ -57,7 +56,7 @@
     if (groupIndent !== "") {
       text = groupIndent + StringPrototypeReplaceAll(text, "\n", `\n${groupIndent}`);
     }
-    op_callgate_print(level, text, missing);
+    op_callgate_print(text, missing);
   }
 
   // The message's own head and tail.
@@ -277,60 +276,60 @@
 
   const methods = {
     __proto__: null,
-    debug: (...args) => emit(DEBUG, format(args)),
-    log: (...args) => emit(LOG, format(args)),
-    info: (...args) => emit(INFO, format(args)),
-    warn: (...args) => emit(WARN, format(args)),
-    error: (...args) => emit(ERROR, format(args)),
+    debug: (...args) => emit(format(args)),
+    log: (...args) => emit(format(args)),
+    info: (...args) => emit(format(args)),
+    warn: (...args) => emit(format(args)),
+    error: (...args) => emit(format(args)),
     dir: (value, options) => {
       const depth = options?.depth;
-      emit(LOG, inspect(value, {
+      emit(inspect(value, {
         depth: depth === null || depth === Infinity ? 64 : typeof depth === "number" ? MathMin(depth, 64) : undefined,
       }));
     },
-    dirxml: (...args) => emit(LOG, format(args)),
+    dirxml: (...args) => emit(format(args)),
     table: (data, only) =>
       data !== null && typeof data === "object"
-        ? emit(LOG, table(data, only))
-        : emit(LOG, format([data])),
+        ? emit(table(data, only))
+        : emit(format([data])),
     assert: (condition, ...args) => {
       if (condition) return;
       if (args.length > 0 && typeof args[0] === "string") {
         args[0] = `Assertion failed: ${args[0]}`;
-        emit(WARN, format(args));
-      } else emit(WARN, args.length > 0 ? `Assertion failed ${format(args)}` : "Assertion failed");
+        emit(format(args));
+      } else emit(args.length > 0 ? `Assertion failed ${format(args)}` : "Assertion failed");
     },
     count: (label) => {
       label = labelOf(label);
       const count = (counts.get(label) ?? 0) + 1;
       counts.set(label, count);
-      emit(LOG, `${label}: ${count}`);
+      emit(`${label}: ${count}`);
     },
     countReset: (label) => {
       label = labelOf(label);
       if (counts.has(label)) counts.delete(label);
-      else emit(WARN, `Count for '${label}' does not exist`);
+      else emit(`Count for '${label}' does not exist`);
     },
     time: (label) => {
       label = labelOf(label);
-      if (timers.has(label)) emit(WARN, `Label '${label}' already exists for console.time()`);
+      if (timers.has(label)) emit(`Label '${label}' already exists for console.time()`);
       else timers.set(label, op_callgate_now());
     },
     timeLog: (label, ...args) => {
       label = labelOf(label);
-      if (!timers.has(label)) emit(WARN, `No such label '${label}' for console.timeLog()`);
-      else emit(LOG, `${label}: ${elapsed(label)}${args.length > 0 ? ` ${format(args)}` : ""}`);
+      if (!timers.has(label)) emit(`No such label '${label}' for console.timeLog()`);
+      else emit(`${label}: ${elapsed(label)}${args.length > 0 ? ` ${format(args)}` : ""}`);
     },
     timeEnd: (label) => {
       label = labelOf(label);
-      if (!timers.has(label)) emit(WARN, `No such label '${label}' for console.timeEnd()`);
+      if (!timers.has(label)) emit(`No such label '${label}' for console.timeEnd()`);
       else {
-        emit(LOG, `${label}: ${elapsed(label)}`);
+        emit(`${label}: ${elapsed(label)}`);
         timers.delete(label);
       }
     },
     group: (...args) => {
-      if (args.length > 0) emit(LOG, format(args));
+      if (args.length > 0) emit(format(args));
       if (groupIndent.length < 64) groupIndent += "  ";
     },
     groupEnd: () => {
@@ -340,7 +339,7 @@
       const holder = { __proto__: null, name: "Trace", message: args.length > 0 ? format(args) : "" };
       primordials.ErrorCaptureStackTrace(holder, trace);
       // Without a number in `Error.stackTraceLimit` there is no stack.
-      emit(ERROR, holder.stack ?? shared.headline(holder));
+      emit(holder.stack ?? shared.headline(holder));
     },
     clear: () => {},
   };

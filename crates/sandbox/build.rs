@@ -24,26 +24,17 @@ fn main() {
         println!("cargo::rerun-if-changed={folder}");
         hash_files(&manifest.join(folder), &mut sources);
     }
-    println!(
-        "cargo::rustc-env=CALLGATE_SOURCES={:016x}",
-        sources.finish()
-    );
+    let sources = sources.finish();
+    println!("cargo::rustc-env=CALLGATE_SOURCES={sources:016x}");
 
-    let files = numbered_files(&runtime_js)
-        .into_iter()
-        .map(|path| {
-            let name = path
-                .file_name()
-                .and_then(|n| n.to_str())
-                .expect("a UTF-8 file name");
-            let path = path.to_str().expect("a UTF-8 path");
-            // The build script ends soon; the snapshot wants names that live as long as it does.
-            ExtensionFileSource::loaded_during_snapshot(
-                String::leak(format!("ext:callgate/{name}")),
-                String::leak(path.to_owned()),
-            )
-        })
-        .collect();
+    let files = numbered_files(&runtime_js).into_iter().map(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = format!("ext:callgate/{}", name.expect("a UTF-8 file name"));
+        let path = path.to_str().expect("a UTF-8 path").to_owned();
+        // The build script ends soon; the snapshot wants names that live as long as it does.
+        ExtensionFileSource::loaded_during_snapshot(String::leak(name), String::leak(path))
+    });
+    let files = files.collect();
 
     // The hash seed is part of the snapshot; without this, two builds differ.
     let _unknown = v8_set_flags(vec![
@@ -70,12 +61,7 @@ fn main() {
 
 /// Hashes the files of a folder and of those in it.
 fn hash_files(folder: &Path, hasher: &mut DefaultHasher) {
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("a folder of sources")
-        .map(|entry| entry.expect("a readable folder").path())
-        .collect();
-    paths.sort();
-    for path in paths {
+    for path in sorted_paths(folder) {
         path.file_name().hash(hasher);
         if path.is_dir() {
             hash_files(&path, hasher);
@@ -87,17 +73,18 @@ fn hash_files(folder: &Path, hasher: &mut DefaultHasher) {
 
 /// The files that start with a digit, in their order.
 fn numbered_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("runtime-js is there")
-        .map(|entry| entry.expect("a readable folder").path())
-        .filter(|path| {
-            let name = path
-                .file_name()
-                .and_then(|n| n.to_str())
-                .unwrap_or_default();
-            name.starts_with(|c: char| c.is_ascii_digit()) && name.ends_with(".js")
-        })
-        .collect();
-    files.sort();
+    let mut files = sorted_paths(folder);
+    files.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(|c: char| c.is_ascii_digit()) && name.ends_with(".js")
+    });
     files
+}
+
+fn sorted_paths(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder of sources");
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    let mut paths: Vec<PathBuf> = paths.collect();
+    paths.sort();
+    paths
 }

@@ -311,7 +311,6 @@ impl Declarations {
     }
 }
 
-/// A type declaration.
 #[derive(Debug, Clone)]
 struct Declared {
     name: String,
@@ -320,7 +319,6 @@ struct Declared {
     mentions: Vec<TypeId>,
 }
 
-/// A function declaration.
 #[derive(Debug, Clone)]
 struct Function {
     name: String,

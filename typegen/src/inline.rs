@@ -83,7 +83,6 @@ pub(crate) fn settle(
 /// The definitions of one tool on their way to where they end up.
 struct Settling {
     own: Vec<Definition>,
-    /// Which of them keep a name.
     named: Vec<bool>,
     /// Where those that keep one are in the list of all tools.
     place: HashMap<TypeId, TypeId>,
@@ -221,7 +220,6 @@ fn held(ty: &Type) -> Option<(TypeId, &'static str)> {
     }
 }
 
-/// Which definitions of a tool keep a name.
 fn named(tool: &str, lowered: &LoweredTool, own: &[Definition]) -> Vec<bool> {
     let mut uses = vec![0_usize; own.len()];
     let mut told_there = vec![true; own.len()];

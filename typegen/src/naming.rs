@@ -19,7 +19,6 @@ use crate::text::pascal_case;
 /// sharing between those that are still being told apart.
 const MAX_ROUNDS: usize = 32;
 
-/// Names of declared types.
 pub(crate) struct TypeNames {
     /// The type that stands for each, itself or an equal one before it.
     pub(crate) representative: Vec<TypeId>,
@@ -27,7 +26,6 @@ pub(crate) struct TypeNames {
     pub(crate) name: Vec<String>,
 }
 
-/// Names every definition. `functions` are the functions of the tools.
 pub(crate) fn name_types(definitions: &[Definition], functions: &[&str]) -> TypeNames {
     let wanted: Vec<String> = definitions.iter().map(|d| wanted(d, functions)).collect();
     let class = classes(definitions, &wanted);

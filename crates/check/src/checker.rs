@@ -11,10 +11,6 @@ use crate::error::CheckError;
 /// Looks for type errors in scripts.
 pub trait Checker: Send + Sync + std::fmt::Debug {
     /// The type errors of one script.
-    ///
-    /// # Errors
-    ///
-    /// [`CheckError`] if there is no answer.
     fn check(&self, script: Script) -> BoxFuture<'_, Result<Checked, CheckError>>;
 
     /// Makes ready for a check that is to come, in the background. It must be

@@ -38,12 +38,10 @@ const LIMITS: &[(Resource, u64)] = &[
 
 /// The flags with which Go starts a thread, besides `CLONE_SETTLS`, which it
 /// uses on some processors only.
-const THREAD: libc::c_int = libc::CLONE_VM
-    | libc::CLONE_FS
-    | libc::CLONE_FILES
-    | libc::CLONE_SIGHAND
-    | libc::CLONE_SYSVSEM
-    | libc::CLONE_THREAD;
+const THREAD: libc::c_int = {
+    use libc::{CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VM};
+    CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_THREAD
+};
 
 /// System calls that are allowed with any arguments.
 const ALLOWED: &[libc::c_long] = &[
@@ -120,9 +118,8 @@ pub(crate) async fn start(
         .folder("/")
         .streams(Stream::Piped, Stream::Piped, Stream::Null)
         .restrict(restrictions(confinement, program)?);
-    callgate_process::spawn(command)
-        .await
-        .map_err(|error| Unavailable::Start(format!("{}: {error}", program.display())))
+    let started = callgate_process::spawn(command).await;
+    started.map_err(|error| Unavailable::Start(format!("{}: {error}", program.display())))
 }
 
 /// The layers for one process, made by the host.
@@ -195,11 +192,8 @@ fn seccomp() -> Result<BpfProgram, BackendError> {
     let private = [lacks(2, libc::PROT_EXEC)?, lacks(3, libc::MAP_SHARED)?];
     rules.insert(libc::SYS_mmap, vec![SeccompRule::new(private.into())?]);
     // A thread, and no process.
-    let thread = is(
-        0,
-        !u64::from(libc::CLONE_SETTLS.unsigned_abs()),
-        u64::from(THREAD.unsigned_abs()),
-    );
+    let besides = !u64::from(libc::CLONE_SETTLS.unsigned_abs());
+    let thread = is(0, besides, u64::from(THREAD.unsigned_abs()));
     rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![thread?])?]);
     // A signal that a process ignores unless it expects it.
     let urgent = has(2, libc::SIGURG);
@@ -210,10 +204,8 @@ fn seccomp() -> Result<BpfProgram, BackendError> {
     // The flags of its pipes.
     let flags = [libc::F_GETFD, libc::F_GETFL, libc::F_SETFL];
     let flags = flags.map(|command| SeccompRule::new(vec![has(1, command)?]));
-    rules.insert(
-        libc::SYS_fcntl,
-        flags.into_iter().collect::<Result<_, _>>()?,
-    );
+    let flags = flags.into_iter().collect::<Result<_, _>>()?;
+    rules.insert(libc::SYS_fcntl, flags);
     SeccompFilter::new(
         rules,
         SeccompAction::Errno(libc::EPERM.unsigned_abs()),

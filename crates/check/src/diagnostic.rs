@@ -64,7 +64,6 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
     }
 }
 
-/// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     line: u32,

@@ -5,13 +5,9 @@ use serde_json::{Value, json};
 
 use crate::library::Library;
 
-/// The folder of all files.
 pub(crate) const FOLDER: &str = "/callgate";
-/// The project.
 pub(crate) const PROJECT: &str = "/callgate/tsconfig.json";
-/// The script.
 pub(crate) const SCRIPT: &str = "/callgate/script.ts";
-/// The declarations of the tools.
 pub(crate) const TOOLS: &str = "/callgate/tools.d.ts";
 
 /// Declarations of the sandbox besides the language and `mcp`.
@@ -22,7 +18,6 @@ const SANDBOX: &str = include_str!("sandbox.d.ts");
 pub(crate) const QUESTIONS: &str =
     "--callbacks=readFile,fileExists,directoryExists,getAccessibleEntries,realpath";
 
-/// The files of one process.
 #[derive(Debug)]
 pub(crate) struct Files {
     /// Path and content, the content as the answer to `readFile`.
@@ -32,7 +27,6 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// The files that are always there.
     pub(crate) fn new(library: &Library) -> Self {
         let mut fixed: Vec<(String, String)> = library
             .files

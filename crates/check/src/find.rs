@@ -69,10 +69,6 @@ pub enum FindError {
 /// Finds the native TypeScript: `named`, or else the first that can be used of
 /// those in `typescript` beside `program` and one folder above that, and in
 /// `node_modules` of `project` and of the folders above it.
-///
-/// # Errors
-///
-/// [`FindError`] if there is none that can be used.
 pub fn find(
     named: Option<&Path>,
     program: Option<&Path>,
@@ -83,20 +79,15 @@ pub fn find(
     }
     let beside = program
         .into_iter()
-        .flat_map(|program| program.ancestors().skip(1).take(2));
-    let beside = beside.map(|folder| folder.join("typescript"));
+        .flat_map(Path::ancestors)
+        .skip(1)
+        .take(2);
+    let beside = beside.map(|folder| in_folder(&folder.join("typescript")));
     let above = project.into_iter().flat_map(Path::ancestors);
-    let above = above.map(|folder| folder.join("node_modules"));
+    let above = above.map(|folder| in_modules(&folder.join("node_modules")));
     let mut unusable = None;
-    for folder in beside {
-        match in_folder(&folder) {
-            Ok(Some(found)) => return Ok(found),
-            Ok(None) => {}
-            Err(error) => drop(unusable.get_or_insert(error)),
-        }
-    }
-    for folder in above {
-        match in_modules(&folder) {
+    for found in beside.chain(above) {
+        match found {
             Ok(Some(found)) => return Ok(found),
             Ok(None) => {}
             Err(error) => drop(unusable.get_or_insert(error)),
@@ -111,31 +102,19 @@ fn of_name(named: &Path) -> Result<Executable, FindError> {
         reason: reason.to_owned(),
     };
     if named.is_dir() {
-        return match in_folder(named)? {
-            Some(found) => Ok(found),
-            None => Err(wrong(
-                "it has neither lib/tsc nor node_modules with TypeScript 7",
-            )),
-        };
+        let lacks = "it has neither lib/tsc nor node_modules with TypeScript 7";
+        return in_folder(named)?.ok_or_else(|| wrong(lacks));
     }
     if !named.is_file() {
         return Err(wrong("there is no such file"));
     }
     // A link in `.bin` leads to a script of Node, which lies elsewhere.
     let path = fs::canonicalize(named).map_err(|error| wrong(&error.to_string()))?;
+    let elsewhere = "it does not lie in the lib folder of its package, as lib/tsc does";
+    let library = path.with_file_name("lib.esnext.d.ts");
     let package = path.parent().and_then(Path::parent);
-    match package.and_then(version) {
-        Some(version)
-            if path
-                .parent()
-                .is_some_and(|lib| lib.join("lib.esnext.d.ts").is_file()) =>
-        {
-            usable(path, version)
-        }
-        _ => Err(wrong(
-            "it does not lie in the lib folder of its package, as lib/tsc does",
-        )),
-    }
+    let version = package.and_then(version).filter(|_| library.is_file());
+    usable(path, version.ok_or_else(|| wrong(elsewhere))?)
 }
 
 /// A folder with a package in it, or with `node_modules`.
@@ -173,18 +152,15 @@ fn in_modules(modules: &Path) -> Result<Option<Executable>, FindError> {
 }
 
 fn in_package(package: &Path) -> Result<Option<Executable>, FindError> {
-    let path = package
-        .join("lib")
-        .join(format!("tsc{}", consts::EXE_SUFFIX));
+    let path = package.join(format!("lib/tsc{}", consts::EXE_SUFFIX));
     // Before version 7 there was a text of that name in another folder; here is
     // a program or nothing.
     if !path.is_file() {
         return Ok(None);
     }
-    match version(package) {
-        Some(version) => usable(path, version).map(Some),
-        None => Ok(None),
-    }
+    version(package)
+        .map(|version| usable(path, version))
+        .transpose()
 }
 
 fn usable(path: PathBuf, version: String) -> Result<Executable, FindError> {

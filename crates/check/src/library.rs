@@ -51,10 +51,6 @@ pub(crate) struct Library {
 
 impl Library {
     /// Reads the library from the folder of the executable.
-    ///
-    /// # Errors
-    ///
-    /// The error, for people.
     pub(crate) fn load(folder: &Path) -> Result<Self, String> {
         let mut loader = Loader {
             folder,

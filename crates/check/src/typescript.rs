@@ -28,7 +28,6 @@ const MAX_IN_HOST: usize = 16;
 /// Checks after which a process is replaced, so that it does not keep what it gathers for ever.
 const MAX_CHECKS: u32 = 1000;
 
-/// The turns of all checkers of the host.
 static HOST_TURNS: Semaphore = Semaphore::const_new(MAX_IN_HOST);
 
 /// Checks with a native TypeScript. Clones share their processes.

@@ -105,7 +105,6 @@ fn read(
     Ok(vectors.into_iter().flatten().collect())
 }
 
-/// A vector of length 1.
 fn vector(numbers: Option<&Value>, dimensions: &mut Option<usize>) -> Result<Vec<f32>, String> {
     let Some(numbers) = numbers.and_then(Value::as_array) else {
         return Err("the answer has an \"embedding\" that is no list of numbers".to_owned());

@@ -15,7 +15,6 @@ use crate::key::Key;
 
 /// The time that a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most attempts of one request.
 const ATTEMPTS: u32 = 3;
 /// The first wait between two of them; the next is four times it.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -111,7 +110,6 @@ impl Endpoint {
         headers
     }
 
-    /// The key as a header of this name.
     pub(crate) fn key_in(&self, name: &'static str) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(Ok(value)) = self.key.as_ref().map(|key| sensitive(key.as_str())) {

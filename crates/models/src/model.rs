@@ -78,10 +78,6 @@ impl Model {
     }
 
     /// Asks it.
-    ///
-    /// # Errors
-    ///
-    /// [`ModelError`].
     pub async fn ask(&self, prompt: &Prompt<'_>) -> Result<Said, ModelError> {
         match self.api {
             Api::OpenAi => self.ask_openai(prompt).await,

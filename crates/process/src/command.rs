@@ -64,9 +64,8 @@ impl Command {
         variables: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
         let variables = variables.into_iter();
-        self.0
-            .env_clear()
-            .envs(variables.map(|(name, value)| (name.into(), value.into())));
+        let variables = variables.map(|(name, value)| (name.into(), value.into()));
+        self.0.env_clear().envs(variables);
         self
     }
 
@@ -84,10 +83,8 @@ impl Command {
             Stream::Null => Stdio::null(),
             Stream::Piped => Stdio::piped(),
         };
-        self.0
-            .stdin(stdio(input))
-            .stdout(stdio(output))
-            .stderr(stdio(error));
+        self.0.stdin(stdio(input)).stdout(stdio(output));
+        self.0.stderr(stdio(error));
         self
     }
 
@@ -109,10 +106,6 @@ impl Command {
 impl Restrictions {
     /// Restricts the calling process, once. It makes system calls only, so it can run in a fork of a
     /// process with many threads.
-    ///
-    /// # Errors
-    ///
-    /// The system's error.
     pub fn enter(&mut self) -> io::Result<()> {
         for (resource, most) in &self.limits {
             let limit = libc::rlimit {
@@ -150,12 +143,8 @@ fn detach(host: u32) -> io::Result<()> {
         }
         // Kernels before 5.11 lack this call; there, only descriptors that the host's code has
         // marked are closed.
-        libc::syscall(
-            libc::SYS_close_range,
-            3,
-            libc::c_uint::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        );
+        let (first, last, flag) = (3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+        libc::syscall(libc::SYS_close_range, first, last, flag);
     }
     Ok(())
 }

@@ -29,9 +29,8 @@ pub struct Child {
 impl Child {
     /// Starts a command. The calling thread must live as long as the host, and be within a runtime.
     fn start(command: Command) -> io::Result<Self> {
-        let mut process = tokio::process::Command::from(command.into_std())
-            .kill_on_drop(true)
-            .spawn()?;
+        let mut command = tokio::process::Command::from(command.into_std());
+        let mut process = command.kill_on_drop(true).spawn()?;
         Ok(Self {
             stdin: process.stdin.take(),
             stdout: process.stdout.take(),
@@ -48,28 +47,16 @@ impl Child {
     }
 
     /// Waits for its end and leaves its pipes open.
-    ///
-    /// # Errors
-    ///
-    /// The system's error from waiting.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.process.wait().await
     }
 
     /// Its exit status, if it has ended.
-    ///
-    /// # Errors
-    ///
-    /// The system's error from waiting.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.process.try_wait()
     }
 
     /// Kills it and waits for its end.
-    ///
-    /// # Errors
-    ///
-    /// The system's error from waiting.
     pub async fn kill(&mut self) -> io::Result<ExitStatus> {
         // Killing fails if it has ended already; then waiting returns its status.
         let _ = self.process.start_kill();
@@ -83,14 +70,8 @@ struct Order {
     reply: oneshot::Sender<io::Result<Child>>,
 }
 
-/// Starts a command. The kernel kills the process when the host ends, in whatever way.
-///
-/// Must be called within a tokio runtime that has IO enabled.
-///
-/// # Errors
-///
-/// The system's error from starting it, and [`io::ErrorKind::Other`] if the thread that starts
-/// processes cannot be started.
+/// Starts a command. The kernel kills the process when the host ends, in whatever way. Must be
+/// called within a tokio runtime that has IO enabled.
 pub async fn spawn(command: Command) -> io::Result<Child> {
     let (reply, started) = oneshot::channel();
     let order = Order {

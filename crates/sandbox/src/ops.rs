@@ -22,7 +22,7 @@ pub(crate) trait Link {
     /// Takes it that the script no longer waits for the call with this number.
     fn cancel(&self, call: u64);
     /// Takes one console message, of which so many bytes are left out.
-    fn print(&self, level: u8, message: String, missing: u64);
+    fn print(&self, message: String, missing: u64);
     /// Hands a block, as JSON text, to the caller; `data` is what of it must be base64. An error is
     /// for the script to catch.
     fn emit(&self, block: String, data: &str) -> Result<(), String>;
@@ -57,9 +57,7 @@ pub(crate) struct Told {
     pub(crate) kind: u32,
     /// JSON, shown value or message.
     pub(crate) text: String,
-    /// Name of the error.
     pub(crate) name: String,
-    /// Its stack.
     pub(crate) stack: String,
     /// Line of its first frame.
     pub(crate) line: u32,
@@ -80,11 +78,10 @@ pub(crate) fn extension(files: Vec<ExtensionFileSource>) -> Extension {
             });
         })),
         middleware_fn: Some(Box::new(|op| {
-            if op.name.starts_with("op_callgate_") || ALLOWED_BUILTINS.contains(&op.name) {
-                op
-            } else {
-                op.disable()
-            }
+            let mut allowed = ALLOWED_BUILTINS.iter().flat_map(|names| names.split(' '));
+            let is_allowed =
+                op.name.starts_with("op_callgate_") || allowed.any(|name| name == op.name);
+            if is_allowed { op } else { op.disable() }
         })),
         ..Extension::default()
     }
@@ -94,32 +91,15 @@ pub(crate) fn extension(files: Vec<ExtensionFileSource>) -> Extension {
 ///
 /// None of them fills an array by index: a setter that a script puts on `Array.prototype` would get
 /// the values, and run in the middle of the op.
-const ALLOWED_BUILTINS: &[&str] = &[
+const ALLOWED_BUILTINS: [&str; 3] = [
     // Needed by deno_core's own start-up and event loop.
-    "op_get_ext_import_meta_proto",
-    "op_get_extras_binding_object",
-    "op_run_microtasks",
-    "op_set_captured_bootstrap",
+    "op_get_ext_import_meta_proto op_get_extras_binding_object op_run_microtasks \
+     op_set_captured_bootstrap",
     // Looking at values without running any of their code.
-    "op_is_any_array_buffer",
-    "op_is_arguments_object",
-    "op_is_array_buffer",
-    "op_is_async_function",
-    "op_is_big_int_object",
-    "op_is_boolean_object",
-    "op_is_boxed_primitive",
-    "op_is_date",
-    "op_is_generator_function",
-    "op_is_map",
-    "op_is_native_error",
-    "op_is_number_object",
-    "op_is_promise",
-    "op_is_reg_exp",
-    "op_is_set",
-    "op_is_string_object",
-    "op_is_typed_array",
-    "op_is_weak_map",
-    "op_is_weak_set",
+    "op_is_any_array_buffer op_is_arguments_object op_is_array_buffer op_is_async_function \
+     op_is_big_int_object op_is_boolean_object op_is_boxed_primitive op_is_date \
+     op_is_generator_function op_is_map op_is_native_error op_is_number_object op_is_promise \
+     op_is_reg_exp op_is_set op_is_string_object op_is_typed_array op_is_weak_map op_is_weak_set",
     // Text.
     "op_str_byte_length",
 ];
@@ -253,9 +233,9 @@ fn op_callgate_emit(
 }
 
 #[op2(fast)]
-fn op_callgate_print(state: &mut OpState, level: u8, #[string] message: String, missing: f64) {
+fn op_callgate_print(state: &mut OpState, #[string] message: String, missing: f64) {
     let link = state.borrow::<Rc<dyn Link>>();
-    link.print(level, message, missing as u64);
+    link.print(message, missing as u64);
 }
 
 #[op2(fast)]
@@ -276,13 +256,8 @@ fn op_callgate_rejection<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     state: &mut OpState,
 ) -> v8::Local<'s, v8::Array> {
-    let reason = state
-        .borrow::<Rc<dyn Link>>()
-        .take_rejected()
-        .map(|promise| {
-            let promise = v8::Local::new(scope, promise);
-            promise.result(scope)
-        });
+    let promise = state.borrow::<Rc<dyn Link>>().take_rejected();
+    let reason = promise.map(|promise| v8::Local::new(scope, promise).result(scope));
     v8::Array::new_with_elements(scope, reason.as_slice())
 }
 
@@ -339,10 +314,8 @@ fn op_callgate_now(state: &mut OpState) -> f64 {
 /// Milliseconds from 1970 to the start of the worker.
 #[op2(fast)]
 fn op_callgate_time_origin(state: &mut OpState) -> f64 {
-    let origin = state.borrow::<Clock>().origin;
-    origin
-        .duration_since(UNIX_EPOCH)
-        .map_or(0.0, |since| since.as_secs_f64() * 1000.0)
+    let since = state.borrow::<Clock>().origin.duration_since(UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64() * 1000.0)
 }
 
 /// Fills the buffer with random bytes of the kernel.
@@ -471,21 +444,11 @@ fn op_callgate_url_parse(
     #[string] base: String,
     has_base: bool,
 ) -> Strings {
-    let base = if has_base {
-        match Url::parse(&base) {
-            Ok(base) => Some(base),
-            Err(_) => return Strings(None),
-        }
-    } else {
-        None
+    let Ok(base) = has_base.then(|| Url::parse(&base)).transpose() else {
+        return Strings(None);
     };
-    Strings(
-        Url::options()
-            .base_url(base.as_ref())
-            .parse(&text)
-            .ok()
-            .map(|url| parts(&url)),
-    )
+    let url = Url::options().base_url(base.as_ref()).parse(&text);
+    Strings(url.ok().map(|url| parts(&url)))
 }
 
 /// The same after one part was set, or null when it cannot be set to this.
@@ -502,19 +465,15 @@ fn op_callgate_url_set(#[string] href: String, part: u32, #[string] value: Strin
         5 => quirks::set_host(&mut url, &value).is_ok(),
         6 => quirks::set_hostname(&mut url, &value).is_ok(),
         7 => quirks::set_port(&mut url, &value).is_ok(),
-        8 => {
-            quirks::set_pathname(&mut url, &value);
+        _ => {
+            match part {
+                8 => quirks::set_pathname(&mut url, &value),
+                9 => quirks::set_search(&mut url, &value),
+                10 => quirks::set_hash(&mut url, &value),
+                _ => return Strings(None),
+            }
             true
         }
-        9 => {
-            quirks::set_search(&mut url, &value);
-            true
-        }
-        10 => {
-            quirks::set_hash(&mut url, &value);
-            true
-        }
-        _ => false,
     };
     Strings(set.then(|| parts(&url)))
 }
@@ -540,11 +499,9 @@ fn parts(url: &Url) -> Vec<String> {
 /// Names and values in turn.
 #[op2]
 fn op_callgate_form_parse(#[string] text: String) -> Strings {
-    Strings(Some(
-        form_urlencoded::parse(text.as_bytes())
-            .flat_map(|(name, value)| [name.into_owned(), value.into_owned()])
-            .collect(),
-    ))
+    let pairs = form_urlencoded::parse(text.as_bytes());
+    let flat = pairs.flat_map(|(name, value)| [name.into_owned(), value.into_owned()]);
+    Strings(Some(flat.collect()))
 }
 
 /// The opposite of `op_callgate_form_parse`.
@@ -558,8 +515,8 @@ fn op_callgate_form_write(
     let mut index = 0;
     while index + 1 < flat.length() {
         let at = |index| {
-            flat.get_index(scope, index)
-                .map_or_else(String::new, |v| v.to_rust_string_lossy(scope))
+            let value = flat.get_index(scope, index);
+            value.map_or_else(String::new, |value| value.to_rust_string_lossy(scope))
         };
         let (name, value) = (at(index), at(index + 1));
         text.append_pair(&name, &value);

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_sandbox::wire::{
-    Call, Done, Exception, Level, LimitHit, Output, OutputEnd, Ready, ReturnValue, WhichLimit,
-    WorkerFrame,
+    Call, Done, Exception, LimitHit, OutputEnd, Ready, ReturnValue, WorkerFrame,
 };
 use callgate_sandbox::{End, Ended, JailOptions, Launcher, LauncherOptions};
 use support::{Handler, encoded, job, pretender};
@@ -149,10 +148,9 @@ async fn broken_frames() {
 #[tokio::test]
 async fn too_much_output_is_cut() {
     let mut frames = vec![
-        WorkerFrame::Output(Output {
-            level: Level::Log,
-            text: "x".repeat(1 << 20).into()
-        });
+        WorkerFrame::Output {
+            text: "x".repeat(1 << 20).into(),
+        };
         8
     ];
     frames.push(WorkerFrame::OutputEnd(OutputEnd {
@@ -191,7 +189,6 @@ async fn a_long_exception_is_cut() {
 #[tokio::test]
 async fn a_limit_that_is_told_is_the_hosts() {
     let hit = LimitHit {
-        which: WhichLimit::Memory,
         limit: 7,
         observed: u64::MAX,
     };

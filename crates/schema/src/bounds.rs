@@ -46,10 +46,6 @@ pub enum Author {
 
 impl Author {
     /// Refuses a schema of too many bytes of JSON.
-    ///
-    /// # Errors
-    ///
-    /// A text that names the limit.
     pub fn takes(self, bytes: usize) -> Result<(), String> {
         let limit: usize = match self {
             Self::Script => 64 << 10,
@@ -132,7 +128,6 @@ impl Size {
     }
 }
 
-/// Measures.
 struct Walk<'a> {
     root: &'a Value,
     author: Author,
@@ -332,7 +327,6 @@ fn decoded(fragment: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The values in a value.
 fn values(value: &Value) -> u64 {
     let within: u64 = match value {
         Value::Array(items) => items.iter().map(values).sum(),

@@ -41,10 +41,6 @@ pub fn extent(json: &str) -> Extent {
 }
 
 /// Parses a text, with lone surrogates replaced by U+FFFD.
-///
-/// # Errors
-///
-/// The error of the parser.
 pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
     match serde_json::from_str(json) {
         Ok(value) => Ok(value),

@@ -14,7 +14,6 @@ use crate::schema::Schema;
 const MAX_PARTS: u64 = 2_000_000;
 /// The most bytes that are looked at.
 const MAX_BYTES: usize = 64 << 20;
-/// The most levels that are read.
 const MAX_LEVELS: u32 = 127;
 /// The most steps: parts of the schema times parts of the value.
 const MAX_STEPS: u64 = 500_000_000;
@@ -22,7 +21,6 @@ const MAX_STEPS: u64 = 500_000_000;
 const QUICK_STEPS: u64 = 200_000;
 /// The most levels of a recursive schema times levels of the value, so that no stack is too short.
 const MAX_NESTING: usize = 2_000;
-/// The most problems that are told.
 const MAX_PROBLEMS: usize = 5;
 
 /// A tool's `outputSchema`. It is compiled when something is first held to it. Clones are the same.

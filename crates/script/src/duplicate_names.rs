@@ -145,7 +145,6 @@ impl Visit for Finder {
     }
 }
 
-/// The names a pattern binds.
 fn bound(pattern: &Pat) -> Vec<Ident> {
     struct Names(Vec<Ident>);
     impl Visit for Names {

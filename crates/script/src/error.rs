@@ -15,7 +15,6 @@ pub struct ScriptError {
     name: String,
 }
 
-/// A place in a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) line: u32,

@@ -94,7 +94,6 @@ fn internal(message: impl Into<String>) -> ScriptError {
     ScriptError::new(ScriptErrorKind::Internal, message, None)
 }
 
-/// The error for a panic of the parser.
 fn parser_failed(text: &str) -> ScriptError {
     // It is known to, on some of the comments that it refuses.
     match (
@@ -259,7 +258,6 @@ fn syntax_error(source: &Source, errors: &SyntaxErrors) -> ScriptError {
     source.error(ScriptErrorKind::Syntax, with_count(errors), errors.position)
 }
 
-/// An error in the wrapped code.
 fn wrapped_error(
     source: &Source,
     code: &str,

@@ -284,5 +284,4 @@ fn without_wrappers(expr: &Expr) -> &Expr {
     }
 }
 
-/// The names of the global object.
 const GLOBAL_OBJECTS: &[&str] = &["globalThis", "self", "window", "global"];

@@ -98,7 +98,6 @@ pub(crate) fn classic_script(text: &str) -> Result<Script, SyntaxErrors> {
 pub(crate) struct SyntaxErrors {
     /// Where the first is.
     pub(crate) position: usize,
-    /// Its text.
     pub(crate) message: String,
     /// How many follow.
     pub(crate) more: usize,

@@ -100,7 +100,6 @@ impl Source {
         }
     }
 
-    /// An error at a byte of the text.
     pub(crate) fn error(
         &self,
         kind: ScriptErrorKind,
@@ -185,7 +184,6 @@ pub(crate) struct Edits {
 }
 
 impl Edits {
-    /// Blanks a range of the text.
     pub(crate) fn blank(&mut self, range: Range<usize>) {
         self.edits.push((range, String::new()));
     }

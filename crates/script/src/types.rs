@@ -15,7 +15,6 @@ use crate::parser_thread::{self, Lost};
 
 /// The most bytes of a type: 8 KiB.
 pub const MAX_TYPE_BYTES: usize = 8 << 10;
-/// The most levels of types in types.
 const MAX_TYPE_DEPTH: usize = 32;
 /// The text before the type for the parser.
 const BEFORE: &str = "type T = (";

@@ -10,7 +10,6 @@ use super::scope::Dialect;
 use crate::degradation::Reason;
 use crate::ir::{Tuple, Type};
 
-/// Places of one tuple.
 const MAX_PLACES: usize = 64;
 
 impl<'a> Lowering<'a, '_> {

@@ -24,7 +24,6 @@ pub(super) type Known<'a> = Vec<&'a Map<String, Value>>;
 /// Values, by kind.
 #[derive(Debug)]
 struct Complement {
-    /// Every value of these kinds.
     whole: Kinds,
     /// Some values of others.
     parts: Vec<(Kinds, Type)>,
@@ -267,7 +266,6 @@ impl Complement {
         Type::union(members)
     }
 
-    /// The kinds there are values of.
     fn any_kind(&self) -> Kinds {
         let parts = self.parts.iter().map(|(kind, _)| *kind);
         parts.fold(self.whole, Kinds::or)

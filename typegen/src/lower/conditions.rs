@@ -77,7 +77,6 @@ impl<'a> Lowering<'a, '_> {
         parts
     }
 
-    /// `not`
     fn negation(&mut self, schema: &'a Value, kinds: Kinds) -> Type {
         if !self.one_more_condition() {
             return Type::Unknown;
@@ -280,7 +279,6 @@ fn only_requirement(schema: &Value) -> HashSet<&str> {
     names_under(map, "required")
 }
 
-/// The strings of the list under a keyword.
 fn names_under<'m>(map: &'m Map<String, Value>, keyword: &str) -> HashSet<&'m str> {
     let names = map.get(keyword).and_then(Value::as_array);
     names

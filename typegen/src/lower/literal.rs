@@ -99,7 +99,6 @@ fn number_literal(number: &Number) -> Type {
     Type::Literal(Literal::Number(format!("{double}")))
 }
 
-/// The type of all values like this one.
 fn any_of_kind(value: &Value) -> Type {
     match value {
         Value::Null => Type::Null,
@@ -110,7 +109,6 @@ fn any_of_kind(value: &Value) -> Type {
     }
 }
 
-/// The kind of a value.
 pub(super) fn kind(value: &Value) -> Kinds {
     match value {
         Value::Null => Kinds::NULL,

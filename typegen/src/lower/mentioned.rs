@@ -61,7 +61,6 @@ pub(super) fn mentions_default(described: &str, value: &str) -> bool {
     })
 }
 
-/// True if a word stands in the description.
 pub(super) fn mentions_word(described: &str, word: &str) -> bool {
     occurrences(&described.to_lowercase(), &word.to_lowercase())
         .next()

@@ -176,9 +176,7 @@ impl<'a> Lowering<'a, '_> {
 /// What is said of one place.
 #[derive(Default)]
 struct Told {
-    /// Descriptions.
     lines: Vec<String>,
-    /// Constraints.
     notes: Vec<String>,
     /// Constraints of parts, each after its label.
     parts: Vec<String>,

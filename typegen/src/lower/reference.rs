@@ -192,7 +192,6 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// What a reference leads to.
 struct Target<'a> {
     schema: &'a Value,
     pointer: String,

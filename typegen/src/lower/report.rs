@@ -12,7 +12,6 @@ use crate::text::prefix;
 const MAX_PARTS: usize = 20_000;
 /// Bytes of text that count as a part when they are copied.
 const TEXT_OF_PART: usize = 64;
-/// Degradations reported of one tool.
 const MAX_DEGRADATIONS: usize = 50;
 
 /// What both sides of a tool share.

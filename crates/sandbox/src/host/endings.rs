@@ -25,10 +25,9 @@ const MEMORY_BESIDE: u64 = 256 << 20;
 /// Bytes of memory that the whole process of a worker may take: twice the heap, for collections that
 /// copy; the buffers; one result in whole; and what V8 and the worker need beside.
 pub(super) fn data_bytes(limits: &Limits) -> u64 {
-    limits
-        .heap_bytes
-        .saturating_mul(2)
-        .saturating_add(limits.buffer_bytes)
+    let heap = limits.heap_bytes.saturating_mul(2);
+    let with_buffers = heap.saturating_add(limits.buffer_bytes);
+    with_buffers
         .saturating_add(limits.reply_bytes)
         .saturating_add(MEMORY_BESIDE)
 }

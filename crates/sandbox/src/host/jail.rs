@@ -78,9 +78,8 @@ impl JailOptions {
     }
 
     pub(super) fn layers(&self) -> Layers {
-        self.layers
-            .iter()
-            .fold(Layers::NONE, |all, layer| all.with(layer.bits()))
+        let layers = self.layers.iter();
+        layers.fold(Layers::NONE, |all, layer| all.with(layer.bits()))
     }
 }
 
@@ -148,10 +147,6 @@ impl Jail {
 ///
 /// A host calls this first thing, because it holds the credentials. There are no core dumps of it
 /// any more, and a debugger needs the rights of root.
-///
-/// # Errors
-///
-/// The error of the system call.
 pub fn forbid_inspection() -> io::Result<()> {
     // SAFETY: a system call with numbers.
     if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } == 0 {
@@ -162,10 +157,6 @@ pub fn forbid_inspection() -> io::Result<()> {
 }
 
 /// The layers in force around a worker that says it is ready.
-///
-/// # Errors
-///
-/// Why no script may run in the worker.
 pub(super) fn check(
     ready: &Ready,
     worker: u32,

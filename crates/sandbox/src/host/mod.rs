@@ -89,10 +89,6 @@ impl Launcher {
     /// A worker for a run with these limits. The worker is up, and its jail is as required. If none
     /// waits, one is started: in the order of the calls, and at most one for each processor at the
     /// same time.
-    ///
-    /// # Errors
-    ///
-    /// The reason why no worker can be started.
     pub async fn take(&self, limits: &Limits) -> Result<Reserved, String> {
         loop {
             let settings = self.pool.settings(limits);

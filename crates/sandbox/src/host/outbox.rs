@@ -15,7 +15,6 @@ pub(super) const LONGEST_ANSWER: usize = u32::MAX as usize - (1 << 10);
 /// must not fill the host's memory with them.
 const UNREAD_BYTES: usize = 256 << 20;
 
-/// Frames that are written at once.
 const FRAMES_AT_ONCE: usize = 32;
 
 /// The frames that wait to be written.

@@ -32,7 +32,6 @@ impl Printed {
         }
     }
 
-    /// Adds to the head.
     pub(super) fn head(&mut self, text: &str) {
         let room = self.head_bytes.saturating_sub(self.captured.head.len());
         let (kept, cut) = text.split_at(text.floor_char_boundary(room));

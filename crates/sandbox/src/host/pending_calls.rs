@@ -18,7 +18,6 @@ use crate::wire::{Call, ErrorClass, Thrown};
 /// host has each input several times until it is answered. Four of the longest inputs by default.
 const WAITING_BYTES: usize = 64 << 20;
 
-/// The answer to a call.
 pub(super) type Outcome = Result<Box<RawValue>, Thrown>;
 
 /// The calls of one run that have no answer yet.
@@ -41,7 +40,6 @@ struct Queued {
     call: ScriptCall,
 }
 
-/// A call that is answered or cancelled.
 pub(super) struct Answered {
     pub(super) id: u64,
     pub(super) function: String,
@@ -88,7 +86,6 @@ impl PendingCalls {
         }
     }
 
-    /// True if there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.queue.is_empty()
     }
@@ -175,7 +172,6 @@ impl PendingCalls {
         answered
     }
 
-    /// Drops all calls.
     pub(super) fn clear(&mut self) {
         self.begun = FuturesUnordered::new();
         self.queue.clear();
@@ -209,7 +205,6 @@ mod tests {
         }
     }
 
-    /// A call with so many bytes of input.
     fn call(bytes: usize) -> Call {
         Call {
             id: 1,

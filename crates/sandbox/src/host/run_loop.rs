@@ -160,20 +160,15 @@ impl RunLoop {
         }
     }
 
-    /// One frame of the worker.
     fn take(&mut self, frame: WorkerFrame) -> Option<Stop> {
         match frame {
-            WorkerFrame::Ready(_) => {
-                return Some(violation("it says twice that it is ready"));
-            }
-            WorkerFrame::Read { outcome: _ } => {
-                return Some(violation("it reads what it was not given"));
-            }
+            WorkerFrame::Ready(_) => return Some(violation("it says twice that it is ready")),
+            WorkerFrame::Read { .. } => return Some(violation("it reads what it was not given")),
             WorkerFrame::Call(call) => return self.call(&call),
             WorkerFrame::Cancel { call } => self.calls.cancel(call),
-            WorkerFrame::Output(output) => {
-                self.calls.printed(&output.text);
-                self.printed.head(&output.text);
+            WorkerFrame::Output { text } => {
+                self.calls.printed(&text);
+                self.printed.head(&text);
             }
             WorkerFrame::More { text } => {
                 self.calls.printed(&text);
@@ -253,9 +248,8 @@ impl RunLoop {
     }
 
     fn answer(&mut self, call: u64, function: &str, outcome: Outcome) {
-        let limit = usize::try_from(self.limits.reply_bytes)
-            .unwrap_or(usize::MAX)
-            .min(LONGEST_ANSWER);
+        let limit = usize::try_from(self.limits.reply_bytes).unwrap_or(usize::MAX);
+        let limit = limit.min(LONGEST_ANSWER);
         let (what, bytes, limit) = match &outcome {
             Ok(json) => ("result", json.get().len(), limit),
             Err(thrown) => ("error", error_bytes(thrown), limit.max(ERROR_BYTES)),
@@ -273,9 +267,7 @@ impl RunLoop {
             None
         };
         let outcome = match lost {
-            Some(message) => Err(self
-                .calls
-                .undelivered(function, Undelivered::Answer, message)),
+            Some(why) => Err(self.calls.undelivered(function, Undelivered::Answer, why)),
             None => outcome.map(|json| Text::from(Box::<str>::from(json))),
         };
         // No longer than the limit above, so it can be encoded.
@@ -349,14 +341,12 @@ impl RunLoop {
     }
 
     fn memory_end(&self, hit: LimitHit) -> End {
+        // A worker is asked which of the two it was, not what they are.
+        let is_buffers = hit.limit == self.limits.buffer_bytes;
+        let (heap, buffers) = (self.limits.heap_bytes, self.limits.buffer_bytes);
         End::Limit {
             which: WhichLimit::Memory,
-            // A worker is asked which of the two it was, not what they are.
-            limit: if hit.limit == self.limits.buffer_bytes {
-                self.limits.buffer_bytes
-            } else {
-                self.limits.heap_bytes
-            },
+            limit: if is_buffers { buffers } else { heap },
             observed: hit.observed,
         }
     }
@@ -374,9 +364,8 @@ pub(super) fn milliseconds(time: Duration) -> u64 {
 /// stream.
 pub(super) async fn read_or_room(reader: &mut FrameReader<WorkerFrame>, full: bool) -> bool {
     if !full {
-        return poll_fn(|context| reader.poll_read(context))
-            .await
-            .unwrap_or(false);
+        let read = poll_fn(|context| reader.poll_read(context)).await;
+        return read.unwrap_or(false);
     }
     let Ok(writing) = reader.socket().try_clone() else {
         return false;
@@ -391,13 +380,12 @@ pub(super) async fn read_or_room(reader: &mut FrameReader<WorkerFrame>, full: bo
 
 /// The longest frame a worker may send.
 fn max_worker_frame(limits: &Limits) -> usize {
-    let largest = limits
-        .input_bytes
-        .max(limits.result_bytes)
-        .max(limits.output_bytes)
-        .max(limits.message_bytes)
-        .max(limits.whole_bytes)
-        .max(limits.emit_bytes);
+    let l = limits;
+    let shown = l.result_bytes.max(l.output_bytes).max(l.message_bytes);
+    let largest = shown
+        .max(l.input_bytes)
+        .max(l.whole_bytes)
+        .max(l.emit_bytes);
     // Names, stacks and messages of errors come on top.
     usize::try_from(largest)
         .unwrap_or(usize::MAX)

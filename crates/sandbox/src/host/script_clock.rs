@@ -40,7 +40,6 @@ impl Work {
 }
 
 impl ScriptClock {
-    /// A clock that starts now.
     pub(super) fn new(now: Instant) -> Self {
         Self {
             spent: Duration::ZERO,

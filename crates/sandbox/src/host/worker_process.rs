@@ -95,13 +95,11 @@ impl Spawner {
         Self { orders }
     }
 
-    /// Starts a worker.
     pub(super) async fn spawn(&self, settings: Settings) -> Result<Worker, String> {
         let (sender, receiver) = oneshot::channel();
         let _ = self.orders.send(Order::Start(settings, sender));
-        receiver
-            .await
-            .unwrap_or_else(|_| Err("the thread that starts workers is gone".to_owned()))
+        let gone = || Err("the thread that starts workers is gone".to_owned());
+        receiver.await.unwrap_or_else(|_| gone())
     }
 }
 
@@ -115,7 +113,6 @@ impl Drop for Spawner {
 /// A running worker. Dropping it kills the process.
 #[derive(Debug)]
 pub(super) struct Worker {
-    /// What it was started with.
     settings: Settings,
     socket: Option<UnixStream>,
     child: Option<Child>,
@@ -138,7 +135,6 @@ impl Worker {
         self.socket.take()
     }
 
-    /// The settings it was started with.
     pub(super) fn settings(&self) -> Settings {
         self.settings
     }
@@ -184,12 +180,8 @@ impl Worker {
         let set = unsafe {
             libc::prlimit(pid, libc::RLIMIT_DATA, std::ptr::null(), &raw mut limit) == 0 && {
                 limit.rlim_cur = self.data_bytes.saturating_add(bytes).min(limit.rlim_max);
-                libc::prlimit(
-                    pid,
-                    libc::RLIMIT_DATA,
-                    &raw const limit,
-                    std::ptr::null_mut(),
-                ) == 0
+                let old = std::ptr::null_mut();
+                libc::prlimit(pid, libc::RLIMIT_DATA, &raw const limit, old) == 0
             }
         };
         set.then_some(()).ok_or_else(io::Error::last_os_error)
@@ -285,9 +277,8 @@ impl Death {
 
     /// The signal that ended it, unless it was the host's own SIGKILL.
     pub(super) fn signal(&self) -> Option<i32> {
-        self.status
-            .and_then(|status| status.signal())
-            .filter(|signal| *signal != libc::SIGKILL)
+        let signal = self.status.and_then(|status| status.signal());
+        signal.filter(|signal| *signal != libc::SIGKILL)
     }
 }
 
@@ -362,7 +353,6 @@ fn start(
     })
 }
 
-/// The clock of the processor time of a process.
 fn cpu_clock(child: &Child) -> Option<libc::clockid_t> {
     let pid = libc::pid_t::try_from(child.id()).ok()?;
     let mut clock: libc::clockid_t = 0;

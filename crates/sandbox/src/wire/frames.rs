@@ -37,8 +37,11 @@ pub enum WorkerFrame {
         /// The call's id.
         call: u64,
     },
-    /// A message of the console, in the head of the output.
-    Output(Output),
+    /// A message of the console, or the beginning of the one that goes on in the tail.
+    Output {
+        /// The message, with the line feed that ends it.
+        text: Text,
+    },
     /// What follows the head of the output, as far as the host wants it besides the tail.
     More {
         /// Text that is in the tail, or dropped, as well.
@@ -75,7 +78,7 @@ impl Frame for WorkerFrame {
         match self {
             Self::Read { outcome: text }
             | Self::Call(Call { input: text, .. })
-            | Self::Output(Output { text, .. })
+            | Self::Output { text }
             | Self::More { text }
             | Self::Emit { block: text }
             | Self::OutputEnd(OutputEnd { tail: text, .. })
@@ -224,30 +227,6 @@ pub enum ErrorClass {
     Extract,
 }
 
-/// The level of a console message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Level {
-    /// `console.debug`.
-    Debug,
-    /// `console.log` and what is like it.
-    Log,
-    /// `console.info`.
-    Info,
-    /// `console.warn`.
-    Warn,
-    /// `console.error`.
-    Error,
-}
-
-/// One console message, or the beginning of the one that goes on in the tail.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
-    /// Its level.
-    pub level: Level,
-    /// Its text, with the line feed that ends it, unless the rest of the message is in the tail.
-    pub text: Text,
-}
-
 /// The end of the console output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputEnd {
@@ -261,22 +240,13 @@ pub struct OutputEnd {
     pub tail: Text,
 }
 
-/// A limit that the worker saw pass.
+/// The limit of memory that the worker saw pass: of the heap, or of the buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {
-    /// Which one.
-    pub which: WhichLimit,
     /// Its value.
     pub limit: u64,
     /// What was seen.
     pub observed: u64,
-}
-
-/// The limits that a worker can report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum WhichLimit {
-    /// Bytes of the JavaScript heap.
-    Memory,
 }
 
 /// How a script ended.

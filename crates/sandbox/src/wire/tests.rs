@@ -69,10 +69,7 @@ fn worker_frames() -> Vec<WorkerFrame> {
             input: "{}".into(),
         }),
         WorkerFrame::Cancel { call: 3 },
-        WorkerFrame::Output(Output {
-            level: Level::Warn,
-            text: text(),
-        }),
+        WorkerFrame::Output { text: text() },
         WorkerFrame::More { text: text() },
         WorkerFrame::Emit { block: "{}".into() },
         WorkerFrame::OutputEnd(OutputEnd {
@@ -82,7 +79,6 @@ fn worker_frames() -> Vec<WorkerFrame> {
             tail: text(),
         }),
         WorkerFrame::LimitHit(LimitHit {
-            which: WhichLimit::Memory,
             limit: 1,
             observed: 2,
         }),

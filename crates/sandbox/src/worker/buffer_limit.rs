@@ -25,12 +25,9 @@ impl BufferLimit {
         })
     }
 
-    /// Sets the limit.
     pub(super) fn set(&self, bytes: u64) {
-        self.limit.store(
-            usize::try_from(bytes).unwrap_or(usize::MAX),
-            Ordering::Relaxed,
-        );
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.limit.store(bytes, Ordering::Relaxed);
     }
 
     /// The limit and what would have been used, if a buffer was refused.
@@ -41,7 +38,6 @@ impl BufferLimit {
         }
     }
 
-    /// The allocator for V8.
     pub(super) fn allocator(self: &Arc<Self>) -> v8::UniqueRef<v8::Allocator> {
         // SAFETY: the handle is an `Arc` turned into a pointer, and `drop` of the table turns it
         // back; the functions of the table take that same type.
@@ -50,14 +46,12 @@ impl BufferLimit {
 
     fn take(&self, bytes: usize) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
-        let taken = self
-            .used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(bytes).filter(|used| *used <= limit)
-            });
+        let order = Ordering::Relaxed;
+        let taken = self.used.fetch_update(order, order, |used| {
+            used.checked_add(bytes).filter(|used| *used <= limit)
+        });
         if let Err(used) = taken {
-            self.refused
-                .store(used.saturating_add(bytes), Ordering::Relaxed);
+            self.refused.store(used.saturating_add(bytes), order);
         }
         taken.is_ok()
     }

@@ -102,11 +102,8 @@ impl Console {
     fn more(&mut self, text: &str) -> Option<String> {
         let fits = text.floor_char_boundary(self.more_bytes);
         // Nothing goes after a gap.
-        self.more_bytes = if fits == text.len() {
-            self.more_bytes - fits
-        } else {
-            0
-        };
+        let is_whole = fits == text.len();
+        self.more_bytes = if is_whole { self.more_bytes - fits } else { 0 };
         let more = text.get(..fits)?;
         (!more.is_empty()).then(|| more.to_owned())
     }
@@ -164,10 +161,8 @@ fn prefix(text: &str, room: Room) -> usize {
     if room.lines == 0 {
         return 0;
     }
-    let by_lines = text
-        .match_indices('\n')
-        .nth(room.lines - 1)
-        .map_or(text.len(), |(at, _)| at + 1);
+    let last = text.match_indices('\n').nth(room.lines - 1);
+    let by_lines = last.map_or(text.len(), |(at, _)| at + 1);
     text.floor_char_boundary(by_lines.min(room.bytes))
 }
 
@@ -175,10 +170,8 @@ fn prefix(text: &str, room: Room) -> usize {
 fn suffix(text: &str, room: Room) -> usize {
     // The last message ends with a line feed, so the line feed before the first kept line is one
     // further away than there are lines.
-    let by_lines = text
-        .rmatch_indices('\n')
-        .nth(room.lines)
-        .map_or(text.len(), |(at, _)| text.len() - at - 1);
+    let first = text.rmatch_indices('\n').nth(room.lines);
+    let by_lines = first.map_or(text.len(), |(at, _)| text.len() - at - 1);
     let from = text.len() - by_lines.min(room.bytes);
     text.len() - text.ceil_char_boundary(from)
 }

@@ -35,10 +35,8 @@ pub(super) fn report_memory(isolate: &mut v8::Isolate, channel: Arc<HostChannel>
     // signal ends the process in any case, so that what it interrupts does not go on.
     unsafe {
         set_new_handler(allocation_failed);
-        libc::signal(
-            libc::SIGSEGV,
-            access_failed as *const () as libc::sighandler_t,
-        );
+        let handler = access_failed as *const () as libc::sighandler_t;
+        libc::signal(libc::SIGSEGV, handler);
     }
     v8::V8::set_fatal_error_handler(|_file: &str, _line: i32, _message: &str| {
         send_if_memory_is_out();
@@ -75,14 +73,9 @@ extern "C" fn access_failed(signal: c_int) {
 fn send_if_memory_is_out() {
     // SAFETY: a new mapping, which touches no other memory, and its end.
     let has_memory = unsafe {
-        let block = libc::mmap(
-            std::ptr::null_mut(),
-            LAST_BLOCK_BYTES,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        );
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let block = libc::mmap(std::ptr::null_mut(), LAST_BLOCK_BYTES, rights, flags, -1, 0);
         block != libc::MAP_FAILED && libc::munmap(block, LAST_BLOCK_BYTES) == 0
     };
     if !has_memory {

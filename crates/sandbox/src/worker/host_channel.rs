@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::wire::{
-    Done, Exception, Frame, Level, LimitHit, Output, OutputEnd, ReturnValue, Text, WhichLimit,
-    WorkerFrame, WorkerLimits,
+    Done, Exception, Frame, LimitHit, OutputEnd, ReturnValue, Text, WorkerFrame, WorkerLimits,
 };
 use deno_core::futures::task::AtomicWaker;
 use deno_core::v8::{self, IsolateHandle};
@@ -109,7 +108,6 @@ impl HostChannel {
     /// Tells the host that the heap has reached its limit.
     pub(super) fn send_memory_limit(&self, limit: usize, observed: usize) {
         self.send(WorkerFrame::LimitHit(LimitHit {
-            which: WhichLimit::Memory,
             limit: limit as u64,
             observed: observed as u64,
         }));
@@ -215,20 +213,10 @@ impl Link for IsolateLink {
         self.calls.cancel(call);
     }
 
-    fn print(&self, level: u8, message: String, missing: u64) {
-        let level = match level {
-            0 => Level::Debug,
-            2 => Level::Info,
-            3 => Level::Warn,
-            4 => Level::Error,
-            _ => Level::Log,
-        };
+    fn print(&self, message: String, missing: u64) {
         let sent = lock(&self.channel.console).push(message, missing);
         if let Some(text) = sent.head {
-            self.channel.send(WorkerFrame::Output(Output {
-                level,
-                text: text.into(),
-            }));
+            self.channel.send(WorkerFrame::Output { text: text.into() });
         }
         if let Some(text) = sent.more {
             self.channel.send(WorkerFrame::More { text: text.into() });

@@ -51,10 +51,8 @@ pub(super) fn run(
         return 1;
     };
     let channel = HostChannel::new(socket);
-    let Ok(tokio) = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    else {
+    let mut tokio = tokio::runtime::Builder::new_current_thread();
+    let Ok(tokio) = tokio.enable_all().build() else {
         return 1;
     };
     tokio.block_on(async {
@@ -136,10 +134,8 @@ impl Isolate {
             ..RuntimeOptions::default()
         })
         .map_err(|_| "the isolate cannot be made")?;
-        runtime
-            .op_state()
-            .borrow_mut()
-            .put::<Rc<dyn Link>>(Rc::<IsolateLink>::clone(&link));
+        let state = runtime.op_state();
+        state.borrow_mut().put::<Rc<dyn Link>>(link.clone());
 
         let handle = runtime.v8_isolate().thread_safe_handle();
         let mut times = 0;
@@ -153,11 +149,8 @@ impl Isolate {
             channel.set_terminated();
             handle.terminate_execution();
             times += 1;
-            if times > HEADROOM_TIMES {
-                current
-            } else {
-                current + HEADROOM_BYTES
-            }
+            let has_headroom = times <= HEADROOM_TIMES;
+            current + if has_headroom { HEADROOM_BYTES } else { 0 }
         });
         let isolate = runtime.v8_isolate();
         isolate.set_prepare_stack_trace_callback(prepare_stack_trace);
@@ -171,9 +164,8 @@ impl Isolate {
         call(&mut runtime, &begin, |_| Some(Vec::new())).ok_or("the globals cannot be locked")?;
         {
             deno_core::scope!(scope, &mut runtime);
-            scope
-                .get_current_context()
-                .set_allow_generation_from_strings(false);
+            let context = scope.get_current_context();
+            context.set_allow_generation_from_strings(false);
         }
         Ok(Self {
             runtime,
@@ -208,10 +200,12 @@ impl Isolate {
             return threw("the functions of the script cannot be defined");
         }
         if !self.start_script(start) && self.link.done.borrow().is_none() {
-            return if self.link.channel.is_terminated() {
+            let is_terminated = self.link.channel.is_terminated();
+            let failed = || threw("the script cannot be started");
+            return if is_terminated {
                 Done::Terminated
             } else {
-                threw("the script cannot be started")
+                failed()
             };
         }
         poll_fn(|context| {
@@ -246,9 +240,8 @@ impl Isolate {
             }
         }
         self.fire_timers();
-        let polled = self
-            .runtime
-            .poll_event_loop(context, PollEventLoopOptions::default());
+        let options = PollEventLoopOptions::default();
+        let polled = self.runtime.poll_event_loop(context, options);
         self.report_rejection();
         if let Some(done) = self.ended() {
             return Poll::Ready(done);
@@ -336,14 +329,12 @@ impl Isolate {
                 let Some(exception) = scope.exception() else {
                     return false;
                 };
-                let (line, column) = scope
-                    .message()
-                    .and_then(|message| {
-                        let line = u32::try_from(message.get_line_number(scope)?).ok()?;
-                        let column = u32::try_from(message.get_start_column()).ok()?;
-                        author_place(&start.stretches, line, column.saturating_add(1))
-                    })
-                    .unwrap_or_default();
+                let place = scope.message().and_then(|message| {
+                    let line = u32::try_from(message.get_line_number(scope)?).ok()?;
+                    let column = u32::try_from(message.get_start_column()).ok()?;
+                    author_place(&start.stretches, line, column.saturating_add(1))
+                });
+                let (line, column) = place.unwrap_or_default();
                 let line = v8::Integer::new_from_unsigned(scope, line).into();
                 let column = v8::Integer::new_from_unsigned(scope, column).into();
                 scope.reset();
@@ -409,9 +400,9 @@ fn functions(runtime: &mut JsRuntime) -> Result<[v8::Global<v8::Function>; 7], &
         object = property(scope, object, key).ok_or("runtime-js is not in the snapshot")?;
     }
     let mut function = |name| {
-        property::<v8::Function>(scope, object, name)
-            .map(|function| v8::Global::new(scope, function))
-            .ok_or("runtime-js lacks a function")
+        let function = property::<v8::Function>(scope, object, name);
+        let function = function.map(|function| v8::Global::new(scope, function));
+        function.ok_or("runtime-js lacks a function")
     };
     Ok([
         function("begin")?,
@@ -468,7 +459,6 @@ fn prepare_stack_trace<'s>(
     made.unwrap_or_else(|| v8::String::empty(scope).into())
 }
 
-/// `import()` in a script.
 fn refuse_import<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     _options: v8::Local<'s, v8::Data>,
@@ -493,10 +483,8 @@ fn refuse_import_phase<'s>(
 
 fn refused_import<'s>(scope: &mut v8::PinScope<'s, '_>) -> Option<v8::Local<'s, v8::Promise>> {
     let resolver = v8::PromiseResolver::new(scope)?;
-    let message = v8::String::new(
-        scope,
-        "a script cannot import modules; call the global functions instead",
-    )?;
+    let message = "a script cannot import modules; call the global functions instead";
+    let message = v8::String::new(scope, message)?;
     let error = v8::Exception::type_error(scope, message);
     resolver.reject(scope, error)?;
     Some(resolver.get_promise(scope))

@@ -15,7 +15,6 @@ const FRAME_BYTES: usize = 64;
 /// The calls of the script that have no answer yet.
 pub(super) struct OpenCalls {
     channel: Arc<HostChannel>,
-    /// The number of the last call.
     last: Cell<u64>,
     open: RefCell<HashSet<u64>>,
     /// Cancelled calls that the host is not told of yet.
@@ -58,7 +57,6 @@ impl OpenCalls {
         Ok(id)
     }
 
-    /// Cancels a call.
     pub(super) fn cancel(&self, call: u64) {
         if self.settle(call) {
             self.cancelled.borrow_mut().push(call);

@@ -31,7 +31,6 @@ pub(super) enum Test {
     IsOther(u8),
 }
 
-/// One system call.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) number: libc::c_long,
@@ -58,56 +57,43 @@ pub(super) fn table() -> impl Iterator<Item = &'static Call> {
     CALLS.iter().chain(CALLS_OF_X86_64)
 }
 
-const fn always(number: libc::c_long) -> Call {
+const fn call(number: libc::c_long, start_up: Verdict, run_time: Verdict) -> Call {
     Call {
         number,
-        start_up: Verdict::Allow,
-        run_time: Verdict::Allow,
+        start_up,
+        run_time,
     }
 }
 
+const fn always(number: libc::c_long) -> Call {
+    call(number, Verdict::Allow, Verdict::Allow)
+}
+
 const fn start_up_only(number: libc::c_long) -> Call {
-    Call {
-        number,
-        start_up: Verdict::Allow,
-        run_time: Verdict::Kill,
-    }
+    call(number, Verdict::Allow, Verdict::Kill)
 }
 
 /// Allowed at start-up; returns an error while a script runs.
 const fn refused_later(number: libc::c_long) -> Call {
-    Call {
-        number,
-        start_up: Verdict::Allow,
-        run_time: Verdict::Error(libc::EACCES),
-    }
+    call(number, Verdict::Allow, Verdict::Error(libc::EACCES))
 }
 
 /// Returns `EACCES`, as if the file were hidden.
 const fn hidden(number: libc::c_long) -> Call {
-    Call {
-        number,
-        start_up: Verdict::Error(libc::EACCES),
-        run_time: Verdict::Error(libc::EACCES),
-    }
+    let refused = Verdict::Error(libc::EACCES);
+    call(number, refused, refused)
 }
 
 /// Allowed at start-up; with these arguments, `EPERM` while a script runs.
 const fn narrowed(number: libc::c_long, refused: &'static [Test]) -> Call {
-    Call {
-        number,
-        start_up: Verdict::Allow,
-        run_time: Verdict::Unless(refused, libc::EPERM),
-    }
+    let narrowed = Verdict::Unless(refused, libc::EPERM);
+    call(number, Verdict::Allow, narrowed)
 }
 
 /// With these arguments, `EPERM` at any time.
 const fn limited(number: libc::c_long, refused: &'static [Test]) -> Call {
-    Call {
-        number,
-        start_up: Verdict::Unless(refused, libc::EPERM),
-        run_time: Verdict::Unless(refused, libc::EPERM),
-    }
+    let limited = Verdict::Unless(refused, libc::EPERM);
+    call(number, limited, limited)
 }
 
 /// `PROT_EXEC` and `MAP_SHARED`: arguments 2 and 3 of `mmap`.

@@ -70,10 +70,6 @@ pub(super) struct Jail {
 
 impl Jail {
     /// Does the steps 1 to 4. Must be called on the only thread of the process.
-    ///
-    /// # Errors
-    ///
-    /// The name of the step that failed.
     pub(super) fn enter(settings: Settings, host: u32) -> Result<Self, String> {
         let layers = settings.layers;
         steps::drop_inherited_access(host)?;
