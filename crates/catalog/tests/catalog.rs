@@ -70,18 +70,21 @@ fn a_definition_is_read_whole() {
         (tool.server.as_str(), tool.name.as_str()),
         ("logging", "getLogs")
     );
-    assert_eq!(tool.title.as_deref(), Some("Get logs"));
-    assert_eq!(tool.description.as_deref(), Some("Newest first."));
+    let texts = (tool.title.as_deref(), tool.description.as_deref());
+    assert_eq!(texts, (Some("Get logs"), Some("Newest first.")));
     assert_eq!(tool.input_schema, raw["inputSchema"]);
+    let output = tool.output_schema.as_ref().map(Declared::value);
+    assert_eq!(output, Some(&raw["outputSchema"]));
+    let hints = &tool.annotations;
+    assert_eq!(hints.title.as_deref(), Some("Logs"));
     assert_eq!(
-        tool.output_schema.as_ref().map(Declared::value),
-        Some(&raw["outputSchema"])
+        (hints.read_only_hint, hints.destructive_hint),
+        (Some(true), Some(false))
     );
-    assert_eq!(tool.annotations.title.as_deref(), Some("Logs"));
-    assert_eq!(tool.annotations.read_only_hint, Some(true));
-    assert_eq!(tool.annotations.destructive_hint, Some(false));
-    assert_eq!(tool.annotations.idempotent_hint, Some(true));
-    assert_eq!(tool.annotations.open_world_hint, Some(false));
+    assert_eq!(
+        (hints.idempotent_hint, hints.open_world_hint),
+        (Some(true), Some(false))
+    );
     assert_eq!(tool.warnings, []);
 }
 
@@ -136,7 +139,7 @@ fn a_malformed_entry_costs_only_itself() {
             ("s", json!({ "name": "list", "inputSchema": [] })),
             (
                 "s",
-                json!({ "name": "string", "inputSchema": { "type": "string" } }),
+                json!({ "name": "string", "inputSchema": json!({ "type": "string" }) }),
             ),
             ("s", json!({ "name": "deep", "inputSchema": deep })),
             ("s", json!({ "name": "untyped", "inputSchema": {} })),
@@ -163,33 +166,18 @@ fn a_malformed_entry_costs_only_itself() {
 #[test]
 fn what_only_describes_a_tool_is_left_out() {
     let object = json!({ "type": "object" });
+    let a = json!({
+        "name": "a",
+        "inputSchema": object,
+        "outputSchema": "x",
+        "title": 1,
+        "description": [],
+        "annotations": { "readOnlyHint": "yes", "title": null },
+    });
+    let b = json!({ "name": "b", "inputSchema": object, "outputSchema": [], "annotations": true });
+    let c = json!({ "name": "c", "inputSchema": object, "outputSchema": null });
     check(
-        &[
-            (
-                "s",
-                json!({
-                    "name": "a",
-                    "inputSchema": object,
-                    "outputSchema": "x",
-                    "title": 1,
-                    "description": [],
-                    "annotations": { "readOnlyHint": "yes", "title": null },
-                }),
-            ),
-            (
-                "s",
-                json!({
-                    "name": "b",
-                    "inputSchema": object,
-                    "outputSchema": [],
-                    "annotations": true,
-                }),
-            ),
-            (
-                "s",
-                json!({ "name": "c", "inputSchema": object, "outputSchema": null }),
-            ),
-        ],
+        &[("s", a), ("s", b), ("s", c)],
         expect![[r#"
             s_a = "s" "a"
             s_b = "s" "b"
@@ -262,33 +250,31 @@ fn a_name_like_a_function_suggests_it() {
         ("ticketing", tool("closeIssue")),
     ];
     let (catalog, _) = build(&entries);
-    let check = |name: &str, expected: Option<&str>| {
-        assert_eq!(catalog.suggest(name), expected, "{name}");
-    };
-    check("logging_getLog", Some("logging_getLogs"));
-    check("logging_get_logs", Some("logging_getLogs"));
-    check("loging_getlogs", Some("logging_getLogs"));
-    check("getLogs", Some("logging_getLogs"));
-    check("create_issue", Some("ticketing_createIssue"));
-    check("ticketing_cloesIssue", Some("ticketing_closeIssue"));
-    check("weather_forecast", None);
-    check("", None);
-    check("___", None);
-    check(&"x".repeat(1_000_000), None);
+    for (name, expected) in [
+        ("logging_getLog", Some("logging_getLogs")),
+        ("logging_get_logs", Some("logging_getLogs")),
+        ("loging_getlogs", Some("logging_getLogs")),
+        ("getLogs", Some("logging_getLogs")),
+        ("create_issue", Some("ticketing_createIssue")),
+        ("ticketing_cloesIssue", Some("ticketing_closeIssue")),
+        ("weather_forecast", None),
+        ("", None),
+        ("___", None),
+        (&"x".repeat(1_000_000), None),
+    ] {
+        assert_eq!(catalog.suggest(name), expected);
+    }
 }
 
 #[test]
 fn tools_are_grouped_by_server_in_order() {
     let entries = [("b", tool("2")), ("a", tool("1")), ("b", tool("1"))];
     let (catalog, _) = build(&entries);
-    let groups: Vec<(&str, Vec<&str>)> = catalog
-        .by_server()
-        .into_iter()
-        .map(|(server, tools)| {
-            let functions = tools.iter().map(|tool| tool.function.as_str());
-            (server, functions.collect())
-        })
-        .collect();
+    let groups = catalog.by_server().into_iter().map(|(server, tools)| {
+        let functions = tools.iter().map(|tool| tool.function.as_str());
+        (server, functions.collect())
+    });
+    let groups: Vec<(&str, Vec<&str>)> = groups.collect();
     assert_eq!(groups, [("b", vec!["b_2", "b_1"]), ("a", vec!["a_1"])]);
 }
 
@@ -303,9 +289,8 @@ fn declarations_are_those_of_the_tools() {
 
 #[test]
 fn ten_thousand_tools_make_a_catalog() {
-    let entries: Vec<(&str, Value)> = (0..10_000)
-        .map(|index| ("s", tool(&format!("tool{index}"))))
-        .collect();
+    let entries = (0..10_000).map(|index| ("s", tool(&format!("tool{index}"))));
+    let entries: Vec<(&str, Value)> = entries.collect();
     let (catalog, malformed) = build(&entries);
     assert_eq!((catalog.tools().len(), malformed.len()), (10_000, 0));
     assert!(catalog.get("s_tool9999").is_some());
@@ -322,21 +307,13 @@ fn entry() -> impl Strategy<Value = Value> {
         Just(json!({ "type": "object" })),
         Just(json!(["object"])),
     ];
-    let member = prop::sample::select(vec![
-        "name",
-        "inputSchema",
-        "outputSchema",
-        "title",
-        "description",
-        "annotations",
-    ]);
+    let members = "name inputSchema outputSchema title description annotations";
+    let member = prop::sample::select(members.split(' ').collect::<Vec<_>>());
     prop::collection::vec((member, value), 0..8).prop_map(|members| {
-        let members = members.into_iter();
-        Value::Object(
-            members
-                .map(|(key, value)| (key.to_owned(), value))
-                .collect(),
-        )
+        let members = members
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value));
+        Value::Object(members.collect())
     })
 }
 

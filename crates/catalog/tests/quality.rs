@@ -8,7 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 #![expect(clippy::print_stdout, reason = "the figures are the result")]
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,13 +53,8 @@ fn the_labelled_queries_are_sound() {
     }
     let Some(corpus) = corpus() else { return };
     let tools = paths(&corpus);
-    for one in both {
-        assert!(
-            one.right.is_subset(&tools),
-            "{}: {:?}",
-            one.query,
-            one.right
-        );
+    for Labelled { query, right } in both {
+        assert!(right.is_subset(&tools), "{query}: {right:?}");
     }
 }
 
@@ -80,9 +75,8 @@ fn the_tools_of_one_server_are_found() {
     }
     queries.retain(|one| !one.right.is_empty());
     let index = index(&catalog);
-    let found = measured(&catalog, &queries, |query| {
-        index.by_words(query, |_| true, 10)
-    });
+    let words = |query: &str| index.by_words(query, |_| true, 10);
+    let found = measured(&catalog, &queries, words);
     found.print(&format!("one server, {} queries", queries.len()));
     found.is_at_least(0.55, 0.75, 0.64);
 }
@@ -125,8 +119,7 @@ fn measured<'a>(
         let found = search(&one.query);
         let is_right = |ranked: &Ranked<'_>| one.right.contains(&path(catalog, ranked));
         if let Some(place) = found.iter().position(is_right) {
-            let scored = [place < 1, place < 5].map(|is| f64::from(u8::from(is)));
-            let [first, five] = scored;
+            let [first, five] = [place < 1, place < 5].map(|is| f64::from(u8::from(is)));
             for (sum, score) in sums.iter_mut().zip([first, five, 1.0 / (place + 1) as f64]) {
                 *sum += score;
             }
@@ -238,11 +231,10 @@ fn labelled(set: &str) -> Vec<Labelled> {
     let lines = text.lines().map(|line| {
         let line: Value = serde_json::from_str(line).unwrap();
         let right = line["tools"].as_array().unwrap().iter();
+        let right = right.map(|tool| tool.as_str().unwrap().to_owned());
         Labelled {
             query: line["query"].as_str().unwrap().to_owned(),
-            right: right
-                .map(|tool| tool.as_str().unwrap().to_owned())
-                .collect(),
+            right: right.collect(),
         }
     });
     lines.collect()
@@ -265,22 +257,20 @@ fn corpus() -> Option<Catalog> {
         println!("skipped: {VARIABLE} names no folder; `cargo xtask search-quality` does");
         return None;
     };
-    let files: BTreeMap<String, PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
-        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), path))
-        .collect();
-    let all = files
-        .iter()
-        .flat_map(|(server, file)| definitions(server, file));
+    let entries = fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    files.sort();
+    let all = files.iter().flat_map(|file| {
+        let server = file.file_stem().unwrap().to_str().unwrap();
+        definitions(server, file)
+    });
     Some(Catalog::build(all.collect()))
 }
 
 fn definitions(server: &str, file: &Path) -> Vec<ToolDefinition> {
     let listed: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     let tools = listed["tools"].as_array().unwrap().iter();
-    tools
-        .map(|tool| ToolDefinition::parse(server, tool).unwrap())
-        .collect()
+    let parsed = tools.map(|tool| ToolDefinition::parse(server, tool).unwrap());
+    parsed.collect()
 }

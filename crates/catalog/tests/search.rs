@@ -40,34 +40,19 @@ fn entries(catalog: &Catalog) -> impl Iterator<Item = Entry<'_>> {
 }
 
 fn forge() -> Catalog {
+    let severity = json!({ "type": "string", "enum": ["blocker", "minor"] });
+    let issue = json!({ "title": { "type": "string" }, "severity": severity });
+    let tool = |name: &str, description: &str| json!({ "name": name, "description": description });
+    let mut create = tool("create_issue", "Open a ticket. Labels are optional.");
+    create["inputSchema"] = json!({ "type": "object", "properties": issue });
+    let list = json!({ "name": "listIssues", "title": "Tickets, newest first" });
     catalog(&[
-        (
-            "hub",
-            json!({ "name": "create_issue", "description": "Open a ticket. Labels are optional.",
-            "inputSchema": { "type": "object", "properties": {
-                "title": { "type": "string" },
-                "severity": { "type": "string", "enum": ["blocker", "minor"] } } } }),
-        ),
-        (
-            "hub",
-            json!({ "name": "listIssues", "title": "Tickets, newest first" }),
-        ),
-        (
-            "hub",
-            json!({ "name": "merge_pull_request", "description": "Merge a pull request." }),
-        ),
-        (
-            "fs",
-            json!({ "name": "read_file", "description": "The text of a file." }),
-        ),
-        (
-            "fs",
-            json!({ "name": "file_system_info", "description": "Free space." }),
-        ),
-        (
-            "chat",
-            json!({ "name": "post", "description": "Send a message to people." }),
-        ),
+        ("hub", create),
+        ("hub", list),
+        ("hub", tool("merge_pull_request", "Merge a pull request.")),
+        ("fs", tool("read_file", "The text of a file.")),
+        ("fs", tool("file_system_info", "Free space.")),
+        ("chat", tool("post", "Send a message to people.")),
     ])
 }
 
@@ -75,31 +60,26 @@ fn forge() -> Catalog {
 fn tools_are_found_by_what_is_said_of_them() {
     let catalog = forge();
     let index = index(&catalog);
-    let check = |query: &str, first: &str| {
+    for (query, first) in [
+        ("list issues", "hub_listIssues"),
+        ("creating an issue", "hub_create_issue"),
+        ("newest tickets", "hub_listIssues"),
+        ("severity blocker", "hub_create_issue"),
+        ("chat message", "chat_post"),
+        ("merge a PULL-request", "hub_merge_pull_request"),
+        ("filesystem", "fs_file_system_info"),
+        // Names that are not quite right.
+        ("hub_create_isue", "hub_create_issue"),
+        ("HUB.ListIssues", "hub_listIssues"),
+        ("raed file", "fs_read_file"),
+        ("mergepullrequest", "hub_merge_pull_request"),
+    ] {
         let found = found(&index, query);
-        assert_eq!(
-            found.first().map(String::as_str),
-            Some(first),
-            "{query}: {found:?}"
-        );
-    };
-    check("list issues", "hub_listIssues");
-    check("creating an issue", "hub_create_issue");
-    check("newest tickets", "hub_listIssues");
-    check("severity blocker", "hub_create_issue");
-    check("chat message", "chat_post");
-    check("merge a PULL-request", "hub_merge_pull_request");
-    check("filesystem", "fs_file_system_info");
-    // Names that are not quite right.
-    check("hub_create_isue", "hub_create_issue");
-    check("HUB.ListIssues", "hub_listIssues");
-    check("raed file", "fs_read_file");
-    check("mergepullrequest", "hub_merge_pull_request");
-    assert_eq!(
-        found(&index, "quantum chromodynamics"),
-        Vec::<String>::new()
-    );
-    assert_eq!(found(&index, ""), Vec::<String>::new());
+        assert_eq!(found.first().map_or("", String::as_str), first, "{query}");
+    }
+    for query in ["quantum chromodynamics", ""] {
+        assert!(found(&index, query).is_empty(), "{query}");
+    }
 }
 
 #[test]
@@ -121,14 +101,15 @@ fn only_the_servers_asked_for_are_searched() {
 #[test]
 fn keywords_and_what_a_server_is_for_count() {
     let catalog = forge();
-    let index = SearchIndex::build(entries(&catalog).map(|entry| Entry {
-        keywords: if entry.function == "chat_post" {
-            vec!["announcement"]
-        } else {
-            Vec::new()
-        },
-        about: (entry.definition.server == "fs").then_some("The archive of invoices"),
-        ..entry
+    let index = SearchIndex::build(entries(&catalog).map(|entry| {
+        Entry {
+            keywords: (entry.function == "chat_post")
+                .then_some("announcement")
+                .into_iter()
+                .collect(),
+            about: (entry.definition.server == "fs").then_some("The archive of invoices"),
+            ..entry
+        }
     }));
     assert_eq!(found(&index, "announcements"), ["chat_post"]);
     assert_eq!(found(&index, "invoice").len(), 2);
@@ -140,10 +121,8 @@ fn equals_come_by_name() {
         .map(|server| (server, json!({ "name": "ping", "description": "Answers." })))
         .into();
     let catalog = catalog(&tools);
-    assert_eq!(
-        found(&index(&catalog), "ping"),
-        ["a_ping", "b_ping", "y_ping", "z_ping"]
-    );
+    let expected = ["a_ping", "b_ping", "y_ping", "z_ping"];
+    assert_eq!(found(&index(&catalog), "ping"), expected);
 }
 
 #[test]
@@ -153,32 +132,26 @@ fn an_expression_is_looked_for_in_names_then_titles_then_descriptions() {
     let check = |pattern: &str, expected: &[&str]| {
         let matched = index.by_pattern(pattern, |_| true, 10, || true).unwrap();
         assert!(matched.is_complete);
-        let functions: Vec<&str> = matched
-            .ranked
-            .iter()
-            .map(|ranked| ranked.function)
-            .collect();
-        assert_eq!(functions, expected, "{pattern}");
+        let functions = matched.ranked.iter().map(|ranked| ranked.function);
+        assert_eq!(functions.collect::<Vec<_>>(), expected, "{pattern}");
     };
     check("ticket", &["hub_listIssues", "hub_create_issue"]);
     check("^hub_.*issues?$", &["hub_create_issue", "hub_listIssues"]);
     check("FILE", &["fs_file_system_info", "fs_read_file"]);
     check("nothing at all", &[]);
-    let fault = |pattern: &str| {
+    for (pattern, expected) in [
+        ("(a", "unclosed group"),
+        (
+            r"(?:\w{900}){900}",
+            "it is too large once compiled; use smaller counts",
+        ),
+        (&"a".repeat(5_000), "it has 5000 bytes; the limit is 1000"),
+    ] {
         let fault = index
             .by_pattern(pattern, |_| true, 10, || true)
             .unwrap_err();
-        fault.to_string()
-    };
-    assert_eq!(fault("(a"), "unclosed group");
-    assert_eq!(
-        fault(r"(?:\w{900}){900}"),
-        "it is too large once compiled; use smaller counts"
-    );
-    assert_eq!(
-        fault(&"a".repeat(5_000)),
-        "it has 5000 bytes; the limit is 1000"
-    );
+        assert_eq!(fault.to_string(), expected);
+    }
     let ended = index.by_pattern("x", |_| true, 10, || false).unwrap();
     assert!(!ended.is_complete && ended.ranked.is_empty());
 }
@@ -189,12 +162,10 @@ fn repeating_a_word_does_not_make_a_tool_the_best_for_it() {
     let properties =
         (0..10_000).map(|n| (format!("invoice_{n}"), json!({ "description": "invoice" })));
     let properties: serde_json::Map<String, Value> = properties.collect();
+    let input = json!({ "type": "object", "properties": properties });
+    let stuffed = json!({ "name": "anything", "description": stuffed, "inputSchema": input });
     let catalog = catalog(&[
-        (
-            "bad",
-            json!({ "name": "anything", "description": stuffed,
-            "inputSchema": { "type": "object", "properties": properties } }),
-        ),
+        ("bad", stuffed),
         (
             "bad",
             json!({ "name": "other", "title": "invoice invoice invoice" }),
@@ -210,10 +181,8 @@ fn repeating_a_word_does_not_make_a_tool_the_best_for_it() {
 
 #[test]
 fn others_do_not_change_what_counts_in_a_tool() {
-    let mut tools = vec![(
-        "good",
-        json!({ "name": "pay_bill", "description": "Pays a bill." }),
-    )];
+    let pay = json!({ "name": "pay_bill", "description": "Pays a bill." });
+    let mut tools = vec![("good", pay)];
     let alone = catalog(&tools);
     let score = |catalog: &Catalog| index(catalog).by_words("pay", |_| true, 1)[0].score;
     let before = score(&alone);

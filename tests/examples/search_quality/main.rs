@@ -56,12 +56,8 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 #[tokio::main]
 async fn main() -> Fallible<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
         ["--serve", file] => serve(Path::new(file)),
         ["--prompts", file, corpus, url] => {
             let gate = gate(Path::new(corpus), url, MODEL).await?;
@@ -82,10 +78,8 @@ async fn gate(corpus: &Path, url: &str, model: &str) -> Fallible<Gate> {
     let mut embeddings = EmbeddingsConfig::new(url, model);
     embeddings.timeout = Duration::from_secs(600);
     models.embeddings = Some(embeddings);
-    let mut builder = Gate::builder()
-        .check(CheckMode::Off)
-        .spare_workers(0)
-        .models(models);
+    let builder = Gate::builder().check(CheckMode::Off).spare_workers(0);
+    let mut builder = builder.models(models);
     for file in lists(corpus)? {
         let name = file
             .file_stem()
@@ -148,8 +142,7 @@ async fn measure(corpus: &Path, url: &str, model: &str) -> Fallible<()> {
     Ok(())
 }
 
-/// Waits until all tools have vectors: until then, an endpoint that is at them may
-/// be late with those of queries.
+/// Waits until all tools have vectors: until then, those of queries may be late.
 async fn with_vectors(gate: &Gate) -> Fallible<()> {
     let began = Instant::now();
     let mut request = SearchRequest::new("anything");
@@ -298,10 +291,7 @@ fn lists(corpus: &Path) -> Fallible<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(corpus)? {
         let path = entry?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
+        if path.extension().is_some_and(|ending| ending == "json") {
             files.push(path);
         }
     }
