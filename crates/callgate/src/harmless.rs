@@ -2,9 +2,8 @@
 
 use callgate_typegen::is_invisible;
 
-/// The text with every control character but line ends and tabs spelled out,
-/// in the way that is right in JSON, too:
-/// an escape sequence in a tool's result must not move the cursor, set the
+/// The text with every control character but line ends and tabs spelled out, in the way that is
+/// right in JSON, too: an escape sequence in a tool's result must not move the cursor, set the
 /// clipboard or hide a line.
 pub fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

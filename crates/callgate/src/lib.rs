@@ -53,6 +53,7 @@ mod scope;
 mod script_calls;
 mod script_errors;
 mod search;
+mod setters;
 mod settings;
 mod skill;
 mod type_check;
@@ -73,13 +74,13 @@ pub use callgate_servers::{
 pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;
 
-pub use crate::config::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
+pub use crate::config::{ToolSetting, ToolSettings, Visibility};
 pub use crate::gate::Gate;
 pub use crate::gate::builder::{BuildError, GateBuilder};
 pub use crate::gate::call::{CallRequest, Called};
 pub use crate::gate::preview::{Preview, PreviewedTool};
 pub use crate::gate::servers::{Server, ServerError, ServerState};
-pub use crate::gate::tools::{CatalogStamp, ToolInfo};
+pub use crate::gate::tools::ToolInfo;
 pub use crate::position::Position;
 pub use crate::report::emitted::{Emitted, EmittedResource};
 pub use crate::report::{

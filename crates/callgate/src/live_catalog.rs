@@ -17,7 +17,7 @@ use crate::config::ToolSettings;
 use crate::model_tools;
 use crate::names::{ServerNames, unavailable_message};
 use crate::scope::Scope;
-use crate::unmatched::Oversight;
+use crate::unmatched::Lint;
 
 /// The time that fresh lists are waited for; after that, the known lists serve.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,7 +35,7 @@ impl LiveCatalog {
         broker: Servers,
         names: Arc<ServerNames>,
         settings: Arc<ToolSettings>,
-        lint: Arc<Oversight>,
+        lint: Arc<Lint>,
         cache: Option<Arc<Cache>>,
     ) -> Self {
         let catalog = Catalog::reserving(model_tools::FUNCTIONS, names.all());
@@ -226,7 +226,7 @@ struct Known {
 struct Shared {
     names: Arc<ServerNames>,
     settings: Arc<ToolSettings>,
-    lint: Arc<Oversight>,
+    lint: Arc<Lint>,
     cache: Option<Arc<Cache>>,
     known: RwLock<Arc<Known>>,
     updating: Mutex<()>,

@@ -1,5 +1,4 @@
-//! The host's models as rules, grants, flows and the ledger know them: tools of a server
-//! `model`.
+//! The host's models as rules, grants, flows and the ledger know them: tools of a server `model`.
 
 use std::sync::{Arc, LazyLock};
 

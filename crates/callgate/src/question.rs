@@ -40,15 +40,13 @@ pub enum Shown {
     Whole,
 }
 
-/// A question as text for a person: what is to be called and why it is asked,
-/// the tool in its server's words, the script's line, the arguments, what the
-/// run has done so far, and what changed. It is laid out for so many columns, if
-/// that is known.
+/// A question as text for a person: what is to be called and why it is asked, the tool in its
+/// server's words, the script's line, the arguments, what the run has done so far, and what
+/// changed. It is laid out for so many columns, if that is known.
 ///
-/// Rows that begin with `┌` or `├` are ours. What scripts and servers wrote stands
-/// in rows of its own, which begin with `│` ([`quoted`]): it cannot leave them, nor
-/// steer a terminal. Every row ends with a line feed; the first one names the
-/// function.
+/// Rows that begin with `┌` or `├` are ours. What scripts and servers wrote stands in rows of its
+/// own, which begin with `│` ([`quoted`]): it cannot leave them, nor steer a terminal. Every row
+/// ends with a line feed; the first one names the function.
 pub fn question_text(question: &Question, shown: Shown, columns: Option<usize>) -> String {
     let mut page = Page {
         text: String::new(),

@@ -6,12 +6,10 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::harmless::harmless;
 
-/// Before every row of text that others wrote. They cannot write it: see
-/// [`is_frame`].
+/// Before every row of text that others wrote. They cannot write it: see [`is_frame`].
 const MARGIN: &str = "│ ";
 
-/// Columns that the margin takes at the most: terminals may draw the bar twice
-/// as wide.
+/// Columns that the margin takes at the most: terminals may draw the bar twice as wide.
 const MARGIN_COLUMNS: usize = 3;
 
 /// The width where nobody knows it: narrow enough for most that show text.
@@ -23,10 +21,9 @@ const LEAST_COLUMNS: usize = MARGIN_COLUMNS + 2;
 /// Columns of a word that goes to the next row whole.
 const WHOLE_WORD: usize = 16;
 
-/// Text of somebody else's for a person, [`harmless`], in rows of at most so many
-/// columns (60 if that is not known) after a bar each. Characters that draw lines
-/// are spelled out, so that no row of it can begin as ours do, however wide the
-/// place is in the end.
+/// Text of somebody else's for a person, [`harmless`], in rows of at most so many columns (60 if
+/// that is not known) after a bar each. Characters that draw lines are spelled out, so that no row
+/// of it can begin as ours do, however wide the place is in the end.
 ///
 /// ```text
 /// │ a text that is longer than
@@ -87,8 +84,7 @@ fn rows(line: &str, columns: usize) -> Vec<String> {
     rows
 }
 
-/// Takes off the word that was begun, if it is short and something stands before
-/// it.
+/// Takes off the word that was begun, if it is short and something stands before it.
 fn last_word(row: &mut String, columns: usize) -> String {
     match row.rfind(' ') {
         Some(space) if columns > 2 * WHOLE_WORD && row.len() - space <= WHOLE_WORD => {

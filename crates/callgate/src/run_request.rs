@@ -11,12 +11,14 @@ use callgate_servers::Caller;
 use tokio_util::sync::CancellationToken;
 
 use crate::scope::Scope;
+use crate::setters::setters;
 use crate::settings::CheckMode;
 
 /// A script to run, and the settings of this run that differ from the gate's.
 ///
 /// A string is a request with the gate's own settings: `gate.run("return 1 + 1")`.
 #[derive(Clone)]
+#[must_use]
 pub struct RunRequest {
     pub(crate) source: Arc<str>,
     pub(crate) name: Arc<str>,
@@ -103,94 +105,50 @@ impl RunRequest {
         }
     }
 
-    /// Sets the script's name in messages and stack traces.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.name = name.into();
-        self
-    }
+    setters! {
+        /// Sets the script's name in messages and stack traces.
+        name(self, name: impl Into<Arc<str>>) { self.name = name.into(); }
 
-    /// Sets the limits of this run.
-    #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = Some(limits);
-        self
-    }
+        /// Sets the limits of this run.
+        limits(self, limits: Limits) { self.limits = Some(limits); }
 
-    /// Sets the rules of this run.
-    #[must_use]
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.settings.rules = Some(Arc::new(rules));
-        self
-    }
+        /// Sets the rules of this run.
+        rules(self, rules: Rules) { self.settings.rules = Some(Arc::new(rules)); }
 
-    /// Sets the asker for questions of this run.
-    #[must_use]
-    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
-        self.settings.asker = Some(asker);
-        self
-    }
+        /// Sets the asker for questions of this run.
+        asker(self, asker: Arc<dyn Asker>) { self.settings.asker = Some(asker); }
 
-    /// Sets the caller that servers can ask while they work on this run's calls.
-    #[must_use]
-    pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
-        self.settings.caller = Some(caller);
-        self
-    }
+        /// Sets the caller that servers can ask while they work on this run's calls.
+        caller(self, caller: Arc<dyn Caller>) { self.settings.caller = Some(caller); }
 
-    /// Adds a grant for this run, such as a [`Preview`](crate::Preview) shows to be needed.
-    /// It allows calls that a rule would ask about, and none that a rule denies.
-    #[must_use]
-    pub fn grant(mut self, grant: Grant) -> Self {
-        self.settings.grants.push(grant);
-        self
-    }
+        /// Adds a grant for this run, such as a [`Preview`](crate::Preview) shows to be needed.
+        /// It allows calls that a rule would ask about, and none that a rule denies.
+        grant(self, grant: Grant) { self.settings.grants.push(grant); }
 
-    /// Sets the session of this run: grants for the session count in its other runs. For a
-    /// host with several callers, each of which answers for itself.
-    #[must_use]
-    pub fn session(mut self, session: Arc<SessionGrants>) -> Self {
-        self.settings.session = Some(session);
-        self
-    }
+        /// Sets the session of this run: grants for the session count in its other runs. For a
+        /// host with several callers, each of which answers for itself.
+        session(self, session: Arc<SessionGrants>) { self.settings.session = Some(session); }
 
-    /// Makes this a dry run: only calls that read are made. See [`DryRun`].
-    #[must_use]
-    pub fn dry_run(mut self, dry_run: DryRun) -> Self {
-        self.settings.dry_run = Some(Arc::new(dry_run));
-        self
-    }
+        /// Makes this a dry run: only calls that read are made. See [`DryRun`].
+        dry_run(self, dry_run: DryRun) { self.settings.dry_run = Some(Arc::new(dry_run)); }
 
-    /// Sets the mode of the type check in this run.
-    #[must_use]
-    pub fn check(mut self, mode: CheckMode) -> Self {
-        self.check = Some(mode);
-        self
-    }
+        /// Sets the mode of the type check in this run.
+        check(self, mode: CheckMode) { self.check = Some(mode); }
 
-    /// Restricts this run to the tools of these servers, by their names in the configuration.
-    /// The type check knows no other tools; a call of one throws `McpDeniedError` and has a
-    /// ledger line. Names of no server are ignored. Default: all servers.
-    #[must_use]
-    pub fn servers(mut self, servers: Vec<String>) -> Self {
-        self.scope = Scope::of(servers);
-        self
-    }
+        /// Restricts this run to the tools of these servers, by their names in the configuration.
+        /// The type check knows no other tools; a call of one throws `McpDeniedError` and has a
+        /// ledger line. Names of no server are ignored. Default: all servers.
+        servers(self, servers: Vec<String>) { self.scope = Scope::of(servers); }
 
-    /// Sets the observer, which is called for each [`Event`] from the tasks that run the
-    /// script: it must be quick and must not block.
-    #[must_use]
-    pub fn on_event(mut self, observer: impl Fn(Event<'_>) + Send + Sync + 'static) -> Self {
-        self.observer = Some(Arc::new(observer));
-        self
-    }
+        /// Sets the observer, which is called for each [`Event`] from the tasks that run the
+        /// script: it must be quick and must not block.
+        on_event(self, observer: impl Fn(Event<'_>) + Send + Sync + 'static) {
+            self.observer = Some(Arc::new(observer));
+        }
 
-    /// Sets the token whose cancellation ends the run with
-    /// [`Status::Cancelled`](crate::Status::Cancelled).
-    #[must_use]
-    pub fn cancel_on(mut self, token: CancellationToken) -> Self {
-        self.settings.cancel = token;
-        self
+        /// Sets the token whose cancellation ends the run with
+        /// [`Status::Cancelled`](crate::Status::Cancelled).
+        cancel_on(self, token: CancellationToken) { self.settings.cancel = token; }
     }
 }
 

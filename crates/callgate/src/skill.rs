@@ -1,11 +1,10 @@
 //! Skills: folders of instructions for a model, whose front matter names the
 //! servers they work with.
 //!
-//! The form is that of Agent Skills: a file `SKILL.md` that begins with YAML
-//! between two lines of `---`. Of its members, `name` and `description` are read,
-//! and `servers`, beside them or under `metadata`: names of servers in the
-//! configuration. Everything else is passed over; `allowed-tools` in particular
-//! grants nothing.
+//! The form is that of Agent Skills: a file `SKILL.md` that begins with YAML between two lines of
+//! `---`. Of its members, `name` and `description` are read, and `servers`, beside them or under
+//! `metadata`: names of servers in the configuration. Everything else is passed over;
+//! `allowed-tools` in particular grants nothing.
 
 use std::fs::File;
 use std::io::{self, Read as _};

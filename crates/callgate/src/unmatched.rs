@@ -1,9 +1,6 @@
-//! Rules, labels and settings of tools that can decide nothing, or not what they say, so
-//! that somebody hears of a slip of the pen: told when they are asked for, and logged when there
-//! are others because a list of tools is another.
+//! Rules, labels and settings that match no tool or never decide anything.
 //!
-//! What may be about a server whose tools are not known is not counted: it has not
-//! been connected to yet, did not start, or is disabled, also in the configuration.
+//! One that may be about a server without a known list of tools is not counted.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,92 +17,72 @@ use crate::foresight::hints;
 use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::names::ServerNames;
 
-/// What there is to hold against the tools.
-pub(crate) struct Oversight {
+/// Compares rules, labels and settings with the tools.
+pub(crate) struct Lint {
     pub(crate) rules: Arc<Rules>,
     pub(crate) flows: Arc<FlowRules>,
     pub(crate) settings: Arc<ToolSettings>,
     pub(crate) names: Arc<ServerNames>,
-    /// What is consulted, as a tool is called.
+    /// Models that are consulted like tools.
     pub(crate) consults: Vec<&'static Tool>,
-    pub(crate) told: Told,
+    /// The warnings so far; `None` before the gate is built.
+    pub(crate) told: Mutex<Option<HashSet<String>>>,
 }
 
-/// What has been told, each by what stays the same of it. `None` before the host
-/// could ask.
-pub(crate) type Told = Mutex<Option<HashSet<String>>>;
-
-/// One such thing.
-struct Found {
-    what: String,
-    /// A warning for a person.
-    warning: String,
-}
-
-impl Oversight {
-    /// All of it, each in a sentence.
+impl Lint {
+    /// The warnings, each a sentence.
     pub(crate) fn find(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
-        let found = self.all(catalog, servers).into_iter();
-        found.map(|found| found.warning).collect()
+        let unknown = self.unknown_tools(servers);
+        let mut warnings = self.of_rules(catalog, servers);
+        let tools = catalog.tools().iter().map(|tool| {
+            let definition = &tool.definition;
+            Side::new(&tool.function, &definition.server, &definition.name)
+                .or_named(Some(&tool.other_names))
+        });
+        let models = [&*EXTRACTION, &*SEARCH];
+        let models = models.map(|it| Side::new(&it.function, &it.server, &it.name));
+        let sides: Vec<Side> = tools.chain(models).collect();
+        warnings.extend(self.flows.unmatched(&sides, &unknown));
+        warnings.extend(self.settings.unmatched(catalog, |pattern| {
+            let mut unknown = unknown.iter();
+            unknown.any(|it| it.may_have(|beginning| pattern.may_match_with(beginning)))
+        }));
+        warnings
     }
 
-    /// From now on others are logged: the host can ask for these.
+    /// Takes the current warnings as told: the host asks for them.
     pub(crate) fn begin(&self, catalog: &Catalog, servers: &[ServerState]) {
-        let found = self.all(catalog, servers).into_iter();
-        let told = found.map(|found| found.what).collect();
+        let told = self.find(catalog, servers).into_iter().collect();
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
     }
 
-    /// Logs what was not told before, once.
+    /// Logs the warnings that are new.
     pub(crate) fn log(&self, catalog: &Catalog, servers: &[ServerState]) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(told) = &mut *told else {
-            return;
-        };
-        for found in self.all(catalog, servers) {
-            if told.insert(found.what) {
-                let reason = found.warning;
+        let Some(told) = &mut *told else { return };
+        for reason in self.find(catalog, servers) {
+            if !told.contains(&reason) {
                 tracing::warn!(
                     reason,
                     "a list of tools is another, and something does not do what it says"
                 );
+                told.insert(reason);
             }
         }
     }
 
-    fn all(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<Found> {
-        let unknown: Vec<&ServerState> = servers.iter().filter(|it| !is_known(it)).collect();
-        let mut found = self.of_rules(catalog, servers, &unknown);
-        let plain = |warning: String| Found {
-            what: warning.clone(),
-            warning,
-        };
-        let unknown = self.unknown_tools(unknown.iter().copied());
-        let of_flows = self.flows.unmatched(&self.sides(catalog), &unknown);
-        found.extend(of_flows.into_iter().map(plain));
-        let settings = self.settings.unmatched(catalog, |pattern| {
-            let mut unknown = unknown.iter();
-            unknown.any(|it| it.may_have(|beginning| pattern.may_match_with(beginning)))
-        });
-        found.extend(settings.into_iter().map(plain));
-        found
-    }
-
-    /// What a dry run says of tools that there are not, by patterns and by names.
+    /// The patterns and names of a dry run that match no tool.
     pub(crate) fn of_dry_run(
         &self,
         dry_run: &DryRun,
         catalog: &Catalog,
         servers: &[ServerState],
     ) -> Vec<String> {
-        let unknown = servers.iter().filter(|server| !is_known(server));
-        let unknown = self.unknown_tools(unknown);
+        let unknown = self.unknown_tools(servers);
         let may_come =
             |fits: &dyn Fn(&str) -> bool| unknown.iter().any(|server| server.may_have(fits));
         let patterns = dry_run.patterns().iter().filter(|pattern| {
-            !catalog
-                .functions()
-                .any(|function| pattern.matches(function))
+            !catalog.functions().any(|it| pattern.matches(it))
                 && !may_come(&|beginning| pattern.may_match_with(beginning))
         });
         let names = dry_run.functions().into_iter().filter(|function| {
@@ -113,26 +90,17 @@ impl Oversight {
                 && !may_come(&|beginning| function.starts_with(beginning))
         });
         let patterns = patterns.map(|pattern| ("--reads", pattern.as_str()));
-        let names = names.map(|name| ("--recorded", name));
-        patterns
-            .chain(names)
-            .map(|(flag, name)| {
-                let near = catalog.suggest(name);
-                let near = near.map(|near| format!("; the nearest is {near:?}"));
-                format!(
-                    "{name:?} in {flag} matches no tool{}",
-                    near.unwrap_or_default()
-                )
-            })
-            .collect()
+        let all = patterns.chain(names.map(|name| ("--recorded", name)));
+        all.map(|(flag, name)| {
+            let near = catalog.suggest(name);
+            let near = near.map(|near| format!("; the nearest is {near:?}"));
+            let near = near.unwrap_or_default();
+            format!("{name:?} in {flag} matches no tool{near}")
+        })
+        .collect()
     }
 
-    fn of_rules(
-        &self,
-        catalog: &Catalog,
-        servers: &[ServerState],
-        unknown: &[&ServerState],
-    ) -> Vec<Found> {
+    fn of_rules(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
         let trusted = servers.iter().filter(|server| server.trusted);
         let trusted: HashSet<&str> = trusted.map(|server| server.name.as_str()).collect();
         let tools = catalog.tools().iter().map(|tool| KnownTool {
@@ -153,46 +121,26 @@ impl Oversight {
             definition: Some(model.definition.hash()),
             input_schema: None,
         }));
+        let may_match = |rule: &Unmatched| {
+            let may = |server: &str, trusted| {
+                rule.may_be_about(server, self.names.beginning(server), trusted)
+            };
+            let mut unknown = servers.iter().filter(|server| !is_known(server));
+            let mut left_out = self.names.left_out().iter();
+            unknown.any(|server| may(&server.name, server.trusted))
+                || left_out.any(|server| may(server, true) || may(server, false))
+        };
         let mut unmatched = self.rules.unmatched(tools, Timestamp::now());
-        unmatched.retain(|rule| {
-            !unknown.iter().any(|server| {
-                let beginning = self.names.beginning(&server.name);
-                rule.may_be_about(&server.name, beginning, server.trusted)
-            }) && !self.names.left_out().iter().any(|server| {
-                let beginning = self.names.beginning(server);
-                [true, false]
-                    .iter()
-                    .any(|trusted| rule.may_be_about(server, beginning, *trusted))
-            })
-        });
-        let unmatched = unmatched.into_iter().map(|unmatched| Found {
-            what: unmatched.rule.to_string(),
-            warning: warning(&unmatched, catalog),
-        });
-        unmatched.collect()
+        unmatched.retain(|rule| !may_match(rule));
+        unmatched
+            .iter()
+            .map(|rule| warning(rule, catalog))
+            .collect()
     }
 
-    fn sides(&self, catalog: &Catalog) -> Vec<Side> {
-        let tools = catalog.tools().iter();
-        let mut sides: Vec<Side> = tools
-            .map(|tool| {
-                let definition = &tool.definition;
-                let side = Side::new(&tool.function, &definition.server, &definition.name);
-                side.or_named(Some(&tool.other_names))
-            })
-            .collect();
-        for model in [&*EXTRACTION, &*SEARCH] {
-            sides.push(Side::new(&model.function, &model.server, &model.name));
-        }
-        sides
-    }
-
-    /// The servers whose tools are not known: these, and those that the configuration
-    /// disables.
-    fn unknown_tools<'a>(
-        &'a self,
-        unknown: impl Iterator<Item = &'a ServerState>,
-    ) -> Vec<UnknownTools<'a>> {
+    /// The servers whose tools are not known, and those that the configuration disables.
+    fn unknown_tools<'a>(&'a self, servers: &'a [ServerState]) -> Vec<UnknownTools<'a>> {
+        let unknown = servers.iter().filter(|server| !is_known(server));
         let unknown = unknown.map(|server| server.name.as_str());
         let left_out = self.names.left_out().iter().map(String::as_str);
         let all = unknown.chain(left_out).map(|server| UnknownTools {
@@ -203,7 +151,7 @@ impl Oversight {
     }
 }
 
-/// What a person is told of a rule.
+/// The warning about a rule.
 fn warning(unmatched: &Unmatched, catalog: &Catalog) -> String {
     let rule = &unmatched.rule;
     let mut left_out = catalog.not_for_models();
@@ -220,7 +168,6 @@ pub(crate) fn not_for_models(function: &str) -> String {
     format!("{function} cannot be called: its server keeps it from models (_meta.ui.visibility)")
 }
 
-/// Whether the tools of a server are those that there are.
 fn is_known(server: &ServerState) -> bool {
     matches!(server.status, Status::Ready(_)) && server.phase != Phase::Disabled
 }

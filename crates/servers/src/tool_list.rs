@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A server's tool list and its description of itself.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolList {
     /// The entries of its `tools/list`, from all pages, in order, as it wrote them. Only their
     /// JSON has been checked.
@@ -28,11 +28,12 @@ pub struct ToolList {
     /// day; `None` if it does not say.
     pub ttl: Option<Duration>,
     /// The identifier of the login that the list was asked for with; `None` without a login.
+    #[serde(skip)]
     pub login: Option<Arc<str>>,
 }
 
 /// A server's program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerInfo {
     /// Its name for programs.
     pub name: String,

@@ -6,9 +6,8 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use callgate_servers::{ServerInfo, ToolList};
+use callgate_servers::ToolList;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::error::Category;
 use tempfile::NamedTempFile;
 
@@ -23,7 +22,7 @@ pub(super) const MAX_FILE: u64 = 64 << 20;
 /// The most tools that are read from a file; a server's list is cut there, too.
 const MAX_TOOLS: usize = 10_000;
 /// The version of the file's form.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// A folder for this user alone.
 #[derive(Debug, Clone)]
@@ -131,32 +130,18 @@ pub(super) struct Entry {
     identity: String,
     /// When the list came, in milliseconds since 1970.
     pub(super) written_ms: u64,
-    tools: Vec<Value>,
-    protocol_version: String,
-    /// Name, title and version.
-    server_info: Option<(String, Option<String>, String)>,
-    instructions: Option<String>,
-    warnings: Vec<String>,
-    fresh_for: Option<Duration>,
-    ttl: Option<Duration>,
+    list: ToolList,
     pub(super) login: Option<String>,
 }
 
 impl Entry {
-    pub(super) fn new(identity: &str, ready: &ToolList, written_ms: u64) -> Self {
-        let info = ready.server_info.clone();
+    pub(super) fn new(identity: &str, list: &ToolList, written_ms: u64) -> Self {
         Self {
             form: FORM,
             identity: identity.to_owned(),
             written_ms,
-            tools: ready.tools.clone(),
-            protocol_version: ready.protocol_version.clone(),
-            server_info: info.map(|info| (info.name, info.title, info.version)),
-            instructions: ready.instructions.clone(),
-            warnings: ready.warnings.clone(),
-            fresh_for: ready.fresh_for,
-            ttl: ready.ttl,
-            login: ready.login.as_deref().map(str::to_owned),
+            list: list.clone(),
+            login: list.login.as_deref().map(str::to_owned),
         }
     }
 
@@ -178,22 +163,9 @@ impl Entry {
         Ok(entry)
     }
 
-    pub(super) fn into_ready(mut self) -> ToolList {
-        self.tools.truncate(MAX_TOOLS);
-        let info = self.server_info;
-        ToolList {
-            tools: self.tools,
-            protocol_version: self.protocol_version,
-            server_info: info.map(|(name, title, version)| ServerInfo {
-                name,
-                title,
-                version,
-            }),
-            instructions: self.instructions,
-            warnings: self.warnings,
-            fresh_for: self.fresh_for,
-            ttl: self.ttl,
-            login: self.login.map(Into::into),
-        }
+    pub(super) fn into_list(mut self) -> ToolList {
+        self.list.tools.truncate(MAX_TOOLS);
+        self.list.login = self.login.map(Into::into);
+        self.list
     }
 }

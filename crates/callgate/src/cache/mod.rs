@@ -21,7 +21,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use callgate_servers::{Phase, Remembered, ServerSpec, ServerState, Status, ToolList};
 
 use crate::auth;
-
 use crate::config::CacheConfig;
 use file::{Entry, MAX_FILE};
 use identity::Key;
@@ -110,7 +109,7 @@ impl Cache {
                 let written = UNIX_EPOCH.checked_add(Duration::from_millis(entry.written_ms));
                 // A time in the future says nothing of the age.
                 let age = written.and_then(|at| SystemTime::now().duration_since(at).ok());
-                let ready = Arc::new(entry.into_ready());
+                let ready = Arc::new(entry.into_list());
                 slot.kept = Some((Arc::clone(&ready), written.unwrap_or(UNIX_EPOCH)));
                 spec.remembered = Some(Remembered {
                     list: ready,

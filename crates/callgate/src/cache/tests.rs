@@ -222,7 +222,7 @@ fn what_cannot_be_read_is_passed_over_and_written_anew() {
         }),
         ("it is of another version", |file| {
             let text = fs::read_to_string(file).expect("text");
-            fs::write(file, text.replace("\"form\":2", "\"form\":1")).expect("a file");
+            fs::write(file, text.replace("\"form\":3", "\"form\":1")).expect("a file");
         }),
         ("it is over 67108864 bytes", |file| {
             let file = fs::File::options().write(true).open(file).expect("a file");
@@ -267,8 +267,7 @@ fn another_servers_file_is_foreign() {
     );
 }
 
-/// A list from a time to come, or from long ago, is only good for a server that is
-/// down.
+/// A list from a time to come, or from long ago, is only good for a server that is down.
 #[test]
 fn the_age_is_what_the_file_says() {
     let age = Duration::from_secs(90_000);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use tempfile::NamedTempFile;
 
-use super::SYNTAX;
 use super::error::shown;
+use super::tree::SYNTAX;
 
 /// The most bytes of a configuration file that is edited.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;

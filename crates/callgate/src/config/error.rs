@@ -91,8 +91,7 @@ pub enum ConfigErrorKind {
     Unsupported,
 }
 
-/// One problem, or one warning. Its `Display` is
-/// `callgate.json:12:5: message`.
+/// One problem, or one warning. Its `Display` is `callgate.json:12:5: message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {

@@ -3,13 +3,17 @@
 //! No struct takes an unknown key. In a file that other clients share, keys that only those
 //! know are warned about ([`OTHER_CLIENTS`]).
 
-use callgate_sandbox::JailLayer;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use callgate_gate::LedgerOptions;
+use callgate_sandbox::{JailLayer, Limits};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny};
 
-use super::units::{parse_bytes, parse_memory};
-use super::{CacheConfig, CheckConfig, ExtractLimits, LedgerConfig, LimitsConfig, ModelsConfig};
-use super::{SearchBy, serve};
+use super::models::ModelsConfig;
+use super::{fields, serve};
+use crate::settings::{CheckMode, ExtractLimits, SearchBy};
 
 /// The file. Its other sections are read by the modules of their names.
 #[derive(Deserialize, Default)]
@@ -53,9 +57,9 @@ pub(super) struct File {
 struct Extract {
     calls: u64,
     same_schema: u64,
-    #[serde(rename = "input", deserialize_with = "size")]
+    #[serde(rename = "input", deserialize_with = "fields::size")]
     input_bytes: u64,
-    #[serde(rename = "output", deserialize_with = "size")]
+    #[serde(rename = "output", deserialize_with = "fields::size")]
     output_bytes: u64,
 }
 
@@ -96,144 +100,140 @@ pub(super) struct Search {
     pub(super) by: SearchBy,
 }
 
-/// Reads a string whose `${…}` are not replaced; `wanted` describes it.
-pub(super) fn plain<'de, D>(deserializer: D, wanted: &str) -> Result<String, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    match serde_json::Value::deserialize(deserializer)? {
-        serde_json::Value::String(text) => Ok(text),
-        _ => Err(D::Error::custom(format_args!("must be {wanted}"))),
+/// The cache of the lists of servers and of vectors of tools.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct CacheConfig {
+    /// `enabled`: lists and vectors are kept. Default: true.
+    pub enabled: bool,
+    /// `path`: the folder, as an absolute path; made if it does not exist, and closed to other
+    /// users. Default: `callgate` in `$XDG_CACHE_HOME`, which is `~/.cache` when it is not set.
+    pub path: Option<PathBuf>,
+    /// `ttl`: how long a list holds if its server does not say it. Default: 1 h. An older list
+    /// is asked for again at the start, and serves only as long as its server is down.
+    pub ttl: Option<Duration>,
+}
+
+impl Default for CacheConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            path: None,
+            ttl: None,
+        }
     }
 }
 
-/// A string whose `${…}` are not replaced.
-#[derive(Deserialize)]
-struct Plain(#[serde(deserialize_with = "plain_text")] String);
-
-fn plain_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    plain(deserializer, "a string")
+impl CacheConfig {
+    /// A cache in this folder.
+    #[must_use]
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: Some(path.into()),
+            ..Self::default()
+        }
+    }
 }
 
-/// Reads texts whose `${…}` are not replaced.
-pub(super) fn plain_texts<'de, D>(deserializer: D) -> Result<Vec<String>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let texts = Vec::<Plain>::deserialize(deserializer)?;
-    Ok(texts.into_iter().map(|text| text.0).collect())
+/// `check`: the type check; `None` where the file leaves the default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct CheckConfig {
+    /// `mode`: what the check decides.
+    pub mode: Option<CheckMode>,
+    /// `typescript`: the native TypeScript 7 to use, as an absolute path.
+    pub typescript: Option<PathBuf>,
 }
 
-/// Reads an array of texts with `parse`.
-pub(super) fn each<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    parse: impl Fn(&str) -> Result<String, String>,
-) -> Result<Vec<String>, D::Error> {
-    let texts = Vec::<String>::deserialize(deserializer)?;
-    let parsed: Result<Vec<String>, String> = texts.iter().map(|text| parse(text)).collect();
-    parsed.map_err(|error| D::Error::custom(format_args!(": {error}")))
+/// `ledger`: the file that calls are written to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct LedgerConfig {
+    /// `path`: the file that every call is written to, as an absolute path.
+    /// `None` keeps the ledger in memory, for the report of a run.
+    pub path: Option<PathBuf>,
+    /// `bodies`: whether arguments and results are written too. Default: false.
+    pub bodies: bool,
+    /// The user who calls, for `user` in each line. Not in the file; see [`Config::for_user`].
+    #[serde(skip)]
+    pub user: Option<String>,
+    /// `maxSize`: the size in bytes from which on the file takes no more calls, and none is made,
+    /// or, with `keep`, it is moved aside. `None` leaves the default.
+    #[serde(rename = "maxSize", deserialize_with = "fields::size")]
+    pub max_bytes: Option<u64>,
+    /// `keep`: how many full files are kept beside the one that is written to.
+    /// `None` leaves the default.
+    pub keep: Option<u32>,
+    /// `sync`: whether each line is on the disk, and not only with the kernel, before the call
+    /// goes on. Default: false.
+    pub sync: bool,
 }
 
-/// Reads a number of bytes.
-pub(super) fn size<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: From<u64>,
-{
-    let text = plain(deserializer, "a string such as \"1MiB\"")?;
-    let size = parse_bytes(&text).map(T::from);
-    size.map_err(|error| D::Error::custom(format_args!(": {error}")))
+impl LedgerConfig {
+    /// The file and what it is opened with; `None` where there is none.
+    pub fn file(&self) -> Option<(PathBuf, LedgerOptions)> {
+        let mut options = LedgerOptions::default();
+        options.bodies = self.bodies;
+        options.user.clone_from(&self.user);
+        options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
+        options.keep = self.keep.unwrap_or(options.keep);
+        options.sync = self.sync;
+        Some((self.path.clone()?, options))
+    }
 }
 
-/// Reads the size of a script's memory.
-pub(super) fn memory<'de, D>(deserializer: D) -> Result<Option<u64>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let text = plain(deserializer, "a string such as \"128MiB\"")?;
-    let size = parse_memory(&text).map(Some);
-    size.map_err(|error| D::Error::custom(format_args!(": {error}")))
+/// `limits`: the limits of a run; `None` where the file leaves the default. [`Limits`]
+/// documents each limit and its default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct LimitsConfig {
+    /// `timeout`: time the script itself may run, waiting not counted.
+    pub timeout: Option<Duration>,
+    /// `runTimeout`: time the whole run may take, waiting counted.
+    pub run_timeout: Option<Duration>,
+    /// `memory`: size of the script's heap, and of its array buffers, in bytes each.
+    #[serde(deserialize_with = "fields::memory")]
+    pub memory: Option<u64>,
+    /// `output`: console output, and returned value, kept for the report, in bytes each.
+    #[serde(deserialize_with = "fields::size")]
+    pub output: Option<u64>,
+    /// `outputLines`: console output kept for the report, in lines; a line for
+    /// every 8 bytes of `output` if only that is set.
+    pub output_lines: Option<u64>,
+    /// `result`: size of one tool result, in bytes.
+    #[serde(deserialize_with = "fields::size")]
+    pub result: Option<u64>,
+    /// `callsInFlight`: tool calls that may wait for an answer at one time.
+    pub calls_in_flight: Option<u64>,
 }
 
-/// Leaves the default: the value is read from the tree, once the rest is known.
-pub(super) fn later<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default,
-{
-    IgnoredAny::deserialize(deserializer).map(|_| T::default())
+/// What a result may have where the file does not say: as much as a message of a
+/// server may ([`callgate_servers::ServerSpec`]).
+const RESULT_BYTES: u64 = 64 << 20;
+
+impl LimitsConfig {
+    /// The limits of a run: what the file sets, over the defaults.
+    #[must_use]
+    pub fn over_defaults(&self) -> Limits {
+        let mut limits = Limits::default();
+        let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        limits.script_time = self.timeout.unwrap_or(limits.script_time);
+        limits.run_time = self.run_timeout.unwrap_or(limits.run_time);
+        limits.heap_bytes = self.memory.unwrap_or(limits.heap_bytes);
+        limits.buffer_bytes = self.memory.unwrap_or(limits.buffer_bytes);
+        if let Some(output) = self.output {
+            limits.keep_output(output);
+        }
+        limits.output_lines = self.output_lines.unwrap_or(limits.output_lines);
+        limits.reply_bytes = self.result.unwrap_or(RESULT_BYTES);
+        limits.calls_in_flight = self
+            .calls_in_flight
+            .map(count)
+            .unwrap_or(limits.calls_in_flight);
+        limits
+    }
 }
-
-/// Keys of other clients: a key of ours in the same object, and for each key of theirs there
-/// the advice.
-pub(super) const OTHER_CLIENTS: &[(&str, &[(&str, &str)])] = &[
-    (
-        "mcpServers",
-        &[(
-            "inputs",
-            "put the values into environment variables and write \"${NAME}\"",
-        )],
-    ),
-    (
-        "callTimeout",
-        &[
-            ("alwaysAllow", ALLOW),
-            ("authProviderType", "write an \"Authorization\" header"),
-            ("autoApprove", ALLOW),
-            (
-                "dev",
-                "Callgate restarts servers that end, not those whose files change",
-            ),
-            ("envFile", "write the variables under \"env\""),
-            (
-                "excludeTools",
-                "write the tools under \"permissions\", \"deny\"",
-            ),
-            ("gallery", "it is a note of VS Code"),
-            ("icon", "it is a picture for other clients"),
-            ("includeTools", ALLOW),
-            ("name", "the server's key is its name"),
-            ("sandboxEnabled", "servers run with the rights of this user"),
-            ("timeout", "write \"callTimeout\", such as \"60s\""),
-            ("tools", "write the tools under \"permissions\""),
-            ("trust", "write \"trusted\""),
-            ("version", "it is a note of VS Code"),
-        ],
-    ),
-    (
-        "redirectPort",
-        &[
-            ("authServerMetadataUrl", "it is found out from the server"),
-            ("callbackPort", "write \"redirectPort\""),
-        ],
-    ),
-    (
-        "allowedHosts",
-        &[
-            ("port", "write \"address\", such as \"127.0.0.1:8080\""),
-            ("tls", "put a proxy with TLS before it; see docs/http.md"),
-        ],
-    ),
-    (
-        "audience",
-        &[(
-            "clientId",
-            "clients bring tokens; Callgate does not log in here",
-        )],
-    ),
-];
-const ALLOW: &str = "write the tools under \"permissions\", \"allow\"";
-
-/// Keys of other programs for something that has a key here, too different to be found by
-/// likeness.
-pub(super) const SYNONYMS: &[(&str, &str)] = &[
-    ("cmd", "command"),
-    ("environment", "env"),
-    ("httpUrl", "url"),
-    ("serverUrl", "url"),
-    ("transport", "type"),
-    ("transportType", "type"),
-    ("user", "account"),
-    ("username", "account"),
-    ("workingDirectory", "cwd"),
-];

@@ -13,18 +13,16 @@ pub(super) const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
 /// How many symbolic links are followed to a file: as many as Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// The configuration file for work in `folder`: `callgate.json`, else
-/// `.mcp.json`, in that folder, else in the nearest folder above that has one
-/// of them.
+/// The configuration file for work in `folder`: `callgate.json`, else `.mcp.json`, in that folder,
+/// else in the nearest folder above that has one of them.
 ///
 /// # Errors
 ///
-/// A [`ConfigError`] if a folder cannot be looked into, and if another user than this
-/// process's and root owns the file, may write it, or may put another one in its place: it
-/// says which programs to start, and above lie folders such as `/tmp`. So too if it is a link
-/// that leads nowhere, since nobody knows who will put something there. A file that is there
-/// but cannot be read is still the answer, so that its permissions are never
-/// silently replaced by those of a folder above.
+/// A [`ConfigError`] if a folder cannot be looked into, and if another user than this process's and
+/// root owns the file, may write it, or may put another one in its place: it says which programs to
+/// start, and above lie folders such as `/tmp`. So too if it is a link that leads nowhere, since
+/// nobody knows who will put something there. A file that is there but cannot be read is still the
+/// answer, so that its permissions are never silently replaced by those of a folder above.
 pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let folder = std::path::absolute(folder)
         .map_err(|error| ConfigError::file(folder, ConfigErrorKind::Read, error))?;

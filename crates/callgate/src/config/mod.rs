@@ -5,12 +5,13 @@
 //! file is reported with its line and column. No message and no `Debug` output holds a value of
 //! `env` or `headers`.
 
-mod cache;
 mod edit;
 mod error;
 mod expand;
+mod fields;
 mod file;
 mod find;
+mod foreign;
 mod models;
 mod permissions;
 mod serve;
@@ -24,36 +25,34 @@ mod users;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use callgate_auth::OAuth;
-use callgate_gate::LedgerOptions;
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
-use callgate_sandbox::{JailOptions, Limits};
+use callgate_sandbox::JailOptions;
 use callgate_servers::{Root, ServerSpec, Transport};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use serde::Deserialize;
+use jsonc_parser::{CollectOptions, parse_to_ast};
 
-use crate::settings::{CheckMode, ExtractLimits, SearchBy};
+use crate::settings::{ExtractLimits, SearchBy};
 use crate::skill::Skill;
 use error::shown;
 use expand::Variables;
 use file::{File, Level};
-use tree::Tree;
+use server::ServerList;
+use tree::{SYNTAX, Tree};
 
-pub use cache::CacheConfig;
 pub use edit::{AmendError, allow, takes_rules};
 pub use error::{ConfigError, ConfigErrorKind, Problem};
+pub use file::{CacheConfig, CheckConfig, LedgerConfig, LimitsConfig};
 pub use find::find;
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use serve::{
     ALGORITHMS, HttpConfig, LEAST_TOKEN, NoShare, RateConfig, ResourceConfig, ServeConfig,
     TOKEN_OF_ONE, ToolMode, UnknownToolMode, address, host, origin, parse_share,
 };
-pub use tools::{ToolSetting, ToolSettings, UnknownVisibility, Visibility};
+pub use tools::{ToolSetting, ToolSettings, Visibility};
 pub use units::{LEAST_MEMORY, UnitError, parse_bytes, parse_duration, parse_memory};
 pub use users::{Role, UsersConfig, subject_user, token_user};
 
@@ -161,6 +160,47 @@ impl Config {
             Transport::Stdio(_) => None,
         })
     }
+
+    /// The configuration of one user: the servers and rules of these roles, and logins, kept
+    /// definitions and ledger lines under the user's name, so that no other user's are used;
+    /// without a name where there is only one user. `None` if the roles give no server. Roles that
+    /// the file does not have give nothing; without roles in the file, every user has all servers.
+    #[must_use]
+    pub fn for_user<'a>(
+        &self,
+        user: Option<&str>,
+        roles: impl IntoIterator<Item = &'a str>,
+    ) -> Option<Self> {
+        let mut config = self.clone();
+        if let Some(known) = &self.users.roles {
+            let roles = roles.into_iter();
+            let roles: Vec<&Role> = roles.filter_map(|role| known.get(role)).collect();
+            let gives = |server: &str| {
+                let mut given = roles.iter().flat_map(|role| &role.servers);
+                given.any(|name| name == "*" || name == server)
+            };
+            config.servers.retain(|server| gives(&server.name));
+            config.disabled.retain(|server| gives(server));
+            if config.servers.is_empty() {
+                return None;
+            }
+            for role in roles {
+                for rule in role.permissions.iter() {
+                    config.permissions.push(rule.clone());
+                }
+                config.tools.add(&role.tools);
+            }
+        }
+        if let Some(user) = user {
+            for oauth in config.logins_mut() {
+                oauth.user = Some(user.to_owned());
+                // Users see the flags, and not where the configuration is.
+                oauth.login_flags = users::login_flags(user);
+            }
+        }
+        config.ledger.user = user.map(str::to_owned);
+        Some(config)
+    }
 }
 
 /// Where a file is.
@@ -176,20 +216,6 @@ struct Place {
 
 /// The most full ledgers that are kept: each time one is full, each is renamed.
 const MAX_KEPT_LEDGERS: u32 = 1_000;
-
-/// JSON with comments and trailing commas, and nothing looser.
-const SYNTAX: ParseOptions = ParseOptions {
-    allow_comments: true,
-    allow_trailing_commas: true,
-    allow_loose_object_property_names: false,
-    allow_missing_commas: false,
-    allow_single_quoted_strings: false,
-    allow_hexadecimal_numbers: false,
-    allow_unary_plus_numbers: false,
-    allow_bare_decimal_point_numbers: false,
-    allow_non_finite_numbers: false,
-    allow_extended_string_escapes: false,
-};
 
 /// Reads the text of a file.
 fn read(
@@ -252,11 +278,13 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
         extract: file.extract,
         ..Config::default()
     };
+    let mut servers = ServerList::default();
     for under in ["mcpServers", "servers"] {
         if let Some(section) = tree.find(&[under]) {
-            server::read(tree, section, &mut config);
+            server::read(tree, section, &mut servers, &mut config.flows);
         }
     }
+    (config.servers, config.disabled) = (servers.enabled, servers.disabled);
     if let (Some(_), Some(both)) = (tree.find(&["mcpServers"]), tree.find(&["servers"])) {
         let message = "the file has both \"mcpServers\" and \"servers\"; put all servers under one \
                        of them";
@@ -301,22 +329,32 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
             }
         }
     }
-    models::read(tree, &mut config);
-    serve::read(tree, file.serve, &mut config);
+    models::read(tree, &mut config.models, config.search);
+    config.serve = file.serve.shown();
+    config.http = file.serve.http;
+    if let Some(tokens) = tree.find(&["serve", "http", "bearer"]) {
+        config.http.bearer = serve::bearer(tree, tokens);
+    }
+    config.users = file.serve.users;
+    let enabled = config.servers.iter().map(|server| &server.name);
+    let servers: Vec<&str> = enabled
+        .chain(&config.disabled)
+        .map(String::as_str)
+        .collect();
+    users::read(tree, &mut config.users, &servers, config.http.token_names());
     config
 }
 
 fn jail(tree: &Tree<'_>, sandbox: file::Sandbox) -> JailOptions {
     let is_process = sandbox.level == Level::Process;
-    let mut jail = match is_process {
-        true => JailOptions::process_only(),
-        false => JailOptions::default(),
+    let mut jail = if is_process {
+        JailOptions::process_only()
+    } else {
+        JailOptions::default()
     };
     if let Some(layers) = sandbox.require {
-        if let Some(section) = tree
-            .find(&["sandbox"])
-            .filter(|_| is_process && !layers.is_empty())
-        {
+        let is_wrong = is_process && !layers.is_empty();
+        if let Some(section) = tree.find(&["sandbox"]).filter(|_| is_wrong) {
             let message = "\"level\": \"process\" uses no kernel layer, so \"require\" in \
                            \"sandbox\" must be empty";
             tree.error(section.range().start, ConfigErrorKind::Value, message);
@@ -344,110 +382,4 @@ fn lower_first(message: &str) -> String {
     let mut characters = message.chars();
     let first = characters.next().into_iter().flat_map(char::to_lowercase);
     first.chain(characters.as_str().chars()).collect()
-}
-
-/// `check`: the type check; `None` where the file leaves the default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct CheckConfig {
-    /// `mode`: what the check decides.
-    pub mode: Option<CheckMode>,
-    /// `typescript`: the native TypeScript 7 to use, as an absolute path.
-    pub typescript: Option<PathBuf>,
-}
-
-/// `ledger`: the file that calls are written to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct LedgerConfig {
-    /// `path`: the file that every call is written to, as an absolute path.
-    /// `None` keeps the ledger in memory, for the report of a run.
-    pub path: Option<PathBuf>,
-    /// `bodies`: whether arguments and results are written too. Default: false.
-    pub bodies: bool,
-    /// The user who calls, for `user` in each line. Not in the file; see
-    /// [`Config::for_user`].
-    #[serde(skip)]
-    pub user: Option<String>,
-    /// `maxSize`: the size in bytes from which on the file takes no more
-    /// calls, and none is made, or, with `keep`, it is moved aside. `None`
-    /// leaves the default.
-    #[serde(rename = "maxSize", deserialize_with = "file::size")]
-    pub max_bytes: Option<u64>,
-    /// `keep`: how many full files are kept beside the one that is written to.
-    /// `None` leaves the default.
-    pub keep: Option<u32>,
-    /// `sync`: whether each line is on the disk, and not only with the kernel, before the call
-    /// goes on. Default: false.
-    pub sync: bool,
-}
-
-impl LedgerConfig {
-    /// The file and what it is opened with; `None` where there is none.
-    pub fn file(&self) -> Option<(PathBuf, LedgerOptions)> {
-        let mut options = LedgerOptions::default();
-        options.bodies = self.bodies;
-        options.user.clone_from(&self.user);
-        options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
-        options.keep = self.keep.unwrap_or(options.keep);
-        options.sync = self.sync;
-        Some((self.path.clone()?, options))
-    }
-}
-
-/// `limits`: the limits of a run; `None` where the file leaves the default. [`Limits`]
-/// documents each limit and its default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct LimitsConfig {
-    /// `timeout`: time the script itself may run, waiting not counted.
-    pub timeout: Option<Duration>,
-    /// `runTimeout`: time the whole run may take, waiting counted.
-    pub run_timeout: Option<Duration>,
-    /// `memory`: size of the script's heap, and of its array buffers, in bytes
-    /// each.
-    #[serde(deserialize_with = "file::memory")]
-    pub memory: Option<u64>,
-    /// `output`: console output, and returned value, kept for the report, in
-    /// bytes each.
-    #[serde(deserialize_with = "file::size")]
-    pub output: Option<u64>,
-    /// `outputLines`: console output kept for the report, in lines; a line for
-    /// every 8 bytes of `output` if only that is set.
-    pub output_lines: Option<u64>,
-    /// `result`: size of one tool result, in bytes.
-    #[serde(deserialize_with = "file::size")]
-    pub result: Option<u64>,
-    /// `callsInFlight`: tool calls that may wait for an answer at one time.
-    pub calls_in_flight: Option<u64>,
-}
-
-/// What a result may have where the file does not say: as much as a message of a
-/// server may ([`callgate_servers::ServerSpec`]).
-const RESULT_BYTES: u64 = 64 << 20;
-
-impl LimitsConfig {
-    /// The limits of a run: what the file sets, over the defaults.
-    #[must_use]
-    pub fn over_defaults(&self) -> Limits {
-        let mut limits = Limits::default();
-        let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        limits.script_time = self.timeout.unwrap_or(limits.script_time);
-        limits.run_time = self.run_timeout.unwrap_or(limits.run_time);
-        limits.heap_bytes = self.memory.unwrap_or(limits.heap_bytes);
-        limits.buffer_bytes = self.memory.unwrap_or(limits.buffer_bytes);
-        if let Some(output) = self.output {
-            limits.keep_output(output);
-        }
-        limits.output_lines = self.output_lines.unwrap_or(limits.output_lines);
-        limits.reply_bytes = self.result.unwrap_or(RESULT_BYTES);
-        limits.calls_in_flight = self
-            .calls_in_flight
-            .map(count)
-            .unwrap_or(limits.calls_in_flight);
-        limits
-    }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::error::ConfigErrorKind;
 use super::tree::{Tree, get};
-use super::{Config, file, server};
+use super::{fields, server};
 use crate::settings::SearchBy;
 
 /// The endpoints of models that a file names.
@@ -29,16 +29,14 @@ pub struct ModelsConfig {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct EmbeddingsConfig {
-    /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or
-    /// `http` on loopback.
+    /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or `http` on loopback.
     pub url: String,
     /// `model`: its name there.
     pub model: String,
     /// `key`: what is sent as `Authorization: Bearer`. Default: nothing.
-    #[serde(deserialize_with = "file::later")]
+    #[serde(deserialize_with = "fields::later")]
     pub key: Option<Source>,
-    /// `dimensions`: how many numbers the endpoint is asked for. Default: as many
-    /// as it gives.
+    /// `dimensions`: how many numbers the endpoint is asked for. Default: as many as it gives.
     pub dimensions: Option<usize>,
     /// `timeout`: time of one request with its retries. Default: 30 s.
     pub timeout: Duration,
@@ -49,18 +47,16 @@ pub struct EmbeddingsConfig {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct SmallModelConfig {
-    /// `api`: `openai` for chat completions, `anthropic` for messages. Default:
-    /// `openai`.
+    /// `api`: `openai` for chat completions, `anthropic` for messages. Default: `openai`.
     #[serde(with = "ApiWord")]
     pub api: Api,
-    /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or
-    /// `http` on loopback.
+    /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or `http` on loopback.
     pub url: String,
     /// `model`: its name there.
     pub model: String,
     /// `key`: what is sent as `Authorization: Bearer`, or as `x-api-key` to
     /// `anthropic`. Default: nothing.
-    #[serde(deserialize_with = "file::later")]
+    #[serde(deserialize_with = "fields::later")]
     pub key: Option<Source>,
     /// `timeout`: time of one request with its retries. Default: 60 s.
     pub timeout: Duration,
@@ -147,7 +143,7 @@ enum ApiWord {
 }
 
 /// Checks the endpoints, reads their keys, and warns of a search that lacks its endpoint.
-pub(super) fn read(tree: &Tree<'_>, config: &mut Config) {
+pub(super) fn read(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy) {
     let wrong = |value: &_, clause: &str| tree.wrong(value, ConfigErrorKind::Value, clause);
     let endpoint = |of: &str, url: &str| {
         let section = tree.find(&["models", of])?;
@@ -164,16 +160,16 @@ pub(super) fn read(tree: &Tree<'_>, config: &mut Config) {
         }
         server::source(tree, tree.find(&["models", of, "key"])?)
     };
-    if let Some(embeddings) = &mut config.models.embeddings {
+    if let Some(embeddings) = &mut models.embeddings {
         embeddings.key = endpoint("embeddings", &embeddings.url);
     }
-    if let Some(small) = &mut config.models.small {
+    if let Some(small) = &mut models.small {
         small.key = endpoint("small", &small.url);
     }
     // A client may offer the model of a search by model.
     if let Some(section) = tree.find(&["search"])
-        && config.search == SearchBy::Hybrid
-        && config.models.embeddings.is_none()
+        && search == SearchBy::Hybrid
+        && models.embeddings.is_none()
     {
         let message = "\"search\" by \"hybrid\" compares words only: \"models\" names no \
                        \"embeddings\"; add them, or leave \"search\" out";

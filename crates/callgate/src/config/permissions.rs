@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::error::ConfigErrorKind;
 use super::expand::FOLDER;
-use super::file;
+use super::fields;
 use super::tree::Tree;
 
 /// `permissions`. Its rules are read from the tree, for the policy has its own messages.
@@ -46,7 +46,7 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, rules: &mut Rules) {
 
 fn rule(tree: &Tree<'_>, effect: Effect, entry: &Value<'_>) -> Option<Rule> {
     let mut json: Json = tree.read(entry)?;
-    if tree.has_mistake(entry) {
+    if tree.has_mistake(entry.range()) {
         return None;
     }
     let has_folder = expand(tree, &mut json);
@@ -163,7 +163,7 @@ struct Labels(#[serde(deserialize_with = "labels")] Vec<String>);
 
 /// Reads a list of labels.
 pub(super) fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let labels = file::plain_texts(deserializer)?;
+    let labels = fields::plain_texts(deserializer)?;
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_label = |label: &str| !label.is_empty() && label.chars().all(is_plain);
     match labels.iter().find(|label| !is_label(label)) {

@@ -14,7 +14,8 @@ use url::{Host, Url};
 
 use super::error::ConfigErrorKind;
 use super::tree::Tree;
-use super::{Config, UsersConfig, file, server, users};
+use super::users::UsersConfig;
+use super::{fields, server};
 
 /// `serve`.
 #[derive(Deserialize, Default)]
@@ -25,8 +26,22 @@ pub(super) struct Section {
     tools_ttl: Option<Duration>,
     wait: Option<Duration>,
     answer_time: Option<Duration>,
-    http: HttpConfig,
-    users: UsersConfig,
+    pub(super) http: HttpConfig,
+    pub(super) users: UsersConfig,
+}
+
+impl Section {
+    /// What clients see.
+    pub(super) fn shown(&self) -> ServeConfig {
+        ServeConfig {
+            mode: self.mode,
+            window: self.context.window,
+            share: self.context.share,
+            tools_ttl: self.tools_ttl,
+            wait: self.wait,
+            answer_time: self.answer_time,
+        }
+    }
 }
 
 /// `context` of `serve`.
@@ -59,8 +74,7 @@ pub struct ServeConfig {
     pub share: Option<f64>,
     /// `toolsTtl`: how long clients without sessions may keep the list of tools.
     pub tools_ttl: Option<Duration>,
-    /// `wait`: how long a call waits for its script before it is answered that the
-    /// script goes on.
+    /// `wait`: how long a call waits for its script before it is answered that the script goes on.
     pub wait: Option<Duration>,
     /// `answerTime`: how long a question to a client's user waits for its answer.
     pub answer_time: Option<Duration>,
@@ -150,26 +164,24 @@ pub struct HttpConfig {
     #[serde(deserialize_with = "origins")]
     pub allowed_origins: Vec<String>,
     /// `bearer`: tokens, each under the name of its user.
-    #[serde(deserialize_with = "file::later")]
+    #[serde(deserialize_with = "fields::later")]
     pub bearer: Vec<(String, Source)>,
     /// `oauth`: the access tokens that are accepted.
     pub oauth: Option<ResourceConfig>,
     /// `maxBody`: the largest body of a request, in bytes. Default: 4 MiB.
-    #[serde(deserialize_with = "file::size")]
+    #[serde(deserialize_with = "fields::size")]
     pub max_body: u64,
     /// `requestTime`: how long a request's head, and then its body, may take to
     /// come, and a connection may wait for a request. Default: 30 s.
     pub request_time: Duration,
     /// `rate`: how many requests one identity may send.
     pub rate: RateConfig,
-    /// `connections`: how many there may be at a time. Default: 1024. Further
-    /// ones wait.
+    /// `connections`: how many there may be at a time. Default: 1024. Further ones wait.
     pub connections: usize,
     /// `requests`: how many of one identity may be under way at a time, streams
     /// included. Default: 256. Over it: status 429.
     pub requests: usize,
-    /// `sessions`: how many MCP sessions there may be. Default: 1024. Over it:
-    /// status 503.
+    /// `sessions`: how many MCP sessions there may be. Default: 1024. Over it: status 503.
     pub sessions: usize,
     /// `sessionsPerUser`: how many of them may be one identity's. Default: 128.
     pub sessions_per_user: usize,
@@ -251,8 +263,7 @@ pub struct ResourceConfig {
     /// `scopes`: all the scopes that a token must have. Default: none.
     #[serde(default, deserialize_with = "scopes")]
     pub scopes: Vec<String>,
-    /// `algorithms`: the algorithms that tokens may be signed with. Default: all of
-    /// [`ALGORITHMS`].
+    /// `algorithms`: the algorithms that tokens may be signed with. Default: all of [`ALGORITHMS`].
     #[serde(default = "all_algorithms", deserialize_with = "algorithms")]
     pub algorithms: Vec<String>,
 }
@@ -274,19 +285,19 @@ fn address_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Socke
 }
 
 fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    file::each(deserializer, host)
+    fields::each(deserializer, host)
 }
 
 fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    file::each(deserializer, origin)
+    fields::each(deserializer, origin)
 }
 
 fn scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    file::each(deserializer, scope)
+    fields::each(deserializer, scope)
 }
 
 fn algorithms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let algorithms = file::each(deserializer, algorithm)?;
+    let algorithms = fields::each(deserializer, algorithm)?;
     if algorithms.is_empty() {
         return Err(D::Error::custom("is empty; leave \"algorithms\" out"));
     }
@@ -418,26 +429,8 @@ pub const TOKEN_OF_ONE: &str = "default";
 /// The fewest bytes of a token: a shorter one can be guessed.
 pub const LEAST_TOKEN: usize = 16;
 
-/// Reads the section into the configuration, once the servers are known.
-pub(super) fn read(tree: &Tree<'_>, section: Section, config: &mut Config) {
-    config.serve = ServeConfig {
-        mode: section.mode,
-        window: section.context.window,
-        share: section.context.share,
-        tools_ttl: section.tools_ttl,
-        wait: section.wait,
-        answer_time: section.answer_time,
-    };
-    config.http = section.http;
-    if let Some(tokens) = tree.find(&["serve", "http", "bearer"]) {
-        config.http.bearer = bearer(tree, tokens);
-    }
-    config.users = section.users;
-    users::read(tree, config);
-}
-
 /// Reads one token, whose user is named `default`, or several under the names of their users.
-fn bearer(tree: &Tree<'_>, section: &Value<'_>) -> Vec<(String, Source)> {
+pub(super) fn bearer(tree: &Tree<'_>, section: &Value<'_>) -> Vec<(String, Source)> {
     let is_source =
         |object: &Object<'_>| object.get("command").is_some() || object.get("keyring").is_some();
     if section.as_object().is_none_or(is_source) {

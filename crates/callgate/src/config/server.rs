@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use callgate_auth::{Grant, OAuth, TokenPlace};
-use callgate_auth::{Origin, Source};
+use callgate_auth::{Grant, OAuth, Origin, Source, TokenPlace};
+use callgate_policy::flow::FlowRules;
 use callgate_policy::nearest;
 use callgate_servers::{Connect, EraSetting, Http, ServerSpec, Stdio, Transport};
 use jsonc_parser::ast::{ObjectProp, Value};
@@ -15,10 +15,10 @@ use serde::de::{Deserializer, Error as _, IgnoredAny};
 use url::{ParseError, Url};
 
 use super::error::ConfigErrorKind;
-use super::file;
+use super::fields;
+use super::permissions;
 use super::tree::{Tree, get};
 use super::units::parse_duration;
-use super::{Config, permissions};
 
 /// The most characters of a server's description.
 const MAX_DESCRIPTION: usize = 200;
@@ -57,7 +57,7 @@ struct Server {
 }
 
 fn description<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let text = file::plain(deserializer, "a string")?;
+    let text = fields::plain(deserializer, "a string")?;
     let is_line = !text.contains(char::is_control) && !text.trim().is_empty();
     if !is_line || text.chars().count() > MAX_DESCRIPTION {
         let clause = format!("must be one line of at most {MAX_DESCRIPTION} characters");
@@ -67,7 +67,7 @@ fn description<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Stri
 }
 
 fn protocol<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EraSetting, D::Error> {
-    let text = file::plain(deserializer, "a string")?;
+    let text = fields::plain(deserializer, "a string")?;
     text.parse()
         .map_err(|error| D::Error::custom(format_args!(": {error}")))
 }
@@ -86,7 +86,7 @@ fn idle<'de, D>(deserializer: D) -> Result<Option<Option<Duration>>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    let text = file::plain(deserializer, "a string such as \"5m\", or \"never\"")?;
+    let text = fields::plain(deserializer, "a string such as \"5m\", or \"never\"")?;
     if matches!(text.as_str(), "never" | "none" | "0") {
         return Ok(Some(None));
     }
@@ -94,8 +94,21 @@ where
     idle.map_err(|error| D::Error::custom(format_args!(": {error}, or write \"never\"")))
 }
 
-/// Reads `mcpServers`.
-pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, config: &mut Config) {
+/// The servers of a file.
+#[derive(Default)]
+pub(super) struct ServerList {
+    pub(super) enabled: Vec<ServerSpec>,
+    /// Names of disabled servers.
+    pub(super) disabled: Vec<String>,
+}
+
+/// Reads `mcpServers`, and the labels of servers into `flows`.
+pub(super) fn read(
+    tree: &Tree<'_>,
+    section: &Value<'_>,
+    servers: &mut ServerList,
+    flows: &mut FlowRules,
+) {
     for member in tree.members(section) {
         let name = member.name.as_str();
         if name.is_empty() {
@@ -104,16 +117,16 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, config: &mut Config) {
             continue;
         }
         if leave_out_disabled(tree, &member.value) {
-            config.disabled.push(name.to_owned());
+            servers.disabled.push(name.to_owned());
         }
         let Some(server) = tree.read::<Server>(&member.value) else {
             continue;
         };
         for label in &server.labels {
-            config.flows.label_server(name, label);
+            flows.label_server(name, label);
         }
         if !server.disabled {
-            config.servers.extend(spec(tree, member, server));
+            servers.enabled.extend(spec(tree, member, server));
         }
     }
 }
@@ -205,7 +218,7 @@ fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> 
         }
         (None, None) => {
             // A misspelt "command" is not a missing one as well.
-            if !tree.has_mistake(value) {
+            if !tree.has_mistake(value.range()) {
                 wrong(
                     ConfigErrorKind::Value,
                     match declared {
@@ -457,7 +470,7 @@ pub(super) fn source(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
             return None;
         }
         (None, None) => {
-            if !tree.has_mistake(value) {
+            if !tree.has_mistake(value.range()) {
                 wrong("has neither \"command\" nor \"keyring\"; write where its value comes from");
             }
             return None;
@@ -478,7 +491,7 @@ struct Login {
     _client_secret: IgnoredAny,
     #[serde(deserialize_with = "client_metadata_url")]
     client_metadata_url: Option<String>,
-    #[serde(deserialize_with = "file::plain_texts")]
+    #[serde(deserialize_with = "fields::plain_texts")]
     scopes: Vec<String>,
     #[serde(with = "GrantWord")]
     grant: Grant,
@@ -530,7 +543,7 @@ fn login(tree: &Tree<'_>, value: &Value<'_>) -> Option<Option<OAuth>> {
     let login: Login = tree.read(value)?;
     let secret = get(value, "clientSecret").map(|secret| source(tree, secret));
     let missing = match (&login.client_id, &secret) {
-        _ if tree.has_mistake(value) => None,
+        _ if tree.has_mistake(value.range()) => None,
         (None, Some(_)) => Some("has a \"clientSecret\" and no \"clientId\"; write both"),
         (Some(_), Some(_)) if login.issuer.is_none() => Some(
             "has a \"clientSecret\" and no \"issuer\"; write the issuer of the authorization \

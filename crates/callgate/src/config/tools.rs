@@ -1,8 +1,6 @@
 //! `tools`: visibility, keywords and always-on of tools, by patterns over their names.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 
 use callgate_catalog::{Catalog, CatalogTool};
 use callgate_policy::{OtherNames, Pattern};
@@ -10,7 +8,7 @@ use jsonc_parser::ast::Value;
 use serde::{Deserialize, Deserializer};
 
 use super::error::ConfigErrorKind;
-use super::file;
+use super::fields;
 use super::tree::Tree;
 
 /// The most bytes of one keyword.
@@ -34,7 +32,7 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, settings: &mut ToolSett
 }
 
 fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let keywords = file::plain_texts(deserializer)?;
+    let keywords = fields::plain_texts(deserializer)?;
     if keywords
         .iter()
         .any(|word| word.trim().is_empty() || word.len() > MAX_KEYWORD)
@@ -47,11 +45,10 @@ fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D
 
 /// Visibility and keywords of tools, by patterns over their generated names.
 ///
-/// Several patterns may match a tool: it has the keywords of all of them, is
-/// always on if one of them says so, and hidden if one of them says so, also one that
-/// matches one of the tool's other names ([`OtherNames`]). Of the other visibilities,
-/// that of the pattern with the most characters besides `*` counts, and the first of
-/// those.
+/// Several patterns may match a tool: it has the keywords of all of them, is always on if one of
+/// them says so, and hidden if one of them says so, also one that matches one of the tool's other
+/// names ([`OtherNames`]). Of the other visibilities, that of the pattern with the most characters
+/// besides `*` counts, and the first of those.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolSettings {
     entries: Vec<(Pattern, ToolSetting)>,
@@ -62,8 +59,7 @@ pub struct ToolSettings {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ToolSetting {
-    /// Where its tools are shown. Default: as other patterns say, else
-    /// [`Visibility::Native`].
+    /// Where its tools are shown. Default: as other patterns say, else [`Visibility::Native`].
     pub visibility: Option<Visibility>,
     /// Words by which its tools are found besides those of their definitions.
     #[serde(deserialize_with = "keywords")]
@@ -87,33 +83,6 @@ pub enum Visibility {
     /// Nowhere: it cannot be seen, found or called.
     Hidden,
 }
-
-impl Visibility {
-    const ALL: [Self; 3] = [Self::Native, Self::OnDemand, Self::Hidden];
-
-    /// The word for it in the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::OnDemand => "on-demand",
-            Self::Hidden => "hidden",
-        }
-    }
-}
-
-impl FromStr for Visibility {
-    type Err = UnknownVisibility;
-
-    fn from_str(text: &str) -> Result<Self, UnknownVisibility> {
-        let found = Self::ALL.into_iter().find(|one| one.as_str() == text);
-        found.ok_or_else(|| UnknownVisibility(text.chars().take(80).collect()))
-    }
-}
-
-/// A word that is not a [`Visibility`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no visibility; write \"native\", \"on-demand\" or \"hidden\"")]
-pub struct UnknownVisibility(String);
 
 impl ToolSettings {
     /// Adds these settings.
@@ -191,12 +160,6 @@ impl ToolSettings {
 impl ToolSetting {
     fn hides(&self) -> bool {
         self.visibility == Some(Visibility::Hidden)
-    }
-}
-
-impl fmt::Display for Visibility {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

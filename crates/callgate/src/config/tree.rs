@@ -9,6 +9,7 @@ use std::fmt::{self, Display};
 use std::path::Path;
 
 use callgate_policy::nearest;
+use jsonc_parser::ParseOptions;
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged as _};
 use serde::de::{
@@ -19,8 +20,22 @@ use serde::forward_to_deserialize_any;
 
 use super::error::{ConfigErrorKind, Problem};
 use super::expand::{Unresolved, Variables};
-use super::file::{OTHER_CLIENTS, SYNONYMS};
+use super::foreign::{OTHER_CLIENTS, SYNONYMS};
 use super::units::parse_duration;
+
+/// JSON with comments and trailing commas, and nothing looser.
+pub(super) const SYNTAX: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
 
 /// The most mistakes of one section that are reported.
 const MAX_MISTAKES: usize = 100;
@@ -90,12 +105,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Whether part of a value was left out for a mistake, so that others may follow from it.
-    pub(super) fn has_mistake(&self, value: &Value<'_>) -> bool {
-        self.has_mistake_in(value.range())
-    }
-
-    fn has_mistake_in(&self, range: Range) -> bool {
+    /// True if part of a value was left out for a mistake, so that others may follow from it.
+    pub(super) fn has_mistake(&self, range: Range) -> bool {
         // Without a problem, only keys of other clients were left out.
         let left_out = self.left_out.borrow();
         !self.problems.borrow().is_empty() && left_out.iter().any(|at| contains(range, *at))
@@ -114,7 +125,13 @@ impl<'a> Tree<'a> {
     /// Reports an error of a value: its key, and a clause about it.
     pub(super) fn wrong(&self, value: &Value<'_>, kind: ConfigErrorKind, clause: &str) {
         let at = value.range().start;
-        self.error(at, kind, &with_subject(&self.subject(at), clause));
+        self.error_of(at, kind, clause);
+    }
+
+    /// Reports an error of the key at this place.
+    fn error_of(&self, at: usize, kind: ConfigErrorKind, clause: &str) {
+        let space = if clause.starts_with(':') { "" } else { " " };
+        self.error(at, kind, &format!("{}{space}{clause}", self.subject(at)));
     }
 
     /// Reports an error.
@@ -131,40 +148,33 @@ impl<'a> Tree<'a> {
 
     fn report(&self, mistake: &Mistake) {
         let Some(at) = mistake.at else { return };
-        let clause = match &mistake.wrong {
-            Wrong::Key { key, ours } => return self.unknown_key(at, key, ours),
-            Wrong::Clause(clause) => clause.clone(),
+        match &mistake.wrong {
+            Wrong::Key { key, ours } => self.unknown_key(at, key, ours),
+            Wrong::Clause(clause) => self.error_of(at, mistake.kind, clause),
+            // The missing member may be one that was left out.
+            Wrong::Missing(_) if self.has_mistake(mistake.range) => {}
             Wrong::Missing(key) => {
-                // The missing member may be one that was left out.
-                if self.has_mistake_in(mistake.range) {
-                    return;
-                }
-                format!("has no \"{key}\"; write it")
+                self.error_of(at, mistake.kind, &format!("has no \"{key}\"; write it"));
             }
-        };
-        self.error(at, mistake.kind, &with_subject(&self.subject(at), &clause));
+        }
     }
 
     fn unknown_key(&self, at: usize, key: &str, ours: &[&'static str]) {
-        let mut path = path_to(self.root, at);
-        path.pop();
-        let of = container(&path);
-        let of_ours = OTHER_CLIENTS.iter().filter(|(one, _)| ours.contains(one));
-        let mut others = of_ours.flat_map(|(_, others)| *others);
-        let other = others.find(|(other, _)| *other == key);
+        let of = self.object_at(at);
+        let mut others = OTHER_CLIENTS.iter().filter(|(one, _)| ours.contains(one));
+        let other = others.find_map(|(_, others)| others.iter().find(|(other, _)| *other == key));
         let mut synonyms = SYNONYMS.iter();
         let synonym = synonyms.find(|(other, meant)| *other == key && ours.contains(meant));
-        let meant = synonym
-            .map(|(_, ours)| *ours)
-            .or_else(|| nearest(key, ours.iter().copied()));
+        let synonym = synonym.map(|(_, ours)| *ours);
+        let meant = synonym.or_else(|| nearest(key, ours.iter().copied()));
         let kind = ConfigErrorKind::Key;
         let message = match (other, meant) {
             (Some((_, instead)), _) => {
                 let message = format!("key \"{key}\" in {of} means nothing here; {instead}");
-                match self.is_shared {
-                    true => return self.warning(at, kind, &message),
-                    false => message,
+                if self.is_shared {
+                    return self.warning(at, kind, &message);
                 }
+                message
             }
             (None, Some(meant)) => {
                 format!("unknown key \"{key}\" in {of}; did you mean \"{meant}\"?")
@@ -181,10 +191,9 @@ impl<'a> Tree<'a> {
     pub(super) fn leave_out_duplicates(&self, value: &Value<'_>) {
         match value {
             Value::Array(array) => {
-                array
-                    .elements
-                    .iter()
-                    .for_each(|element| self.leave_out_duplicates(element));
+                for element in &array.elements {
+                    self.leave_out_duplicates(element);
+                }
             }
             Value::Object(object) => {
                 let mut seen = HashSet::new();
@@ -194,9 +203,7 @@ impl<'a> Tree<'a> {
                         self.leave_out_duplicates(&member.value);
                         continue;
                     }
-                    let mut path = path_to(self.root, at);
-                    path.pop();
-                    let of = container(&path);
+                    let of = self.object_at(at);
                     let message = format!("key \"{key}\" stands twice in {of}; remove one");
                     self.error(at, ConfigErrorKind::Key, &message);
                     self.left_out.borrow_mut().insert(at);
@@ -234,23 +241,18 @@ impl<'a> Tree<'a> {
     pub(super) fn subject(&self, at: usize) -> String {
         let path = path_to(self.root, at);
         let container = container(&path);
-        let keys = path
-            .iter()
-            .filter(|step| matches!(step, Step::Key(_)))
-            .count();
-        match path.first() {
-            Some(_) if keys == 1 && !container.starts_with("a rule") => {
-                format!("{container} in the file")
-            }
-            _ => container,
+        let keys = path.iter().filter(|step| matches!(step, Step::Key(_)));
+        if keys.count() == 1 && !container.starts_with("a rule") {
+            return format!("{container} in the file");
         }
+        container
     }
-}
 
-fn with_subject(subject: &str, clause: &str) -> String {
-    match clause.starts_with(':') {
-        true => format!("{subject}{clause}"),
-        false => format!("{subject} {clause}"),
+    /// The object that the key at a place is in, for a message.
+    fn object_at(&self, at: usize) -> String {
+        let mut path = path_to(self.root, at);
+        path.pop();
+        container(&path)
     }
 }
 
@@ -445,10 +447,8 @@ struct Node<'t> {
 impl Node<'_> {
     /// A whole number above zero.
     fn count(self) -> Result<u64, Mistake> {
-        let number = self
-            .value
-            .as_number_lit()
-            .and_then(|number| number.value.parse().ok());
+        let number = self.value.as_number_lit();
+        let number = number.and_then(|number| number.value.parse().ok());
         let wrong = || Mistake::custom("must be a whole number above zero");
         number.filter(|number| *number > 0).ok_or_else(wrong)
     }
@@ -583,9 +583,8 @@ impl<'de> SeqAccess<'de> for Elements<'_> {
         let Some(value) = self.rest.find(|value| tree.is_read(value.range().start)) else {
             return Ok(None);
         };
-        let start = value.range().start;
-        let element = seed.deserialize(Node { value, tree });
-        let placed = |mistake: Mistake| mistake.at(start, value.range()).in_entry(start);
+        let (element, range) = (seed.deserialize(Node { value, tree }), value.range());
+        let placed = |mistake: Mistake| mistake.at(range.start, range).in_entry(range.start);
         element.map(Some).map_err(placed)
     }
 }
@@ -619,10 +618,7 @@ impl<'de> MapAccess<'de> for Members<'_> {
             return Err(Mistake::custom("has no value"));
         };
         let (value, tree) = (&member.value, self.tree);
-        let read = seed.deserialize(Node { value, tree });
-        read.map_err(|mistake| {
-            let range = value.range();
-            mistake.at(range.start, range).in_entry(member.range.start)
-        })
+        let (read, range) = (seed.deserialize(Node { value, tree }), value.range());
+        read.map_err(|mistake| mistake.at(range.start, range).in_entry(member.range.start))
     }
 }

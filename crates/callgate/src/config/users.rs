@@ -9,8 +9,9 @@ use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
 
 use super::error::ConfigErrorKind;
+use super::tools::{self, ToolSettings};
 use super::tree::Tree;
-use super::{Config, ToolSettings, file, permissions, tools};
+use super::{fields, permissions};
 
 /// `users` of `serve`: servers and rules by role.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -66,7 +67,7 @@ pub fn subject_user(issuer: &str, subject: &str) -> String {
 }
 
 /// The flags of `callgate auth` for the user of this name.
-fn login_flags(user: &str) -> Vec<String> {
+pub(super) fn login_flags(user: &str) -> Vec<String> {
     let (flag, name) = match user.split_once(' ') {
         Some(("token", name)) => ("--user", name),
         Some(("subject", of)) => (
@@ -84,68 +85,28 @@ fn login_flags(user: &str) -> Vec<String> {
 #[non_exhaustive]
 pub struct Role {
     /// `servers`: by their names in the file; `*` for all. Default: none.
-    #[serde(deserialize_with = "file::plain_texts")]
+    #[serde(deserialize_with = "fields::plain_texts")]
     pub servers: Vec<String>,
     /// `permissions`: rules besides those of the file. One that denies wins over
     /// every role's that allows.
-    #[serde(deserialize_with = "file::later")]
+    #[serde(deserialize_with = "fields::later")]
     pub permissions: Rules,
     /// `tools`: settings besides those of the file. A tool that one of them hides is hidden,
     /// whatever the others say.
-    #[serde(deserialize_with = "file::later")]
+    #[serde(deserialize_with = "fields::later")]
     pub tools: ToolSettings,
-}
-
-impl Config {
-    /// The configuration of one user: the servers and rules of these roles, and logins, kept
-    /// definitions and ledger lines under the user's name, so that no other user's are used;
-    /// without a name where there is only one user. `None` if the roles give no server. Roles
-    /// that the file does not have give nothing; without roles in the file, every user has all
-    /// servers.
-    #[must_use]
-    pub fn for_user<'a>(
-        &self,
-        user: Option<&str>,
-        roles: impl IntoIterator<Item = &'a str>,
-    ) -> Option<Self> {
-        let mut config = self.clone();
-        if let Some(known) = &self.users.roles {
-            let roles = roles.into_iter();
-            let roles: Vec<&Role> = roles.filter_map(|role| known.get(role)).collect();
-            let gives = |server: &str| {
-                let mut given = roles.iter().flat_map(|role| &role.servers);
-                given.any(|name| name == "*" || name == server)
-            };
-            config.servers.retain(|server| gives(&server.name));
-            config.disabled.retain(|server| gives(server));
-            if config.servers.is_empty() {
-                return None;
-            }
-            for role in roles {
-                for rule in role.permissions.iter() {
-                    config.permissions.push(rule.clone());
-                }
-                config.tools.add(&role.tools);
-            }
-        }
-        if let Some(user) = user {
-            for oauth in config.logins_mut() {
-                oauth.user = Some(user.to_owned());
-                // Users see the flags, and not where the configuration is.
-                oauth.login_flags = login_flags(user);
-            }
-        }
-        config.ledger.user = user.map(str::to_owned);
-        Some(config)
-    }
 }
 
 /// Reads the rules and tools of roles, and checks that the names of servers, roles and tokens
 /// are known.
-pub(super) fn read(tree: &Tree<'_>, config: &mut Config) {
+pub(super) fn read<'a>(
+    tree: &'a Tree<'_>,
+    users: &mut UsersConfig,
+    servers: &[&str],
+    token_names: impl Iterator<Item = &'a str>,
+) {
     let find = |key: &str| tree.find(&["serve", "users", key]);
-    let mut roles = config.users.roles.clone();
-    for (name, role) in roles.iter_mut().flatten() {
+    for (name, role) in users.roles.iter_mut().flatten() {
         let find = |key: &str| tree.find(&["serve", "users", "roles", name, key]);
         if let Some(section) = find("permissions") {
             permissions::read(tree, section, &mut role.permissions);
@@ -153,23 +114,20 @@ pub(super) fn read(tree: &Tree<'_>, config: &mut Config) {
         if let Some(section) = find("tools") {
             tools::read(tree, section, &mut role.tools);
         }
-        for (text, server) in find("servers").into_iter().flat_map(texts) {
-            let is_enabled = config.servers.iter().any(|known| known.name == text);
-            if text != "*" && !is_enabled && !config.disabled.iter().any(|known| known == text) {
-                let clause = format!(
-                    "has the server \"{text}\", which the file does not have; add it, or write \
-                     \"*\" for all"
+        for (text, at) in find("servers").into_iter().flat_map(texts) {
+            if text != "*" && !servers.contains(&text) {
+                let message = format!(
+                    "role \"{name}\" has the server \"{text}\", which the file does not have; add \
+                     it, or write \"*\" for all"
                 );
-                let message = format!("role \"{name}\" {clause}");
-                tree.error(server, ConfigErrorKind::Value, &message);
+                tree.error(at, ConfigErrorKind::Value, &message);
             }
         }
     }
-    config.users.roles = roles;
-    let known = config.users.roles.as_ref();
     let check_roles = |value| {
         for (role, _) in texts(value) {
-            if !known.is_some_and(|known| known.contains_key(role)) {
+            let mut roles = users.roles.iter();
+            if !roles.any(|roles| roles.contains_key(role)) {
                 let clause =
                     format!("has the role \"{role}\", which \"roles\" does not have; add it there");
                 tree.wrong(value, ConfigErrorKind::Value, &clause);
@@ -178,24 +136,19 @@ pub(super) fn read(tree: &Tree<'_>, config: &mut Config) {
     };
     find("default").into_iter().for_each(check_roles);
     for section in [find("named"), find("subjects")].into_iter().flatten() {
-        tree.members(section)
-            .into_iter()
-            .for_each(|member| check_roles(&member.value));
+        let members = tree.members(section);
+        members.iter().for_each(|member| check_roles(&member.value));
     }
     // A token with a mistake has a name, too.
-    let bearer = tree
-        .find(&["serve", "http", "bearer"])
-        .and_then(Value::as_object);
+    let bearer = tree.find(&["serve", "http", "bearer"]);
+    let bearer = bearer.and_then(Value::as_object);
     let written = bearer.into_iter().flat_map(|bearer| &bearer.properties);
     let written = written.map(|member| member.name.as_str());
-    let tokens: Vec<&str> = config.http.token_names().chain(written).collect();
-    for name in config
-        .users
-        .named
-        .keys()
-        .filter(|name| !tokens.contains(&name.as_str()))
-    {
-        if let Some(value) = tree.find(&["serve", "users", "named", name]) {
+    let tokens: Vec<&str> = token_names.chain(written).collect();
+    for name in users.named.keys() {
+        if !tokens.contains(&name.as_str())
+            && let Some(value) = tree.find(&["serve", "users", "named", name])
+        {
             let near = nearest(name, tokens.iter().copied());
             let near = near.map(|near| format!("; did you mean \"{near}\"?"));
             let message = format!(

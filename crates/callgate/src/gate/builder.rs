@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use callgate_auth::{Browser, OpenUrl};
 use callgate_gate::{Asker, Keep, LedgerError, LedgerFile, LedgerOptions, NobodyToAsk, Reviewer};
@@ -23,10 +23,11 @@ use crate::names::{ServerNames, did_you_mean};
 use crate::roots::with_roots;
 use crate::search::Searcher;
 use crate::search::vectors::Vectors;
+use crate::setters::setters;
 use crate::settings::{CheckMode, ExtractLimits, SearchBy};
 use crate::skill::Skill;
 use crate::type_check::{TypeChecker, TypeScriptPlaces};
-use crate::unmatched::{Oversight, Told};
+use crate::unmatched::Lint;
 use crate::workers::Workers;
 
 /// Why a gate could not be built. Servers that do not start are no reason: see
@@ -129,79 +130,39 @@ impl GateBuilder {
         self
     }
 
-    /// Adds a server.
-    pub fn server(mut self, server: ServerSpec) -> Self {
-        self.servers.push(server);
-        self
-    }
+    setters! {
+        /// Adds a server.
+        server(self, server: ServerSpec) { self.servers.push(server); }
 
-    /// Sets the rules. Default: none, so only read-only calls on trusted servers do not ask.
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
-        self
-    }
+        /// Sets the rules. Default: none, so only read-only calls on trusted servers do not ask.
+        rules(self, rules: Rules) { self.rules = rules; }
 
-    /// Sets the limits of each run.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
+        /// Sets the limits of each run.
+        limits(self, limits: Limits) { self.limits = limits; }
 
-    /// Sets the model endpoints for searches by meaning and for `mcp.extract`. Default: none.
-    pub fn models(mut self, models: ModelsConfig) -> Self {
-        self.models = models;
-        self
-    }
+        /// Sets the model endpoints for searches by meaning and for `mcp.extract`. Default: none.
+        models(self, models: ModelsConfig) { self.models = models; }
 
-    /// Sets the way of searching for requests that leave it open.
-    pub fn search_by(mut self, by: SearchBy) -> Self {
-        self.search = by;
-        self
-    }
+        /// Sets settings of single tools.
+        tool_settings(self, settings: ToolSettings) { self.tool_settings = settings; }
 
-    /// Sets the limits of `mcp.extract` in each run.
-    pub fn extract_limits(mut self, limits: ExtractLimits) -> Self {
-        self.extract = limits;
-        self
-    }
+        /// Sets the caller that all servers can ask, in place of each [`ServerSpec::caller`].
+        /// Servers learn its abilities when they are connected to; if the caller of a run offers
+        /// more, only servers of the newest revision can use that.
+        caller(self, caller: Arc<dyn Caller>) { self.caller = Some(caller); }
 
-    /// Sets settings of single tools.
-    pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
-        self.tool_settings = settings;
-        self
-    }
+        /// Sets the asker for rules that ask. Default: none, and such calls are denied.
+        asker(self, asker: Arc<dyn Asker>) { self.asker = Some(asker); }
 
-    /// Sets the caller that all servers can ask, in place of each [`ServerSpec::caller`].
-    /// Servers learn its abilities when they are connected to; if the caller of a run offers
-    /// more, only servers of the newest revision can use that.
-    pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
-        self.caller = Some(caller);
-        self
-    }
+        /// Sets the rules over data between servers. Default: none, so flows are recorded and pass.
+        flow_rules(self, rules: FlowRules) { self.flows = rules; }
 
-    /// Sets the asker for rules that ask. Default: none, and such calls are denied.
-    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
-        self.asker = Some(asker);
-        self
-    }
+        /// Adds a reviewer of arguments and results.
+        reviewer(self, reviewer: Arc<dyn Reviewer>) { self.reviewers.push(reviewer); }
 
-    /// Sets the rules over data between servers. Default: none, so flows are recorded and pass.
-    pub fn flow_rules(mut self, rules: FlowRules) -> Self {
-        self.flows = rules;
-        self
-    }
-
-    /// Adds a reviewer of arguments and results.
-    pub fn reviewer(mut self, reviewer: Arc<dyn Reviewer>) -> Self {
-        self.reviewers.push(reviewer);
-        self
-    }
-
-    /// Sets the place where an answer "always" is kept. Default: the configuration's file,
-    /// else the session.
-    pub fn keep(mut self, keep: Arc<dyn Keep>) -> Self {
-        self.keep = Some(keep);
-        self
+        /// Sets the place where an answer "always" is kept. Default: the configuration's file,
+        /// else the session.
+        keep(self, keep: Arc<dyn Keep>) { self.keep = Some(keep); }
     }
 
     /// Makes an answer "always" last for the session only.
@@ -210,81 +171,52 @@ impl GateBuilder {
         self
     }
 
-    /// Sets the browser for logins that calls wait for. Default: none, and such a call fails
-    /// with the login that it needs.
-    ///
-    /// A login has five minutes, within the call's time limit. A page that a person refused is
-    /// not shown again; calls fail with
-    /// [`AuthErrorKind::Declined`](crate::auth::AuthErrorKind::Declined) until another login.
-    pub fn browser(mut self, browser: Arc<dyn OpenUrl>) -> Self {
-        self.browser = Some(Browser::new(browser));
-        self
-    }
+    setters! {
+        /// Sets the browser for logins that calls wait for. Default: none, and such a call fails
+        /// with the login that it needs.
+        ///
+        /// A login has five minutes, within the call's time limit. A page that a person refused is
+        /// not shown again; calls fail with
+        /// [`AuthErrorKind::Declined`](crate::auth::AuthErrorKind::Declined) until another login.
+        browser(self, browser: Arc<dyn OpenUrl>) { self.browser = Some(Browser::new(browser)); }
 
-    /// Sets the ledger's file. A call that cannot be written to it is not sent.
-    pub fn ledger(mut self, file: Option<(PathBuf, LedgerOptions)>) -> Self {
-        self.ledger = file;
-        self
-    }
+        /// Sets the ledger's file. A call that cannot be written to it is not sent.
+        ledger(self, file: Option<(PathBuf, LedgerOptions)>) { self.ledger = file; }
 
-    /// Sets the worker program. Default: this executable, whose `main` begins with
-    /// [`worker_main_if_requested`](crate::worker_main_if_requested).
-    pub fn worker_binary(mut self, program: impl Into<WorkerProgram>) -> Self {
-        self.worker = Some(program.into());
-        self
-    }
+        /// Sets the worker program. Default: this executable, whose `main` begins with
+        /// [`worker_main_if_requested`](crate::worker_main_if_requested).
+        worker_binary(self, program: impl Into<WorkerProgram>) {
+            self.worker = Some(program.into());
+        }
 
-    /// Sets the kernel layers around the gate's own workers. Default: all that the kernel has,
-    /// and at least Landlock and seccomp.
-    pub fn jail(mut self, jail: JailOptions) -> Self {
-        self.jail = jail;
-        self
-    }
+        /// Sets the kernel layers around the gate's own workers. Default: all that the kernel has,
+        /// and at least Landlock and seccomp.
+        jail(self, jail: JailOptions) { self.jail = jail; }
 
-    /// Sets the number of workers that wait for a script. Default: 1. More wait while runs
-    /// come faster than workers start: up to twice the number of processors.
-    pub fn spare_workers(mut self, spares: usize) -> Self {
-        self.spares = Some(spares);
-        self
-    }
+        /// Sets the number of workers that wait for a script. Default: 1. More wait while runs
+        /// come faster than workers start: up to twice the number of processors.
+        spare_workers(self, spares: usize) { self.spares = Some(spares); }
 
-    /// Sets shared workers, in place of the gate's own.
-    pub fn workers(mut self, workers: Workers) -> Self {
-        self.workers = Some(workers);
-        self
-    }
+        /// Sets shared workers, in place of the gate's own.
+        workers(self, workers: Workers) { self.workers = Some(workers); }
 
-    /// Sets the mode of the type check. Default: [`CheckMode::On`].
-    pub fn check(mut self, mode: CheckMode) -> Self {
-        self.check = mode;
-        self
-    }
+        /// Sets the mode of the type check. Default: [`CheckMode::On`].
+        check(self, mode: CheckMode) { self.check = mode; }
 
-    /// Sets the native TypeScript 7: its program, `lib/tsc` in its package, or a folder it is
-    /// installed in. Default: the one in `typescript` beside this executable or one folder
-    /// above, else the nearest `node_modules` at or above the configuration's folder.
-    pub fn typescript(mut self, path: impl Into<PathBuf>) -> Self {
-        self.typescript.named = Some(path.into());
-        self
-    }
+        /// Sets the native TypeScript 7: its program, `lib/tsc` in its package, or a folder it is
+        /// installed in. Default: the one in `typescript` beside this executable or one folder
+        /// above, else the nearest `node_modules` at or above the configuration's folder.
+        typescript(self, path: impl Into<PathBuf>) { self.typescript.named = Some(path.into()); }
 
-    /// Sets the cache for servers' lists and tools' vectors; `None` for no cache. If the folder
-    /// cannot be used, [`Gate::warnings`] says so.
-    pub fn cache(mut self, cache: Option<CacheConfig>) -> Self {
-        self.cache = cache;
-        self
-    }
+        /// Sets the cache for servers' lists and tools' vectors; `None` for no cache. If the folder
+        /// cannot be used, [`Gate::warnings`] says so.
+        cache(self, cache: Option<CacheConfig>) { self.cache = cache; }
 
-    /// Sets the cache's scope: gates of different scopes share nothing in one folder.
-    pub fn cache_scope(mut self, scope: impl Into<String>) -> Self {
-        self.cache_scope = Some(scope.into());
-        self
-    }
+        /// Sets the cache's scope: gates of different scopes share nothing in one folder.
+        cache_scope(self, scope: impl Into<String>) { self.cache_scope = Some(scope.into()); }
 
-    /// Adds a skill. If skills name servers, all other servers are disabled.
-    pub fn skill(mut self, skill: Skill) -> Self {
-        self.skills.push(skill);
-        self
+        /// Adds a skill. If skills name servers, all other servers are disabled.
+        skill(self, skill: Skill) { self.skills.push(skill); }
     }
 
     /// Connects to the servers, side by side, and asks for their tools.
@@ -316,13 +248,13 @@ impl GateBuilder {
         let in_use = broker.list().map(|server| server.name);
         let names = Arc::new(ServerNames::new(in_use, self.left_out));
         let tool_settings = Arc::new(self.tool_settings);
-        let lint = Arc::new(Oversight {
+        let lint = Arc::new(Lint {
             rules: Arc::new(self.rules),
             flows: Arc::new(self.flows),
             settings: Arc::clone(&tool_settings),
             names: Arc::clone(&names),
             consults: models_in_use(&self.models),
-            told: Told::default(),
+            told: Mutex::default(),
         });
         let live = LiveCatalog::follow(
             broker.clone(),

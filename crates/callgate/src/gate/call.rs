@@ -15,6 +15,7 @@ use crate::names::unknown_tool;
 use crate::report::text::write_dry_run;
 use crate::run_request::CallSettings;
 use crate::script_calls::target;
+use crate::setters::setters;
 
 /// A call to make without a script, and the settings of this call that differ from the gate's.
 #[derive(Clone)]
@@ -60,41 +61,25 @@ impl CallRequest {
         self
     }
 
-    /// Sets the rules of this call.
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.settings.rules = Some(Arc::new(rules));
-        self
-    }
+    setters! {
+        /// Sets the rules of this call.
+        rules(self, rules: Rules) { self.settings.rules = Some(Arc::new(rules)); }
 
-    /// Sets the asker for the question of this call.
-    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
-        self.settings.asker = Some(asker);
-        self
-    }
+        /// Sets the asker for the question of this call.
+        asker(self, asker: Arc<dyn Asker>) { self.settings.asker = Some(asker); }
 
-    /// Adds a grant for this call.
-    pub fn grant(mut self, grant: Grant) -> Self {
-        self.settings.grants.push(grant);
-        self
-    }
+        /// Adds a grant for this call.
+        grant(self, grant: Grant) { self.settings.grants.push(grant); }
 
-    /// Sets the session: its grants, and its counts for rules with `maxCalls`.
-    pub fn session(mut self, session: Arc<SessionGrants>) -> Self {
-        self.settings.session = Some(session);
-        self
-    }
+        /// Sets the session: its grants, and its counts for rules with `maxCalls`.
+        session(self, session: Arc<SessionGrants>) { self.settings.session = Some(session); }
 
-    /// Sets the token whose cancellation ends the call with [`CallError::Cancelled`], which
-    /// says whether the call may have been sent.
-    pub fn cancel_on(mut self, token: CancellationToken) -> Self {
-        self.settings.cancel = token;
-        self
-    }
+        /// Sets the token whose cancellation ends the call with [`CallError::Cancelled`], which
+        /// says whether the call may have been sent.
+        cancel_on(self, token: CancellationToken) { self.settings.cancel = token; }
 
-    /// Makes the call only if it reads; see [`DryRun`].
-    pub fn dry_run(mut self, dry_run: DryRun) -> Self {
-        self.settings.dry_run = Some(Arc::new(dry_run));
-        self
+        /// Makes the call only if it reads; see [`DryRun`].
+        dry_run(self, dry_run: DryRun) { self.settings.dry_run = Some(Arc::new(dry_run)); }
     }
 }
 

@@ -26,7 +26,7 @@ use crate::search::Searcher;
 use crate::settings::ExtractLimits;
 use crate::skill::Skill;
 use crate::type_check::TypeChecker;
-use crate::unmatched::Oversight;
+use crate::unmatched::Lint;
 
 /// Connections to MCP servers and the rules over their tools; runs scripts.
 ///
@@ -52,7 +52,7 @@ pub struct Gate {
     journal: Option<Arc<LedgerFile>>,
     checker: TypeChecker,
     names: Arc<ServerNames>,
-    lint: Arc<Oversight>,
+    lint: Arc<Lint>,
     tool_settings: Arc<ToolSettings>,
     skills: Vec<Skill>,
     cache: Option<Arc<Cache>>,

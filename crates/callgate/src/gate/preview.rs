@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use callgate_catalog::CatalogTool;
+use callgate_catalog::Tool;
 use callgate_gate::Changed;
 use callgate_policy::flow::Side;
 use callgate_policy::{
@@ -20,6 +20,7 @@ use crate::read_script::read;
 use crate::report::text::write_check;
 use crate::report::{RunReport, Status};
 use crate::run_request::RunRequest;
+use crate::script_calls::target;
 use crate::type_check::TypeCheck;
 
 /// Unknown names for which the nearest tool is searched, and tools whose data flows are
@@ -157,56 +158,36 @@ impl PreviewedTool {
         Grant::new(self.function.as_str()).of(Arc::clone(&self.identity))
     }
 
-    fn new(gate: &Gate, tool: &CatalogTool, decision: &Decision, line: u32) -> Self {
-        let definition = &tool.definition;
-        let catalog = gate.live.catalog();
-        Self {
-            function: tool.function.clone(),
-            server: definition.server.clone(),
-            tool: definition.name.clone(),
-            title: definition.title.clone(),
-            summary: catalog.summary(&tool.function).map(str::to_owned),
-            other_names: Some(Arc::clone(&tool.other_names)),
-            ..Self::decided(gate, decision, &definition.identity, line)
-        }
-    }
-
-    fn extraction(gate: &Gate, decision: &Decision, line: u32) -> Self {
-        let decided = Self::decided(gate, decision, &EXTRACTION.definition, line);
-        Self {
-            function: EXTRACTION.function.clone(),
-            server: EXTRACTION.server.clone(),
-            tool: EXTRACTION.name.clone(),
-            because: match decision.because {
-                // The hint is the host's own, and no server's.
-                Because::ReadOnlyHint => "allowed: no rule is about it".to_owned(),
-                _ => decided.because,
-            },
-            ..decided
-        }
-    }
-
-    /// The fields that follow from the decision; the tool's own are left empty.
-    fn decided(gate: &Gate, decision: &Decision, now: &Arc<Definition>, line: u32) -> Self {
+    fn new(gate: &Gate, tool: Tool, decision: &Decision, line: u32) -> Self {
         let definitions = gate.definitions();
         let find = |hash: &DefinitionHash| definitions.as_ref()?.find(hash);
         Self {
-            function: String::new(),
-            server: String::new(),
-            tool: String::new(),
             line,
             verdict: decision.verdict,
-            because: decision.to_string(),
-            title: None,
-            summary: None,
-            definition: now.hash().to_string(),
-            changed: Changed::of(decision, Some(now), find),
-            other_names: None,
-            identity: Arc::clone(now),
+            because: match decision.because {
+                // The hint is the host's own, and no server's.
+                Because::ReadOnlyHint if tool.function == EXTRACTION.function => {
+                    "allowed: no rule is about it".to_owned()
+                }
+                _ => decision.to_string(),
+            },
+            title: tool.title.as_deref().map(str::to_owned),
+            summary: gate
+                .live
+                .catalog()
+                .summary(&tool.function)
+                .map(str::to_owned),
+            definition: tool.definition.hash().to_string(),
+            changed: Changed::of(decision, Some(&tool.definition), find),
             depends_on: match &decision.because {
                 Because::Depends(rule) => Some(rule.effect),
                 _ => None,
             },
+            function: tool.function,
+            server: tool.server,
+            tool: tool.name,
+            other_names: tool.other_names,
+            identity: tool.definition,
         }
     }
 }
@@ -274,12 +255,12 @@ impl Gate {
             let message = if let Some(tool) = catalog.get(name).filter(|_| !is_missing)
                 && let Some(decision) = self.decision(name)
             {
-                let tool = PreviewedTool::new(self, tool, &decision, line);
+                let tool = PreviewedTool::new(self, target(tool), &decision, line);
                 preview.tools.push(tool);
                 continue;
             } else if name == HostFunction::Extract.name() {
                 if let Some(decision) = &extraction {
-                    let tool = PreviewedTool::extraction(self, decision, line);
+                    let tool = PreviewedTool::new(self, EXTRACTION.clone(), decision, line);
                     preview.tools.push(tool);
                     continue;
                 }

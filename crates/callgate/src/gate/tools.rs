@@ -1,9 +1,6 @@
 //! Questions about tools.
 
-use std::fmt;
-use std::sync::Arc;
-
-use callgate_catalog::{Catalog, Detail};
+use callgate_catalog::Detail;
 use callgate_rust_types::RustTypes;
 use callgate_schema::Declared;
 use serde::Serialize;
@@ -61,11 +58,6 @@ impl Gate {
     /// Asks servers for lists of tools that are out of date, and waits up to two seconds.
     pub async fn refresh(&self) {
         let _ = self.live.fresh().await;
-    }
-
-    /// A stamp of the current tools, to find out later whether they have changed.
-    pub fn catalog_stamp(&self) -> CatalogStamp {
-        CatalogStamp(self.live.catalog())
     }
 
     /// The settings of single tools.
@@ -161,49 +153,21 @@ impl Gate {
             "idempotentHint": safer(hints.idempotent_hint, true),
             "openWorldHint": safer(hints.open_world_hint, false),
         });
-        if let Value::Object(annotations) = &mut annotations {
-            annotations.retain(|_, hint| !hint.is_null());
-        }
-        let output = definition.output_schema.as_ref();
-        let members = [
-            ("name", Some(json!(tool.function))),
-            ("title", definition.title.clone().map(Value::from)),
-            (
-                "description",
-                definition.description.clone().map(Value::from),
-            ),
-            ("inputSchema", Some(definition.input_schema.clone())),
-            ("outputSchema", output.map(|schema| schema.value().clone())),
-            (
-                "annotations",
-                Some(annotations).filter(|it| *it != json!({})),
-            ),
-            ("_meta", definition.meta.clone().map(Value::from)),
-        ];
-        let members = members.into_iter();
-        Some(
-            members
-                .filter_map(|(key, value)| Some((key.to_owned(), value?)))
-                .collect(),
-        )
-    }
-}
-
-/// The tools at one time. Two stamps are equal if no tool has come, gone or changed between
-/// them.
-#[derive(Clone)]
-pub struct CatalogStamp(Arc<Catalog>);
-
-impl PartialEq for CatalogStamp {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for CatalogStamp {}
-
-impl fmt::Debug for CatalogStamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CatalogStamp({} tools)", self.0.tools().len())
+        let annotations = annotations.as_object_mut()?;
+        annotations.retain(|_, hint| !hint.is_null());
+        let entry = json!({
+            "name": tool.function,
+            "title": definition.title,
+            "description": definition.description,
+            "inputSchema": definition.input_schema,
+            "outputSchema": definition.output_schema.as_ref().map(Declared::value),
+            "annotations": (!annotations.is_empty()).then_some(annotations),
+            "_meta": definition.meta,
+        });
+        let Value::Object(mut entry) = entry else {
+            return None;
+        };
+        entry.retain(|_, member| !member.is_null());
+        Some(entry)
     }
 }

@@ -83,8 +83,7 @@ impl<'a> Input<'a> {
 }
 
 impl Extractor {
-    /// Answers one call, with JSON or with an error to throw. Dropping the future cancels
-    /// the call.
+    /// Answers one call, with JSON or with an error to throw. Dropping the future cancels the call.
     pub(super) async fn answer(
         &self,
         input: &RawValue,

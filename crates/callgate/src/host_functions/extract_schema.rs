@@ -1,5 +1,4 @@
-//! The schema that a script gives to `mcp.extract`: a JSON Schema, or a TypeScript type as
-//! text.
+//! The schema that a script gives to `mcp.extract`: a JSON Schema, or a TypeScript type as text.
 
 use callgate_sandbox::{Launcher, Limits, NotRead};
 use callgate_schema::{Author, Schema};

@@ -21,37 +21,6 @@ const AROUND: usize = 60;
 /// Time for comparing two definitions. The rest is shown as changed.
 const DIFF_TIME: Duration = Duration::from_millis(200);
 
-/// The most that is shown of a change.
-struct Most {
-    lines: usize,
-    /// Characters of the difference in one line.
-    of_line: usize,
-    /// Characters of the differences in all lines of one kind together.
-    of_kind: usize,
-}
-
-impl Most {
-    fn of(shown: Shown) -> Self {
-        match shown {
-            Shown::Short => Self {
-                lines: 30,
-                of_line: 400,
-                of_kind: usize::MAX,
-            },
-            Shown::Form => Self {
-                lines: 200,
-                of_line: 2_000,
-                of_kind: 8_000,
-            },
-            Shown::Whole => Self {
-                lines: usize::MAX,
-                of_line: usize::MAX,
-                of_kind: usize::MAX,
-            },
-        }
-    }
-}
-
 /// The change of a tool's definition since it was allowed, in rows as those of
 /// [`question_text`](super::question_text).
 pub fn change_text(changed: &Changed, shown: Shown, columns: Option<usize>) -> String {
@@ -65,30 +34,28 @@ pub fn change_text(changed: &Changed, shown: Shown, columns: Option<usize>) -> S
 }
 
 fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String {
-    let mut text = String::new();
-    let most = Most::of(shown);
+    // Lines, characters of the difference in one, and in all of one kind together.
+    let (most, of_line, of_kind) = match shown {
+        Shown::Short => (30, 400, usize::MAX),
+        Shown::Form => (200, 2_000, 8_000),
+        Shown::Whole => (usize::MAX, usize::MAX, usize::MAX),
+    };
     let mut lines = lines(before, now);
-    if lines.len() > most.lines {
+    if lines.len() > most {
         // A server can have any number of other lines before these.
         lines.sort_by_key(|line| !line.says_what_it_does());
     }
-    let (listed, others) = lines.split_at(lines.len().min(most.lines));
-    let own = listed
-        .iter()
-        .filter(|line| line.says_what_it_does())
-        .count();
-    for line in listed {
+    let more = lines.len().saturating_sub(most);
+    lines.truncate(most);
+    let mut text = String::new();
+    for line in &lines {
         // Long lines of one kind take no room of the other.
-        let of_kind = if line.says_what_it_does() {
-            own
-        } else {
-            listed.len() - own
-        };
-        let share = most.of_kind / of_kind;
-        text += &quoted(&line.shown(share.min(most.of_line)), columns);
+        let kind = line.says_what_it_does();
+        let alike = lines.iter().filter(|it| it.says_what_it_does() == kind);
+        text += &quoted(&line.shown(of_line.min(of_kind / alike.count())), columns);
     }
-    if !others.is_empty() {
-        text += &format!("├ and {} more lines\n", others.len());
+    if more > 0 {
+        text += &format!("├ and {more} more lines\n");
     }
     text
 }
@@ -122,38 +89,25 @@ impl<'a> Line<'a> {
         matches!(self.name, r#"  "description""# | r#"    "title""#)
     }
 
-    fn differing(&self) -> &'a str {
-        self.text.get(self.differs.clone()).unwrap_or_default()
-    }
-
     /// The difference, with a little of the text around it; its head and tail, if it has more
     /// characters than this.
     fn shown(&self, most: usize) -> String {
         let part = |range: Range<usize>| self.text.get(range).unwrap_or_default();
-        let (before, behind) = (
-            part(0..self.differs.start),
-            part(self.differs.end..self.text.len()),
-        );
-        let (skipped, before) = last(before, AROUND);
-        let behind_shown: String = behind.chars().take(AROUND).collect();
+        let (skipped, before) = last(part(0..self.differs.start), AROUND);
+        let behind = part(self.differs.end..self.text.len());
+        let shown: String = behind.chars().take(AROUND).collect();
         let name = if skipped {
             format!("{}: …", one_line(self.name, AROUND))
         } else {
             String::new()
         };
-        let more = if behind_shown.len() < behind.len() {
+        let more = if shown.len() < behind.len() {
             "…"
         } else {
             ""
         };
-        format!(
-            "{} {name}{}{}{}{}",
-            self.sign,
-            before,
-            cut(self.differing(), most),
-            behind_shown,
-            more,
-        )
+        let differing = cut(part(self.differs.clone()), most);
+        format!("{} {name}{before}{differing}{shown}{more}", self.sign)
     }
 }
 
@@ -174,12 +128,8 @@ fn cut(text: &str, most: usize) -> String {
     let tail = most / 3;
     let head: String = text.chars().take(most - tail).collect();
     let (_, tail) = last(text, tail);
-    format!(
-        "{} … ({} characters of the change are not shown) … {}",
-        head,
-        count - most,
-        tail
-    )
+    let left_out = count - most;
+    format!("{head} … ({left_out} characters of the change are not shown) … {tail}")
 }
 
 /// The lines that are not in both texts, in the order of a comparison.

@@ -20,8 +20,7 @@ const SHOWN_TEXT: usize = 300;
 const SHOWN_FRAMES: usize = 10;
 
 impl RunReport {
-    /// The output, and on a line of its own the value: a string as it is, any other value as
-    /// JSON.
+    /// The output, and on a line of its own the value: a string as it is, any other value as JSON.
     pub fn printed(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| {
             write_lines(f, &self.output.text)?;

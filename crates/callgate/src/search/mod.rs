@@ -252,9 +252,8 @@ fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), 
     })
 }
 
-/// Notes about searched servers that are down or disabled. A script does not learn why a
-/// server is down: the reason may quote the server, whose data reaches scripts only through
-/// reviewed calls.
+/// Notes about searched servers that are down or disabled. A script does not learn why a server is
+/// down: the reason may quote the server, whose data reaches scripts only through reviewed calls.
 fn server_notes(
     request: &SearchRequest,
     servers: &[ServerState],

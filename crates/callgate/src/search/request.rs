@@ -106,8 +106,7 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// The number of tools that were searched.
     pub searched: usize,
-    /// Remarks about the search, such as a way of searching that was not available;
-    /// sentences.
+    /// Remarks about the search, such as a way of searching that was not available; sentences.
     pub notes: Vec<String>,
 }
 

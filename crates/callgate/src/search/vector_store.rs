@@ -1,8 +1,7 @@
 //! Vectors on disk: one file for each endpoint and model.
 //!
-//! A file has a magic line; the number of dimensions in 4 bytes; each vector's key and its
-//! numbers; and the SHA-256 of all that. Numbers are little-endian. Any other file is
-//! replaced.
+//! A file has a magic line; the number of dimensions in 4 bytes; each vector's key and its numbers;
+//! and the SHA-256 of all that. Numbers are little-endian. Any other file is replaced.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,5 +1,4 @@
-//! Vectors of tools: made by an embeddings endpoint, kept, and compared with the vector of a
-//! query.
+//! Vectors of tools: made by an embeddings endpoint, kept, and compared with the vector of a query.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
