@@ -25,10 +25,6 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Parses a JSON object, or null for an empty one. `noun` names it in the error.
-    ///
-    /// # Errors
-    ///
-    /// The problem, and what to do.
     pub(crate) fn parse(given: &str, noun: &str) -> Result<Self, String> {
         if extent(given).parts > MAX_VALUES {
             return Err(format!(

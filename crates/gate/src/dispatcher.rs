@@ -297,10 +297,6 @@ impl Dispatcher {
     }
 
     /// Lets the script read a text: reviewers see it first, and its data is known from then on.
-    ///
-    /// # Errors
-    ///
-    /// A reviewer keeps it from the script. The entry is closed.
     pub(crate) async fn release(
         &self,
         call: &PendingCall<'_>,

@@ -1,6 +1,6 @@
 //! Arguments of our own tools: the tool's schema names every problem, serde reads.
 
-use callgate_policy::nearest;
+use callgate::present::nearest;
 use callgate_schema::{Author, Schema};
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
@@ -12,10 +12,6 @@ const MAX_PROBLEMS: usize = 10;
 const MAX_QUOTE: usize = 80;
 
 /// Reads arguments by their schema. A null counts as left out, since many clients write it.
-///
-/// # Errors
-///
-/// The problems in words that a model can act on, under the line `lead`.
 pub(crate) fn read<T: DeserializeOwned>(
     lead: &str,
     schema: &JsonObject,

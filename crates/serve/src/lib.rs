@@ -8,7 +8,6 @@ mod face;
 mod http;
 mod message;
 mod options;
-mod pending_gate;
 mod runs;
 mod stdio;
 

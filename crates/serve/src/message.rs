@@ -201,10 +201,6 @@ pub(crate) struct OpenRequest {
 
 impl OpenRequests {
     /// Adds a request.
-    ///
-    /// # Errors
-    ///
-    /// A request of the session with the same `id` has no answer yet.
     pub(crate) fn add(&self, session: &str, id: &Value) -> Result<OpenRequest, Malformed> {
         let key = (session.to_owned(), id.to_string());
         if !self.lock().insert(key.clone()) {

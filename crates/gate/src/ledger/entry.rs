@@ -52,10 +52,6 @@ impl Entry {
     }
 
     /// Parses the arguments, and notes them as they will be sent. `noun` names them in the error.
-    ///
-    /// # Errors
-    ///
-    /// They are no JSON object, or not one that can be kept exactly. The entry is closed.
     pub(crate) fn parse(&mut self, given: &RawValue, noun: &str) -> Result<Arguments, CallError> {
         let parsed = Arguments::parse(given.get(), noun);
         let arguments =

@@ -72,10 +72,6 @@ impl Ledger {
     }
 
     /// Adds the line of a call that begins.
-    ///
-    /// # Errors
-    ///
-    /// The ledger is full.
     pub(crate) fn open(
         &self,
         tool: &Tool,

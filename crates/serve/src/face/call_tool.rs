@@ -21,10 +21,6 @@ pub(crate) struct CallArguments {
 
 impl CallArguments {
     /// Reads the arguments, and looks the tool up.
-    ///
-    /// # Errors
-    ///
-    /// All problems, for the model.
     pub(crate) async fn read(gate: &Gate, given: Option<&JsonObject>) -> Result<Self, String> {
         let given: Self = own_tools::read(CALL_TOOL, given)?;
         if gate.finds_tool(&given.name).await {
@@ -38,10 +34,6 @@ impl CallArguments {
 
     /// The call. `any_result`: the client's revision knows structured results that are no
     /// objects (2026-07-28).
-    ///
-    /// # Errors
-    ///
-    /// The reason why the arguments cannot be sent.
     pub(crate) fn into_call(self, any_result: bool) -> Result<DirectCall, String> {
         let args = serde_json::to_string(&self.args.unwrap_or_default());
         let args = args.map_err(|error| error.to_string())?;
@@ -56,11 +48,6 @@ impl CallArguments {
 }
 
 /// The client's answer.
-///
-/// # Errors
-///
-/// A missing capability, which is an error for clients and not for models (MCP 2026-07-28,
-/// "Capability Negotiation").
 fn answer(called: Called, any_result: bool) -> Result<CallToolResult, ErrorData> {
     match called.result {
         Ok(result) => Ok(server_result(&result, any_result)),

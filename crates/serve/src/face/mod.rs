@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use callgate::Gate;
 use callgate::config::ToolMode;
-use callgate_policy::nearest;
+use callgate::present::nearest;
 use http::request::Parts;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -37,7 +37,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 
 use crate::arguments::quoted;
-use crate::runs::{self, ClientSettings, Runs, log_level};
+use crate::runs::{self, ClientSettings, Runs, log_level, resources};
 
 use call_tool::CallArguments;
 use search::Search;
@@ -357,7 +357,7 @@ impl ServerHandler for Session {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let outputs = self.service.runs.list_resources();
+        let outputs = resources::list(&self.service.runs);
         Ok(ListResourcesResult::with_all_items(outputs))
     }
 
@@ -366,7 +366,7 @@ impl ServerHandler for Session {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let outputs = Runs::resource_templates();
+        let outputs = resources::templates();
         Ok(ListResourceTemplatesResult::with_all_items(outputs))
     }
 
@@ -375,7 +375,7 @@ impl ServerHandler for Session {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        Ok(self.service.runs.read_resource(&request)?.into())
+        Ok(resources::read(&self.service.runs, &request.uri)?.into())
     }
 
     async fn get_task(

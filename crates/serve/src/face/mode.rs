@@ -20,10 +20,6 @@ pub(crate) enum ModeError {
 }
 
 /// The mode of a request, the header before the query; `None` if neither is there.
-///
-/// # Errors
-///
-/// [`ModeError`], whose text is for the client. Both words must be modes.
 pub(crate) fn of_request(parts: &Parts) -> Result<Option<ToolMode>, ModeError> {
     let mut headers = parts.headers.get_all(HEADER).iter();
     let header = headers

@@ -70,10 +70,6 @@ pub(crate) fn for_scripts(
 }
 
 /// Reads the arguments of a tool.
-///
-/// # Errors
-///
-/// All problems, for the model.
 pub(crate) fn read<T: DeserializeOwned>(
     tool: &str,
     given: Option<&JsonObject>,

@@ -2,7 +2,7 @@
 //! user's message.
 
 use callgate::Gate;
-use callgate_policy::nearest;
+use callgate::present::nearest;
 use rmcp::model::{
     ErrorData, GetPromptRequestParams, GetPromptResult, JsonObject, Prompt, PromptMessage, Role,
 };
@@ -17,10 +17,6 @@ pub(crate) fn list(gate: &Gate) -> Vec<Prompt> {
 }
 
 /// The prompt that is asked for.
-///
-/// # Errors
-///
-/// There is no such prompt, or the request has arguments.
 pub(crate) fn get(
     gate: &Gate,
     request: &GetPromptRequestParams,

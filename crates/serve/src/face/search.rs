@@ -41,10 +41,6 @@ struct DetailsArguments {
 
 impl Search {
     /// Reads the arguments.
-    ///
-    /// # Errors
-    ///
-    /// All problems, for the model.
     pub(crate) fn read(given: Option<&JsonObject>) -> Result<Self, String> {
         let given: SearchArguments = own_tools::read(SEARCH_TOOLS, given)?;
         let limit = given.limit.unwrap_or(USUAL_HITS);
@@ -84,10 +80,6 @@ impl Search {
     }
 
     /// Searches.
-    ///
-    /// # Errors
-    ///
-    /// The reason why there was no search, for the model.
     pub(crate) async fn run(self, gate: &Gate) -> Result<String, String> {
         let found = gate.search(&self.request).await;
         let found = found.map_err(|error| {
@@ -117,10 +109,6 @@ impl Search {
 }
 
 /// Answers `get_tool_details`.
-///
-/// # Errors
-///
-/// The problems with the arguments, or notes that none of the names is a tool's.
 pub(crate) fn get_tool_details(gate: &Gate, given: Option<&JsonObject>) -> Result<String, String> {
     let given: DetailsArguments = own_tools::read(GET_TOOL_DETAILS, given)?;
     let mut known: Vec<&str> = Vec::new();

@@ -19,10 +19,6 @@ struct OneServer {
 }
 
 /// Answers `list_servers`.
-///
-/// # Errors
-///
-/// The problems with the arguments.
 pub(crate) fn list_servers(gate: &Gate, given: Option<&JsonObject>) -> Result<String, String> {
     let Nothing {} = own_tools::read(LIST_SERVERS, given)?;
     let servers = gate.servers();
@@ -33,10 +29,6 @@ pub(crate) fn list_servers(gate: &Gate, given: Option<&JsonObject>) -> Result<St
 }
 
 /// Answers `enable_server`.
-///
-/// # Errors
-///
-/// The problems with the arguments, or the reason why the server does not start.
 pub(crate) async fn enable_server(
     gate: &Gate,
     given: Option<&JsonObject>,
@@ -51,10 +43,6 @@ pub(crate) async fn enable_server(
 }
 
 /// Answers `disable_server`.
-///
-/// # Errors
-///
-/// The problems with the arguments.
 pub(crate) async fn disable_server(
     gate: &Gate,
     given: Option<&JsonObject>,

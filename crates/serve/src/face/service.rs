@@ -8,8 +8,7 @@ use futures::future::BoxFuture;
 
 use super::Session;
 use crate::options::ServeOptions;
-use crate::pending_gate::PendingGate;
-use crate::runs::{ClientSettings, OneClient, Runs};
+use crate::runs::{ClientSettings, OneClient, PendingGate, Runs};
 
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {

@@ -36,10 +36,6 @@ enum Problem {
 
 impl Auth {
     /// Looks the tokens up. `url` is the server's URL if the configuration has none.
-    ///
-    /// # Errors
-    ///
-    /// The problem with the configuration, without a token.
     pub(crate) async fn new(
         config: &HttpConfig,
         users: &UsersConfig,

@@ -14,10 +14,6 @@ pub(crate) struct Tokens {
 
 impl Tokens {
     /// Looks the tokens up.
-    ///
-    /// # Errors
-    ///
-    /// A token that is missing, weak or double, without the token.
     pub(crate) async fn look_up(sources: &[(String, Source)]) -> Result<Self, String> {
         let mut tokens: Vec<(String, [u8; 32])> = Vec::new();
         for (name, source) in sources {

@@ -45,20 +45,12 @@ pub(crate) struct Part {
 
 impl ScriptArguments {
     /// Reads the arguments of a call of `run_script`.
-    ///
-    /// # Errors
-    ///
-    /// All problems, for the model.
     pub(crate) fn read(given: Option<&JsonObject>, gate: &Gate) -> Result<Self, String> {
         let schema = run_script_schema(gate.limits());
         Self::read_by("run_script was not called", &schema, given, gate)
     }
 
     /// Reads the arguments of a run whose report comes at its end.
-    ///
-    /// # Errors
-    ///
-    /// All problems.
     pub(crate) fn read_for_report(given: &JsonObject, gate: &Gate) -> Result<Self, String> {
         let schema = report_schema(gate.limits());
         Self::read_by("no script was run", &schema, Some(given), gate)
@@ -94,10 +86,6 @@ impl ScriptArguments {
 
 impl WaitArguments {
     /// Reads the arguments of a call of `wait`.
-    ///
-    /// # Errors
-    ///
-    /// All problems, for the model.
     pub(crate) fn read(given: Option<&JsonObject>) -> Result<Self, String> {
         read("wait was not called", &wait_schema(), given)
     }

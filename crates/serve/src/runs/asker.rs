@@ -2,12 +2,15 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use callgate::{Answer, Asker, Question, Root, caller::LogLevel};
+use callgate::{
+    Answer, Asker, Question, Root,
+    caller::{LogLevel, Offers},
+};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::client::{Capabilities, Client};
+use super::client::Client;
 use super::pending::{NewRequest, NoAnswer};
 use super::question;
 use super::roots::Folders;
@@ -15,8 +18,8 @@ use super::served_run::ServedRun;
 
 /// The client of one run, for the gate's questions and for servers' requests.
 pub(crate) struct ClientAsker {
-    /// Capabilities of the client that began the run.
-    pub(crate) capabilities: Capabilities,
+    /// Offers of the client that began the run.
+    pub(crate) capabilities: Offers,
     /// The lowest level of log messages that the client wants.
     pub(crate) logs: Option<LogLevel>,
     folders: Folders,
@@ -101,7 +104,7 @@ mod tests {
         let run = ServedRun::new(Purpose::script(""), Duration::ZERO, hour, cancel)
             .expect("random bytes");
         let asker = ClientAsker {
-            capabilities: Capabilities::default(),
+            capabilities: Offers::default(),
             logs: None,
             folders: Folders::none(),
             run: Arc::new(run),
@@ -109,7 +112,7 @@ mod tests {
         let request = json!({ "method": "roots/list" });
         let request = serde_json::from_value(request).expect("a request");
         let mut answers = Box::pin(asker.request(vec![(None, request)]));
-        while !asker.run.is_cancelled() {
+        while !asker.run.cancel.is_cancelled() {
             assert!(futures::poll!(&mut answers).is_pending());
             tokio::task::yield_now().await;
         }

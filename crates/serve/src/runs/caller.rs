@@ -61,13 +61,7 @@ impl Caller for OneClient {
 
 impl Caller for ClientAsker {
     fn offers(&self) -> Offers {
-        let mut offers = Offers::default();
-        offers.form = self.capabilities.form;
-        offers.url = self.capabilities.url;
-        offers.sampling = self.capabilities.sampling;
-        offers.sampling_tools = self.capabilities.sampling_tools;
-        offers.roots = self.capabilities.roots;
-        offers
+        self.capabilities
     }
 
     fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {

@@ -1,6 +1,6 @@
 //! The client of a request: its capabilities, and how it is asked.
 
-use callgate::caller::LogLevel;
+use callgate::caller::{LogLevel, Offers};
 use rmcp::model::{ClientCapabilities, ElicitRequestParams, InputRequest, ProtocolVersion};
 use rmcp::service::{Peer, RequestContext, RoleServer};
 
@@ -8,7 +8,7 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) peer: Peer<RoleServer>,
-    pub(crate) capabilities: Capabilities,
+    pub(crate) capabilities: Offers,
     pub(crate) asked_by: AskedBy,
     /// The client takes a task for an answer (extension `io.modelcontextprotocol/tasks`).
     pub(crate) tasks: bool,
@@ -23,16 +23,6 @@ pub(crate) enum AskedBy {
     Requests,
     /// By an answer after which it comes again (2026-07-28, "Multi Round-Trip Requests").
     Answers,
-}
-
-/// The announced capabilities of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Capabilities {
-    pub(crate) form: bool,
-    pub(crate) url: bool,
-    pub(crate) sampling: bool,
-    pub(crate) sampling_tools: bool,
-    pub(crate) roots: bool,
 }
 
 impl Client {
@@ -59,7 +49,7 @@ impl Client {
         let newest = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         Self {
             peer: peer.clone(),
-            capabilities: Capabilities::new(capabilities),
+            capabilities: offers(capabilities),
             asked_by: if newest {
                 AskedBy::Answers
             } else {
@@ -76,41 +66,37 @@ pub(crate) fn has_model(context: &RequestContext<RoleServer>) -> bool {
     Client::of_request(context).capabilities.sampling
 }
 
-impl Capabilities {
-    fn new(capabilities: &ClientCapabilities) -> Self {
-        let elicitation = capabilities.elicitation.as_ref();
-        let url = elicitation.is_some_and(|elicitation| elicitation.url.is_some());
-        let sampling = capabilities.sampling.as_ref();
-        Self {
-            // A client that names no mode has forms (2025-11-25, "Elicitation",
-            // "Capabilities").
-            form: elicitation.is_some_and(|elicitation| elicitation.form.is_some() || !url),
-            url,
-            sampling: sampling.is_some(),
-            sampling_tools: sampling.is_some_and(|sampling| sampling.tools.is_some()),
-            roots: capabilities.roots.is_some(),
-        }
-    }
+fn offers(capabilities: &ClientCapabilities) -> Offers {
+    let elicitation = capabilities.elicitation.as_ref();
+    let sampling = capabilities.sampling.as_ref();
+    let mut offers = Offers::default();
+    offers.url = elicitation.is_some_and(|elicitation| elicitation.url.is_some());
+    // A client that names no mode has forms (2025-11-25, "Elicitation", "Capabilities").
+    offers.form = elicitation.is_some_and(|elicitation| elicitation.form.is_some() || !offers.url);
+    offers.sampling = sampling.is_some();
+    offers.sampling_tools = sampling.is_some_and(|sampling| sampling.tools.is_some());
+    offers.roots = capabilities.roots.is_some();
+    offers
+}
 
-    /// True if a client with these capabilities can answer the request.
-    #[expect(
-        deprecated,
-        reason = "sampling and roots are, and clients have them all the same"
-    )]
-    pub(crate) fn can_answer(self, request: &InputRequest) -> bool {
-        match request {
-            InputRequest::Elicitation(request) => match request.params {
-                ElicitRequestParams::UrlElicitationParams { .. } => self.url,
-                _ => self.form,
-            },
-            InputRequest::CreateMessage(request) => {
-                let params = &request.params;
-                let has_tools = params.tools.is_some() || params.tool_choice.is_some();
-                self.sampling && (self.sampling_tools || !has_tools)
-            }
-            InputRequest::ListRoots(_) => self.roots,
-            // A kind that is added later.
-            _ => false,
+/// True if a client with these capabilities can answer the request.
+#[expect(
+    deprecated,
+    reason = "sampling and roots are, and clients have them all the same"
+)]
+pub(crate) fn can_answer(client: Offers, request: &InputRequest) -> bool {
+    match request {
+        InputRequest::Elicitation(request) => match request.params {
+            ElicitRequestParams::UrlElicitationParams { .. } => client.url,
+            _ => client.form,
+        },
+        InputRequest::CreateMessage(request) => {
+            let params = &request.params;
+            let has_tools = params.tools.is_some() || params.tool_choice.is_some();
+            client.sampling && (client.sampling_tools || !has_tools)
         }
+        InputRequest::ListRoots(_) => client.roots,
+        // A kind that is added later.
+        _ => false,
     }
 }

@@ -7,9 +7,9 @@ use rmcp::model::ErrorData;
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 
+use super::PendingGate;
 use super::client::{AskedBy, Client};
 use super::roots::Roots;
-use crate::pending_gate::PendingGate;
 
 /// The member of `_meta` with the log level of a request of 2026-07-28.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -63,10 +63,6 @@ impl ClientSettings {
     }
 
     /// The client of a request.
-    ///
-    /// # Errors
-    ///
-    /// The request names an unknown log level.
     pub(crate) fn client(&self, context: &RequestContext<RoleServer>) -> Result<Client, ErrorData> {
         let mut client = Client::of_request(context);
         client.logs = match client.asked_by {
@@ -81,10 +77,6 @@ impl ClientSettings {
 }
 
 /// The level that a client names.
-///
-/// # Errors
-///
-/// There is no such level.
 pub(crate) fn log_level(level: &Value) -> Result<LogLevel, ErrorData> {
     let named = level.as_str().unwrap_or_default().parse();
     named.map_err(|unknown: callgate::caller::UnknownLogLevel| {

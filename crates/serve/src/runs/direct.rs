@@ -31,10 +31,6 @@ pub(crate) struct DirectCall {
 
 impl Runs {
     /// Answers a request to call a tool: makes the call, or goes on with a parked one.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_script`](Self::run_script).
     pub(crate) async fn call(
         &self,
         gate: Arc<Gate>,
@@ -62,10 +58,6 @@ impl Runs {
 
     /// Answers a request to search by the client's model: searches, or goes on with a parked
     /// search. `described` are the arguments.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_script`](Self::run_script).
     pub(crate) async fn search<F>(
         &self,
         described: &str,
@@ -130,7 +122,7 @@ impl Runs {
             store: Arc::clone(&self.store),
         };
         let work = work(ClientAsker::new(&client, folders, &run));
-        let cancel = run.token();
+        let cancel = run.cancel.clone();
         self.tasks.spawn(async move {
             let outcome = tokio::select! {
                 answer = work => Outcome::of_call(answer),

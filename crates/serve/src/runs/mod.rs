@@ -14,7 +14,7 @@ mod pending;
 pub(crate) mod plain;
 mod progress;
 mod question;
-mod resources;
+pub(crate) mod resources;
 mod resume;
 mod roots;
 mod served_run;
@@ -33,16 +33,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::{Gate, RunRequest};
+use futures::future::{BoxFuture, Shared};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    InputRequiredResult, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
+    ErrorData, InputRequiredResult,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::options::ServeOptions;
-use crate::pending_gate::PendingGate;
 
 use arguments::{Part, ScriptArguments, WaitArguments};
 use asker::ClientAsker;
@@ -55,6 +55,9 @@ use wait::{WaitEnd, Waiter};
 
 /// The time that runs have to end when the service ends.
 const END_TIME: Duration = Duration::from_secs(5);
+
+/// A gate that may still be starting.
+pub(crate) type PendingGate = Shared<BoxFuture<'static, Arc<Gate>>>;
 
 /// The runs of one user over one gate.
 pub(crate) struct Runs {
@@ -84,11 +87,6 @@ impl Runs {
     }
 
     /// Answers a call of `run_script`: begins a run, or goes on with a parked one.
-    ///
-    /// # Errors
-    ///
-    /// A bad `requestState` or log level. Wrong arguments are a result, so that the model sees
-    /// them (MCP 2025-11-25, server/tools, "Error Handling").
     pub(crate) async fn run_script(
         &self,
         request: &CallToolRequestParams,
@@ -123,10 +121,6 @@ impl Runs {
     }
 
     /// Answers a call of `wait`: waits for a run that was left.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_script`](Self::run_script).
     pub(crate) async fn wait(
         &self,
         request: &CallToolRequestParams,
@@ -143,13 +137,18 @@ impl Runs {
             return Err(invalid(&ResumeError::OtherRequest("this run")));
         }
         let Some(run) = self.store.get(&given.run) else {
-            return Ok(mistake(self.no_run(&given.run)));
+            return Ok(mistake(format!(
+                "there is no run {} to wait for: it never was, it ended with its first answer, or \
+                 it ended more than {} s ago",
+                crate::arguments::quoted(&given.run),
+                self.options.kept_time.as_secs()
+            )));
         };
         if request.request_state.is_some() {
             Self::take_answers(&run, request, &client)?;
         }
         if given.cancel {
-            run.cancel();
+            run.cancel.cancel();
         }
         let wait = given.wait().unwrap_or(self.options.wait);
         let mut waiter = Waiter::new(&client, context, &run, wait);
@@ -171,28 +170,6 @@ impl Runs {
         self.has_running() || !self.store.is_empty()
     }
 
-    /// The whole outputs that are kept.
-    pub(crate) fn list_resources(&self) -> Vec<Resource> {
-        resources::list(&self.store)
-    }
-
-    /// The form of the outputs' URIs.
-    pub(crate) fn resource_templates() -> Vec<ResourceTemplate> {
-        resources::templates()
-    }
-
-    /// The whole output of a run, or a part of it.
-    ///
-    /// # Errors
-    ///
-    /// There is no such output.
-    pub(crate) fn read_resource(
-        &self,
-        request: &ReadResourceRequestParams,
-    ) -> Result<ReadResourceResult, ErrorData> {
-        resources::read(&self.store, &request.uri)
-    }
-
     /// Cancels all runs, and waits for their ends.
     pub(crate) async fn end(&self) {
         self.stop.cancel();
@@ -202,10 +179,6 @@ impl Runs {
     }
 
     /// Refuses a request with a `requestState` for a tool that never asks.
-    ///
-    /// # Errors
-    ///
-    /// The request has a state.
     pub(crate) fn expect_no_state(request: &CallToolRequestParams) -> Result<(), ErrorData> {
         match &request.request_state {
             None => Ok(()),
@@ -280,7 +253,7 @@ impl Runs {
         let progress = Arc::clone(run);
         let mut request = RunRequest::new(given.code)
             .limits(limits)
-            .cancel_on(run.token())
+            .cancel_on(run.cancel.clone())
             .caller(Arc::<ClientAsker>::clone(&asker))
             .on_event(move |event| progress.progress.count(event));
         if let Some(servers) = given.servers {
@@ -308,13 +281,13 @@ impl Runs {
     ) -> Result<CallToolResponse, ErrorData> {
         loop {
             match waiter.wait(run).await {
-                WaitEnd::Ended(outcome) => return outcome.answer().map(Into::into),
+                WaitEnd::Ended(outcome) => return outcome.answer.clone().map(Into::into),
                 WaitEnd::TimeOver => {
                     if let Some(outcome) = run.leave() {
-                        return outcome.answer().map(Into::into);
+                        return outcome.answer.clone().map(Into::into);
                     }
                     if waiter.may_be_task() {
-                        return Ok(self.new_task(run).into());
+                        return Ok(CreateTaskResult::new(self.task(run)).into());
                     }
                     return Ok(goes_on(run));
                 }
@@ -330,20 +303,6 @@ impl Runs {
             }
         }
     }
-
-    /// The time that a run can be asked for, from its beginning.
-    fn kept_time(&self, run: &ServedRun) -> Duration {
-        run.max_time.saturating_add(self.options.kept_time)
-    }
-
-    fn no_run(&self, id: &str) -> String {
-        format!(
-            "there is no run {} to wait for: it never was, it ended with its first answer, or it \
-             ended more than {} s ago",
-            crate::arguments::quoted(id),
-            self.options.kept_time.as_secs()
-        )
-    }
 }
 
 fn invalid(error: &ResumeError) -> ErrorData {
@@ -357,7 +316,7 @@ fn goes_on(run: &ServedRun) -> CallToolResponse {
          Call the tool wait with {{ \"run\": {:?} }} for its result; add \"cancel\": true to end \
          it.\n",
         run.id,
-        run.age().as_secs(),
+        run.since.elapsed().as_secs(),
         run.progress.state(),
         run.id,
     );

@@ -9,7 +9,8 @@ use rmcp::task_manager::current_timestamp;
 /// The end of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    answer: Result<CallToolResult, ErrorData>,
+    /// The answer to requests that wait: a protocol error for a failed call or a lost run.
+    pub(crate) answer: Result<CallToolResult, ErrorData>,
     pub(crate) is_cancelled: bool,
     /// All that the script printed and returned, where the report cuts it.
     pub(crate) whole: Option<Arc<str>>,
@@ -23,7 +24,8 @@ pub(crate) fn output_uri(run: &str) -> String {
 }
 
 impl Outcome {
-    fn new(answer: Result<CallToolResult, ErrorData>) -> Self {
+    /// The answer of a call without a script.
+    pub(crate) fn of_call(answer: Result<CallToolResult, ErrorData>) -> Self {
         Self {
             answer,
             is_cancelled: false,
@@ -56,13 +58,8 @@ impl Outcome {
         Self {
             is_cancelled: report.status == Status::Cancelled,
             whole: report.whole.clone(),
-            ..Self::new(Ok(answer))
+            ..Self::of_call(Ok(answer))
         }
-    }
-
-    /// The answer of a call without a script.
-    pub(crate) fn of_call(answer: Result<CallToolResult, ErrorData>) -> Self {
-        Self::new(answer)
     }
 
     /// A call without a script that was cancelled, or took longer than a run may.
@@ -70,23 +67,14 @@ impl Outcome {
         let text = "the call was cancelled, or went on for longer than a run may";
         Self {
             is_cancelled: true,
-            ..Self::new(Ok(CallToolResult::error(vec![ContentBlock::text(text)])))
+            ..Self::of_call(Ok(CallToolResult::error(vec![ContentBlock::text(text)])))
         }
     }
 
     /// The run's task ended abnormally.
     pub(crate) fn lost() -> Self {
         let lost = "the task of the run ended abnormally";
-        Self::new(Err(ErrorData::internal_error(lost, None)))
-    }
-
-    /// The answer to a request that waits for the run.
-    ///
-    /// # Errors
-    ///
-    /// The protocol error of a call, or a lost run.
-    pub(crate) fn answer(&self) -> Result<CallToolResult, ErrorData> {
-        self.answer.clone()
+        Self::of_call(Err(ErrorData::internal_error(lost, None)))
     }
 
     /// The size in bytes, roughly.

@@ -30,10 +30,6 @@ struct Page {
 
 impl Pages {
     /// Adds a page, and returns the id for the client.
-    ///
-    /// # Errors
-    ///
-    /// The system gives no random bytes.
     pub(crate) fn add(&self, server: &str, server_id: &str) -> std::io::Result<String> {
         let client_id = random_hex()?;
         let mut pages = self.lock();

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use callgate::caller::Offers;
 use futures::future::join_all;
 use rmcp::model::{InputRequest, InputRequests, InputResponses};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
-use super::client::Capabilities;
+use super::client::can_answer;
 
 /// The longest key of a server that is kept, in bytes.
 const MAX_KEY: usize = 128;
@@ -22,7 +23,8 @@ pub(crate) struct PendingRequests {
     inner: Mutex<Inner>,
     /// The number of the last request.
     last: watch::Sender<u64>,
-    answer_time: Duration,
+    /// The time that each request waits.
+    pub(crate) answer_time: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -60,17 +62,12 @@ pub(crate) enum NoAnswer {
 pub(crate) type NewRequest<'a> = (Option<&'a str>, InputRequest);
 
 impl PendingRequests {
-    /// Each request waits for `answer_time`.
     pub(crate) fn new(answer_time: Duration) -> Self {
         Self {
             inner: Mutex::default(),
             last: watch::Sender::new(0),
             answer_time,
         }
-    }
-
-    pub(crate) fn answer_time(&self) -> Duration {
-        self.answer_time
     }
 
     /// Changes with each new request.
@@ -104,7 +101,7 @@ impl PendingRequests {
     }
 
     /// Marks the requests that this client can answer as sent, and returns them.
-    pub(crate) fn send_all(&self, client: Capabilities) -> Vec<(u64, InputRequest)> {
+    pub(crate) fn send_all(&self, client: Offers) -> Vec<(u64, InputRequest)> {
         let mut inner = self.lock();
         let numbers = inner.unsent(client);
         let sent = numbers.into_iter().filter_map(|number| {
@@ -116,7 +113,7 @@ impl PendingRequests {
     }
 
     /// The requests for a client's next answer, by key; `None` if there are none.
-    pub(crate) fn show(&self, client: Capabilities) -> Option<InputRequests> {
+    pub(crate) fn show(&self, client: Offers) -> Option<InputRequests> {
         let mut inner = self.lock();
         let numbers = inner.unsent(client);
         let requests = numbers.iter().filter_map(|number| {
@@ -128,7 +125,7 @@ impl PendingRequests {
     }
 
     /// True if a request is open that this client can answer.
-    pub(crate) fn can_be_answered(&self, client: Capabilities) -> bool {
+    pub(crate) fn can_be_answered(&self, client: Offers) -> bool {
         !self.lock().unsent(client).is_empty()
     }
 
@@ -146,7 +143,7 @@ impl PendingRequests {
     }
 
     /// Answers the requests for this client with [`NoAnswer::NoClient`].
-    pub(crate) fn refuse(&self, client: Capabilities) {
+    pub(crate) fn refuse(&self, client: Offers) {
         let numbers = self.lock().unsent(client);
         for number in numbers {
             self.answer(number, Err(NoAnswer::NoClient));
@@ -206,9 +203,9 @@ impl Inner {
     }
 
     /// The numbers of the open requests that this client can answer and no client works on.
-    fn unsent(&self, client: Capabilities) -> Vec<u64> {
+    fn unsent(&self, client: Offers) -> Vec<u64> {
         let fits =
-            |request: &PendingRequest| !request.is_sent && client.can_answer(&request.request);
+            |request: &PendingRequest| !request.is_sent && can_answer(client, &request.request);
         let open = self.open.iter().filter(|(_, request)| fits(request));
         open.map(|(number, _)| *number).collect()
     }

@@ -34,7 +34,7 @@ impl Runs {
             .map_err(NoReport::NotBegun)?;
         let mut request = RunRequest::new(given.code)
             .limits(limits)
-            .cancel_on(run.token())
+            .cancel_on(run.cancel.clone())
             .caller(Arc::new(NoCaller));
         if let Some(servers) = given.servers {
             request = request.servers(servers);
@@ -42,7 +42,7 @@ impl Runs {
         if self.options.asks {
             request = request.asker(Arc::new(NobodyToAsk));
         }
-        let _cancel_on_drop = run.token().drop_guard();
+        let _cancel_on_drop = run.cancel.clone().drop_guard();
         let guard = EndGuard {
             run,
             store: Arc::clone(&self.store),

@@ -8,14 +8,14 @@ use rmcp::model::{
 use serde_json::json;
 use url::Url;
 
+use super::Runs;
 use super::arguments::Part;
 use super::outcome::output_uri;
 use super::served_run::ServedRun;
-use super::store::Store;
 
 /// The outputs that are kept.
-pub(crate) fn list(store: &Store) -> Vec<Resource> {
-    let ended = store.ended();
+pub(crate) fn list(runs: &Runs) -> Vec<Resource> {
+    let ended = runs.store.ended();
     ended.iter().filter_map(|run| resource(run)).collect()
 }
 
@@ -33,11 +33,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// The output, or the part of it, at a URI.
-///
-/// # Errors
-///
-/// There is no such output, or no such part.
-pub(crate) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(crate) fn read(runs: &Runs, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let none = || {
         ErrorData::resource_not_found(
             "no output of a run is there: it is no address of one, its output was not cut, or it \
@@ -46,7 +42,7 @@ pub(crate) fn read(store: &Store, uri: &str) -> Result<ReadResourceResult, Error
         )
     };
     let (run, part) = parse(uri).ok_or_else(none)?;
-    let outcome = store.get(&run).and_then(|run| run.outcome());
+    let outcome = runs.store.get(&run).and_then(|run| run.outcome());
     let whole = outcome.and_then(|outcome| outcome.whole.clone());
     let whole = whole.ok_or_else(none)?;
     let Some(part) = part else {

@@ -69,10 +69,6 @@ pub(crate) fn read(state: &str) -> Option<(&str, u64)> {
 }
 
 /// 128 random bits as 32 hexadecimal digits.
-///
-/// # Errors
-///
-/// The system gives no random bytes.
 pub(crate) fn random_hex() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;

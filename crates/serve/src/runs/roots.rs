@@ -9,8 +9,8 @@ use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use tokio::sync::Mutex as AsyncMutex;
 
+use super::PendingGate;
 use super::client::{AskedBy, Client};
-use crate::pending_gate::PendingGate;
 
 /// The time that a client has to name its folders.
 const ANSWER_TIME: Duration = Duration::from_secs(5);

@@ -25,10 +25,10 @@ pub(crate) struct ServedRun {
     pub(crate) pages: Pages,
     /// The time of the beginning, in RFC 3339.
     pub(crate) begun: String,
-    since: Instant,
+    pub(crate) since: Instant,
     /// The longest time that the run may take.
     pub(crate) max_time: Duration,
-    cancel: CancellationToken,
+    pub(crate) cancel: CancellationToken,
     outcome: watch::Sender<Option<Arc<Outcome>>>,
     /// A server has said that its part takes long.
     is_long: watch::Sender<bool>,
@@ -43,10 +43,6 @@ pub(crate) struct ServedRun {
 impl ServedRun {
     /// A run that ends when `cancel` is cancelled and after `max_time` at the latest. Its
     /// questions wait for `answer_time`.
-    ///
-    /// # Errors
-    ///
-    /// The system gives no random bytes.
     pub(crate) fn new(
         purpose: Purpose,
         answer_time: Duration,
@@ -128,24 +124,6 @@ impl ServedRun {
         self.is_left.load(Ordering::SeqCst)
     }
 
-    /// The token that cancels the run.
-    pub(crate) fn token(&self) -> CancellationToken {
-        self.cancel.clone()
-    }
-
-    pub(crate) fn cancel(&self) {
-        self.cancel.cancel();
-    }
-
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
-    }
-
-    /// Time since the beginning.
-    pub(crate) fn age(&self) -> Duration {
-        self.since.elapsed()
-    }
-
     /// True if the run waits for its client to come again.
     pub(crate) fn is_parked(&self) -> bool {
         !self.is_waited_for() && self.pending.has_unsent()
@@ -161,7 +139,7 @@ impl ServedRun {
         let is_over = !self.is_waited_for() && !self.is_left();
         if is_over {
             tracing::info!("a parked script was cancelled: no answer came");
-            self.cancel();
+            self.cancel.cancel();
         }
         is_over
     }
@@ -191,7 +169,7 @@ impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
         self.run.waiting.fetch_sub(1, Ordering::SeqCst);
         if self.owns_run {
-            self.run.cancel();
+            self.run.cancel.cancel();
         }
     }
 }
@@ -233,9 +211,9 @@ mod tests {
         let run = run();
         drop(WaitingRequest::new(&run, false));
         WaitingRequest::new(&run, true).answered();
-        assert!(!run.is_cancelled());
+        assert!(!run.cancel.is_cancelled());
         drop(WaitingRequest::new(&run, true));
-        assert!(run.is_cancelled());
+        assert!(run.cancel.is_cancelled());
     }
 
     #[test]
@@ -244,9 +222,9 @@ mod tests {
         let waiting = WaitingRequest::new(&waited_for, false);
         assert!(!waited_for.answer_is_late());
         drop(waiting);
-        assert!(waited_for.answer_is_late() && waited_for.is_cancelled());
+        assert!(waited_for.answer_is_late() && waited_for.cancel.is_cancelled());
         let left = run();
         left.leave();
-        assert!(!left.answer_is_late() && !left.is_cancelled());
+        assert!(!left.answer_is_late() && !left.cancel.is_cancelled());
     }
 }

@@ -80,10 +80,6 @@ impl Store {
     }
 
     /// Adds a run that begins.
-    ///
-    /// # Errors
-    ///
-    /// [`NoRun::Full`].
     pub(crate) fn begin(&self, run: &Arc<ServedRun>) -> Result<(), NoRun> {
         let mut inner = self.lock();
         if inner.runs.len() - inner.ended.len() >= self.max_running {

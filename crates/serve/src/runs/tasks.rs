@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CancelTaskParams, CreateTaskResult, DetailedTask, ErrorData, GetTaskParams, GetTaskResult,
-    JsonObject, Task, TaskPayload, TaskStatus, UpdateTaskParams,
+    CancelTaskParams, DetailedTask, ErrorData, GetTaskParams, GetTaskResult, JsonObject, Task,
+    TaskPayload, TaskStatus, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::task_manager::current_timestamp;
@@ -23,10 +23,6 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Runs {
     /// Answers `tasks/get`.
-    ///
-    /// # Errors
-    ///
-    /// There is no such task.
     pub(crate) fn get_task(
         &self,
         request: &GetTaskParams,
@@ -41,10 +37,6 @@ impl Runs {
     }
 
     /// Answers `tasks/update`: passes the answers on.
-    ///
-    /// # Errors
-    ///
-    /// There is no such task.
     pub(crate) fn update_task(&self, request: UpdateTaskParams) -> Result<(), ErrorData> {
         let run = self.task_run(&request.task_id)?;
         run.pending.answer_all(request.input_responses);
@@ -52,18 +44,9 @@ impl Runs {
     }
 
     /// Answers `tasks/cancel`.
-    ///
-    /// # Errors
-    ///
-    /// There is no such task.
     pub(crate) fn cancel_task(&self, request: &CancelTaskParams) -> Result<(), ErrorData> {
-        self.task_run(&request.task_id)?.cancel();
+        self.task_run(&request.task_id)?.cancel.cancel();
         Ok(())
-    }
-
-    /// The answer to a client that leaves a run as a task.
-    pub(super) fn new_task(&self, run: &ServedRun) -> CreateTaskResult {
-        CreateTaskResult::new(self.task(run))
     }
 
     fn task_run(&self, id: &str) -> Result<Arc<ServedRun>, ErrorData> {
@@ -75,13 +58,13 @@ impl Runs {
         })
     }
 
-    fn task(&self, run: &ServedRun) -> Task {
+    pub(super) fn task(&self, run: &ServedRun) -> Task {
         let outcome = run.outcome();
         let updated = outcome.as_ref().map(|outcome| outcome.ended.clone());
         let updated = updated.unwrap_or_else(current_timestamp);
         let begun = run.begun.clone();
         let task = Task::new(run.id.clone(), TaskStatus::Working, begun, updated)
-            .with_ttl_ms(millis(self.kept_time(run)))
+            .with_ttl_ms(millis(run.max_time.saturating_add(self.options.kept_time)))
             .with_poll_interval_ms(millis(POLL_INTERVAL));
         let state = run.progress.state();
         if outcome.is_none() && state != RunState::default() {
@@ -99,7 +82,7 @@ fn payload(run: &ServedRun, client: &Client) -> TaskPayload {
             None => TaskPayload::Working,
         };
     };
-    match outcome.answer() {
+    match outcome.answer.clone() {
         // A cancelled script has a report, but a cancelled task has no result.
         Ok(_) if outcome.is_cancelled => TaskPayload::Cancelled,
         Ok(result) => TaskPayload::Completed {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::caller::LogLevel;
+use callgate::caller::{LogLevel, Offers};
 use rmcp::model::{
     ClientResult, GetExtensions as _, InputRequest, InputRequests, ProgressNotification,
     ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest,
@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
-use super::client::{AskedBy, Capabilities, Client};
+use super::client::{AskedBy, Client};
 use super::outcome::Outcome;
 use super::pending::NoAnswer;
 use super::progress::{LogLine, Notice, RunProgress};
@@ -78,7 +78,7 @@ impl<'a> Waiter<'a> {
     }
 
     /// The capabilities of the client.
-    pub(crate) fn capabilities(&self) -> Capabilities {
+    pub(crate) fn capabilities(&self) -> Offers {
         self.client.capabilities
     }
 
@@ -104,11 +104,11 @@ impl<'a> Waiter<'a> {
                         let ended = ended.ok().and_then(|outcome| outcome.clone());
                         break ended.map_or(WaitEnd::TimeOver, WaitEnd::Ended);
                     }
-                    () = context.ct.cancelled(), if !run.is_cancelled() => {
+                    () = context.ct.cancelled(), if !run.cancel.is_cancelled() => {
                         if !owns_run {
                             break WaitEnd::TimeOver;
                         }
-                        run.cancel();
+                        run.cancel.cancel();
                     }
                     Ok(()) = questions.changed() => match client.asked_by {
                         AskedBy::Requests => ask(run, client, context),
@@ -152,7 +152,7 @@ fn ask(run: &Arc<ServedRun>, client: &Client, context: &RequestContext<RoleServe
             };
             request.extensions_mut().insert(origin);
             let sent = peer.send_request(request);
-            let answer = match tokio::time::timeout(run.pending.answer_time(), sent).await {
+            let answer = match tokio::time::timeout(run.pending.answer_time, sent).await {
                 Ok(Ok(result)) => result_value(&result),
                 Ok(Err(ServiceError::McpError(error))) => {
                     Err(NoAnswer::Failed(error.message.into_owned()))
@@ -293,7 +293,7 @@ mod tests {
         let others = async {
             // The first notice is under way by now.
             context.ct.cancel();
-            run.token().cancelled().await;
+            run.cancel.clone().cancelled().await;
             run.end(Outcome::cancelled_call());
         };
         let both = async { tokio::join!(biased; waiter.wait(&run), others).0 };

@@ -49,10 +49,6 @@ pub(crate) enum Rejected {
 
 impl Resource {
     /// `url` is the resource's URL if the configuration has none.
-    ///
-    /// # Errors
-    ///
-    /// The problem with the configuration.
     pub(crate) fn new(config: &ResourceConfig, url: &str) -> Result<Self, String> {
         let resource = config.resource.clone().unwrap_or_else(|| url.to_owned());
         Ok(Self {

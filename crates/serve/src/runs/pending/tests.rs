@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
+use callgate::Caller as _;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
+use super::super::AnyClient;
 use super::*;
 
 const HOUR: Duration = Duration::from_secs(3600);
-const ALL: Capabilities = Capabilities {
-    form: true,
-    url: true,
-    sampling: true,
-    sampling_tools: true,
-    roots: true,
-};
+
+fn all() -> Offers {
+    AnyClient.offers()
+}
 
 type Answers = Vec<Result<Value, NoAnswer>>;
 
@@ -42,7 +41,7 @@ fn responses(value: Value) -> InputResponses {
 
 #[track_caller]
 fn shown(pending: &PendingRequests, keys: &[&str]) {
-    let requests = pending.show(ALL).expect("requests");
+    let requests = pending.show(all()).expect("requests");
     let mut shown: Vec<_> = requests.keys().map(String::as_str).collect();
     shown.sort_unstable();
     assert_eq!(shown, keys);
@@ -62,7 +61,7 @@ async fn requests_stay_open_until_they_are_answered() {
     pending.answer_all(responses(json!({ "question-2": 2 })));
     let answers = first.await.expect("an end");
     assert_eq!(answers, [Ok(json!(1)), Ok(json!(2)), Ok(json!(3))]);
-    assert!(pending.show(ALL).is_none());
+    assert!(pending.show(all()).is_none());
 }
 
 #[tokio::test]
@@ -79,11 +78,11 @@ async fn keys_are_used_once() {
 async fn a_sent_request_is_not_shown_to_another_client() {
     let pending = Arc::new(PendingRequests::new(HOUR));
     let waiting = ask(&pending, &[None]).await;
-    let unable = Capabilities::default();
+    let unable = Offers::default();
     assert!(pending.send_all(unable).is_empty() && pending.show(unable).is_none());
     assert!(pending.has_unsent());
-    assert_eq!(pending.send_all(ALL).len(), 1);
-    assert!(pending.show(ALL).is_none() && pending.send_all(ALL).is_empty());
+    assert_eq!(pending.send_all(all()).len(), 1);
+    assert!(pending.show(all()).is_none() && pending.send_all(all()).is_empty());
     assert!(!pending.has_unsent());
     let other = responses(json!({ "question-1": "other" }));
     pending.answer_all(other);
@@ -96,7 +95,7 @@ async fn a_sent_request_is_not_shown_to_another_client() {
 async fn refused_and_late_requests_have_no_answer() {
     let pending = Arc::new(PendingRequests::new(HOUR));
     let refused = ask(&pending, &[None]).await;
-    pending.refuse(ALL);
+    pending.refuse(all());
     assert_eq!(refused.await.expect("an end"), [Err(NoAnswer::NoClient)]);
     let pending = Arc::new(PendingRequests::new(Duration::ZERO));
     let late = ask(&pending, &[None]).await.await.expect("an end");

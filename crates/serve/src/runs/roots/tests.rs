@@ -1,6 +1,6 @@
 //! The number of times that a client is asked for its folders.
 
-use callgate::CheckMode;
+use callgate::{Caller as _, CheckMode};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use rmcp::handler::server::ServerHandler;
@@ -9,7 +9,6 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 
-use super::super::client::Capabilities;
 use super::*;
 
 struct Handler;
@@ -36,10 +35,7 @@ impl Bench {
         Self {
             client: Client {
                 peer: served.peer().clone(),
-                capabilities: Capabilities {
-                    roots: true,
-                    ..Capabilities::default()
-                },
+                capabilities: super::super::AnyClient.offers(),
                 asked_by: AskedBy::Requests,
                 tasks: false,
                 logs: None,
