@@ -149,10 +149,9 @@ pub(crate) fn text<'a>(what: &str, bytes: &'a [u8]) -> Result<&'a str, Malformed
 
 /// Refuses a text with too deep nesting or too many values.
 pub(crate) fn bounded(text: &str) -> Result<(), Malformed> {
-    match excess(text) {
-        Some(excess) => Err(Malformed::new(format!("the message {excess}"))),
-        None => Ok(()),
-    }
+    excess(text).map_or(Ok(()), |excess| {
+        Err(Malformed::new(format!("the message {excess}")))
+    })
 }
 
 /// Keeps a member that is null apart from one that is missing.

@@ -4,10 +4,9 @@ use callgate::{CallError, CallRequest, Called, Gate, code};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonObject, ResultType};
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::own_tools::{self, CALL_TOOL};
-use crate::runs::direct::DirectCall;
 
 /// The code of a server that needs a capability which the client lacks.
 const MISSING_CAPABILITY: i64 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 as i64;
@@ -32,23 +31,17 @@ impl CallArguments {
         })
     }
 
-    /// The call. `any_result`: the client's revision knows structured results that are no
-    /// objects (2026-07-28).
-    pub(crate) fn into_call(self, any_result: bool) -> Result<DirectCall, String> {
-        let args = serde_json::to_string(&self.args.unwrap_or_default());
-        let args = args.map_err(|error| error.to_string())?;
+    /// The call, and the function with its arguments as one text.
+    pub(crate) fn into_call(self) -> serde_json::Result<(CallRequest, String)> {
+        let args = to_raw_value(&self.args.unwrap_or_default())?;
         let described = format!("{} {args}", self.name);
-        let args = RawValue::from_string(args).map_err(|error| error.to_string())?;
-        Ok(DirectCall {
-            request: CallRequest::new(self.name, args).whole(),
-            described,
-            answer: Box::new(move |called| answer(called, any_result)),
-        })
+        Ok((CallRequest::new(self.name, args).whole(), described))
     }
 }
 
-/// The client's answer.
-fn answer(called: Called, any_result: bool) -> Result<CallToolResult, ErrorData> {
+/// The client's answer. `any_result`: the client's revision knows structured results that are no
+/// objects (2026-07-28).
+pub(crate) fn answer(called: Called, any_result: bool) -> Result<CallToolResult, ErrorData> {
     match called.result {
         Ok(result) => Ok(server_result(&result, any_result)),
         Err(CallError::Protocol {
@@ -130,7 +123,6 @@ fn block(block: Value) -> ContentBlock {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use serde_json::value::to_raw_value;
 
     use super::*;
 

@@ -37,7 +37,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 
 use crate::arguments::quoted;
-use crate::runs::{self, ClientSettings, Runs, log_level, resources};
+use crate::runs::{self, ClientAsker, ClientSettings, Purpose, Runs, log_level, resources};
 
 use call_tool::CallArguments;
 use search::Search;
@@ -76,8 +76,9 @@ impl Session {
             return Ok(*mode);
         }
         let chosen = match context.extensions.get::<Parts>() {
-            Some(parts) => mode_of_request(parts)
-                .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?,
+            Some(parts) => {
+                mode_of_request(parts).map_err(|error| ErrorData::invalid_params(error, None))?
+            }
             None => None,
         };
         let mode = chosen.unwrap_or(self.service.options.mode);
@@ -122,12 +123,21 @@ impl Session {
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let call = match call.into_call(is_stateless(context)) {
+        let any_result = is_stateless(context);
+        let (mut call, described) = match call.into_call() {
             Ok(call) => call,
-            Err(wrong) => return Ok(answer(Err(wrong))),
+            Err(wrong) => return Ok(answer(Err(wrong.to_string()))),
         };
-        let runs = &self.service.runs;
-        runs.call(gate, call, request, context, &self.client_settings)
+        let asks = self.service.options.asks;
+        let work = move |asker: Arc<ClientAsker>| async move {
+            call = call.caller(Arc::<ClientAsker>::clone(&asker));
+            if asks {
+                call = call.asker(asker);
+            }
+            call_tool::answer(gate.call_with(call).await, any_result)
+        };
+        let (runs, settings) = (&self.service.runs, &self.client_settings);
+        runs.without_script(Purpose::call(&described), request, context, settings, work)
             .await
     }
 
@@ -149,10 +159,18 @@ impl Session {
             return Ok(answer(search.run(&gate).await));
         }
         let described = Value::Object(given.cloned().unwrap_or_default()).to_string();
-        let pick = |caller| async move { result(search.with_caller(caller).run(&gate).await) };
-        let runs = &self.service.runs;
-        runs.search(&described, request, context, &self.client_settings, pick)
-            .await
+        let work = |asker: Arc<ClientAsker>| async move {
+            Ok(result(search.with_caller(asker).run(&gate).await))
+        };
+        let (runs, settings) = (&self.service.runs, &self.client_settings);
+        runs.without_script(
+            Purpose::search(&described),
+            request,
+            context,
+            settings,
+            work,
+        )
+        .await
     }
 
     /// Calls one of our own tools.

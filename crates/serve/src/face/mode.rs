@@ -8,34 +8,29 @@ const HEADER: &str = "x-mcp-tool-mode";
 /// The query parameter with the mode.
 const QUERY: &str = "tool_mode";
 
-/// The reason why there is no mode.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ModeError {
-    #[error("the request has two X-MCP-Tool-Mode headers")]
-    TwoHeaders,
-    #[error("the request has tool_mode twice")]
-    TwoParameters,
-    #[error(transparent)]
-    Unknown(#[from] UnknownToolMode),
-}
-
-/// The mode of a request, the header before the query; `None` if neither is there.
-pub(crate) fn of_request(parts: &Parts) -> Result<Option<ToolMode>, ModeError> {
+/// The mode of a request, the header before the query; `None` if neither is there. The error is
+/// for the client.
+pub(crate) fn of_request(parts: &Parts) -> Result<Option<ToolMode>, String> {
     let mut headers = parts.headers.get_all(HEADER).iter();
     let header = headers
         .next()
         .map(|value| String::from_utf8_lossy(value.as_bytes()));
     if headers.next().is_some() {
-        return Err(ModeError::TwoHeaders);
+        return Err("the request has two X-MCP-Tool-Mode headers".to_owned());
     }
     let query = parts.uri.query().unwrap_or_default().as_bytes();
     let mut words = url::form_urlencoded::parse(query).filter(|(key, _)| key == QUERY);
     let word = words.next();
     if words.next().is_some() {
-        return Err(ModeError::TwoParameters);
+        return Err("the request has tool_mode twice".to_owned());
     }
-    let header = header.map(|word| word.trim().parse()).transpose()?;
-    let query = word.map(|(_, word)| word.parse()).transpose()?;
+    let read = |word: &str| {
+        word.trim()
+            .parse()
+            .map_err(|error: UnknownToolMode| error.to_string())
+    };
+    let header = header.map(|word| read(word.trim())).transpose()?;
+    let query = word.map(|(_, word)| read(&word)).transpose()?;
     Ok(header.or(query))
 }
 
@@ -49,7 +44,7 @@ mod tests {
             request = request.header("X-MCP-Tool-Mode", *header);
         }
         let (parts, ()) = request.body(()).expect("a request").into_parts();
-        let mode = of_request(&parts).map_err(|error| error.to_string());
+        let mode = of_request(&parts);
         assert_eq!(mode, expected.map_err(str::to_owned), "{uri} {headers:?}");
     }
 

@@ -21,8 +21,9 @@ pub struct Identity {
 /// Authentication by configured tokens or by access tokens.
 #[derive(Debug)]
 pub(crate) struct Auth {
-    tokens: Option<Tokens>,
-    resource: Option<Resource>,
+    tokens: Tokens,
+    /// The protected resource, if access tokens are taken.
+    pub(crate) resource: Option<Resource>,
     users: UsersConfig,
 }
 
@@ -41,29 +42,18 @@ impl Auth {
         users: &UsersConfig,
         url: &str,
     ) -> Result<Self, String> {
-        let tokens = if config.bearer.is_empty() {
-            None
-        } else {
-            Some(Tokens::look_up(&config.bearer).await?)
-        };
-        let resource = config.oauth.as_ref();
+        let tokens = Tokens::look_up(&config.bearer).await?;
+        let resource = config.oauth.as_ref().map(|oauth| Resource::new(oauth, url));
         Ok(Self {
             tokens,
-            resource: resource
-                .map(|oauth| Resource::new(oauth, url))
-                .transpose()?,
+            resource: resource.transpose()?,
             users: users.clone(),
         })
     }
 
     /// True if requests need no credentials.
     pub(crate) fn is_open(&self) -> bool {
-        self.tokens.is_none() && self.resource.is_none()
-    }
-
-    /// The protected resource, if access tokens are taken.
-    pub(crate) fn resource(&self) -> Option<&Resource> {
-        self.resource.as_ref()
+        self.tokens.is_empty() && self.resource.is_none()
     }
 
     /// The user who sends a request with these headers.
@@ -75,7 +65,7 @@ impl Auth {
             });
         }
         let token = bearer(headers).map_err(|problem| self.challenge(problem))?;
-        if let Some(name) = self.tokens.as_ref().and_then(|tokens| tokens.owner(token)) {
+        if let Some(name) = self.tokens.owner(token) {
             let roles = self.users.named.get(name).cloned().unwrap_or_default();
             return Ok(self.identity(token_user(name), roles));
         }
@@ -84,13 +74,13 @@ impl Auth {
         };
         match resource.check(token).await {
             Ok(claims) => {
-                let user = subject_user(resource.issuer(), &claims.subject);
+                let user = subject_user(&resource.issuer.name, &claims.subject);
                 Ok(self.identity(user, self.claimed_roles(&claims)))
             }
             Err(Rejected::Invalid(why)) => Err(self.challenge(Problem::Token(why))),
             Err(Rejected::Scope(scope)) => Err(self.challenge(Problem::Scope(scope))),
             Err(Rejected::NoKeys(why)) => {
-                let issuer = resource.issuer();
+                let issuer = &resource.issuer.name;
                 let message = format!(
                     "whether the token is good cannot be told now: the keys of the authorization \
                      server {issuer} cannot be had: {why}"

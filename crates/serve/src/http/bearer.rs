@@ -42,6 +42,10 @@ impl Tokens {
         Ok(Self { tokens })
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
     /// The owner of a token. The time it takes says nothing about the tokens.
     pub(crate) fn owner(&self, token: &str) -> Option<&str> {
         let given = hash(token);

@@ -124,7 +124,7 @@ pub(super) async fn admit(
         request.headers_mut().remove(secret);
     }
     // Streams of sessions (GET) do not hold up the end.
-    let answering = (request.method() != Method::GET).then(|| door.users.answering().token());
+    let answering = (request.method() != Method::GET).then(|| door.users.answering.token());
     let lease = Arc::new(lease);
     request
         .extensions_mut()
@@ -161,7 +161,7 @@ async fn enter(door: &Door, peer: SocketAddr, headers: &HeaderMap) -> Result<Lea
 
 /// Answers with the metadata of the protected resource (RFC 9728), without authentication.
 pub(super) async fn metadata(State(door): State<Arc<Door>>, request: Request) -> Response {
-    match door.auth.resource() {
+    match &door.auth.resource {
         Some(resource)
             if resource.metadata_url().ends_with(request.uri().path())
                 || request.uri().path() == METADATA_PATH =>

@@ -15,12 +15,13 @@ use super::refusal::Refusal;
 /// The allowed hosts and origins.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    hosts: Vec<Name>,
+    /// Without hosts no request can pass.
+    pub(crate) hosts: Vec<Name>,
     origins: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Name {
+pub(crate) struct Name {
     /// In lower case; an IPv6 address in brackets.
     host: String,
     /// `None` for any: a port may be forwarded.
@@ -57,11 +58,6 @@ impl Guard {
         }
     }
 
-    /// True if no request can pass.
-    pub(crate) fn allows_nothing(&self) -> bool {
-        self.hosts.is_empty()
-    }
-
     /// Checks the names of a request. Returns its origin, if it has one.
     pub(crate) fn check(&self, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
         let mut named = parts.headers.get_all(HOST).iter();
@@ -91,7 +87,9 @@ impl Guard {
             return Ok(None);
         };
         let text = origin.to_str().unwrap_or_default();
-        if origins.next().is_some() || !(self.is_allowed(text) || is_same_host(text, &host)) {
+        if origins.next().is_some()
+            || !(self.origins.iter().any(|allowed| allowed == text) || is_same_host(text, &host))
+        {
             return Err(Refusal::new(
                 StatusCode::FORBIDDEN,
                 "pages of this Origin are not allowed; add it to \"allowedOrigins\" if they may",
@@ -105,10 +103,6 @@ impl Guard {
             ours.host == name.host && ours.port.is_none_or(|port| name.port == Some(port))
         };
         self.hosts.iter().any(is_it)
-    }
-
-    fn is_allowed(&self, origin: &str) -> bool {
-        self.origins.iter().any(|allowed| allowed == origin)
     }
 }
 

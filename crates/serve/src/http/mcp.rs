@@ -47,7 +47,7 @@ pub(crate) async fn answer(
 }
 
 async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {
-    let mode = face::mode_of_request(&parts).map_err(|error| Refusal::bad(error.to_string()));
+    let mode = face::mode_of_request(&parts).map_err(Refusal::bad);
     let session = mode.and_then(|_| session(&parts));
     let checked = if parts.method == Method::POST {
         body::expect_json(&parts.headers)?;

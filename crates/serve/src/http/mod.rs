@@ -115,15 +115,13 @@ pub async fn serve_http(
     if !is_near && is_open {
         return Err(HttpError::Unprotected(address));
     }
-    let has_resource = config
-        .oauth
-        .as_ref()
-        .is_none_or(|oauth| oauth.resource.is_some());
+    let oauth = config.oauth.as_ref();
+    let has_resource = oauth.is_none_or(|oauth| oauth.resource.is_some());
     if !is_near && !has_resource {
         return Err(HttpError::NoResource(address));
     }
     let guard = Guard::new(address, &config);
-    if guard.allows_nothing() {
+    if guard.hosts.is_empty() {
         return Err(HttpError::NoHost(address));
     }
     let failed = |error: std::io::Error| HttpError::Listen {
@@ -244,16 +242,16 @@ fn serve(
 /// Waits for runs, cancels the rest, and ends all users.
 async fn end(door: &Door, connections: GracefulShutdown) {
     let users = &door.users;
-    users.answering().close();
+    users.answering.close();
     let by_themselves = async {
-        users.answering().wait().await;
+        users.answering.wait().await;
         while users.has_running() {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
     let _ = tokio::time::timeout(door.config.shutdown_time, by_themselves).await;
     users.end_runs().await;
-    let _ = tokio::time::timeout(LAST_ANSWERS, users.answering().wait()).await;
+    let _ = tokio::time::timeout(LAST_ANSWERS, users.answering.wait()).await;
     users.end().await;
     let _ = tokio::time::timeout(LAST_ANSWERS, connections.shutdown()).await;
 }

@@ -11,12 +11,6 @@ use crate::message::{INVALID_REQUEST, Malformed};
 /// that the client may not know.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
-    /// Boxed to keep results small.
-    inner: Box<Inner>,
-}
-
-#[derive(Debug, Clone)]
-struct Inner {
     status: StatusCode,
     code: i32,
     message: String,
@@ -31,7 +25,7 @@ const INTERNAL_ERROR: i32 = -32603;
 impl Refusal {
     /// A refusal with this status.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        let inner = Inner {
+        Self {
             status,
             code: if status.is_server_error() {
                 INTERNAL_ERROR
@@ -41,9 +35,6 @@ impl Refusal {
             message: message.into(),
             id: Value::Null,
             headers: Vec::new(),
-        };
-        Self {
-            inner: Box::new(inner),
         }
     }
 
@@ -60,19 +51,19 @@ impl Refusal {
 
     /// The refusal with the `id` of its request.
     pub(crate) fn to(mut self, id: Value) -> Self {
-        self.inner.id = id;
+        self.id = id;
         self
     }
 
     /// The refusal with one more header.
     pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.inner.headers.push((name, value));
+        self.headers.push((name, value));
         self
     }
 
     #[cfg(test)]
     pub(crate) fn status(&self) -> StatusCode {
-        self.inner.status
+        self.status
     }
 
     /// The answer at this path.
@@ -86,40 +77,25 @@ impl Refusal {
 
     /// The answer of REST: problem details (RFC 9457).
     pub(crate) fn problem(self) -> Response<Body> {
-        let status = self.inner.status;
+        let status = self.status;
         let body = json!({
             "type": "about:blank",
             "title": status.canonical_reason().unwrap_or_default(),
             "status": status.as_u16(),
-            "detail": self.inner.message,
+            "detail": self.message,
         });
-        answer(
-            status,
-            "application/problem+json",
-            &body,
-            self.inner.headers,
-        )
+        answer(status, "application/problem+json", &body, self.headers)
     }
 
     /// The answer of MCP: a JSON-RPC error.
     pub(crate) fn response(self) -> Response<Body> {
-        let Inner {
-            status,
-            code,
-            message,
-            id,
-            headers: more,
-        } = *self.inner;
-        let mut body = json!({
-            "jsonrpc": "2.0",
-            "id": id,
-            "error": { "code": code, "message": message },
-        });
+        let error = json!({ "code": self.code, "message": self.message });
+        let mut body = json!({ "jsonrpc": "2.0", "error": error });
         // MCP's schema has no null here, unlike JSON-RPC.
-        if let (true, Some(members)) = (id.is_null(), body.as_object_mut()) {
-            members.remove("id");
+        if !self.id.is_null() {
+            body["id"] = self.id;
         }
-        answer(status, "application/json", &body, more)
+        answer(self.status, "application/json", &body, self.headers)
     }
 }
 
@@ -127,7 +103,7 @@ impl From<Malformed> for Refusal {
     fn from(malformed: Malformed) -> Self {
         let Malformed { code, id, message } = malformed;
         let mut refusal = Self::bad(message).to(id.unwrap_or_default());
-        refusal.inner.code = code;
+        refusal.code = code;
         refusal
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Users {
     /// Free places for sessions of all users.
     sessions: Arc<Semaphore>,
     /// Requests under way, without streams of sessions.
-    answering: TaskTracker,
+    pub(crate) answering: TaskTracker,
     /// Users that end.
     ending: TaskTracker,
 }
@@ -105,11 +105,6 @@ impl Users {
             user,
             _place: place,
         })
-    }
-
-    /// The tracker of requests under way.
-    pub(crate) fn answering(&self) -> &TaskTracker {
-        &self.answering
     }
 
     /// Ends idle users, again and again.
@@ -281,10 +276,6 @@ impl User {
         (!busy).then(|| last.elapsed())
     }
 
-    fn touch(&self) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
     async fn end(&self) {
         self.service.runs.end().await;
         self.stop.cancel();
@@ -296,7 +287,8 @@ impl User {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.user.touch();
+        let last = self.user.last.lock();
+        *last.unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }
 

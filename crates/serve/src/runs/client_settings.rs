@@ -54,7 +54,7 @@ impl ClientSettings {
         context: &NotificationContext<RoleServer>,
         gate: PendingGate,
     ) {
-        if self.roots.is_only_client() {
+        if self.roots.is_only_client {
             // The transport has noted the change already.
             self.session_begun(context, gate).await;
         } else {

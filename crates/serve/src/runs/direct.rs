@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::{CallRequest, Called, Caller, Gate};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData};
 use rmcp::service::{RequestContext, RoleServer};
 
@@ -20,65 +19,9 @@ use super::{Runs, mistake};
 /// The time that a request waits longer than its call or search may take.
 const EXTRA_TIME: Duration = Duration::from_secs(60);
 
-/// A call to make.
-pub(crate) struct DirectCall {
-    pub(crate) request: CallRequest,
-    /// The function and its arguments.
-    pub(crate) described: String,
-    /// Makes the client's answer.
-    pub(crate) answer: Box<dyn FnOnce(Called) -> Result<CallToolResult, ErrorData> + Send>,
-}
-
 impl Runs {
-    /// Answers a request to call a tool: makes the call, or goes on with a parked one.
-    pub(crate) async fn call(
-        &self,
-        gate: Arc<Gate>,
-        direct: DirectCall,
-        request: &CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-        settings: &ClientSettings,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let DirectCall {
-            request: call,
-            described,
-            answer,
-        } = direct;
-        let asks = self.options.asks;
-        let work = move |asker: Arc<ClientAsker>| async move {
-            let mut call = call.caller(Arc::<ClientAsker>::clone(&asker));
-            if asks {
-                call = call.asker(asker);
-            }
-            answer(gate.call_with(call).await)
-        };
-        self.without_script(Purpose::call(&described), request, context, settings, work)
-            .await
-    }
-
-    /// Answers a request to search by the client's model: searches, or goes on with a parked
-    /// search. `described` are the arguments.
-    pub(crate) async fn search<F>(
-        &self,
-        described: &str,
-        request: &CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-        settings: &ClientSettings,
-        search: impl FnOnce(Arc<dyn Caller>) -> F,
-    ) -> Result<CallToolResponse, ErrorData>
-    where
-        F: Future<Output = CallToolResult> + Send + 'static,
-    {
-        let work = |asker: Arc<ClientAsker>| {
-            let found = search(asker);
-            async { Ok(found.await) }
-        };
-        self.without_script(Purpose::search(described), request, context, settings, work)
-            .await
-    }
-
     /// Does the work for a request, or goes on with it, until there is something to answer.
-    pub(super) async fn without_script<F>(
+    pub(crate) async fn without_script<F>(
         &self,
         purpose: Purpose,
         request: &CallToolRequestParams,

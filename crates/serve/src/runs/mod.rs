@@ -6,7 +6,7 @@ mod asker;
 mod caller;
 mod client;
 mod client_settings;
-pub(crate) mod direct;
+mod direct;
 mod limits;
 mod outcome;
 mod pages;
@@ -23,9 +23,11 @@ mod tasks;
 mod wait;
 
 pub(crate) use arguments::{report_schema, run_script_schema, wait_schema};
+pub(crate) use asker::ClientAsker;
 pub use caller::{AnyClient, OneClient};
 pub(crate) use client::has_model;
 pub(crate) use client_settings::{ClientSettings, log_level};
+pub(crate) use resume::Purpose;
 pub(crate) use roots::Roots;
 pub(crate) use store::NoRun;
 
@@ -45,10 +47,9 @@ use tokio_util::task::TaskTracker;
 use crate::options::ServeOptions;
 
 use arguments::{Part, ScriptArguments, WaitArguments};
-use asker::ClientAsker;
 use client::{AskedBy, Client};
 use outcome::Outcome;
-use resume::{Purpose, ResumeError};
+use resume::ResumeError;
 use served_run::ServedRun;
 use store::{EndGuard, Keep, Store};
 use wait::{WaitEnd, Waiter};

@@ -37,7 +37,7 @@ impl Folders {
 pub(crate) struct Roots {
     folders: Folders,
     /// There is no other client, so servers are told the folders outside of calls, too.
-    is_only_client: bool,
+    pub(crate) is_only_client: bool,
     /// The number of changes that the client has announced.
     changes: AtomicU64,
     /// The number of changes when the client was asked last. One task asks at a time.
@@ -65,10 +65,6 @@ impl Roots {
             gate.roots_changed();
         }
         self.folders.clone()
-    }
-
-    pub(crate) fn is_only_client(&self) -> bool {
-        self.is_only_client
     }
 
     /// Tells servers the folders of the only client, at the beginning and after a change.

@@ -29,10 +29,12 @@ const MAX_TRIED: usize = 4;
 
 /// An authorization server.
 #[derive(Debug)]
-pub(super) struct Issuer {
-    name: String,
+pub(crate) struct Issuer {
+    /// The `iss` of its tokens.
+    pub(crate) name: String,
     url: Url,
-    algorithms: Vec<Algorithm>,
+    /// The algorithms that tokens may be signed with.
+    pub(super) algorithms: Vec<Algorithm>,
     client: reqwest::Client,
     known: RwLock<Known>,
     /// The time between two attempts.
@@ -101,16 +103,6 @@ impl Issuer {
             pause: PAUSE,
             last: tokio::sync::Mutex::default(),
         })
-    }
-
-    /// The `iss` of its tokens.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The algorithms that tokens may be signed with.
-    pub(super) fn algorithms(&self) -> &[Algorithm] {
-        &self.algorithms
     }
 
     /// The keys that a token may be signed with; none if the server does not have the named key.

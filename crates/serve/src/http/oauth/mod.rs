@@ -21,7 +21,7 @@ pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 /// The protected resource.
 #[derive(Debug)]
 pub(crate) struct Resource {
-    issuer: Arc<Issuer>,
+    pub(crate) issuer: Arc<Issuer>,
     /// The resource's URL, which clients ask tokens for.
     resource: String,
     audience: String,
@@ -61,12 +61,12 @@ impl Resource {
 
     /// Checks a token.
     pub(crate) async fn check(&self, token: &str) -> Result<Claims, Rejected> {
-        let signed = token::read_header(token, self.issuer.algorithms());
+        let signed = token::read_header(token, &self.issuer.algorithms);
         let signed = signed.map_err(Rejected::Invalid)?;
         let algorithm = signed.algorithm;
         let keys = self.issuer.keys(signed.kid.as_deref(), algorithm).await;
         let keys = keys.map_err(|NoKeys(why)| Rejected::NoKeys(why))?;
-        let all = token::verify(token, algorithm, &keys, self.issuer.name(), &self.audience)
+        let all = token::verify(token, algorithm, &keys, &self.issuer.name, &self.audience)
             .map_err(Rejected::Invalid)?;
         let has = token::scopes(&all);
         if !self
@@ -80,11 +80,6 @@ impl Resource {
         Ok(Claims { subject, all })
     }
 
-    /// The `iss` of the authorization server.
-    pub(crate) fn issuer(&self) -> &str {
-        self.issuer.name()
-    }
-
     /// The scopes that a token must have, for a header.
     pub(crate) fn scope(&self) -> Option<String> {
         (!self.scopes.is_empty()).then(|| self.scopes.join(" "))
@@ -94,7 +89,7 @@ impl Resource {
     pub(crate) fn metadata(&self) -> Value {
         let mut metadata = json!({
             "resource": self.resource,
-            "authorization_servers": [self.issuer.name()],
+            "authorization_servers": [self.issuer.name],
             "bearer_methods_supported": ["header"],
             "resource_name": "Callgate",
         });

@@ -8,7 +8,7 @@ use axum::response::Response;
 use callgate::Limits;
 use serde_json::{Map, Value};
 
-use super::etag::Tagged;
+use super::etag::tagged;
 use crate::http::door::{Admitted, Door};
 use crate::http::refusal::Refusal;
 use crate::runs;
@@ -22,7 +22,7 @@ pub(super) async fn answer(
     match lease.user.made_gate().await {
         Ok(gate) => {
             let document = document(gate.limits(), door.auth.is_open());
-            Tagged::new(&document).answer(request.headers())
+            tagged(&document, request.headers())
         }
         Err(refused) => Refusal::problem(refused),
     }

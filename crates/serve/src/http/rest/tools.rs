@@ -10,7 +10,7 @@ use axum::response::Response;
 use callgate::{Detail, Found, Gate, SearchRequest, ToolInfo};
 use serde_json::{Map, Value, json};
 
-use super::etag::Tagged;
+use super::etag::tagged;
 use super::query::{Level, ListQuery};
 use crate::http::door::Admitted;
 use crate::http::refusal::Refusal;
@@ -42,7 +42,7 @@ pub(super) async fn one(
 
 fn answer(value: Result<Value, Refusal>, request: &Request) -> Response {
     match value {
-        Ok(value) => Tagged::new(&value).answer(request.headers()),
+        Ok(value) => tagged(&value, request.headers()),
         Err(refused) => refused.problem(),
     }
 }
