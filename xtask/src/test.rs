@@ -34,6 +34,11 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     let setup = setup::for_tests(project)?;
     say::step("build (the first time: about ten minutes on two cores)");
     build(project)?;
+    if options.arguments.is_empty() {
+        say::step("examples of the documentation");
+        let mut examples = project.cargo();
+        process::run(examples.args(["test", "--locked", "--workspace", "--doc", "--quiet"]))?;
+    }
     say::step("tests");
     let mut tests = setup.nextest.run(project);
     tests

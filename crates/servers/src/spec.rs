@@ -241,7 +241,7 @@ impl Transport {
     ///
     /// # Errors
     ///
-    /// [`SourceError`], which never holds a value.
+    /// [`SourceError`](callgate_auth::SourceError), which never holds a value.
     pub async fn resolve(&self, redact: &Redact) -> Result<Self, StartErrorKind> {
         Ok(match self {
             Self::Stdio(stdio) => Self::Stdio(Stdio {

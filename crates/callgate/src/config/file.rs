@@ -157,7 +157,7 @@ pub struct LedgerConfig {
     pub path: Option<PathBuf>,
     /// `bodies`: whether arguments and results are written too. Default: false.
     pub bodies: bool,
-    /// The user who calls, for `user` in each line. Not in the file; see [`Config::for_user`].
+    /// The user who calls, for `user` in each line. Not in the file; see [`Config::for_user`](super::Config::for_user).
     #[serde(skip)]
     pub user: Option<String>,
     /// `maxSize`: the size in bytes from which on the file takes no more calls, and none is made,

@@ -104,7 +104,7 @@ impl Gate {
     }
 
     /// The chosen tools at this level of detail: names, or TypeScript declarations with the
-    /// types they use. [`ambient_declarations`](crate::ambient_declarations) has the rest of
+    /// types they use. [`ambient_declarations`](crate::export::ambient_declarations) has the rest of
     /// a script's globals.
     pub fn declarations(&self, detail: Detail, choose: impl Fn(&str) -> bool) -> String {
         self.live.catalog().declarations(detail, choose)
