@@ -8,8 +8,8 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(200);
 /// The longest wait for a server whose tools are known: a call can ask for it.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The longest wait for a server without a known tool list: it cannot be called, and is tried
-/// again for ever.
+/// The longest wait for a server without a known tool list: it cannot be called, and is tried again
+/// for ever.
 const LONGEST_UNKNOWN: Duration = Duration::from_secs(300);
 /// A server that ran this long has no failures behind it.
 const STABLE: Duration = Duration::from_secs(60);
@@ -75,8 +75,8 @@ impl fmt::Display for Backoff {
     }
 }
 
-/// A random time between half and the whole of a wait, so that servers that ended together do
-/// not start together.
+/// A random time between half and the whole of a wait, so that servers that ended together do not
+/// start together.
 pub(crate) fn spread(wait: Duration) -> Duration {
     let random = RandomState::new().hash_one(()) >> 11;
     let share = random as f64 / (1_u64 << 53) as f64;

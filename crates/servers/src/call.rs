@@ -26,8 +26,7 @@ const MAX_ROUNDS: u32 = 10;
 /// The questions of one result.
 const MAX_INPUTS: usize = 16;
 const MAX_STATE_BYTES: usize = 1 << 20;
-/// The wait before a call is made again for which the server asks nothing; it doubles up to
-/// 6.4 s.
+/// The wait before a call is made again for which the server asks nothing; it doubles up to 6.4 s.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGER_PAUSES: u32 = 6;
 /// The pages that one call may ask for.
@@ -85,8 +84,8 @@ pub(crate) struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Makes the call, as often as the server asks for input, and returns the `result` of its
-    /// last answer.
+    /// Makes the call, as often as the server asks for input, and returns the `result` of its last
+    /// answer.
     pub(crate) async fn run(&mut self, clock: &mut Clock) -> Result<Box<RawValue>, CallFailure> {
         let (session, call) = (self.session, self.call);
         self.ask_for_logs(clock.left()).await;
@@ -111,7 +110,7 @@ impl Round<'_> {
             let request = Request {
                 members: Some(format!("{head}{input}")),
                 who: Some(call.who()),
-                listed_with: Some(call.list.login()),
+                listed_with: Some(call.list.list().and_then(|list| list.login.clone())),
                 ..Request::new("tools/call", values.clone())
             };
             let result = match session.request_within(request, clock).await {
@@ -143,8 +142,7 @@ impl Round<'_> {
         )))
     }
 
-    /// Asks a server of an older revision for the log messages that the caller hears. It is never
-    /// asked for fewer: other callers may hear them.
+    /// Asks a server of an older revision for the log messages that the caller hears.
     async fn ask_for_logs(&self, most: Duration) {
         let session = self.session;
         let is_older = session.agreed.logging && !session.is_stateless();
@@ -181,8 +179,7 @@ impl Round<'_> {
         }
     }
 
-    /// Answers everything that a map of requests asks for. With the answers comes the number of
-    /// pages that a person agreed to open.
+    /// Answers everything that a map of requests asks for.
     async fn inputs(&self, requests: &Map<String, Value>) -> Result<(Value, usize), CallFailure> {
         if requests.len() > MAX_INPUTS {
             let many = requests.len();
@@ -276,8 +273,8 @@ impl Round<'_> {
         Ok(wanted.input_requests.is_some())
     }
 
-    /// Has the caller open the pages that the call was refused for, and waits until the server
-    /// or the person says that they are done.
+    /// Has the caller open the pages that the call was refused for, and waits until the server or
+    /// the person says that they are done.
     async fn open_pages(&self, error: &ErrorData) -> Result<(), CallFailure> {
         let refused = |why: &str| {
             let mut error = error.clone();

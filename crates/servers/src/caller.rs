@@ -5,47 +5,33 @@ use std::fmt;
 use std::str::FromStr;
 
 use futures::future::BoxFuture;
+use serde::Deserialize;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::StrDeserializer;
 use serde_json::{Value, json};
 
-/// The party behind a call: a person at a terminal, an MCP client, a program.
-///
-/// What a caller [offers](Caller::offers) is announced to servers as capabilities, and nothing
-/// else is: a request for anything else is declined without asking the caller. Servers are not
+/// The party behind a call: a person at a terminal, an MCP client, a program. Servers are not
 /// trusted, so a question that is shown to a person must name the server.
 pub trait Caller: Send + Sync {
-    /// What this caller can do. Asked once for a connection of an older revision, and with each
-    /// call of the newest.
+    /// What this caller can do.
     fn offers(&self) -> Offers;
 
-    /// Asks a person. The answer is an `ElicitResult`:
-    /// `{ "action": "accept" | "decline" | "cancel", "content"?: { … } }`. The caller fills in
-    /// the `default` of a form's fields itself: nothing is added to the content afterwards.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] is told to the server in the protocol's own way.
+    /// Asks a person. The answer is an `ElicitResult`, to whose content nothing is added: the caller
+    /// fills in the defaults of a form's fields.
     fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
         let _ = request;
         Box::pin(std::future::ready(Err(Refusal::Unsupported)))
     }
 
-    /// Hears that the person agreed to open a page, which the server knows by this id. The
-    /// returned function is called once when the server says on the same connection that the
-    /// page is done (`notifications/elicitation/complete`), and dropped otherwise. Called while
+    /// Hears that the person agreed to open a page, which the server knows by this id. Called while
     /// messages are read: must not block.
     fn page_opened(&self, server: &str, id: &str) -> Option<PageDone> {
         let _ = (server, id);
         None
     }
 
-    /// Waits until the person is done at pages that a call needs. The call is made again then,
-    /// or as soon as the server says that the pages are done; this future is dropped in that
-    /// case, and after 15 minutes. Default: waits for the server's word where it gives one, and
-    /// not at all otherwise.
-    ///
-    /// # Errors
-    ///
-    /// With a [`Refusal`] the call is given up.
+    /// Waits until the person is done at pages that a call needs. Default: waits for the server's
+    /// word where it gives one, and not at all otherwise.
     fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
         if opened.is_told {
             Box::pin(std::future::pending())
@@ -55,20 +41,12 @@ pub trait Caller: Send + Sync {
     }
 
     /// Asks a model. The answer is a `CreateMessageResult`.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] is told to the server as a JSON-RPC error.
     fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
         let _ = request;
         Box::pin(std::future::ready(Err(Refusal::Unsupported)))
     }
 
     /// The folders servers may work in, if roots are offered.
-    ///
-    /// # Errors
-    ///
-    /// A [`Refusal`] is told to the server as a JSON-RPC error.
     fn roots<'a>(&'a self, request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
         let _ = request;
         Box::pin(std::future::ready(Ok(Vec::new())))
@@ -92,14 +70,14 @@ pub trait Caller: Send + Sync {
         None
     }
 
-    /// Hears a log message of a server about a call of this caller, or while only this caller
-    /// has calls at the server. Called while messages are read: must not block.
+    /// Hears a log message of a server about a call of this caller, or while only this caller has
+    /// calls at the server. Called while messages are read: must not block.
     fn log(&self, log: Log<'_>) {
         let _ = log;
     }
 
-    /// Hears that a server answered a call with a task, which takes longer than one waits for
-    /// an answer. Must not block.
+    /// Hears that a server answered a call with a task, which takes longer than one waits for an
+    /// answer. Must not block.
     fn is_task(&self, server: &str, tool: &str) {
         let _ = (server, tool);
     }
@@ -126,8 +104,7 @@ pub struct Offers {
     pub url: bool,
     /// Messages from a model (`sampling`).
     pub sampling: bool,
-    /// Messages from a model that may use tools of the server (`sampling.tools`, since
-    /// 2025-11-25). Counts only with `sampling`.
+    /// Messages from a model that may use tools of the server (`sampling.tools`, since 2025-11-25).
     pub sampling_tools: bool,
     /// Folders (`roots`).
     pub roots: bool,
@@ -156,8 +133,8 @@ pub struct Elicit<'a> {
     pub tool: Option<&'a str>,
     /// The server's own key for it, where it asks in a result (2026-07-28).
     pub key: Option<&'a str>,
-    /// The request's `params` as the server wrote them: `mode` (`form` if absent), `message`,
-    /// and `requestedSchema` or `url`. Text in it is the server's and may hold anything.
+    /// The request's `params` as the server wrote them: `mode` (`form` if absent), `message`, and
+    /// `requestedSchema` or `url`.
     pub params: &'a Value,
 }
 
@@ -250,10 +227,6 @@ pub enum Wanted<'a> {
 
 impl Wanted<'_> {
     /// This caller's answer, in the protocol's form.
-    ///
-    /// # Errors
-    ///
-    /// The caller's refusal.
     pub async fn of<C: Caller + ?Sized>(self, caller: &C) -> Result<Value, Refusal> {
         match self {
             Self::Elicit(request) => caller.elicit(request).await,
@@ -293,7 +266,8 @@ pub struct Progress<'a> {
 }
 
 /// Importance of a log message, by the levels of syslog; the least important first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum LogLevel {
     Debug,
@@ -307,18 +281,6 @@ pub enum LogLevel {
 }
 
 impl LogLevel {
-    /// Every level.
-    pub const ALL: [Self; 8] = [
-        Self::Debug,
-        Self::Info,
-        Self::Notice,
-        Self::Warning,
-        Self::Error,
-        Self::Critical,
-        Self::Alert,
-        Self::Emergency,
-    ];
-
     /// Its name in the protocol.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -338,8 +300,8 @@ impl FromStr for LogLevel {
     type Err = UnknownLogLevel;
 
     fn from_str(name: &str) -> Result<Self, UnknownLogLevel> {
-        let found = Self::ALL.into_iter().find(|level| level.as_str() == name);
-        found.ok_or(UnknownLogLevel(()))
+        let name: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
+        Self::deserialize(name).map_err(|_| UnknownLogLevel(()))
     }
 }
 
@@ -361,8 +323,8 @@ pub struct Log<'a> {
     pub level: LogLevel,
     /// The part of the server that logs, if it tells: at most 100 characters.
     pub logger: Option<&'a str>,
-    /// At most 4,000 characters of text, or JSON of as many; secrets of the server's
-    /// configuration are replaced by their names.
+    /// At most 4,000 characters of text, or JSON of as many; secrets of the server's configuration
+    /// are replaced by their names.
     pub data: &'a Value,
 }
 

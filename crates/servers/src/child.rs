@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_auth::Redact;
@@ -17,7 +17,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::failure::StartErrorKind;
 use crate::server_log::StderrLog;
 use crate::spec::Stdio;
 
@@ -27,16 +26,9 @@ const KEPT_STDERR: usize = 16 << 10;
 const SHOWN_STDERR_LINES: usize = 10;
 /// The time a server has to exit after the end of its input, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
-/// The wait for the end of stderr after a server has ended; a process that left the group may
-/// hold the stream open.
+/// The wait for the end of stderr after a server has ended; a process that left the group may hold
+/// the stream open.
 const LAST_WORDS: Duration = Duration::from_millis(100);
-
-/// A started process and its two streams.
-pub(crate) struct Started {
-    pub(crate) child: Child,
-    pub(crate) stdin: ChildStdin,
-    pub(crate) stdout: ChildStdout,
-}
 
 /// A running process. Dropping it kills the process group.
 #[derive(Debug)]
@@ -49,27 +41,33 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts the process.
+    /// Starts the process and returns its input and its output with it.
     pub(crate) async fn start(
         stdio: &Stdio,
         server: &Arc<str>,
         redact: &Redact,
-    ) -> Result<Started, StartErrorKind> {
+    ) -> Result<(Self, ChildStdin, ChildStdout), String> {
         if let Some(cwd) = &stdio.cwd
             && !cwd.is_dir()
         {
-            return Err(StartErrorKind::NoWorkingDirectory {
-                cwd: cwd.display().to_string(),
-            });
+            return Err(format!(
+                "working directory {:?} does not exist; create it, or change `cwd`",
+                cwd.display().to_string()
+            ));
         }
+        let command_line = &stdio.command;
         let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => StartErrorKind::CommandNotFound {
-                command: stdio.command.clone(),
-            },
-            _ => StartErrorKind::Spawn {
-                command: stdio.command.clone(),
-                reason: error.to_string(),
-            },
+            // Some configurations have a whole shell line there.
+            io::ErrorKind::NotFound if command_line.trim().contains(char::is_whitespace) => {
+                format!(
+                    "command {command_line:?} was not found; name the program alone there, and \
+                     put its arguments under `args`"
+                )
+            }
+            io::ErrorKind::NotFound => {
+                format!("command {command_line:?} was not found; install it, or give its full path")
+            }
+            _ => format!("command {command_line:?} could not be started: {error}"),
         };
         let spawned = callgate_process::spawn(command(stdio)).await;
         let mut process = spawned.map_err(failed)?;
@@ -95,11 +93,7 @@ impl Child {
             exit,
             stderr: tail,
         };
-        Ok(Started {
-            child,
-            stdin,
-            stdout,
-        })
+        Ok((child, stdin, stdout))
     }
 
     /// The end of its stderr: whole lines, at most ten.
@@ -126,8 +120,8 @@ impl Child {
         }
     }
 
-    /// Waits for it to exit by itself, its input being closed; then sends SIGTERM, then SIGKILL
-    /// to its whole group.
+    /// Waits for it to exit by itself, its input being closed; then sends SIGTERM, then SIGKILL to
+    /// its whole group.
     pub(crate) async fn shut_down(&self) {
         for signal in [libc::SIGTERM, libc::SIGKILL] {
             if self.ended(GRACE).await.is_some() {
@@ -228,7 +222,7 @@ struct Kept {
 
 impl Tail {
     fn push(&self, chunk: &[u8]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = crate::lock(&self.0);
         kept.bytes.extend(chunk);
         let surplus = kept.bytes.len().saturating_sub(KEPT_STDERR);
         kept.bytes.drain(..surplus);
@@ -236,7 +230,7 @@ impl Tail {
     }
 
     fn last_lines(&self, count: usize) -> String {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = crate::lock(&self.0);
         let is_cut = kept.is_cut;
         let text = String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned();
         drop(kept);

@@ -1,14 +1,12 @@
 //! Starts one server: its process or endpoint, the protocol revision, the first tool list.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::AtomicU8;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use callgate_auth::{AuthError, Authorize, NoAuthorization, Redact};
 use rmcp::RoleClient;
-use rmcp::model::{ClientConfig, ErrorCode, Implementation, ProtocolVersion};
+use rmcp::model::{ClientConfig, ErrorCode, ErrorData, Implementation, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle_and_ct};
 use rmcp::transport::IntoTransport;
 use serde_json::Value;
@@ -18,15 +16,15 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Call, Round};
-use crate::child::{Child, Started};
-use crate::failure::{CallFailure, Lost, LostKind, StartError, StartErrorKind};
+use crate::child::Child;
+use crate::failure::{CallFailure, Lost, LostKind, StartError};
 use crate::http::Http;
 use crate::list::{Listing, USUALLY_FRESH, list_failure};
 use crate::questions::{Handler, Questions};
 use crate::request::{Agreed, Asking, Clock, Session, capabilities};
 use crate::server_log;
-use crate::spec::{self, EraSetting, Revision, ServerSpec, Transport};
-use crate::stdio::{Limits, Stdio};
+use crate::spec::{self, EraSetting, ServerSpec, Transport};
+use crate::stdio::Stdio;
 use crate::tap::{Opening, Tap, supported};
 use crate::tool_list::{ServerInfo, ToolList};
 use crate::watch::Notifications;
@@ -38,6 +36,9 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The wait for the end of rmcp's service; it ends HTTP sessions in that time.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
 /// The newest revision's key for the server's program.
+/// The request that lists tools.
+const LIST: &str = "tools/list";
+const CLOSED_OUTPUT: &str = "it closed its standard output; an MCP server speaks there";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// A connected server. Dropping it ends the connection and the process.
@@ -45,26 +46,30 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
     questions: Arc<Questions>,
-    notifications: Arc<Notifications>,
+    pub(crate) notifications: Arc<Notifications>,
     child: Option<Child>,
     stop: CancellationToken,
     /// Whether rmcp's service has ended.
     stopped: watch::Receiver<bool>,
 }
 
-/// The endpoint of the last attempt to start a server, for messages about logins.
+/// The knowledge that attempts to start one server leave behind.
 #[derive(Debug, Default)]
-pub(crate) struct LastAttempt(Mutex<Option<std::sync::Weak<dyn Authorize>>>);
+pub(crate) struct LastAttempt {
+    authorize: Mutex<Option<Weak<dyn Authorize>>>,
+    /// Whether the program knew only `initialize`.
+    is_older: AtomicBool,
+}
 
 impl LastAttempt {
     /// The login that the attempt waits for, if it does.
     pub(crate) fn held_up(&self) -> Option<AuthError> {
-        let authorize = self.lock().as_ref().and_then(std::sync::Weak::upgrade)?;
+        let authorize = self.authorize().as_ref().and_then(Weak::upgrade)?;
         authorize.pending()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<std::sync::Weak<dyn Authorize>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn authorize(&self) -> MutexGuard<'_, Option<Weak<dyn Authorize>>> {
+        crate::lock(&self.authorize)
     }
 }
 
@@ -83,18 +88,18 @@ pub(crate) async fn start(
     };
     let started = match attempt.connect().await {
         Ok(connection) => match attempt.list(&connection).await {
-            Ok(list) => Ok((connection, list)),
-            Err(kind) => {
+            Ok(list) => return Ok((connection, list)),
+            Err(reason) => {
                 attempt.stderr = connection.stderr();
                 connection.shut_down().await;
-                Err(kind)
+                reason
             }
         },
-        Err(kind) => Err(kind),
+        Err(reason) => reason,
     };
-    started.map_err(|kind| StartError {
+    Err(StartError {
         server: spec.name.clone(),
-        kind: kind.redacted(&attempt.redact),
+        reason: started,
         stderr: attempt.redact.redact(&attempt.stderr),
     })
 }
@@ -117,38 +122,29 @@ enum Greeting {
     Auto,
     /// `server/discover` only.
     Discover,
-    /// `initialize` with this revision; `exact` refuses another.
-    Initialize {
-        version: ProtocolVersion,
-        exact: bool,
-    },
+    /// `initialize` with this revision.
+    Initialize(ProtocolVersion),
 }
 
 impl Greeting {
-    fn initialize() -> Self {
-        Self::Initialize {
-            version: ProtocolVersion::LATEST_WITH_INITIALIZE,
-            exact: false,
-        }
-    }
+    const OLDER: Self = Self::Initialize(ProtocolVersion::LATEST_WITH_INITIALIZE);
 
     fn mode(&self) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::LATEST];
         match self {
             Self::Auto => ClientLifecycleMode::Auto {
-                preferred_versions: vec![ProtocolVersion::LATEST],
+                preferred_versions,
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
-            Self::Discover => ClientLifecycleMode::Discover {
-                preferred_versions: vec![ProtocolVersion::LATEST],
-            },
-            Self::Initialize { .. } => ClientLifecycleMode::Initialize,
+            Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
+            Self::Initialize(_) => ClientLifecycleMode::Initialize,
         }
     }
 
     /// The revision that is asked for first.
     fn wanted(&self) -> ProtocolVersion {
         match self {
-            Self::Initialize { version, .. } => version.clone(),
+            Self::Initialize(version) => version.clone(),
             _ => ProtocolVersion::LATEST,
         }
     }
@@ -164,66 +160,50 @@ struct Parts {
 
 /// A greeting that failed.
 struct Failed {
-    kind: StartErrorKind,
+    reason: String,
     /// Another greeting that may succeed, on another connection.
     next: Option<Greeting>,
 }
 
+impl From<String> for Failed {
+    fn from(reason: String) -> Self {
+        Self { reason, next: None }
+    }
+}
+
 impl Attempt<'_> {
-    async fn connect(&mut self) -> Result<Connection, StartErrorKind> {
+    async fn connect(&mut self) -> Result<Connection, String> {
         let transport = self.spec.transport.resolve(&self.redact);
         let transport = timeout_at(self.deadline, transport).await;
         let transport = transport.map_err(|_| self.timed_out("looking up its secrets"))??;
+        let is_older = self.last.is_older.load(Ordering::Relaxed);
         let greeting = match &self.spec.era {
-            EraSetting::Fixed(Revision(version)) if version.has_initialize() => {
-                Greeting::Initialize {
-                    version: version.clone(),
-                    exact: true,
-                }
+            EraSetting::Fixed(revision) if revision.0.has_initialize() => {
+                Greeting::Initialize(revision.0.clone())
             }
             EraSetting::Fixed(_) => Greeting::Discover,
+            EraSetting::Auto if is_older => Greeting::OLDER,
             EraSetting::Auto => Greeting::Auto,
         };
-        match &transport {
-            Transport::Http(http) => {
-                let connected = self.connect_http(http, &greeting).await;
-                connected.map_err(|failed| failed.kind)
-            }
-            Transport::Stdio(stdio) if greeting == Greeting::Auto => self.connect_auto(stdio).await,
-            Transport::Stdio(stdio) => {
-                let connected = self.connect_stdio(stdio, &greeting).await;
-                connected.map_err(|failed| failed.kind)
-            }
-        }
-    }
-
-    /// Finds out which revision a program speaks, with a second process if the first one ends on
-    /// a greeting that it does not know.
-    async fn connect_auto(&mut self, stdio: &spec::Stdio) -> Result<Connection, StartErrorKind> {
-        let key = command_key(stdio);
-        let is_older = known_as_older().get(&key).copied().unwrap_or(false);
-        let first = if is_older {
-            Greeting::initialize()
-        } else {
-            Greeting::Auto
+        let stdio = match &transport {
+            Transport::Http(http) => return self.connect_http(http, &greeting).await,
+            Transport::Stdio(stdio) => stdio,
         };
-        let connection = match self.connect_stdio(stdio, &first).await {
-            Ok(connection) => connection,
-            Err(failed) => {
+        let connection = match self.connect_stdio(stdio, &greeting).await {
+            Err(failed) if self.spec.era == EraSetting::Auto => {
                 let next = if is_older {
                     Some(Greeting::Auto)
                 } else {
                     failed.next
                 };
-                let next = next.ok_or(failed.kind)?;
-                let connected = self.connect_stdio(stdio, &next).await;
-                connected.map_err(|failed| failed.kind)?
+                let next = next.ok_or(failed.reason)?;
+                self.connect_stdio(stdio, &next).await
             }
+            connected => connected,
         };
-        let mut known = known_as_older();
-        if known.len() < MAX_KNOWN || known.contains_key(&key) {
-            known.insert(key, !connection.session.is_stateless());
-        }
+        let connection = connection.map_err(|failed| failed.reason)?;
+        let is_older = !connection.session.is_stateless();
+        self.last.is_older.store(is_older, Ordering::Relaxed);
         Ok(connection)
     }
 
@@ -233,26 +213,27 @@ impl Attempt<'_> {
         greeting: &Greeting,
     ) -> Result<Connection, Failed> {
         let started = Child::start(stdio, &self.name, &self.redact).await;
-        let Started {
-            child,
-            stdin,
-            stdout,
-        } = started.map_err(Failed::from)?;
+        let (child, stdin, stdout) = started?;
         let parts = self.parts(greeting);
-        let limits = Limits {
-            line: self.spec.max_message_bytes,
-            discover: (*greeting == Greeting::Auto).then_some(DISCOVER_PATIENCE),
-        };
+        let limit = self.spec.max_message_bytes;
+        let discover = (*greeting == Greeting::Auto).then_some(DISCOVER_PATIENCE);
         let tap = Arc::clone(&parts.tap);
-        let transport = Stdio::new(stdout, stdin, child.exited(), Arc::clone(&tap), limits);
+        let transport = Stdio::new(
+            stdout,
+            stdin,
+            child.exited(),
+            Arc::clone(&tap),
+            limit,
+            discover,
+        );
         let input = transport.input();
         let greeted = self.greet(transport, parts, greeting, None).await;
-        let kind = match greeted {
+        let reason = match greeted {
             Ok(mut connection) => {
                 connection.child = Some(child);
                 return Ok(connection);
             }
-            Err(kind) => kind,
+            Err(reason) => reason,
         };
         let opening = tap.opening();
         let next = match opening.failures.last() {
@@ -263,36 +244,33 @@ impl Attempt<'_> {
                 // Its answer to `server/discover` came too late.
                 Some(Greeting::Discover)
             }
-            Some((_, CallFailure::Lost(_))) | None => Some(Greeting::initialize()),
+            Some((_, CallFailure::Lost(_))) | None => Some(Greeting::OLDER),
             _ => None,
         };
         let next = next.filter(|_| *greeting == Greeting::Auto);
-        let kind = match kind {
-            Some(kind) => kind,
-            None => match child.ended(LAST_WORDS).await {
-                Some(status) => StartErrorKind::Exited { status },
-                None => StartErrorKind::ClosedOutput,
-            },
+        let reason = match reason {
+            Some(reason) => reason,
+            None => end_of(&child).await,
         };
         // A server that is still running has closed its output by its own will.
         drop(input);
         self.stderr = child.stderr_tail();
         child.shut_down().await;
-        Err(Failed { kind, next })
+        Err(Failed { reason, next })
     }
 
     async fn connect_http(
         &mut self,
         http: &spec::Http,
         greeting: &Greeting,
-    ) -> Result<Connection, Failed> {
+    ) -> Result<Connection, String> {
         let parts = self.parts(greeting);
         // Without an endpoint nothing is authorized: a header is configured, or no login.
         let authorize: Arc<dyn Authorize> = match self.spec.endpoint() {
             Ok(endpoint) => callgate_auth::authorize(&endpoint, &self.redact),
             Err(_) => Arc::new(NoAuthorization),
         };
-        *self.last.lock() = Some(Arc::downgrade(&authorize));
+        *self.last.authorize() = Some(Arc::downgrade(&authorize));
         let endpoint = Http::new(
             http,
             authorize,
@@ -306,12 +284,9 @@ impl Attempt<'_> {
         let greeted = self
             .greet(transport, parts, greeting, Some(endpoint.clone()))
             .await;
-        greeted.map_err(|kind| {
+        greeted.map_err(|reason| {
             endpoint.end();
-            Failed::from(kind.unwrap_or_else(|| StartErrorKind::Http {
-                url: http.shown_url(),
-                reason: "it ended the connection".to_owned(),
-            }))
+            reason.unwrap_or_else(|| self.no_endpoint(http, "it ended the connection"))
         })
     }
 
@@ -333,15 +308,14 @@ impl Attempt<'_> {
         }
     }
 
-    /// Runs rmcp's handshake and service. The failure is `None` if the process ended or closed
-    /// its output.
+    /// Runs rmcp's handshake and service.
     async fn greet<T, E, A>(
         &self,
         transport: T,
         parts: Parts,
         greeting: &Greeting,
         http: Option<Http>,
-    ) -> Result<Connection, Option<StartErrorKind>>
+    ) -> Result<Connection, Option<String>>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
@@ -350,7 +324,7 @@ impl Attempt<'_> {
         let program = Implementation::new("callgate", env!("CARGO_PKG_VERSION"));
         let mut config = ClientConfig::new(capabilities(offers), program);
         config.protocol_version = match greeting {
-            Greeting::Initialize { version, .. } => version.clone(),
+            Greeting::Initialize(version) => version.clone(),
             _ => ProtocolVersion::LATEST_WITH_INITIALIZE,
         };
         let handler = Handler {
@@ -371,13 +345,13 @@ impl Attempt<'_> {
             }
             Err(_) => {
                 return Err(Some(match self.last.held_up() {
-                    Some(error) => StartErrorKind::Authorization(error),
+                    Some(error) => error.to_string(),
                     None => self.timed_out("waiting for its handshake"),
                 }));
             }
         };
         let peer = running.peer().clone();
-        let agreed = agree(&opening, greeting)?;
+        let agreed = self.agree(&opening, greeting)?;
         if !agreed.version.has_initialize() {
             parts.tap.set_stateless();
         }
@@ -402,9 +376,7 @@ impl Attempt<'_> {
         let is_older = session.agreed.logging && !session.is_stateless();
         if let Some(level) = server_log::level().filter(|_| is_older) {
             let request = Session::log_request(level);
-            session
-                .logs
-                .store(level as u8, std::sync::atomic::Ordering::Relaxed);
+            session.logs.store(level as u8, Ordering::Relaxed);
             session.send_off("logging/setLevel", request.params);
         }
         Ok(Connection {
@@ -418,47 +390,44 @@ impl Attempt<'_> {
     }
 
     /// The problem of a handshake; `None` if the connection ended.
-    fn problem(&self, opening: &Opening, greeting: &Greeting) -> Option<StartErrorKind> {
-        let mut kinds = opening.failures.iter();
-        let mut kinds = kinds.by_ref().map(|(method, failure)| match failure {
-            CallFailure::Refused(error)
-                if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION =>
-            {
-                Some(no_common(&greeting.wanted(), &supported(error)))
-            }
-            CallFailure::Refused(error) => Some(StartErrorKind::Refused {
-                method,
-                code: i64::from(error.code.0),
-                message: error.message.clone().into_owned(),
-            }),
-            CallFailure::Lost(lost) => match &self.spec.transport {
-                Transport::Http(http) => Some(out_of_reach(http, lost)),
-                Transport::Stdio(_) => None,
-            },
-            CallFailure::TooLarge(limit) => Some(StartErrorKind::Malformed {
-                method,
-                reason: format!("it is over the limit of {limit} bytes"),
-            }),
-            CallFailure::Malformed(reason) => Some(StartErrorKind::Malformed {
-                method,
-                reason: reason.clone(),
-            }),
-            other => Some(StartErrorKind::Malformed {
-                method,
-                reason: other.to_string(),
-            }),
-        });
+    fn problem(&self, opening: &Opening, greeting: &Greeting) -> Option<String> {
+        let is_unsupported =
+            |error: &ErrorData| error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
         // A server that speaks only other revisions says best what is wrong; otherwise the last
         // greeting is the one that it knows.
-        let first = kinds.next().flatten();
-        match (first, kinds.last()) {
-            (first @ Some(StartErrorKind::NoCommonRevision { .. }), _) => first,
-            (first, None) => first,
-            (_, Some(last)) => last,
+        let (method, failure) = match opening.failures.first()? {
+            first @ (_, CallFailure::Refused(error)) if is_unsupported(error) => first,
+            _ => opening.failures.last()?,
+        };
+        match failure {
+            CallFailure::Refused(error) if is_unsupported(error) => {
+                Some(self.no_common(greeting, &supported(error)))
+            }
+            CallFailure::Lost(lost) => match &self.spec.transport {
+                Transport::Http(http) => Some(self.out_of_reach(http, lost)),
+                Transport::Stdio(_) => None,
+            },
+            failure => Some(self.unfit(method, failure)),
         }
     }
 
-    async fn list(&self, connection: &Connection) -> Result<ToolList, StartErrorKind> {
+    /// The problem of an answer that is no success.
+    fn unfit(&self, method: &str, failure: &CallFailure) -> String {
+        let reason = match failure {
+            CallFailure::Refused(error) => {
+                let message = self.redact.message(&error.message);
+                return format!("it refused {method}: {message} (code {})", error.code.0);
+            }
+            CallFailure::Malformed(reason) if method != LIST => reason.clone(),
+            failure if method == LIST => list_failure(failure),
+            CallFailure::TooLarge(limit) => format!("it is over the limit of {limit} bytes"),
+            other => other.to_string(),
+        };
+        let reason = self.redact.message(&reason);
+        format!("its answer to {method} is malformed: {reason}")
+    }
+
+    async fn list(&self, connection: &Connection) -> Result<ToolList, String> {
         let listed = connection.session.list_tools(self.spec.start_timeout);
         let listing = match timeout_at(self.deadline, listed).await {
             Ok(Ok(listing)) => listing,
@@ -472,40 +441,21 @@ impl Attempt<'_> {
                 none.warnings.push(reason.to_owned());
                 none
             }
-            Ok(Err(CallFailure::Refused(error))) => {
-                return Err(StartErrorKind::Refused {
-                    method: "tools/list",
-                    code: i64::from(error.code.0),
-                    message: error.message.into_owned(),
-                });
-            }
             Ok(Err(CallFailure::Lost(lost))) => {
                 return Err(match (&self.spec.transport, &connection.child) {
-                    (Transport::Http(http), _) => out_of_reach(http, &lost),
-                    (_, Some(child)) => match child.ended(LAST_WORDS).await {
-                        Some(status) => StartErrorKind::Exited { status },
-                        None => StartErrorKind::ClosedOutput,
-                    },
-                    (_, None) => StartErrorKind::ClosedOutput,
+                    (Transport::Http(http), _) => self.out_of_reach(http, &lost),
+                    (_, Some(child)) => end_of(child).await,
+                    (_, None) => CLOSED_OUTPUT.to_owned(),
                 });
             }
-            Ok(Err(failure)) => {
-                return Err(StartErrorKind::Malformed {
-                    method: "tools/list",
-                    reason: list_failure(&failure),
-                });
-            }
+            Ok(Err(failure)) => return Err(self.unfit(LIST, &failure)),
         };
         let agreed = &connection.session.agreed;
         let before = ToolList {
-            tools: Vec::new(),
             protocol_version: agreed.version.to_string(),
             server_info: agreed.server_info.clone(),
             instructions: agreed.instructions.clone(),
-            warnings: Vec::new(),
-            fresh_for: None,
-            ttl: None,
-            login: None,
+            ..ToolList::default()
         };
         let mut list = connection.tool_list(listing, &before);
         let junk = connection.session.tap.junk();
@@ -518,103 +468,93 @@ impl Attempt<'_> {
         Ok(list)
     }
 
-    fn timed_out(&self, stage: &'static str) -> StartErrorKind {
-        StartErrorKind::TimedOut {
-            limit: self.spec.start_timeout,
-            stage,
+    fn timed_out(&self, stage: &str) -> String {
+        format!(
+            "it was not ready within {} ms ({stage}); raise its `startTimeout` if it is slow to \
+             start",
+            self.spec.start_timeout.as_millis()
+        )
+    }
+
+    fn no_endpoint(&self, http: &spec::Http, reason: &str) -> String {
+        let url = self.redact.redact(&http.shown_url());
+        format!("{url} did not answer as an MCP endpoint: {reason}")
+    }
+
+    /// The problem of an endpoint that is being connected to.
+    fn out_of_reach(&self, http: &spec::Http, lost: &Lost) -> String {
+        match &lost.kind {
+            LostKind::Unauthorized => format!(
+                "{} asks for authorization; set an `Authorization` header for it",
+                self.redact.redact(&http.shown_url())
+            ),
+            LostKind::Authorization(error) => error.to_string(),
+            _ => self.no_endpoint(http, &lost.reason),
         }
     }
-}
 
-impl From<StartErrorKind> for Failed {
-    fn from(kind: StartErrorKind) -> Self {
-        Self { kind, next: None }
+    fn no_common(&self, greeting: &Greeting, offered: &[ProtocolVersion]) -> String {
+        let offered: Vec<_> = offered.iter().map(ProtocolVersion::as_str).collect();
+        let offered = match offered.join(", ") {
+            none if none.is_empty() => "none".to_owned(),
+            offered => self.redact.message(&offered),
+        };
+        format!(
+            "it does not speak protocol {}; it offers {offered}",
+            greeting.wanted()
+        )
     }
-}
 
-/// The agreement in an accepted greeting, read leniently.
-fn agree(opening: &Opening, greeting: &Greeting) -> Result<Agreed, StartErrorKind> {
-    let said = opening.greeting.clone().unwrap_or_default();
-    let is_newest = said.get("supportedVersions").is_some();
-    let version = if is_newest {
-        ProtocolVersion::LATEST
-    } else {
-        let version = said.get("protocolVersion").cloned().unwrap_or_default();
-        let unknown = |_| no_common(&greeting.wanted(), &[]);
-        let version: ProtocolVersion = serde_json::from_value(version).map_err(unknown)?;
-        let is_known =
-            version.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(&version);
-        let exact = matches!(greeting, Greeting::Initialize { exact: true, .. });
-        if !is_known || exact && version != greeting.wanted() {
-            return Err(no_common(&greeting.wanted(), &[version]));
-        }
-        version
-    };
-    let info = if is_newest {
-        &said["_meta"][SERVER_INFO]
-    } else {
-        &said["serverInfo"]
-    };
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let server_info = text(&info["name"]).map(|name| ServerInfo {
-        name,
-        title: text(&info["title"]),
-        version: text(&info["version"]).unwrap_or_default(),
-    });
-    let has = |pointer: &str| {
-        let found = said["capabilities"].pointer(pointer);
-        found.is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
-    };
-    Ok(Agreed {
-        version,
-        server_info,
-        instructions: text(&said["instructions"]),
-        tools: has("/tools"),
-        tools_changes: has("/tools/listChanged"),
-        logging: has("/logging"),
-    })
-}
-
-fn no_common(wanted: &ProtocolVersion, offered: &[ProtocolVersion]) -> StartErrorKind {
-    let offered: Vec<_> = offered.iter().map(ProtocolVersion::as_str).collect();
-    StartErrorKind::NoCommonRevision {
-        wanted: wanted.to_string(),
-        offered: if offered.is_empty() {
-            "none".to_owned()
+    /// The agreement in an accepted greeting, read leniently.
+    fn agree(&self, opening: &Opening, greeting: &Greeting) -> Result<Agreed, String> {
+        let said = opening.greeting.clone().unwrap_or_default();
+        let is_newest = said.get("supportedVersions").is_some();
+        let version = if is_newest {
+            ProtocolVersion::LATEST
         } else {
-            offered.join(", ")
-        },
+            let version = said.get("protocolVersion").cloned().unwrap_or_default();
+            let unknown = |_| self.no_common(greeting, &[]);
+            let version: ProtocolVersion = serde_json::from_value(version).map_err(unknown)?;
+            let is_known =
+                version.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(&version);
+            let is_exact = self.spec.era != EraSetting::Auto;
+            if !is_known || is_exact && version != greeting.wanted() {
+                return Err(self.no_common(greeting, &[version]));
+            }
+            version
+        };
+        let info = if is_newest {
+            &said["_meta"][SERVER_INFO]
+        } else {
+            &said["serverInfo"]
+        };
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let server_info = text(&info["name"]).map(|name| ServerInfo {
+            name,
+            title: text(&info["title"]),
+            version: text(&info["version"]).unwrap_or_default(),
+        });
+        let has = |pointer: &str| {
+            let found = said["capabilities"].pointer(pointer);
+            found.is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
+        };
+        Ok(Agreed {
+            version,
+            server_info,
+            instructions: text(&said["instructions"]),
+            tools: has("/tools"),
+            tools_changes: has("/tools/listChanged"),
+            logging: has("/logging"),
+        })
     }
 }
 
-/// The problem of an endpoint that is being connected to.
-fn out_of_reach(http: &spec::Http, lost: &Lost) -> StartErrorKind {
-    let url = http.shown_url();
-    match &lost.kind {
-        LostKind::Unauthorized => StartErrorKind::Unauthorized { url },
-        LostKind::Authorization(error) => StartErrorKind::Authorization(error.clone()),
-        _ => StartErrorKind::Http {
-            url,
-            reason: lost.reason.clone(),
-        },
+/// The end of a process that was expected to go on.
+async fn end_of(child: &Child) -> String {
+    match child.ended(LAST_WORDS).await {
+        Some(status) => format!("it ended with {status}; run its command by hand to see why"),
+        None => CLOSED_OUTPUT.to_owned(),
     }
-}
-
-/// The most programs whose revision is remembered.
-const MAX_KNOWN: usize = 1_024;
-
-/// The programs that knew only `initialize`, for the life of this process. It is a hint about
-/// the first greeting: the other one follows if it fails.
-fn known_as_older() -> MutexGuard<'static, HashMap<u64, bool>> {
-    static KNOWN: OnceLock<Mutex<HashMap<u64, bool>>> = OnceLock::new();
-    let known = KNOWN.get_or_init(Mutex::default);
-    known.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn command_key(stdio: &spec::Stdio) -> u64 {
-    static HASHER: OnceLock<RandomState> = OnceLock::new();
-    let hasher = HASHER.get_or_init(RandomState::new);
-    hasher.hash_one((&stdio.command, &stdio.args, &stdio.cwd))
 }
 
 /// A time later than another; a time that no clock shows is a year later.
@@ -641,7 +581,12 @@ impl Connection {
             Err(CallFailure::Lost(mut lost)) => {
                 // The call reached the server, whichever request of it did not.
                 lost.sent |= round.taken;
-                Err(CallFailure::Lost(self.with_last_words(lost).await))
+                if lost.kind == LostKind::Closed {
+                    let when = if lost.sent { "during" } else { "before" };
+                    let when = format!(" {when} the call");
+                    lost.reason = self.last_words(&lost.reason, &when).await;
+                }
+                Err(CallFailure::Lost(lost))
             }
             // Made once more, a call of several rounds would ask the person again.
             Err(CallFailure::Refused(error)) if round.taken => Err(match error.code {
@@ -686,10 +631,6 @@ impl Connection {
         self.notifications.changes.borrow().tools + logins
     }
 
-    pub(crate) fn notifications(&self) -> &Arc<Notifications> {
-        &self.notifications
-    }
-
     /// Tells the server that the folders are others now, if it was offered folders.
     pub(crate) fn roots_changed(&self) {
         if !self.session.is_stateless() && self.session.offers.roots {
@@ -732,18 +673,6 @@ impl Connection {
         let lost = self.session.tap.lost().borrow().clone();
         let lost = lost.unwrap_or_else(|| "the server closed the connection".to_owned());
         self.last_words(&lost, "").await
-    }
-
-    async fn with_last_words(&self, mut lost: Lost) -> Lost {
-        if lost.kind == LostKind::Closed {
-            let when = if lost.sent {
-                " during the call"
-            } else {
-                " before the call"
-            };
-            lost.reason = self.last_words(&lost.reason, when).await;
-        }
-        lost
     }
 
     async fn last_words(&self, reason: &str, when: &str) -> String {

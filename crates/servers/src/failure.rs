@@ -1,14 +1,12 @@
-//! Why a server did not start, and why a call has no result.
+//! Failed starts of servers and failed calls.
 
 use std::fmt;
 use std::time::Duration;
 
-use callgate_auth::{AuthError, AuthErrorKind, Redact, SourceError};
+use callgate_auth::{AuthError, AuthErrorKind};
 use rmcp::model::ErrorData;
 
-/// Why a call has no result.
-///
-/// The `Display` form is one clause for people, without secrets.
+/// Why a call has no result. The `Display` form is one clause for people, without secrets.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum CallFailure {
@@ -72,8 +70,7 @@ pub(crate) enum LostKind {
 }
 
 impl CallFailure {
-    /// Whether the server may have seen the call. If not, the same call can be made again
-    /// without being done twice.
+    /// Whether the server may have seen the call.
     pub fn was_sent(&self) -> bool {
         match self {
             Self::Lost(lost) => lost.sent,
@@ -161,40 +158,22 @@ impl From<AuthError> for Lost {
     }
 }
 
-/// Why a server did not start.
-///
-/// The `Display` form names the server, says what happened and what to do, and ends with the last
-/// lines of the server's stderr. Secrets of the configuration are replaced by their names.
+/// A server that did not start. The `Display` form says what happened and what to do, without
+/// secrets of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
     pub(crate) server: String,
-    pub(crate) kind: StartErrorKind,
-    pub(crate) stderr: String,
-}
-
-impl StartError {
-    /// The server's name.
-    pub fn server(&self) -> &str {
-        &self.server
-    }
-
-    /// The kind of the problem.
-    pub fn kind(&self) -> &StartErrorKind {
-        &self.kind
-    }
-
+    pub(crate) reason: String,
     /// The end of its stderr: at most ten lines.
-    pub fn stderr(&self) -> &str {
-        &self.stderr
-    }
+    pub(crate) stderr: String,
 }
 
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What the server answered cannot pass for lines of ours.
-        let kind = self.kind.to_string().replace("\r\n", "\n");
-        let kind = kind.replace(['\n', '\r'], "\n  ");
-        write!(f, "server `{}` did not start: {kind}", self.server)?;
+        let reason = self.reason.replace("\r\n", "\n");
+        let reason = reason.replace(['\n', '\r'], "\n  ");
+        write!(f, "server `{}` did not start: {reason}", self.server)?;
         if !self.stderr.is_empty() {
             f.write_str("; its last words on stderr:")?;
             for line in self.stderr.lines() {
@@ -206,158 +185,3 @@ impl fmt::Display for StartError {
 }
 
 impl std::error::Error for StartError {}
-
-impl StartErrorKind {
-    /// The same, without secrets in the server's words.
-    pub(crate) fn redacted(self, redact: &Redact) -> Self {
-        match self {
-            Self::Refused {
-                method,
-                code,
-                message,
-            } => Self::Refused {
-                method,
-                code,
-                message: redact.message(&message),
-            },
-            Self::NoCommonRevision { wanted, offered } => Self::NoCommonRevision {
-                wanted,
-                offered: redact.message(&offered),
-            },
-            Self::Malformed { method, reason } => Self::Malformed {
-                method,
-                reason: redact.message(&reason),
-            },
-            Self::Unauthorized { url } => Self::Unauthorized {
-                url: redact.redact(&url),
-            },
-            Self::Http { url, reason } => Self::Http {
-                url: redact.redact(&url),
-                reason,
-            },
-            other => other,
-        }
-    }
-}
-
-/// The advice for a command that was not found. Some configurations have a whole shell line there.
-fn if_not_found(command: &str) -> &'static str {
-    match command.trim().contains(char::is_whitespace) {
-        true => "name the program alone there, and put its arguments under `args`",
-        false => "install it, or give its full path",
-    }
-}
-
-/// The kind of a problem at a server's start.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartErrorKind {
-    /// Another server has the same name.
-    #[error("another server has this name; give each server a name of its own")]
-    DuplicateName,
-    /// There is no such program.
-    #[error("command {command:?} was not found; {}", if_not_found(command))]
-    CommandNotFound {
-        /// As configured.
-        command: String,
-    },
-    /// There is no such directory.
-    #[error("working directory {cwd:?} does not exist; create it, or change `cwd`")]
-    NoWorkingDirectory {
-        /// As configured.
-        cwd: String,
-    },
-    /// The program could not be started.
-    #[error("command {command:?} could not be started: {reason}")]
-    Spawn {
-        /// As configured.
-        command: String,
-        /// The system's reason.
-        reason: String,
-    },
-    /// The process ended before the server was ready.
-    #[error("it ended with {status}; run its command by hand to see why")]
-    Exited {
-        /// Such as `exit code 3` or `signal 9`.
-        status: String,
-    },
-    /// The process closed its output and goes on.
-    #[error("it closed its standard output; an MCP server speaks there")]
-    ClosedOutput,
-    /// The time was over.
-    #[error(
-        "it was not ready within {} ms ({stage}); raise its `startTimeout` if it is slow to start",
-        limit.as_millis()
-    )]
-    TimedOut {
-        /// The limit.
-        limit: Duration,
-        /// The step that was waited for.
-        stage: &'static str,
-    },
-    /// The server refused the handshake.
-    #[error("it refused {method}: {message} (code {code})")]
-    Refused {
-        /// The handshake's method.
-        method: &'static str,
-        /// The JSON-RPC error code.
-        code: i64,
-        /// The JSON-RPC error message.
-        message: String,
-    },
-    /// The server speaks no known revision, or not the fixed one.
-    #[error("it does not speak protocol {wanted}; it offers {offered}")]
-    NoCommonRevision {
-        /// The revision that was asked for.
-        wanted: String,
-        /// The server's revisions.
-        offered: String,
-    },
-    /// The answer is not of the protocol.
-    #[error("its answer to {method} is malformed: {reason}")]
-    Malformed {
-        /// The method.
-        method: &'static str,
-        /// The parser's reason.
-        reason: String,
-    },
-    /// The URL cannot be used.
-    #[error("its URL cannot be used: {reason}")]
-    BadUrl {
-        /// Why.
-        reason: String,
-    },
-    /// A header cannot be sent.
-    #[error("header {name:?} cannot be sent: {reason}")]
-    BadHeader {
-        /// The header's name.
-        name: String,
-        /// Why.
-        reason: String,
-    },
-    /// A value could not be looked up.
-    #[error("there is no value for {name:?}: {reason}")]
-    NoValue {
-        /// The variable or header.
-        name: String,
-        /// Why.
-        reason: SourceError,
-    },
-    /// The server asks for a token, and there is none.
-    #[error("{0}")]
-    Authorization(AuthError),
-    /// The HTTP endpoint asks for credentials.
-    #[error("{url} asks for authorization; set an `Authorization` header for it")]
-    Unauthorized {
-        /// Without its query.
-        url: String,
-    },
-    /// The HTTP endpoint could not be reached or does not speak MCP.
-    #[error("{url} did not answer as an MCP endpoint: {reason}")]
-    Http {
-        /// Without its query.
-        url: String,
-        /// Why.
-        reason: String,
-    },
-}

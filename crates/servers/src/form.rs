@@ -7,10 +7,6 @@ use rmcp::model::ErrorData;
 use serde_json::{Map, Value, json};
 
 /// The caller's answer as the server gets it.
-///
-/// # Errors
-///
-/// Accepted content that the form does not allow.
 pub(crate) fn checked(
     mut result: Value,
     mode: &str,

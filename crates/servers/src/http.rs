@@ -3,10 +3,10 @@
 //!
 //! rmcp keeps sessions, streams, resumption and concurrency.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,7 +19,8 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use reqwest::{Client, Response, Url};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetExtensions as _, RequestId,
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, Extensions, GetExtensions as _,
+    RequestId,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -34,19 +35,18 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::{CallFailure, Lost, LostKind, StartErrorKind};
+use crate::failure::{CallFailure, Lost, LostKind};
 use crate::spec;
 use crate::tap::{self, LISTEN, ListedWith, Slot, Tap};
 
 /// The time in which a TCP or TLS connection has to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time for which a connection is kept for the next request. Servers close theirs after 5 s
-/// of quiet or more, and a request on a connection that is being closed may be lost.
+/// The time for which a connection is kept for the next request.
 const KEEP_IDLE: Duration = Duration::from_secs(3);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 3;
-/// The requests that are sent again for one message: the token may be refused first, and its
-/// scope then.
+/// The requests that are sent again for one message: the token may be refused first, and its scope
+/// then.
 const MAX_REFUSALS: usize = 2;
 /// The wait for the session's own stream before the first request: a server may ask there.
 const STREAM_PATIENCE: Duration = Duration::from_millis(500);
@@ -92,8 +92,6 @@ struct Endpoint {
     may_initialize: bool,
     /// Whether the session's own stream has been answered.
     stream: watch::Sender<bool>,
-    /// Requests that wait for authorization, by the addresses of their slots.
-    waiting: Mutex<HashSet<usize>>,
     /// The last `Authorization` that the server accepted.
     accepted: Mutex<Option<HeaderValue>>,
     /// Counts the changes of the login.
@@ -123,16 +121,6 @@ impl fmt::Debug for Http {
     }
 }
 
-/// One request of HTTP.
-struct Exchange<'a> {
-    method: Method,
-    headers: HeaderMap,
-    body: Bytes,
-    prompt: Prompt,
-    slot: Option<&'a Slot>,
-    listed_with: Option<&'a ListedWith>,
-}
-
 impl Http {
     /// Checks the configuration; connects to nothing.
     pub(crate) fn new(
@@ -142,10 +130,8 @@ impl Http {
         tap: Arc<Tap>,
         limit: usize,
         may_initialize: bool,
-    ) -> Result<Self, StartErrorKind> {
-        let bad_url = |reason: &str| StartErrorKind::BadUrl {
-            reason: reason.to_owned(),
-        };
+    ) -> Result<Self, String> {
+        let bad_url = |reason: &str| format!("its URL cannot be used: {reason}");
         let url = Url::parse(&http.url)
             .map_err(|error| bad_url(&format!("{error}; write it as https://host/path")))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -175,7 +161,6 @@ impl Http {
             limit,
             may_initialize,
             stream: watch::Sender::new(false),
-            waiting: Mutex::default(),
             accepted: Mutex::default(),
             logins: watch::Sender::default(),
             ended: CancellationToken::new(),
@@ -213,12 +198,12 @@ impl Http {
 
     /// The reason for which a request is not sent yet, if it waits for authorization.
     pub(crate) fn held_up(&self, slot: &Slot) -> Option<AuthError> {
-        let is_waiting = self.0.waiting().contains(&slot.address());
-        is_waiting.then(|| self.0.authorize.pending()).flatten()
+        slot.is_waiting()
+            .then(|| self.0.authorize.pending())
+            .flatten()
     }
 
-    /// Fails a request. rmcp gets the message that settles its id, or an error for a
-    /// notification.
+    /// Fails a request. rmcp gets the message that settles its id, or an error for a notification.
     fn fail(
         &self,
         id: Option<&RequestId>,
@@ -278,14 +263,9 @@ impl Http {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
             Content::Json => {
-                let body = match read(response, self.0.limit).await {
+                let body = match self.0.read(response, self.0.limit).await {
                     Ok(body) => body,
-                    Err(BodyError::TooLarge) => {
-                        return self.fail(Some(id), CallFailure::TooLarge(self.0.limit));
-                    }
-                    Err(BodyError::Broken(error)) => {
-                        return self.fail(Some(id), self.0.unreachable(error, true));
-                    }
+                    Err(failure) => return self.fail(Some(id), failure),
                 };
                 // One POST brings one message to rmcp: a batch has no other place.
                 let mut read = self.0.tap.incoming(&body, Some(id));
@@ -327,7 +307,7 @@ impl Http {
         let is_poll = matches!(method, Some("tasks/get" | "tasks/update"));
         if status != StatusCode::UNAUTHORIZED
             && !(is_poll && !lost.is_permanent())
-            && let Some(error) = rpc_error(response).await
+            && let Some(error) = self.0.rpc_error(response).await
         {
             return self.fail(id, CallFailure::Refused(error));
         }
@@ -340,22 +320,22 @@ impl Http {
 }
 
 impl Endpoint {
-    fn waiting(&self) -> MutexGuard<'_, HashSet<usize>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sends one request and awaits the headers of the response, whatever its status. It is sent
-    /// again with another token, if the server refused the one it had, and to where the server
-    /// redirects it within its origin.
-    async fn exchange(&self, exchange: Exchange<'_>) -> Result<Response, Lost> {
+    /// Sends one request and awaits the headers of the response, whatever its status.
+    async fn exchange(
+        &self,
+        method: Method,
+        own: HeaderMap,
+        body: Bytes,
+        prompt: Prompt,
+        extensions: Option<&Extensions>,
+    ) -> Result<Response, Lost> {
         let mut headers = self.headers.clone();
-        headers.extend(exchange.headers);
+        headers.extend(own);
         let mut refusals = 0;
         loop {
-            let waiting = Waiting::begin(self, exchange.slot);
-            let bearer = self.authorize.header(exchange.prompt).await?;
-            drop(waiting);
-            if let Some(ListedWith(listed)) = exchange.listed_with {
+            let slot: Option<&Slot> = extensions.and_then(Extensions::get);
+            let bearer = waiting(slot, self.authorize.header(prompt)).await?;
+            if let Some(ListedWith(listed)) = extensions.and_then(Extensions::get) {
                 // A person may have logged in meanwhile, for whom the server has other tools.
                 let login = self.authorize.login_id();
                 if (login.is_some() || bearer.is_some()) && login != *listed {
@@ -370,9 +350,7 @@ impl Endpoint {
                 Some(bearer) => drop(headers.insert(AUTHORIZATION, bearer)),
                 None => drop(headers.remove(AUTHORIZATION)),
             }
-            let response = self
-                .follow(&exchange.method, &headers, &exchange.body)
-                .await?;
+            let response = self.follow(&method, &headers, &body).await?;
             self.note_login();
             let sent = headers.get(AUTHORIZATION);
             if !matches!(
@@ -389,14 +367,13 @@ impl Endpoint {
                 status: response.status().as_u16(),
                 www_authenticate: Some(challenges.as_str()).filter(|text| !text.is_empty()),
                 sent,
-                prompt: exchange.prompt,
+                prompt,
             };
             if refusals == MAX_REFUSALS {
                 return Ok(response);
             }
             refusals += 1;
-            let _waiting = Waiting::begin(self, exchange.slot);
-            if self.authorize.refused(refused).await? == TryAgain::No {
+            if waiting(slot, self.authorize.refused(refused)).await? == TryAgain::No {
                 return Ok(response);
             }
         }
@@ -464,14 +441,41 @@ impl Endpoint {
         }
     }
 
-    fn unreachable(&self, error: reqwest::Error, sent: bool) -> CallFailure {
-        CallFailure::Lost(self.lost(error, sent))
+    /// The whole body, of bounded size.
+    async fn read(&self, mut response: Response, limit: usize) -> Result<Vec<u8>, CallFailure> {
+        let announced = response.content_length().unwrap_or(0);
+        if usize::try_from(announced).unwrap_or(usize::MAX) > limit {
+            return Err(CallFailure::TooLarge(limit));
+        }
+        let mut body = Vec::new();
+        let broken = |error| CallFailure::Lost(self.lost(error, true));
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
+            if body.len() + chunk.len() > limit {
+                return Err(CallFailure::TooLarge(limit));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    /// The JSON-RPC error in the body of a refusal, if there is one. Its id does not matter.
+    async fn rpc_error(&self, response: Response) -> Option<ErrorData> {
+        #[derive(Deserialize)]
+        struct Message<'a> {
+            #[serde(borrow)]
+            error: &'a RawValue,
+        }
+        let body = self.read(response, MAX_ERROR_BYTES).await.ok()?;
+        let message: Message<'_> = serde_json::from_slice(&body).ok()?;
+        // `{"error": "invalid_token"}` is no JSON-RPC.
+        let is_object = message.error.get().starts_with('{');
+        is_object.then(|| tap::read_error(message.error))
     }
 
     /// Tells the authorization of the first request that the server accepts with a token.
     fn accepts(&self, sent: Option<&HeaderValue>) {
         let Some(sent) = sent else { return };
-        let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accepted = crate::lock(&self.accepted);
         if accepted.as_ref() != Some(sent) {
             *accepted = Some(sent.clone());
             drop(accepted);
@@ -491,25 +495,17 @@ impl Endpoint {
     }
 }
 
-/// Marks a request as waiting for authorization.
-struct Waiting<'a>(&'a Endpoint, Option<usize>);
-
-impl<'a> Waiting<'a> {
-    fn begin(endpoint: &'a Endpoint, slot: Option<&Slot>) -> Self {
-        let address = slot.map(Slot::address);
-        if let Some(address) = address {
-            endpoint.waiting().insert(address);
+/// Awaits an authorization, and marks the request as waiting meanwhile.
+async fn waiting<T>(slot: Option<&Slot>, authorized: impl Future<Output = T>) -> T {
+    let set = |is_waiting| {
+        if let Some(slot) = slot {
+            slot.set_waiting(is_waiting);
         }
-        Self(endpoint, address)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        if let Some(address) = &self.1 {
-            self.0.waiting().remove(address);
-        }
-    }
+    };
+    set(true);
+    let authorized = authorized.await;
+    set(false);
+    authorized
 }
 
 impl StreamableHttpClient for Http {
@@ -546,18 +542,15 @@ impl StreamableHttpClient for Http {
         );
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         insert_session(&mut headers, session.as_deref());
-        let exchange = self.0.exchange(Exchange {
-            method: Method::POST,
-            headers,
-            body: tap::text(&message).into(),
-            prompt: if method == Some(LISTEN) {
-                Prompt::Never
-            } else {
-                Prompt::Allowed
-            },
-            slot: extensions.and_then(|extensions| extensions.get()),
-            listed_with: extensions.and_then(|extensions| extensions.get()),
-        });
+        let prompt = if method == Some(LISTEN) {
+            Prompt::Never
+        } else {
+            Prompt::Allowed
+        };
+        let body = tap::text(&message).into();
+        let exchange = self
+            .0
+            .exchange(Method::POST, headers, body, prompt, extensions);
         let within = if is_discover && self.0.may_initialize {
             DISCOVER_PATIENCE
         } else {
@@ -599,7 +592,9 @@ impl StreamableHttpClient for Http {
             headers.insert("last-event-id", last);
         }
         let response = tokio::select! {
-            response = self.0.exchange(Exchange::without_body(Method::GET, headers)) => response,
+            response = self.0.exchange(Method::GET, headers, Bytes::new(), Prompt::Never, None) => {
+                response
+            }
             () = self.0.ended.cancelled() => return Err(StreamableHttpError::TransportChannelClosed),
         };
         self.0.stream.send_replace(true);
@@ -628,9 +623,9 @@ impl StreamableHttpClient for Http {
         insert_session(&mut headers, Some(&session));
         let deleted = self
             .0
-            .exchange(Exchange::without_body(Method::DELETE, headers))
-            .await;
+            .exchange(Method::DELETE, headers, Bytes::new(), Prompt::Never, None);
         deleted
+            .await
             .map(drop)
             .map_err(|_| StreamableHttpError::Client(ExchangeFailed))
     }
@@ -645,8 +640,7 @@ impl Http {
         self.0.stream.send_replace(true);
     }
 
-    /// The session is over, and everything in flight with it. The server did not carry out the
-    /// request that found out.
+    /// The session is over, and everything in flight with it.
     fn expired(&self, id: Option<&RequestId>) -> Error {
         let reason = "the server has ended the session";
         if let Some(id) = id {
@@ -655,19 +649,6 @@ impl Http {
         // rmcp settles nothing here: the owner closes the connection.
         let _ = self.0.tap.end(reason);
         StreamableHttpError::SessionExpired
-    }
-}
-
-impl Exchange<'_> {
-    fn without_body(method: Method, headers: HeaderMap) -> Self {
-        Self {
-            method,
-            headers,
-            body: Bytes::new(),
-            prompt: Prompt::Never,
-            slot: None,
-            listed_with: None,
-        }
     }
 }
 
@@ -783,42 +764,6 @@ fn content(response: &Response) -> Content {
     }
 }
 
-/// Why there is no body.
-enum BodyError {
-    TooLarge,
-    Broken(reqwest::Error),
-}
-
-/// The whole body, of bounded size.
-async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, BodyError> {
-    let announced = response.content_length().unwrap_or(0);
-    if usize::try_from(announced).unwrap_or(usize::MAX) > limit {
-        return Err(BodyError::TooLarge);
-    }
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(BodyError::Broken)? {
-        if body.len() + chunk.len() > limit {
-            return Err(BodyError::TooLarge);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
-}
-
-/// The JSON-RPC error in the body of a refusal, if there is one. Its id does not matter.
-async fn rpc_error(response: Response) -> Option<ErrorData> {
-    #[derive(Deserialize)]
-    struct Message<'a> {
-        #[serde(borrow)]
-        error: &'a RawValue,
-    }
-    let body = read(response, MAX_ERROR_BYTES).await.ok()?;
-    let message: Message<'_> = serde_json::from_slice(&body).ok()?;
-    // `{"error": "invalid_token"}` is no JSON-RPC.
-    let is_object = message.error.get().starts_with('{');
-    is_object.then(|| tap::read_error(message.error))
-}
-
 fn session_id(response: &Response) -> Result<Option<String>, String> {
     let Some(session) = response.headers().get(SESSION) else {
         return Ok(None);
@@ -850,13 +795,10 @@ fn innermost(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
-fn configured(http: &spec::Http) -> Result<HeaderMap, StartErrorKind> {
+fn configured(http: &spec::Http) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &http.headers {
-        let bad = |reason: &str| StartErrorKind::BadHeader {
-            name: name.clone(),
-            reason: reason.to_owned(),
-        };
+        let bad = |reason: &str| format!("header {name:?} cannot be sent: {reason}");
         let parsed = HeaderName::from_str(name).map_err(|_| bad("its name is not allowed"))?;
         if RESERVED.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-param-") {
             return Err(bad("the protocol sets it itself; leave it out"));

@@ -34,11 +34,16 @@ pub use caller::{
     Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
     Refusal, Root, Sample, UnknownLogLevel, Wanted,
 };
-pub use failure::{CallFailure, Changed, Lost, StartError, StartErrorKind};
+pub use failure::{CallFailure, Changed, Lost, StartError};
 pub use servers::{Servers, WeakServers};
-pub use spec::{
-    Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport, UnknownRevision,
-};
+pub use spec::{Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport};
 pub use state::{Phase, ServerState, Status};
 pub use supervise::ToolCall;
 pub use tool_list::{ServerInfo, ToolList};
+
+/// Locks a mutex, also after a panic of another holder.
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

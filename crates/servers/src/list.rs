@@ -1,7 +1,7 @@
 //! `tools/list`: page by page, entry by entry; and the list that is current.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use callgate_policy::{Definition, DefinitionHash};
@@ -148,12 +148,10 @@ impl Session {
         let (page, known) = self.send(request, Some(&mut clock)).await?;
         // rmcp leaves out the tools whose annotations it does not take.
         let callable: Option<HashSet<String>> = match known {
-            Some(ServerResult::ListToolsResult(list)) if self.mirrors() => Some(
-                list.tools
-                    .into_iter()
-                    .map(|tool| tool.name.into_owned())
-                    .collect(),
-            ),
+            Some(ServerResult::ListToolsResult(list)) if self.mirrors() => {
+                let names = list.tools.into_iter().map(|tool| tool.name.into_owned());
+                Some(names.collect())
+            }
             _ => None,
         };
         listing
@@ -183,8 +181,7 @@ impl Listing {
         self.seen >= MAX_TOOLS || self.bytes >= MAX_BYTES
     }
 
-    /// Reads a page and returns the cursor of the next one. With `callable` come the names of
-    /// the tools whose header annotations are valid.
+    /// Reads a page and returns the cursor of the next one.
     fn take_page(
         &mut self,
         page: &RawValue,
@@ -219,11 +216,8 @@ impl Listing {
             }
         }
         self.bytes = self.bytes.saturating_add(page_bytes);
-        match page
-            .ttl_ms
-            .and_then(|ttl| ttl.get().parse().ok())
-            .map(Duration::from_millis)
-        {
+        let ttl = page.ttl_ms.and_then(|ttl| ttl.get().parse().ok());
+        match ttl.map(Duration::from_millis) {
             Some(ttl) => self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl))),
             None => self.is_unsaid = true,
         }
@@ -413,20 +407,7 @@ impl CurrentList {
         self.state().list.clone()
     }
 
-    pub(crate) fn is_known(&self) -> bool {
-        self.state().list.is_some()
-    }
-
-    /// The login that the list was asked for with.
-    pub(crate) fn login(&self) -> Option<Arc<str>> {
-        self.state()
-            .list
-            .as_ref()
-            .and_then(|list| list.login.clone())
-    }
-
-    /// Checks that a tool has this definition. One name may have several entries, of which the
-    /// catalog uses one.
+    /// Checks that a tool has this definition.
     pub(crate) fn check(&self, tool: &str, definition: &DefinitionHash) -> Result<(), Changed> {
         let mut state = self.state();
         if !state.definitions.contains_key(tool) {
@@ -468,7 +449,7 @@ impl CurrentList {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.0)
     }
 }
 
@@ -524,13 +505,7 @@ mod tests {
     fn a_tool_is_any_entry_of_its_name() {
         let list = |tools| ToolList {
             tools,
-            protocol_version: "2025-11-25".to_owned(),
-            server_info: None,
-            instructions: None,
-            warnings: Vec::new(),
-            fresh_for: None,
-            ttl: None,
-            login: None,
+            ..ToolList::default()
         };
         let odd = json!({ "name": "t", "inputSchema": 7 });
         let good = json!({ "name": "t", "inputSchema": { "type": "object" } });

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -90,7 +90,7 @@ impl Pages {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Page>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.0)
     }
 }
 
@@ -100,8 +100,7 @@ pub(crate) fn page_id(params: &Value) -> Option<&str> {
     id.filter(|id| (1..=MAX_ID_BYTES).contains(&id.len()))
 }
 
-/// The fault of a page's address. A person may open it with a click, so it must be an address of
-/// the web. The message quotes nothing of it.
+/// The fault of a page's address.
 pub(crate) fn address_fault(params: &Value) -> Option<String> {
     let Some(url) = params.get("url").and_then(Value::as_str) else {
         return Some("the page has no URL".to_owned());

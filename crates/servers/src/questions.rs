@@ -2,7 +2,7 @@
 //! is for, or is declined in the protocol's own way.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -22,8 +22,7 @@ use crate::tap::{Asked, MAX_VALUE_BYTES, Tap};
 
 /// Questions of one server at a time. More are refused.
 const MAX_QUESTIONS: usize = 16;
-/// Questions to a person or a model from one call to the next. More are refused: while one is
-/// open, no clock of a call goes on.
+/// Questions to a person or a model from one call to the next.
 const MAX_FOR_CALL: usize = 160;
 /// The longest parameters of a question, in bytes; a sampling request brings a conversation.
 const MAX_SMALL_BYTES: usize = 64 << 10;
@@ -68,11 +67,10 @@ impl Questions {
         self.ended.clone()
     }
 
-    /// Begins a call, for which the server may ask anew. Waits until the server has read folders
-    /// that it asked for a moment ago: it may take calls meanwhile, and answer them without.
+    /// Begins a call, for which the server may ask anew.
     pub(crate) async fn begin_call(&self, most: Duration) {
         self.for_call.store(0, Ordering::Relaxed);
-        let folders = *self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let folders = *crate::lock(&self.folders);
         let left = folders.map(|folders| TAKING_IN.saturating_sub(folders.elapsed()).min(most));
         if let Some(left) = left.filter(|left| !left.is_zero()) {
             sleep(left).await;
@@ -81,7 +79,7 @@ impl Questions {
 
     /// Notes that the server is told of other folders.
     pub(crate) fn folders_changed(&self) {
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = crate::lock(&self.folders);
         *folders = Some(Instant::now());
     }
 

@@ -85,8 +85,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The time that an answer may take. Time in which a person or a model is asked on the server's
-/// behalf does not count.
+/// The time that an answer may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     /// Without a sign of work from the server.
@@ -104,8 +103,7 @@ impl Patience {
     }
 }
 
-/// Counts the people and models that are asked on a server's behalf. While it is not zero, the
-/// clocks of the server's requests stand still.
+/// Counts the people and models that are asked on a server's behalf.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking(Arc<watch::Sender<usize>>);
 
@@ -264,20 +262,16 @@ impl Session {
         self.request_within(request, &mut clock).await
     }
 
-    /// Sends a request and awaits its answer within the clock. The request is cancelled when
-    /// the future is dropped or the time is over.
+    /// Sends a request and awaits its answer within the clock.
     pub(crate) async fn request_within(
         &self,
         request: Request<'_>,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, CallFailure> {
-        self.send(request, Some(clock))
-            .await
-            .map(|(result, _)| result)
+        Ok(self.send(request, Some(clock)).await?.0)
     }
 
-    /// Sends a request without a time limit, or within the clock. With the result comes what
-    /// rmcp made of it.
+    /// Sends a request without a time limit, or within the clock.
     pub(crate) async fn send(
         &self,
         request: Request<'_>,
@@ -349,10 +343,10 @@ impl Session {
     fn held_up(&self, slot: &Slot, failure: CallFailure) -> CallFailure {
         let http = self.http.as_ref();
         match failure {
-            CallFailure::Timeout(_) => match http.and_then(|http| http.held_up(slot)) {
-                Some(error) => CallFailure::Lost(error.into()),
-                None => failure,
-            },
+            CallFailure::Timeout(_) => {
+                let error = http.and_then(|http| http.held_up(slot));
+                error.map_or(failure, |error| CallFailure::Lost(error.into()))
+            }
             failure => failure,
         }
     }
@@ -428,7 +422,8 @@ impl Session {
             }
         }
         let callers = who.and_then(|who| who.caller.logs());
-        let level = least(server_log::level(), callers).filter(|_| self.agreed.logging);
+        let levels = [server_log::level(), callers].into_iter().flatten();
+        let level = levels.min().filter(|_| self.agreed.logging);
         if let Some(level) = level {
             meta.0.0.insert(LOG_LEVEL.to_owned(), level.as_str().into());
         }
@@ -441,39 +436,25 @@ impl Session {
     }
 }
 
-/// The less important of two levels.
-pub(crate) fn least(one: Option<LogLevel>, other: Option<LogLevel>) -> Option<LogLevel> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
-}
-
 /// A caller's offers as capabilities of the client.
 pub(crate) fn capabilities(offers: Offers) -> ClientCapabilities {
-    let mut all = serde_json::Map::new();
-    let mut modes = serde_json::Map::new();
-    for (mode, offered) in [("form", offers.form), ("url", offers.url)] {
-        if offered {
-            modes.insert(mode.to_owned(), json!({}));
-        }
+    let mut all = json!({ "extensions": { TASKS_EXTENSION: {} } });
+    if offers.form {
+        all["elicitation"]["form"] = json!({});
     }
-    if !modes.is_empty() {
-        all.insert("elicitation".to_owned(), modes.into());
+    if offers.url {
+        all["elicitation"]["url"] = json!({});
     }
     if offers.sampling {
-        let tools = if offers.sampling_tools {
-            json!({ "tools": {} })
-        } else {
-            json!({})
-        };
-        all.insert("sampling".to_owned(), tools);
+        all["sampling"] = json!({});
+        if offers.sampling_tools {
+            all["sampling"]["tools"] = json!({});
+        }
     }
     if offers.roots {
-        all.insert("roots".to_owned(), json!({ "listChanged": true }));
+        all["roots"] = json!({ "listChanged": true });
     }
-    all.insert("extensions".to_owned(), json!({ TASKS_EXTENSION: {} }));
-    serde_json::from_value(all.into()).unwrap_or_default()
+    serde_json::from_value(all).unwrap_or_default()
 }
 
 impl Who {

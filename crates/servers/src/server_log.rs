@@ -110,8 +110,8 @@ impl Message {
     }
 }
 
-/// A server's text as people may see it: without secrets, with control characters escaped, and
-/// no longer than this many characters.
+/// A server's text as people may see it: without secrets, with control characters escaped, and no
+/// longer than this many characters.
 pub(crate) fn fit(text: &str, most: usize, redact: &Redact) -> String {
     // It is cut after its secrets are replaced: a part of a cut secret would stay.
     let searched = searched(most);

@@ -1,6 +1,7 @@
 //! The servers of one host: started side by side, called, ended together.
 
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,10 +14,9 @@ use crate::connect::later;
 use crate::failure::CallFailure;
 use crate::spec::ServerSpec;
 use crate::state::ServerState;
-use crate::supervise::{Server, ToolCall};
+use crate::supervise::{Server, Supervised, ToolCall};
 
-/// Connections to MCP servers. Clones are the same servers; their processes end with the last
-/// clone.
+/// Connections to MCP servers.
 #[derive(Debug, Clone)]
 pub struct Servers(Arc<Inner>);
 
@@ -26,14 +26,14 @@ pub struct WeakServers(Weak<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    servers: Vec<Server>,
+    servers: Vec<Supervised>,
     changes: Arc<watch::Sender<u64>>,
 }
 
 impl Servers {
-    /// Starts all servers that are to be connected to at the start, side by side, and returns
-    /// when each is ready or has failed. `ready` hears of each at once, and must not block.
-    /// Dropping the future ends what has been started.
+    /// Starts all servers that are to be connected to at the start, side by side, and returns when
+    /// each is ready or has failed. `ready` hears of each at once, and must not block. Dropping the
+    /// future ends what has been started.
     pub async fn connect(specs: Vec<ServerSpec>, ready: impl Fn(&ServerState)) -> Self {
         let changes = Arc::new(watch::Sender::default());
         let mut names = HashSet::new();
@@ -43,7 +43,7 @@ impl Servers {
                 let is_unique = names.insert(spec.name.clone());
                 let (changes, ready) = (&changes, &ready);
                 async move {
-                    let server = Server::start(spec, is_unique, changes).await;
+                    let server = Supervised::start(spec, is_unique, changes).await;
                     ready(&server.state());
                     server
                 }
@@ -55,7 +55,7 @@ impl Servers {
 
     /// The state of each server, in the order in which they were given.
     pub fn list(&self) -> impl ExactSizeIterator<Item = ServerState> {
-        self.0.servers.iter().map(Server::state)
+        self.0.servers.iter().map(|server| server.state())
     }
 
     /// Changes whenever [`Servers::list`] changes.
@@ -65,10 +65,6 @@ impl Servers {
 
     /// Calls a tool and returns the `result` of the server's answer as text. Dropping the future
     /// cancels the call.
-    ///
-    /// # Errors
-    ///
-    /// [`CallFailure`], which says whether the call was sent.
     pub async fn call(&self, call: ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
         match self.find(call.server) {
             Some(server) => server.call(&call).await,
@@ -81,13 +77,15 @@ impl Servers {
 
     /// Whether the hints of this server count in decisions.
     pub fn is_trusted(&self, server: &str) -> bool {
-        self.find(server)
-            .is_some_and(|server| server.spec().trusted)
+        self.find(server).is_some_and(|server| server.spec.trusted)
     }
 
     /// Asks for the lists that are out of date by their servers' own word.
     pub fn refresh_stale(&self) {
-        self.0.servers.iter().for_each(Server::refresh_if_stale);
+        self.0
+            .servers
+            .iter()
+            .for_each(|server| server.refresh_if_stale());
     }
 
     /// Whether the tool lists are the newest that are known of: all, or that of one server.
@@ -96,8 +94,6 @@ impl Servers {
     }
 
     /// Waits until the tool lists are the newest that are known of, and no longer than `within`.
-    /// No list is waited for longer than that by all waits together, until its server has
-    /// answered.
     pub async fn settle(&self, server: Option<&str>, within: Duration) {
         let mut changes = self.watch();
         let end = later(Instant::now(), within);
@@ -117,39 +113,28 @@ impl Servers {
     }
 
     /// Connects to a server in use, unless it is connected, within its time limit.
-    ///
-    /// # Errors
-    ///
-    /// Why it is not connected, without secrets.
     pub async fn connect_to(&self, server: &str) -> Result<(), String> {
         self.known(server)?.connect().await
     }
 
     /// Takes a server into use and connects to it, within its time limit.
-    ///
-    /// # Errors
-    ///
-    /// Why it does not start, without secrets. It is in use then all the same, and started again
-    /// as any server is that fails.
     pub async fn enable(&self, server: &str) -> Result<(), String> {
         self.known(server)?.enable().await
     }
 
-    /// Takes a server out of use. Its connection and its process end, and calls in flight fail.
-    ///
-    /// # Errors
-    ///
-    /// There is no server of this name.
+    /// Takes a server out of use.
     pub async fn disable(&self, server: &str) -> Result<(), String> {
         self.known(server)?.disable().await;
         Ok(())
     }
 
     /// Tells servers of 2025-11-25 and before that the folders of their own callers
-    /// ([`ServerSpec::caller`]) have changed. Calls made right after this wait up to 50 ms, so
-    /// that a server can ask for the folders first.
+    /// ([`ServerSpec::caller`]) have changed.
     pub fn roots_changed(&self) {
-        self.0.servers.iter().for_each(Server::roots_changed);
+        self.0
+            .servers
+            .iter()
+            .for_each(|server| server.roots_changed());
     }
 
     /// The same servers, not kept running.
@@ -157,10 +142,10 @@ impl Servers {
         WeakServers(Arc::downgrade(&self.0))
     }
 
-    /// Ends all servers side by side: their input is closed, then they get SIGTERM after a
-    /// second, and SIGKILL a second later. Calls in flight and later calls fail.
+    /// Ends all servers side by side: their input is closed, then they get SIGTERM after a second,
+    /// and SIGKILL a second later.
     pub async fn shut_down(&self) {
-        join_all(self.0.servers.iter().map(Server::shut_down)).await;
+        join_all(self.0.servers.iter().map(Supervised::shut_down)).await;
     }
 
     fn known(&self, name: &str) -> Result<&Server, String> {
@@ -169,12 +154,14 @@ impl Servers {
     }
 
     fn find(&self, name: &str) -> Option<&Server> {
-        self.0.servers.iter().find(|server| server.name() == name)
+        let mut servers = self.0.servers.iter();
+        let found = servers.find(|server| server.spec.name == name);
+        found.map(Deref::deref)
     }
 
     fn named(&self, name: Option<&str>) -> impl Iterator<Item = &Server> {
-        let servers = self.0.servers.iter();
-        servers.filter(move |server| name.is_none_or(|name| server.name() == name))
+        let servers = self.0.servers.iter().map(Deref::deref);
+        servers.filter(move |server| name.is_none_or(|name| server.spec.name == name))
     }
 }
 

@@ -13,7 +13,6 @@ use rmcp::model::ProtocolVersion;
 use url::Url;
 
 use crate::caller::{Caller, NoCaller};
-use crate::failure::StartErrorKind;
 use crate::tool_list::ToolList;
 
 /// One server to start.
@@ -25,20 +24,16 @@ pub struct ServerSpec {
     pub transport: Transport,
     /// The protocol revision to speak. Default: found out.
     pub era: EraSetting,
-    /// Whether the server's hints about its tools (`readOnlyHint`) count in decisions. Default:
-    /// no.
+    /// Whether the server's hints about its tools (`readOnlyHint`) count in decisions. Default: no.
     pub trusted: bool,
-    /// The time from the start until the tools are listed. Default: 30 s. Over it the server is
-    /// [`Failed`](crate::Status::Failed); the others go on.
+    /// The time from the start until the tools are listed. Default: 30 s.
     pub start_timeout: Duration,
     /// The time that one `tools/call` may go without a sign of work: its result, or progress.
-    /// Default: 60 s. Over it the call is cancelled. A person's time to answer does not count.
+    /// Default: 60 s.
     pub call_timeout: Duration,
-    /// The time that one `tools/call` may take in all. Default: 10 minutes. A person's time to
-    /// answer does not count.
+    /// The time that one `tools/call` may take in all. Default: 10 minutes.
     pub max_call_time: Duration,
-    /// The largest message of the server, in bytes. Default: 64 MiB. A larger answer fails its
-    /// call; the connection stays. It does not bound the sum of messages in flight.
+    /// The largest message of the server, in bytes. Default: 64 MiB.
     pub max_message_bytes: usize,
     /// The caller for requests that belong to no call; its offers are announced to the server.
     /// Default: offers nothing.
@@ -47,13 +42,12 @@ pub struct ServerSpec {
     pub description: Option<String>,
     /// When it is connected to. Default: [`Connect::Always`].
     pub connect: Connect,
-    /// The time after which an unused server is disconnected, if it is connected to for calls;
-    /// the next call connects it again. `None` for never. Default: 5 minutes.
+    /// The time after which an unused server is disconnected, if it is connected to for calls; the
+    /// next call connects it again. Default: 5 minutes.
     pub idle: Option<Duration>,
     /// Its tool list of an earlier time, used until there is a newer one. Default: none.
     pub remembered: Option<Remembered>,
-    /// The time for which a tool list holds when the server does not say. An older list of a
-    /// server that is not connected is asked for again. Default: 1 h.
+    /// The time for which a tool list holds when the server does not say. Default: 1 h.
     pub lists_hold: Duration,
 }
 
@@ -63,8 +57,8 @@ pub enum Connect {
     /// At the start, and for as long as it is in use.
     #[default]
     Always,
-    /// When it is called; at the start only if there is no [`ServerSpec::remembered`] list, or
-    /// an old one.
+    /// When it is called; at the start only if there is no [`ServerSpec::remembered`] list, or an
+    /// old one.
     Lazy,
     /// Not before it is enabled; then as with [`Connect::Lazy`].
     Manual,
@@ -80,34 +74,29 @@ pub struct Remembered {
 }
 
 impl ServerSpec {
-    /// A program to start with these arguments, with every default: no
-    /// environment but `PATH` and `HOME`.
+    /// A program to start with these arguments, with every default: no environment but `PATH` and
+    /// `HOME`.
     pub fn stdio(
         name: impl Into<String>,
         command: impl AsRef<Path>,
         args: impl IntoIterator<Item = impl Into<String>>,
     ) -> Self {
-        let command = command.as_ref().to_string_lossy().into_owned();
-        let args = args.into_iter().map(Into::into).collect();
-        Self::new(
-            name,
-            Transport::Stdio(Stdio {
-                command,
-                args,
-                ..Stdio::default()
-            }),
-        )
+        let stdio = Stdio {
+            command: command.as_ref().to_string_lossy().into_owned(),
+            args: args.into_iter().map(Into::into).collect(),
+            ..Stdio::default()
+        };
+        Self::new(name, Transport::Stdio(stdio))
     }
 
     /// A streamable HTTP endpoint, with every default and no headers.
     pub fn http(name: impl Into<String>, url: impl Into<String>) -> Self {
-        Self::new(
-            name,
-            Transport::Http(Http {
-                url: url.into(),
-                ..Http::default()
-            }),
-        )
+        let url = url.into();
+        let http = Http {
+            url,
+            ..Http::default()
+        };
+        Self::new(name, Transport::Http(http))
     }
 
     /// A server with every default.
@@ -136,10 +125,6 @@ impl ServerSpec {
     }
 
     /// Where to log in at this server.
-    ///
-    /// # Errors
-    ///
-    /// [`AuthError`] if the server takes no login by its configuration.
     pub fn endpoint(&self) -> Result<Endpoint, AuthError> {
         let error = |kind| AuthError::new(self.name.as_str(), kind);
         let unfit = |reason: &str| {
@@ -174,12 +159,9 @@ impl ServerSpec {
     }
 }
 
-/// A program or an endpoint.
-///
-/// The `Debug` form names variables and headers but shows no values, leaves
-/// arguments out, and cuts a URL before its query: all of these may hold
-/// secrets.
-#[derive(Clone)]
+/// A program or an endpoint. The `Debug` form names variables and headers but shows no values,
+/// leaves arguments out, and cuts a URL before its query: all of these may hold secrets.
+#[derive(Debug, Clone)]
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one for each server, for as long as it is"
@@ -197,32 +179,27 @@ impl Transport {
         let mut values: Vec<(String, String)> = Vec::new();
         let mut of_url = Vec::new();
         let parts = match self {
-            Self::Stdio(Stdio { env, secrets, .. }) => {
-                for (name, value) in env {
+            Self::Stdio(stdio) => {
+                for (name, value) in &stdio.env {
                     if name != "PATH" && name != "HOME" {
                         values.push((name.clone(), value.clone()));
                     }
                 }
-                secrets
+                &stdio.secrets
             }
-            Self::Http(Http {
-                url,
-                headers,
-                secrets,
-                ..
-            }) => {
-                for (name, value) in headers {
+            Self::Http(http) => {
+                for (name, value) in &http.headers {
                     values.push((name.clone(), value.clone()));
                     // A server that repeats a token does so without its scheme.
                     if let Some((_scheme, token)) = value.split_once(' ') {
                         values.push((name.clone(), token.to_owned()));
                     }
                 }
-                if let Some((_, query)) = url.split_once('?') {
+                if let Some((_, query)) = http.url.split_once('?') {
                     values.push(("URL query".to_owned(), query.to_owned()));
                 }
-                of_url = url_secrets(url);
-                secrets
+                of_url = url_secrets(&http.url);
+                &http.secrets
             }
         };
         let parts = parts
@@ -238,11 +215,7 @@ impl Transport {
     }
 
     /// The transport with every value looked up, each of which `redact` then hides.
-    ///
-    /// # Errors
-    ///
-    /// [`SourceError`](callgate_auth::SourceError), which never holds a value.
-    pub async fn resolve(&self, redact: &Redact) -> Result<Self, StartErrorKind> {
+    pub(crate) async fn resolve(&self, redact: &Redact) -> Result<Self, String> {
         Ok(match self {
             Self::Stdio(stdio) => Self::Stdio(Stdio {
                 env: merged(&stdio.env, &stdio.env_from, redact).await?,
@@ -271,16 +244,11 @@ async fn merged(
     known: &BTreeMap<String, String>,
     sources: &BTreeMap<String, Source>,
     redact: &Redact,
-) -> Result<BTreeMap<String, String>, StartErrorKind> {
+) -> Result<BTreeMap<String, String>, String> {
     let looked_up = sources.iter().map(|(name, source)| async move {
         let value = source.resolve(name, redact).await;
-        match value {
-            Ok(value) => Ok((name.clone(), value)),
-            Err(reason) => Err(StartErrorKind::NoValue {
-                name: name.clone(),
-                reason,
-            }),
-        }
+        let value = value.map_err(|reason| format!("there is no value for {name:?}: {reason}"))?;
+        Ok::<_, String>((name.clone(), value))
     });
     let mut all = known.clone();
     all.extend(try_join_all(looked_up).await?);
@@ -294,13 +262,13 @@ pub struct Stdio {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Its whole environment, beside `PATH` and `HOME`, which are the host's unless they are
-    /// given here.
+    /// Its whole environment, beside `PATH` and `HOME`, which are the host's unless they are given
+    /// here.
     pub env: BTreeMap<String, String>,
     /// Variables that are looked up at each start; they replace those of [`Stdio::env`].
     pub env_from: BTreeMap<String, Source>,
     /// Other secrets, by the names to show in their place: parts of the arguments or of the
-    /// environment. Values under six bytes are shown.
+    /// environment.
     pub secrets: BTreeMap<String, String>,
     /// Its working directory. Default: the host's.
     pub cwd: Option<PathBuf>,
@@ -318,7 +286,7 @@ pub struct Http {
     /// Other secrets, as in [`Stdio::secrets`]: parts of the URL or of headers.
     pub secrets: BTreeMap<String, String>,
     /// The login; `None` for never. Default: as the server says, with a login that a person has
-    /// made before. A configured `Authorization` header replaces it.
+    /// made before.
     pub oauth: Option<OAuth>,
 }
 
@@ -354,15 +322,6 @@ impl Http {
                 format!("{scheme}://{host}{path}")
             }
             None => plain.to_owned(),
-        }
-    }
-}
-
-impl fmt::Debug for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stdio(stdio) => stdio.fmt(f),
-            Self::Http(http) => http.fmt(f),
         }
     }
 }
@@ -405,68 +364,41 @@ pub enum EraSetting {
 }
 
 impl FromStr for EraSetting {
-    type Err = UnknownRevision;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
+    fn from_str(text: &str) -> Result<Self, String> {
         if text == "auto" {
             return Ok(Self::Auto);
         }
-        let known = ProtocolVersion::KNOWN_VERSIONS
-            .iter()
-            .find(|known| known.as_str() == text);
-        match known {
+        let known = ProtocolVersion::KNOWN_VERSIONS;
+        match known.iter().find(|known| known.as_str() == text) {
             Some(version) => Ok(Self::Fixed(Revision(version.clone()))),
-            None => Err(UnknownRevision {
-                text: text.to_owned(),
-            }),
+            None => {
+                let known = known
+                    .iter()
+                    .rev()
+                    .map(|known| format!("{:?}", known.as_str()));
+                let known = known.collect::<Vec<_>>().join(", ");
+                Err(format!(
+                    "unknown protocol revision {text:?}; write \"auto\" or one of {known}"
+                ))
+            }
         }
     }
 }
 
 impl fmt::Display for EraSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Fixed(revision) => revision.fmt(f),
-        }
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Fixed(Revision(version)) => version.as_str(),
+        })
     }
 }
 
 /// A known revision of the Model Context Protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revision(pub(crate) ProtocolVersion);
-
-impl Revision {
-    /// The revision's date, such as `2026-07-28`.
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl fmt::Display for Revision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A text that is neither `auto` nor a protocol revision.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown protocol revision {text:?}; write \"auto\" or one of {}",
-    known_revisions()
-)]
-pub struct UnknownRevision {
-    text: String,
-}
-
-fn known_revisions() -> String {
-    let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS
-        .iter()
-        .rev()
-        .map(|known| format!("{:?}", known.as_str()))
-        .collect();
-    known.join(", ")
-}
 
 #[cfg(test)]
 mod tests {
@@ -518,7 +450,7 @@ mod tests {
             );
         }
         expect![[r#"unknown protocol revision "2020"; write "auto" or one of "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05""#]]
-            .assert_eq(&"2020".parse::<EraSetting>().unwrap_err().to_string());
+            .assert_eq(&"2020".parse::<EraSetting>().unwrap_err());
     }
 
     #[test]

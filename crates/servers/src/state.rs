@@ -36,8 +36,8 @@ pub struct ServerState {
     pub changed: bool,
     /// The age of the tool list; `None` without a list, or if the age is not known.
     pub age: Option<Duration>,
-    /// Whether the list may be out of date: the server is down, the list is older than it holds,
-    /// or the last attempt at a new one failed.
+    /// Whether the list may be out of date: the server is down, the list is older than it holds, or
+    /// the last attempt at a new one failed.
     pub stale: bool,
 }
 
@@ -72,7 +72,7 @@ pub enum Phase {
 }
 
 /// The connection of a server, with what belongs to it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum State {
     Up(Arc<Connection>),
     /// It is being started, after it was idle or disabled.
@@ -277,8 +277,7 @@ impl Standing {
 }
 
 impl Down {
-    /// A server that has just failed. `known` tells whether its tool list is known: a server
-    /// without a known tool list cannot be called, and does not wait for a call.
+    /// A server that has just failed.
     pub(crate) fn new(reason: String, backoff: Backoff, connect: Connect, known: bool) -> Self {
         let is_patient = backoff.has_many() || connect != Connect::Always;
         Self {

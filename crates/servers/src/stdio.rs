@@ -21,21 +21,10 @@ use crate::tap::{self, END_BYTES, Tap};
 
 /// The bytes that may wait for a server that does not read, beside one message.
 const MAX_UNREAD: usize = 64 << 20;
-/// The wait for answers that a server wrote before it exited. They are in the pipe by then; a
-/// process that left the group may hold the pipe open.
+/// The wait for answers that a server wrote before it exited.
 const LAST_ANSWERS: Duration = Duration::from_millis(250);
 /// The messages that wait for rmcp.
 const CHANNEL: usize = 64;
-
-/// Limits of one connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// The longest line, in bytes.
-    pub(crate) line: usize,
-    /// The time after which an unanswered `server/discover` counts as unknown to the server;
-    /// `None` where nothing else can be tried.
-    pub(crate) discover: Option<Duration>,
-}
 
 type Written = oneshot::Sender<io::Result<()>>;
 
@@ -55,18 +44,21 @@ pub(crate) struct Stdio {
     write: Option<mpsc::UnboundedSender<Outgoing>>,
     unread: Arc<AtomicUsize>,
     tap: Arc<Tap>,
-    limits: Limits,
+    /// The time after which an unanswered `server/discover` counts as unknown to the server.
+    discover: Option<Duration>,
     reader: JoinHandle<()>,
 }
 
 impl Stdio {
-    /// Reads and writes in tasks of its own; `exited` is the end of the process.
+    /// Reads lines of up to `limit` bytes and writes in tasks of its own. `exited` is the end of the
+    /// process.
     pub(crate) fn new(
         stdout: impl AsyncRead + Unpin + Send + 'static,
         stdin: impl AsyncWrite + Unpin + Send + 'static,
         exited: impl Future<Output = ()> + Send + 'static,
         tap: Arc<Tap>,
-        limits: Limits,
+        limit: usize,
+        discover: Option<Duration>,
     ) -> Self {
         let (arrive, arrived) = mpsc::channel(CHANNEL);
         let (write, writes) = mpsc::unbounded_channel();
@@ -77,7 +69,7 @@ impl Stdio {
             Arc::clone(&unread),
             Arc::clone(&tap),
         ));
-        let lines = Lines::new(stdout, limits.line);
+        let lines = Lines::new(stdout, limit);
         let reader = tokio::spawn(read_all(lines, exited, Arc::clone(&tap), arrive.clone()));
         Self {
             arrived,
@@ -85,7 +77,7 @@ impl Stdio {
             write: Some(write),
             unread,
             tap,
-            limits,
+            discover,
             reader,
         }
     }
@@ -108,8 +100,7 @@ impl Stdio {
         write.send(outgoing).map_err(|_| closed())
     }
 
-    /// Answers `server/discover` in the server's place when its time is over. A late answer of
-    /// the server is ignored.
+    /// Answers `server/discover` in the server's place when its time is over.
     fn limit_discover(&self, id: RequestId, after: Duration) {
         let (tap, arrive) = (Arc::clone(&self.tap), self.arrive.clone());
         tokio::spawn(async move {
@@ -143,7 +134,7 @@ impl Transport<RoleClient> for Stdio {
         if let Some(id) = &id
             && let ClientJsonRpcMessage::Request(sent) = &message
             && matches!(sent.request, ClientRequest::DiscoverRequest(_))
-            && let Some(after) = self.limits.discover
+            && let Some(after) = self.discover
         {
             self.limit_discover(id.clone(), after);
         }
@@ -156,19 +147,14 @@ impl Transport<RoleClient> for Stdio {
             };
             if let (Err(error), Some(id)) = (&written, &id) {
                 // Without its end no line can be read: the request was not sent.
-                let kind = match error.kind() {
-                    io::ErrorKind::Other => LostKind::Unreachable,
-                    _ => LostKind::Closed,
-                };
-                let reason = match kind {
-                    LostKind::Unreachable => error.to_string(),
-                    _ => "the server closed its standard input".to_owned(),
-                };
-                let sent = false;
-                let is_closed = kind == LostKind::Closed;
-                tap.fail(id, CallFailure::Lost(Lost { kind, reason, sent }));
-                if is_closed {
-                    tap.close("the server closed its standard input");
+                if error.kind() == io::ErrorKind::Other {
+                    let (kind, reason) = (LostKind::Unreachable, error.to_string());
+                    let sent = false;
+                    tap.fail(id, CallFailure::Lost(Lost { kind, reason, sent }));
+                } else {
+                    let reason = "the server closed its standard input";
+                    tap.fail(id, CallFailure::closed(reason, false));
+                    tap.close(reason);
                 }
             }
             written

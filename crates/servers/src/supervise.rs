@@ -5,6 +5,7 @@
 //! A server that is connected to for calls only is idle when it has not been used for a while.
 //! A request that may have been sent is never sent again.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::backoff::Backoff;
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::connect::{Connection, LastAttempt, later, start};
-use crate::failure::{CallFailure, Changed, LostKind, StartError, StartErrorKind};
+use crate::failure::{CallFailure, Changed, Lost, LostKind, StartError};
 use crate::list::{CurrentList, Reasons, list_failure};
 use crate::request::{Clock, Patience};
 use crate::spec::{Connect, ServerSpec};
@@ -56,16 +57,17 @@ pub struct ToolCall<'a> {
     pub limit: Option<Duration>,
 }
 
-/// A server. Dropping it ends its process.
+/// A server and the task that supervises it. Dropping it ends the server's process.
 #[derive(Debug)]
-pub(crate) struct Server {
-    inner: Arc<Inner>,
+pub(crate) struct Supervised {
+    server: Arc<Server>,
     stop: CancellationToken,
 }
 
+/// A server.
 #[derive(Debug)]
-struct Inner {
-    spec: ServerSpec,
+pub(crate) struct Server {
+    pub(crate) spec: ServerSpec,
     stand: Stand,
     list: CurrentList,
     last: LastAttempt,
@@ -79,7 +81,7 @@ struct Inner {
     at_once: CancellationToken,
 }
 
-impl Server {
+impl Supervised {
     /// Starts a server, if it is to be started now, and supervises it from then on.
     pub(crate) async fn start(
         spec: ServerSpec,
@@ -88,7 +90,7 @@ impl Server {
     ) -> Self {
         let endings = TaskTracker::new();
         endings.close();
-        let inner = Arc::new(Inner {
+        let server = Arc::new(Server {
             list: CurrentList::new(spec.remembered.as_ref()),
             stand: Stand::new(State::Starting),
             spec,
@@ -100,64 +102,75 @@ impl Server {
         });
         let mut backoff = Backoff::default();
         if !is_unique {
-            inner.list.fail(StartError {
-                server: inner.spec.name.clone(),
-                kind: StartErrorKind::DuplicateName,
+            server.list.fail(StartError {
+                server: server.spec.name.clone(),
+                reason: "another server has this name; give each server a name of its own"
+                    .to_owned(),
                 stderr: String::new(),
             });
-            inner.step(0, State::Closed);
-        } else if inner.spec.connect == Connect::Manual {
-            inner.step(0, State::Disabled);
-        } else if inner.spec.starts_idle() {
-            inner.step(0, State::Idle);
+            server.step(0, State::Closed);
+        } else if server.spec.connect == Connect::Manual {
+            server.step(0, State::Disabled);
+        } else if server.spec.starts_idle() {
+            server.step(0, State::Idle);
         } else {
-            inner.start_once(0, &mut backoff).await;
+            server.start_once(0, &mut backoff).await;
         }
         let stop = CancellationToken::new();
         if is_unique {
-            let supervised = Arc::clone(&inner);
+            let supervised = Arc::clone(&server);
             let supervise = async move { supervised.supervise(backoff).await };
             tokio::spawn(stop.clone().run_until_cancelled_owned(supervise));
         }
-        Self { inner, stop }
+        Self { server, stop }
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.inner.spec.name
+    /// Ends the connection and the process for good.
+    pub(crate) async fn shut_down(&self) {
+        self.stop.cancel();
+        self.end(|| self.stand.end(State::Closed));
+        self.endings.wait().await;
     }
+}
 
-    pub(crate) fn spec(&self) -> &ServerSpec {
-        &self.inner.spec
+impl Deref for Supervised {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
     }
+}
 
-    pub(crate) fn state(&self) -> ServerState {
-        self.inner.state()
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.at_once.cancel();
+        drop(self.stand.end(State::Closed));
     }
+}
 
+impl Server {
     /// Whether a call has to wait for the server to be connected to.
     pub(crate) fn is_resting(&self) -> bool {
-        matches!(self.inner.stand.now().state, State::Idle | State::Starting)
+        matches!(self.stand.now().state, State::Idle | State::Starting)
     }
 
-    /// Makes a call. A server that is down is waited for as long as the call may take without a
-    /// sign of work. A call that did not reach the server is made once more on another
-    /// connection, or by a newer list; the tool has to be the one that was decided on.
+    /// Makes a call.
     pub(crate) async fn call(&self, call: &ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
-        let inner = &self.inner;
-        let _used = inner.stand.begin_use();
-        let most = inner.spec.max_call_time;
+        let _used = self.stand.begin_use();
+        let most = self.spec.max_call_time;
         let most = call.limit.map_or(most, |limit| limit.min(most));
         let patience = Patience {
-            idle: inner.spec.call_timeout,
+            idle: self.spec.call_timeout,
             most,
         };
-        let caller = call.caller.as_ref().unwrap_or(&inner.spec.caller);
+        let caller = call.caller.as_ref().unwrap_or(&self.spec.caller);
         let made = Call {
             tool: call.tool,
             arguments: call.arguments,
             caller: Arc::clone(caller),
             definition: call.definition,
-            list: &inner.list,
+            list: &self.list,
         };
         let mut spent = Duration::ZERO;
         let (mut reconnected, mut lists) = (false, 0);
@@ -184,32 +197,34 @@ impl Server {
                 Err(failure) => failure,
             };
             spent = most.saturating_sub(clock.left());
-            let is_new_list = match &failure {
+            let most_lists = match &failure {
                 // The connection takes no more calls.
                 CallFailure::Lost(lost) if lost.kind == LostKind::Closed && !lost.sent => {
-                    if reconnected || inner.is_disabled() {
+                    if reconnected || self.is_disabled() {
                         return Err(self.said(failure));
                     }
                     reconnected = true;
                     continue;
                 }
-                CallFailure::Lost(lost) => lost.kind == LostKind::OtherLogin,
+                CallFailure::Lost(lost) if lost.kind == LostKind::OtherLogin => {
+                    if lists == MAX_LISTS {
+                        let (what, sent) = (Changed::Login, false);
+                        return Err(CallFailure::ToolChanged { what, sent });
+                    }
+                    MAX_LISTS
+                }
                 // The headers are not what the server's list asks for.
-                CallFailure::Refused(error) => {
-                    error.code == ErrorCode::HEADER_MISMATCH && connection.session.mirrors()
+                CallFailure::Refused(error)
+                    if error.code == ErrorCode::HEADER_MISMATCH && connection.session.mirrors() =>
+                {
+                    1
                 }
-                _ => false,
+                _ => 0,
             };
-            let is_other_login =
-                matches!(&failure, CallFailure::Lost(lost) if lost.kind == LostKind::OtherLogin);
-            lists += 1;
-            if !is_new_list || lists > MAX_LISTS || lists > 1 && !is_other_login {
-                if is_other_login {
-                    let (what, sent) = (Changed::Login, false);
-                    return Err(CallFailure::ToolChanged { what, sent });
-                }
+            if lists >= most_lists {
                 return Err(self.said(failure));
             }
+            lists += 1;
             let asked = Instant::now();
             self.refresh();
             let left = most.saturating_sub(spent).min(patience.idle);
@@ -221,22 +236,18 @@ impl Server {
     /// A failure as the host gets it.
     fn said(&self, failure: CallFailure) -> CallFailure {
         match failure {
-            CallFailure::Lost(mut lost) => {
-                lost.reason = if self.inner.is_disabled() {
-                    format!("{DISABLED} during the call")
-                } else {
-                    lost.reason
-                };
-                CallFailure::Lost(lost)
-            }
+            CallFailure::Lost(lost) if self.is_disabled() => CallFailure::Lost(Lost {
+                reason: format!("{DISABLED} during the call"),
+                ..lost
+            }),
             failure => failure,
         }
     }
 
     /// Connects to a server in use, unless it is connected.
     pub(crate) async fn connect(&self) -> Result<(), String> {
-        let _used = self.inner.stand.begin_use();
-        let limit = self.inner.spec.start_timeout.saturating_add(SAYING_SO);
+        let _used = self.stand.begin_use();
+        let limit = self.spec.start_timeout.saturating_add(SAYING_SO);
         self.connection(later(Instant::now(), limit))
             .await
             .map(drop)
@@ -244,10 +255,10 @@ impl Server {
 
     /// Takes a server into use and connects to it.
     pub(crate) async fn enable(&self) -> Result<(), String> {
-        let _used = self.inner.stand.begin_use();
-        let mut standing = self.inner.stand.watch();
-        self.inner.stand.turn_on();
-        self.inner.changed();
+        let _used = self.stand.begin_use();
+        let mut standing = self.stand.watch();
+        self.stand.turn_on();
+        self.changed();
         // A start has a time limit of its own.
         loop {
             match &standing.borrow_and_update().state {
@@ -265,34 +276,20 @@ impl Server {
 
     /// Takes a server out of use, and ends its connection and its process.
     pub(crate) async fn disable(&self) {
-        self.inner.end(|| self.inner.stand.end(State::Disabled));
-        self.inner.changed();
-        self.inner.endings.wait().await;
-    }
-
-    /// Ends the connection and the process for good.
-    pub(crate) async fn shut_down(&self) {
-        self.stop.cancel();
-        self.inner.end(|| self.inner.stand.end(State::Closed));
-        self.inner.endings.wait().await;
-    }
-
-    /// Whether the tool list is the newest that is known of.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.inner.is_settled()
+        self.end(|| self.stand.end(State::Disabled));
+        self.changed();
+        self.endings.wait().await;
     }
 
     /// The time since when a new list is waited for.
     pub(crate) fn awaited_since(&self) -> Option<Instant> {
-        let connection = self.inner.stand.connection()?;
-        self.inner
-            .list
-            .awaited_since(self.inner.reasons(&connection))
+        let connection = self.stand.connection()?;
+        self.list.awaited_since(self.reasons(&connection))
     }
 
     /// Waits until the tool list is the newest that is known of.
     async fn settled(&self, limit: Duration) {
-        let mut changes = self.inner.changes.subscribe();
+        let mut changes = self.changes.subscribe();
         let settled = async { while !self.is_settled() && changes.changed().await.is_ok() {} };
         let _ = timeout(limit, settled).await;
     }
@@ -300,36 +297,34 @@ impl Server {
     /// Asks for a new list, unless one is being asked for.
     fn refresh(&self) {
         if self.is_settled() {
-            self.inner.wishes.send_modify(|wishes| *wishes += 1);
+            self.wishes.send_modify(|wishes| *wishes += 1);
         }
     }
 
-    /// Asks for a new list if this one is out of date by the server's own word. An idle server
-    /// is connected to for that.
+    /// Asks for a new list if this one is out of date by the server's own word.
     pub(crate) fn refresh_if_stale(&self) {
-        let Some(list) = self.inner.list.list() else {
+        let Some(list) = self.list.list() else {
             return;
         };
-        let age = self.inner.list.freshness().age;
+        let age = self.list.freshness().age;
         let over = |limit: Duration| age.is_none_or(|age| age >= limit);
-        let is_idle = matches!(self.inner.stand.now().state, State::Idle);
+        let is_idle = matches!(self.stand.now().state, State::Idle);
         if is_idle {
-            if over(self.inner.spec.lists_hold(&list)) {
-                self.inner.stand.send_for();
+            if over(self.spec.lists_hold(&list)) {
+                self.stand.send_for();
             }
-        } else if list.fresh_for.is_some_and(over) && self.inner.stand.connection().is_some() {
+        } else if list.fresh_for.is_some_and(over) && self.stand.connection().is_some() {
             self.refresh();
         }
     }
 
     pub(crate) fn roots_changed(&self) {
-        self.inner.stand.roots_changed();
+        self.stand.roots_changed();
     }
 
     /// A connection that takes calls, or why there is none. The server must be in use.
     async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, String> {
-        let inner = &self.inner;
-        let mut standing = inner.stand.watch();
+        let mut standing = self.stand.watch();
         let retry_at = |state: &State| match state {
             State::Down(down) => Some(down.retry_at),
             _ => None,
@@ -345,7 +340,7 @@ impl Server {
                 // A server that is started for a call and does not start is not tried for the
                 // whole time of the call.
                 state @ State::Down(down)
-                    if inner.spec.connect != Connect::Always
+                    if self.spec.connect != Connect::Always
                         && down.backoff.never_started()
                         && before != retry_at(state) =>
                 {
@@ -355,29 +350,19 @@ impl Server {
                 State::Down(down) => down.to_string(),
                 State::Disabled => return Err(format!("{DISABLED}; enable it to call it")),
                 State::Closed => {
-                    return Err(match inner.list.failed() {
+                    return Err(match self.list.failed() {
                         Some(error) => error.to_string(),
                         None => "the connection was closed before the call".to_owned(),
                     });
                 }
             };
             if !matches!(timeout_at(deadline, standing.changed()).await, Ok(Ok(()))) {
-                let held_up = inner.last.held_up();
+                let held_up = self.last.held_up();
                 return Err(held_up.map_or(reason, |error| error.to_string()));
             }
         }
     }
-}
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.stop.cancel();
-        self.inner.at_once.cancel();
-        drop(self.inner.stand.end(State::Closed));
-    }
-}
-
-impl Inner {
     /// Goes through the turns, which others begin.
     async fn supervise(&self, mut backoff: Backoff) {
         let mut standing = self.stand.watch();
@@ -398,26 +383,10 @@ impl Inner {
 
     /// Goes from state to state in one turn.
     async fn keep(&self, turn: u64, backoff: &mut Backoff) {
-        enum Next {
-            Follow(Arc<Connection>),
-            Start,
-            AwaitUse,
-            Retry { at: Instant, for_call: bool },
-            Nothing,
-        }
         loop {
-            let next = match &self.stand.now().state {
-                State::Up(connection) => Next::Follow(Arc::clone(connection)),
-                State::Starting => Next::Start,
-                State::Idle => Next::AwaitUse,
-                State::Down(down) => Next::Retry {
-                    at: down.retry_at,
-                    for_call: down.awaits_call,
-                },
-                State::Disabled | State::Closed => Next::Nothing,
-            };
-            match next {
-                Next::Follow(connection) => {
+            let state = self.stand.now().state.clone();
+            match state {
+                State::Up(connection) => {
                     let since = Instant::now();
                     if let Some(reason) = self.follow(turn, connection).await {
                         backoff.ended_after(since.elapsed());
@@ -425,19 +394,19 @@ impl Inner {
                         self.down(turn, *backoff, reason);
                     }
                 }
-                Next::AwaitUse => {
+                State::Idle => {
                     self.wanted().await;
                     self.step(turn, State::Starting);
                 }
-                Next::Start => self.start_once(turn, backoff).await,
-                Next::Retry { at, for_call } => {
-                    sleep_until(at).await;
-                    if for_call {
+                State::Starting => self.start_once(turn, backoff).await,
+                State::Down(down) => {
+                    sleep_until(down.retry_at).await;
+                    if down.awaits_call {
                         self.wanted().await;
                     }
                     self.start_once(turn, backoff).await;
                 }
-                Next::Nothing => return std::future::pending().await,
+                State::Disabled | State::Closed => return std::future::pending().await,
             }
         }
     }
@@ -473,7 +442,12 @@ impl Inner {
 
     /// Leaves a server down until it is time to start it again.
     fn down(&self, turn: u64, backoff: Backoff, reason: String) {
-        let down = Down::new(reason, backoff, self.spec.connect, self.list.is_known());
+        let down = Down::new(
+            reason,
+            backoff,
+            self.spec.connect,
+            self.list.list().is_some(),
+        );
         self.step(turn, State::Down(down));
     }
 
@@ -481,7 +455,7 @@ impl Inner {
     /// ended; `None` if the server became idle.
     async fn follow(&self, turn: u64, connection: Arc<Connection>) -> Option<String> {
         let session = Arc::clone(&connection.session);
-        let notifications = Arc::clone(connection.notifications());
+        let notifications = Arc::clone(&connection.notifications);
         let ended = connection.ended();
         // Only the state and the calls hold the connection: a server that is dropped ends at once.
         let weak = Arc::downgrade(&connection);
@@ -623,7 +597,8 @@ impl Inner {
         }
     }
 
-    fn is_settled(&self) -> bool {
+    /// Whether the tool list is the newest that is known of.
+    pub(crate) fn is_settled(&self) -> bool {
         match self.stand.connection() {
             Some(connection) => self.reasons(&connection) == self.list.covered(),
             // A new connection lists the tools anew.
@@ -640,7 +615,7 @@ impl Inner {
         matches!(self.stand.now().state, State::Disabled)
     }
 
-    fn state(&self) -> ServerState {
+    pub(crate) fn state(&self) -> ServerState {
         let freshness = self.list.freshness();
         let failed = self.list.failed();
         let list = self.list.list();

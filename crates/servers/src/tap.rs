@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, CustomRequest, ErrorCode, ErrorData, GetExtensions,
@@ -81,6 +81,7 @@ struct SlotState {
     who: Option<Who>,
     /// The last progress that was reported.
     progress: Mutex<Option<f64>>,
+    is_waiting: AtomicBool,
     signs: Notify,
     over: CancellationToken,
     flight: OnceLock<(Weak<Tap>, RequestId)>,
@@ -96,16 +97,16 @@ impl Slot {
 
     /// Takes the answer.
     pub(crate) fn take(&self) -> Option<Answer> {
-        self.0
-            .answer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        crate::lock(&self.0.answer).take()
     }
 
-    /// A number that tells this slot from the others.
-    pub(crate) fn address(&self) -> usize {
-        Arc::as_ptr(&self.0).addr()
+    /// Whether the request waits for authorization.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.0.is_waiting.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_waiting(&self, is_waiting: bool) {
+        self.0.is_waiting.store(is_waiting, Ordering::Relaxed);
     }
 
     /// Notified for each progress notification.
@@ -125,18 +126,14 @@ impl Slot {
     }
 
     fn fill(&self, answer: Answer) {
-        let mut place = self.0.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = crate::lock(&self.0.answer);
         *place = Some(answer);
     }
 
     /// Notes a progress; false if the server does not count up.
     fn goes_on(&self, progress: f64) -> bool {
         self.0.signs.notify_one();
-        let mut last = self
-            .0
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut last = crate::lock(&self.0.progress);
         let is_more = last.is_none_or(|last| progress > last);
         if is_more {
             *last = Some(progress);
@@ -145,14 +142,11 @@ impl Slot {
     }
 }
 
-/// The members of a request's `params` as text, without `_meta`. They are sent in place of the
-/// values that rmcp holds, from which it only makes headers.
+/// The members of a request's `params` as text, without `_meta`.
 #[derive(Debug, Clone)]
 pub(crate) struct Members(pub(crate) Arc<str>);
 
-/// The login that a request's tool was listed with. See [`LostKind::OtherLogin`].
-///
-/// [`LostKind::OtherLogin`]: crate::failure::LostKind::OtherLogin
+/// The login that a request's tool was listed with.
 #[derive(Debug, Clone)]
 pub(crate) struct ListedWith(pub(crate) Option<Arc<str>>);
 
@@ -238,10 +232,7 @@ impl Tap {
 
     /// The handshake so far.
     pub(crate) fn opening(&self) -> Opening {
-        self.opening
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        crate::lock(&self.opening).clone()
     }
 
     /// Drops the server's requests from now on: 2026-07-28 has none.
@@ -285,7 +276,7 @@ impl Tap {
                     token: request.get_meta().get_progress_token(),
                     slot,
                     sent: false,
-                    mirrors: self.is_stateless.load(Ordering::Relaxed),
+                    mirrors: self.is_stateless(),
                 };
                 flights.insert(sent.id.clone(), flight);
             }
@@ -315,10 +306,8 @@ impl Tap {
 
     /// The reason for which no more requests are sent, if there is one.
     pub(crate) fn closed(&self) -> Option<String> {
-        self.lost
-            .borrow()
-            .clone()
-            .or_else(|| self.closing.get().cloned())
+        let lost = self.lost.borrow().clone();
+        lost.or_else(|| self.closing.get().cloned())
     }
 
     fn end_if_closed(&self) {
@@ -334,8 +323,8 @@ impl Tap {
         }
     }
 
-    /// Ends the connection: every request with a slot fails, each by its id. rmcp learns of the
-    /// end of its own requests by the end of the transport.
+    /// Ends the connection: every request with a slot fails, each by its id. rmcp learns of the end
+    /// of its own requests by the end of the transport.
     pub(crate) fn end(&self, reason: &str) -> Vec<ServerJsonRpcMessage> {
         self.lost.send_if_modified(|known| {
             let is_news = known.is_none();
@@ -382,8 +371,7 @@ impl Tap {
             .is_some_and(|flight| flight.slot.is_some())
     }
 
-    /// Ends the request that a message over the limit answers. Its id is looked for in the first
-    /// and last bytes; without one, every request ends.
+    /// Ends the request that a message over the limit answers.
     pub(crate) fn too_long(&self, ends: &[u8], limit: usize) -> Vec<ServerJsonRpcMessage> {
         if has_method(ends) {
             return Vec::new();
@@ -401,8 +389,7 @@ impl Tap {
         failed.collect()
     }
 
-    /// Reads one message, or a batch of them, and returns what rmcp is to see. `stream` is the
-    /// request whose own stream it came on.
+    /// Reads one message, or a batch of them, and returns what rmcp is to see.
     pub(crate) fn incoming(
         &self,
         text: &[u8],
@@ -451,8 +438,7 @@ impl Tap {
             return None;
         }
         let reason = "it is no JSON-RPC message".to_owned();
-        let id = find_id(text.as_bytes())?;
-        self.fail(&id, CallFailure::Malformed(reason))
+        self.fail(&find_id(text.as_bytes())?, CallFailure::Malformed(reason))
     }
 
     fn request(
@@ -471,7 +457,7 @@ impl Tap {
                           is configured for it";
             return self.fail(&id, CallFailure::Malformed(reason.to_owned()));
         }
-        if self.is_stateless.load(Ordering::Relaxed) {
+        if self.is_stateless() {
             tracing::debug!(method, "a request that the protocol revision does not have");
             return None;
         }
@@ -544,7 +530,7 @@ impl Tap {
             #[serde(borrow)]
             request_id: &'a RawValue,
         }
-        if self.is_stateless.load(Ordering::Relaxed) {
+        if self.is_stateless() {
             let id = read_id(serde_json::from_str::<Params<'_>>(params).ok()?.request_id)?;
             let is_listening = self.is_listening(&id);
             let ended = CallFailure::closed("the server ended the subscription", true);
@@ -586,40 +572,30 @@ impl Tap {
         })
     }
 
-    /// Reads the answer to a request of the handshake. Members that are missing are added: a
-    /// server with an odd greeting may have good tools.
+    /// Reads the answer to a request of the handshake.
     fn greeting(&self, method: &str, result: &RawValue) -> Result<ServerResult, CallFailure> {
         let malformed = |reason: &str| CallFailure::Malformed(reason.to_owned());
         if result.get().len() > MAX_VALUE_BYTES {
             return Err(malformed("it is too long"));
         }
-        let mut value: Value = serde_json::from_str(result.get()).unwrap_or_default();
-        let greeting = value.clone();
-        let members = value
-            .as_object_mut()
-            .ok_or_else(|| malformed("it is no object"))?;
-        members.insert("capabilities".to_owned(), json!({}));
-        for unread in ["instructions", "_meta"] {
-            members.remove(unread);
+        let said: Value = serde_json::from_str(result.get()).unwrap_or_default();
+        if !said.is_object() {
+            return Err(malformed("it is no object"));
         }
         let read = match method {
             INITIALIZE => {
-                members.insert(
-                    "serverInfo".to_owned(),
-                    json!({ "name": "", "version": "" }),
-                );
-                let version = members.get("protocolVersion").and_then(Value::as_str);
-                version.ok_or_else(|| malformed("it names no protocol revision"))?;
-                serde_json::from_value(value).map(ServerResult::InitializeResult)
+                if !said["protocolVersion"].is_string() {
+                    return Err(malformed("it names no protocol revision"));
+                }
+                let read = json!({
+                    "protocolVersion": said["protocolVersion"],
+                    "capabilities": {},
+                    "serverInfo": { "name": "", "version": "" },
+                });
+                serde_json::from_value(read).map(ServerResult::InitializeResult)
             }
             DISCOVER => {
-                members.entry("resultType").or_insert("complete".into());
-                members.insert("ttlMs".to_owned(), 0.into());
-                members.insert("cacheScope".to_owned(), "private".into());
-                let versions = members
-                    .get("supportedVersions")
-                    .cloned()
-                    .unwrap_or_default();
+                let versions = said["supportedVersions"].clone();
                 let versions: Vec<ProtocolVersion> = serde_json::from_value(versions)
                     .map_err(|_| malformed("it lists no protocol revisions"))?;
                 if !versions.contains(&ProtocolVersion::LATEST) {
@@ -628,18 +604,25 @@ impl Tap {
                     let error = ErrorData::new(code, "another protocol revision", Some(data));
                     return Err(CallFailure::Refused(error));
                 }
-                serde_json::from_value(value).map(ServerResult::DiscoverResult)
+                let complete = Value::from("complete");
+                let read = json!({
+                    "resultType": said.get("resultType").unwrap_or(&complete),
+                    "supportedVersions": versions,
+                    "capabilities": {},
+                    "ttlMs": 0,
+                    "cacheScope": "private",
+                });
+                serde_json::from_value(read).map(ServerResult::DiscoverResult)
             }
             _ => return Ok(ServerResult::empty(())),
         };
         let read = read.map_err(|_| malformed("it is not of the protocol's form"))?;
-        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        opening.greeting = Some(greeting);
+        let mut opening = crate::lock(&self.opening);
+        opening.greeting = Some(said);
         Ok(read)
     }
 
-    /// The error that rmcp gets for a failed request of the handshake. A server that speaks only
-    /// older revisions is greeted with `initialize` next, where that is allowed.
+    /// The error that rmcp gets for a failed request of the handshake.
     fn refusal(&self, method: &str, failure: &CallFailure) -> ErrorData {
         let mut error = match failure {
             CallFailure::Refused(error) => error.clone(),
@@ -659,7 +642,7 @@ impl Tap {
     fn note_opening(&self, method: &str, failure: CallFailure) {
         let methods = [DISCOVER, INITIALIZE];
         if let Some(method) = methods.into_iter().find(|known| *known == method) {
-            let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut opening = crate::lock(&self.opening);
             opening.failures.push((method, failure));
         }
     }
@@ -673,8 +656,7 @@ impl Tap {
     }
 
     /// The caller that a message of the server is for: of the request whose stream it came on;
-    /// without one, of all requests in flight, if it is the same for all. With it, the tool, if
-    /// it is one, and tokens that are cancelled when these requests end.
+    /// without one, of all requests in flight, if it is the same for all.
     pub(crate) fn caller(
         &self,
         stream: Option<&RequestId>,
@@ -708,7 +690,7 @@ impl Tap {
     }
 
     fn flights(&self) -> MutexGuard<'_, HashMap<RequestId, Flight>> {
-        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.flights)
     }
 }
 
@@ -787,14 +769,9 @@ pub(crate) fn read_error(error: &RawValue) -> ErrorData {
 
 /// The revisions in the data of an unsupported-version error.
 pub(crate) fn supported(error: &ErrorData) -> Vec<ProtocolVersion> {
-    let supported = error
-        .data
-        .as_ref()
-        .and_then(|data| data.get("supported"))
-        .cloned();
-    supported
-        .and_then(|supported| serde_json::from_value(supported).ok())
-        .unwrap_or_default()
+    let supported = error.data.as_ref().and_then(|data| data.get("supported"));
+    let supported = supported.and_then(|supported| serde_json::from_value(supported.clone()).ok());
+    supported.unwrap_or_default()
 }
 
 /// An id as it was sent; a server may answer with it as a text.

@@ -52,8 +52,7 @@ pub(crate) struct Task {
     id: String,
     pause: Duration,
     is_over: bool,
-    /// The names of the requests that have been answered. They stay in the task's state until
-    /// the server has seen the answers.
+    /// The names of the requests that have been answered.
     answered: HashSet<String>,
 }
 
@@ -165,8 +164,7 @@ impl Task {
         self.ask("tasks/update", params, clock).await.map(drop)
     }
 
-    /// Sends a request about the task. One that fails on the way is repeated for as long as the
-    /// server may be silent: a poll does nothing, and an answer counts once, by its name.
+    /// Sends a request about the task.
     async fn ask(
         &self,
         method: &str,

@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A server's tool list and its description of itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolList {
-    /// The entries of its `tools/list`, from all pages, in order, as it wrote them. Only their
-    /// JSON has been checked.
+    /// The entries of its `tools/list`, from all pages, in order, as it wrote them.
     pub tools: Vec<Value>,
     /// The protocol revision agreed on, such as `2026-07-28`.
     pub protocol_version: String,
@@ -18,14 +17,14 @@ pub struct ToolList {
     pub server_info: Option<ServerInfo>,
     /// Its hints for models, if it has any.
     pub instructions: Option<String>,
-    /// Oddities that did no harm, as clauses about the server ("its list of tools repeats a
-    /// cursor; …").
+    /// Oddities that did no harm, as clauses about the server ("its list of tools repeats a cursor;
+    /// …").
     pub warnings: Vec<String>,
-    /// The time after which the list is asked for again; `None` if the server tells of changes,
-    /// or does not say.
+    /// The time after which the list is asked for again; `None` if the server tells of changes, or
+    /// does not say.
     pub fresh_for: Option<Duration>,
-    /// The time for which the list holds by the server's own word (`ttlMs`), within 5 s and a
-    /// day; `None` if it does not say.
+    /// The time for which the list holds by the server's own word (`ttlMs`), within 5 s and a day;
+    /// `None` if it does not say.
     pub ttl: Option<Duration>,
     /// The identifier of the login that the list was asked for with; `None` without a login.
     #[serde(skip)]
@@ -38,7 +37,6 @@ pub struct ServerInfo {
     /// Its name for programs.
     pub name: String,
     /// Its name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Its version, in its own scheme.
     pub version: String,

@@ -154,8 +154,7 @@ impl Listener for Notifications {
     }
 }
 
-/// Listens for changes where servers tell of them in a subscription (2026-07-28). Changes that
-/// may have been missed are added to the `wishes` for a new list.
+/// Listens for changes where servers tell of them in a subscription (2026-07-28).
 pub(crate) async fn listen(
     session: &Session,
     changes: &watch::Sender<Changes>,
