@@ -197,10 +197,7 @@ impl Round<'_> {
         let (mut answers, mut asked) = (Map::new(), Vec::new());
         let none = json!({});
         for (key, request) in requests {
-            let method = request
-                .get("method")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
+            let method = request["method"].as_str().unwrap_or_default();
             let Some(kind) = Kind::of(method) else {
                 let reason = "the tool asks for something that clients do not know";
                 return Err(CallFailure::Input(reason.to_owned()));
@@ -306,7 +303,7 @@ impl Round<'_> {
                 let (answer, page) = asked.map_err(|error| {
                     refused(&format!("its page could not be shown: {}", error.message))
                 })?;
-                match answer.get("action").and_then(Value::as_str) {
+                match answer["action"].as_str() {
                     Some("accept") => done.extend(page),
                     Some("decline") => return Err(refused("the user declined to open its page")),
                     _ => return Err(refused("the user did not open its page")),
@@ -413,13 +410,13 @@ fn are_pages_required(error: &ErrorData) -> bool {
 
 /// The pages that a refusal names; none if one of them is not valid.
 fn required_pages(error: &ErrorData) -> Vec<&Value> {
-    let data = error.data.as_ref();
-    let listed = data
-        .and_then(|data| data.get("elicitations"))
-        .and_then(Value::as_array);
+    let listed = error
+        .data
+        .as_ref()
+        .and_then(|data| data["elicitations"].as_array());
     let listed: Vec<&Value> = listed.into_iter().flatten().collect();
     let is_page = |page: &&Value| {
-        page.get("mode").and_then(Value::as_str) == Some("url")
+        page["mode"] == "url"
             && pages::address_fault(page).is_none()
             && pages::page_id(page).is_some()
     };
@@ -431,7 +428,7 @@ fn required_pages(error: &ErrorData) -> Vec<&Value> {
 }
 
 fn shown_url(page: &Value) -> String {
-    let url = page.get("url").and_then(Value::as_str).unwrap_or_default();
+    let url = page["url"].as_str().unwrap_or_default();
     let end = url.floor_char_boundary(MAX_SHOWN_URL.min(url.len()));
     format!("{:?}", url.get(..end).unwrap_or_default())
 }

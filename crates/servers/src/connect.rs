@@ -35,10 +35,9 @@ const DISCOVER_PATIENCE: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The wait for the end of rmcp's service; it ends HTTP sessions in that time.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(4);
-/// The newest revision's key for the server's program.
-/// The request that lists tools.
 const LIST: &str = "tools/list";
 const CLOSED_OUTPUT: &str = "it closed its standard output; an MCP server speaks there";
+/// The newest revision's key for the server's program.
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// A connected server. Dropping it ends the connection and the process.
@@ -281,10 +280,8 @@ impl Attempt<'_> {
         );
         let endpoint = endpoint?;
         let transport = endpoint.transport();
-        let greeted = self
-            .greet(transport, parts, greeting, Some(endpoint.clone()))
-            .await;
-        greeted.map_err(|reason| {
+        let greeted = self.greet(transport, parts, greeting, Some(endpoint.clone()));
+        greeted.await.map_err(|reason| {
             endpoint.end();
             reason.unwrap_or_else(|| self.no_endpoint(http, "it ended the connection"))
         })
@@ -623,11 +620,8 @@ impl Connection {
 
     /// Changes of the tool list that the server told of, or that another login may bring.
     pub(crate) fn list_changes(&self) -> u64 {
-        let logins = self
-            .session
-            .http
-            .as_ref()
-            .map_or(0, |http| http.logins().borrow().count);
+        let http = self.session.http.as_ref();
+        let logins = http.map_or(0, |http| http.logins().borrow().count);
         self.notifications.changes.borrow().tools + logins
     }
 

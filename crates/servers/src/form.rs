@@ -26,17 +26,10 @@ pub(crate) fn checked(
         Some(_) => return Err(unfit("the content is no object")),
     };
     let none = Map::new();
-    let properties = schema
-        .and_then(|schema| schema.get("properties"))
-        .and_then(Value::as_object)
-        .unwrap_or(&none);
-    let required = schema
-        .and_then(|schema| schema.get("required"))
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    for name in required {
+    let schema = schema.unwrap_or(&Value::Null);
+    let properties = schema["properties"].as_object().unwrap_or(&none);
+    let required = schema["required"].as_array().into_iter().flatten();
+    for name in required.filter_map(Value::as_str) {
         if !content.contains_key(name) {
             return Err(unfit(&format!("{name:?} is missing")));
         }

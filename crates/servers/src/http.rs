@@ -59,7 +59,7 @@ const MAX_SESSION_BYTES: usize = 4_096;
 /// POSTs at a time.
 const MAX_POSTS: usize = 1_024;
 /// The longest wait before a stream is resumed, whatever the server says.
-const MAX_RETRY: Duration = Duration::from_secs(60);
+const MAX_RETRY_MS: u64 = 60_000;
 /// Headers that the protocol sets.
 const RESERVED: [&str; 7] = [
     "accept",
@@ -174,7 +174,7 @@ impl Http {
         config.max_concurrent_requests = MAX_POSTS;
         config.max_sse_event_size = self.0.limit;
         let mut resume = ExponentialBackoff::default();
-        resume.max_delay = Some(MAX_RETRY);
+        resume.max_delay = Some(Duration::from_millis(MAX_RETRY_MS));
         config.retry_config = Arc::new(resume);
         // A call is decided about once for each session.
         config.reinit_on_expired_session = false;
@@ -306,7 +306,7 @@ impl Http {
         // "Later" is said by the status alone: a poll is repeated then.
         let is_poll = matches!(method, Some("tasks/get" | "tasks/update"));
         if status != StatusCode::UNAUTHORIZED
-            && !(is_poll && !lost.is_permanent())
+            && (!is_poll || lost.is_permanent())
             && let Some(error) = self.0.rpc_error(response).await
         {
             return self.fail(id, CallFailure::Refused(error));
@@ -663,36 +663,20 @@ fn pass_on(
         Ok(event) => event,
         Err(error) => {
             // An event over the limit is taken for the answer.
-            let is_too_long = error.to_string().contains(TOO_LONG);
-            let too_large = CallFailure::TooLarge(limit);
-            let settled = id
-                .filter(|_| is_too_long)
-                .and_then(|id| tap.fail(id, too_large));
+            let id = id.filter(|_| error.to_string().contains(TOO_LONG));
+            let settled = id.and_then(|id| tap.fail(id, CallFailure::TooLarge(limit)));
             let data = settled.and_then(|message| serde_json::to_string(&message).ok());
-            return match data {
-                Some(data) => vec![Ok(Sse::default().data(data))],
-                None => vec![Err(error)],
-            };
+            return vec![data.map_or(Err(error), |data| Ok(Sse::default().data(data)))];
         }
     };
-    event.retry = event
-        .retry
-        .map(|retry| retry.min(u64::try_from(MAX_RETRY.as_millis()).unwrap_or(u64::MAX)));
+    event.retry = event.retry.map(|retry| retry.min(MAX_RETRY_MS));
     let Some(data) = event.data.take().filter(|data| !data.trim().is_empty()) else {
         return vec![Ok(event)];
     };
     let messages = tap.incoming(data.as_bytes(), id);
-    let texts = messages
-        .iter()
-        .filter_map(|message| serde_json::to_string(message).ok());
-    let mut events: Vec<_> = texts
-        .map(|data| {
-            Ok(Sse {
-                data: Some(data),
-                ..event.clone()
-            })
-        })
-        .collect();
+    let messages = messages.iter();
+    let texts = messages.filter_map(|message| serde_json::to_string(message).ok());
+    let mut events: Vec<_> = texts.map(|data| Ok(event.clone().data(data))).collect();
     if events.is_empty() {
         // Its id and its retry time still count.
         events.push(Ok(event));

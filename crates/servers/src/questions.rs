@@ -305,7 +305,7 @@ impl<'a> Question<'a> {
 
 /// Whether a person agreed.
 pub(crate) fn is_accepted(answer: &Value) -> bool {
-    answer.get("action").and_then(Value::as_str) == Some("accept")
+    answer["action"] == "accept"
 }
 
 /// An elicitation without a mode is a form.

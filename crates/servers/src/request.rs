@@ -310,9 +310,7 @@ impl Session {
             .peer
             .send_request_with_option(ClientRequest::CustomRequest(custom), options);
         let answer = match sent.await {
-            Ok(handle) => match &mut guard.handle.insert(handle).rx {
-                receiver => receiver.await.ok(),
-            },
+            Ok(handle) => (&mut guard.handle.insert(handle).rx).await.ok(),
             Err(_) => None,
         };
         // It is answered: there is nothing to cancel.

@@ -248,9 +248,8 @@ impl Server {
     pub(crate) async fn connect(&self) -> Result<(), String> {
         let _used = self.stand.begin_use();
         let limit = self.spec.start_timeout.saturating_add(SAYING_SO);
-        self.connection(later(Instant::now(), limit))
-            .await
-            .map(drop)
+        let connected = self.connection(later(Instant::now(), limit));
+        connected.await.map(drop)
     }
 
     /// Takes a server into use and connects to it.
@@ -440,7 +439,7 @@ impl Server {
         }
     }
 
-    /// Leaves a server down until it is time to start it again.
+    /// Leaves a server down until its next start.
     fn down(&self, turn: u64, backoff: Backoff, reason: String) {
         let down = Down::new(
             reason,
@@ -484,11 +483,11 @@ impl Server {
 
     /// Waits until the server has been unused for as long as it may be. It is idle then.
     async fn rested(&self, turn: u64) {
-        let idle = self
+        let Some(limit) = self
             .spec
             .idle
-            .filter(|_| self.spec.connect != Connect::Always);
-        let Some(limit) = idle else {
+            .filter(|_| self.spec.connect != Connect::Always)
+        else {
             return std::future::pending().await;
         };
         loop {

@@ -662,16 +662,9 @@ impl Tap {
         stream: Option<&RequestId>,
     ) -> (Option<Who>, Vec<CancellationToken>) {
         let flights = self.flights();
-        let of_stream = stream
-            .and_then(|id| flights.get(id))
-            .and_then(|it| it.slot.as_ref());
-        let slots: Vec<&Slot> = match of_stream {
-            Some(slot) => vec![slot],
-            None => flights
-                .values()
-                .filter_map(|flight| flight.slot.as_ref())
-                .collect(),
-        };
+        let of_stream = stream.and_then(|id| flights.get(id)?.slot.as_ref());
+        let all = flights.values().filter_map(|flight| flight.slot.as_ref());
+        let slots: Vec<&Slot> = of_stream.map_or_else(|| all.collect(), |slot| vec![slot]);
         let mut found: Option<Who> = None;
         let mut tokens = Vec::new();
         for slot in slots {
