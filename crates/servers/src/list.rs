@@ -112,11 +112,11 @@ impl Session {
             };
             // Older servers write an empty cursor where there is none.
             let next = page.filter(|cursor| !cursor.is_empty() || self.is_stateless());
-            if listing.is_cut || next.is_some() && listing.is_full() {
-                let warning = format!(
-                    "its list of tools is too long; only the first {} are used",
-                    listing.seen
-                );
+            let is_full = listing.seen >= MAX_TOOLS || listing.bytes >= MAX_BYTES;
+            if listing.is_cut || next.is_some() && is_full {
+                let seen = listing.seen;
+                let warning =
+                    format!("its list of tools is too long; only the first {seen} are used");
                 listing.warnings.push(warning);
                 return Ok(listing);
             }
@@ -175,10 +175,6 @@ impl Listing {
         };
         let ttl = self.ttl.filter(|ttl| !ttl.is_zero());
         ttl.map(|ttl| ttl.clamp(LEAST_FRESH, most))
-    }
-
-    fn is_full(&self) -> bool {
-        self.seen >= MAX_TOOLS || self.bytes >= MAX_BYTES
     }
 
     /// Reads a page and returns the cursor of the next one.
@@ -275,10 +271,8 @@ fn read_tool(
 
 /// A bound of the number of values in a JSON text.
 fn count_values(json: &str) -> usize {
-    let starts = json
-        .bytes()
-        .filter(|byte| matches!(byte, b',' | b'[' | b'{'));
-    starts.count() + 1
+    let is_start = |byte: &u8| matches!(byte, b',' | b'[' | b'{');
+    json.bytes().filter(is_start).count() + 1
 }
 
 /// The fault of a text that cannot be read, without quoting it: it may hold secrets.

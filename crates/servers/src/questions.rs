@@ -89,26 +89,23 @@ impl Questions {
         kind.check_size(asked.bytes)?;
         let (who, calls) = tap.caller(asked.stream.as_ref());
         let is_own = who.is_none();
-        let tool = who.as_ref().map(|who| Arc::clone(&who.tool));
-        let tool = tool.as_deref().filter(|tool| !tool.is_empty());
-        let caller = who.map_or_else(|| Arc::clone(&self.caller), |who| who.caller);
+        let tool = who.as_ref().map(|who| &*who.tool);
+        let tool = tool.filter(|tool| !tool.is_empty());
+        let caller = who.as_ref().map_or(&self.caller, |who| &who.caller);
         // What was announced may be asked for, whichever caller it is.
         let offers = self.offers.and(caller.offers());
         if let Some(declined) = kind.declined(offers, &asked.params) {
             return declined;
         }
         let busy = |message: String| ErrorData::new(ErrorCode(-32000), message, None);
-        let _place = self
-            .places
-            .try_acquire()
-            .map_err(|_| busy(format!("more than {MAX_QUESTIONS} requests at a time")))?;
+        let full = |_| busy(format!("more than {MAX_QUESTIONS} requests at a time"));
+        let _place = self.places.try_acquire().map_err(full)?;
         if kind == Kind::Roots && is_own {
             self.folders_changed();
         }
         if kind != Kind::Roots && self.for_call.fetch_add(1, Ordering::Relaxed) >= MAX_FOR_CALL {
-            return Err(busy(format!(
-                "more than {MAX_FOR_CALL} requests for one call"
-            )));
+            let message = format!("more than {MAX_FOR_CALL} requests for one call");
+            return Err(busy(message));
         }
         let question = Question {
             kind,
@@ -127,7 +124,7 @@ impl Questions {
         };
         tokio::select! {
             biased;
-            answer = question.ask(&*caller, &self.pages) => answer.map(|(answer, _)| answer),
+            answer = question.ask(&**caller, &self.pages) => answer.map(|(answer, _)| answer),
             () = over => question.answered(Err(Refusal::Cancelled)),
             () = self.ended.cancelled() => question.answered(Err(Refusal::Cancelled)),
         }

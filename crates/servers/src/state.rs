@@ -217,10 +217,8 @@ impl Stand {
     /// Has a server that is not connected started at once.
     pub(crate) fn turn_on(&self) {
         self.0.send_if_modified(|standing| {
-            let is_off = matches!(
-                standing.state,
-                State::Idle | State::Down(_) | State::Disabled
-            );
+            use State::{Disabled, Down, Idle};
+            let is_off = matches!(standing.state, Idle | Down(_) | Disabled);
             if is_off {
                 standing.turn += 1;
                 standing.state = State::Starting;

@@ -63,12 +63,8 @@ impl Stdio {
         let (arrive, arrived) = mpsc::channel(CHANNEL);
         let (write, writes) = mpsc::unbounded_channel();
         let unread = Arc::<AtomicUsize>::default();
-        tokio::spawn(write_all(
-            stdin,
-            writes,
-            Arc::clone(&unread),
-            Arc::clone(&tap),
-        ));
+        let writer = write_all(stdin, writes, Arc::clone(&unread), Arc::clone(&tap));
+        tokio::spawn(writer);
         let lines = Lines::new(stdout, limit);
         let reader = tokio::spawn(read_all(lines, exited, Arc::clone(&tap), arrive.clone()));
         Self {

@@ -181,10 +181,8 @@ impl Server {
                 ..patience
             };
             let deadline = later(began, patience.idle.min(patience.most));
-            let connection = self
-                .connection(deadline)
-                .await
-                .map_err(|reason| CallFailure::closed(&reason, false))?;
+            let connection = self.connection(deadline).await;
+            let connection = connection.map_err(|reason| CallFailure::closed(&reason, false))?;
             let mut clock = Clock::new(patience, &connection.session.asking);
             // A list that is on its way may have another tool of this name.
             self.settled(LIST_PATIENCE.min(patience.most)).await;

@@ -95,9 +95,8 @@ impl Task {
     /// Waits, and asks for the task's state.
     pub(crate) async fn poll(&mut self, clock: &mut Clock) -> Result<Step, CallFailure> {
         clock.pause(self.pause).await?;
-        let answer = self
-            .ask("tasks/get", json!({ "taskId": self.id }), clock)
-            .await;
+        let params = json!({ "taskId": self.id });
+        let answer = self.ask("tasks/get", params, clock).await;
         if let Err(CallFailure::Refused(error)) = &answer
             && error.code == ErrorCode::INVALID_PARAMS
         {
@@ -115,18 +114,14 @@ impl Task {
                 Ok(wants.map_or(Step::Working, Step::Wants))
             }
             "completed" => {
-                let missing = "its task ended without a result".to_owned();
-                let result = state.result.map(RawValue::to_owned);
-                result
-                    .map(Step::Done)
-                    .ok_or(CallFailure::Malformed(missing))
+                let missing =
+                    || CallFailure::Malformed("its task ended without a result".to_owned());
+                Ok(Step::Done(state.result.ok_or_else(missing)?.to_owned()))
             }
             "failed" => Err(self.failed(&state)),
             "cancelled" => {
-                let message = "the server cancelled the task".to_owned();
-                Err(CallFailure::Refused(ErrorData::internal_error(
-                    message, None,
-                )))
+                let error = ErrorData::internal_error("the server cancelled the task", None);
+                Err(CallFailure::Refused(error))
             }
             _ => {
                 let reason = "its task has a status that clients do not know";
@@ -146,12 +141,7 @@ impl Task {
         answers: &Value,
         clock: &mut Clock,
     ) -> Result<(), CallFailure> {
-        for key in answers
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(key, _)| key)
-        {
+        for (key, _) in answers.as_object().into_iter().flatten() {
             if key.len() > MAX_ID_BYTES || self.answered.len() == MAX_ANSWERS {
                 return Err(CallFailure::Input(format!(
                     "the tool still wants input after {MAX_ANSWERS} answers, or by a name of more \
