@@ -9,6 +9,10 @@ use crate::path_dots::has_dot_segment;
 use crate::pointer::Pointer;
 use crate::text_pattern::{Glob, WholeRegex};
 
+/// The keys of tests in the order in which a condition has them: cheap ones first.
+const KEYS: [&str; 8] = [
+    "exists", "min", "max", "equals", "prefix", "in", "glob", "regex",
+];
 /// The most characters of a value that a rule's text shows.
 const MAX_SHOWN: usize = 40;
 
@@ -52,8 +56,7 @@ impl Condition {
     /// Tests of what is at `at`.
     pub fn new(at: Pointer, tests: impl IntoIterator<Item = Test>) -> Self {
         let mut tests: Vec<Test> = tests.into_iter().collect();
-        // Cheap ones first: one that fails spares the rest.
-        tests.sort_by_key(Test::rank);
+        tests.sort_by_key(|test| KEYS.iter().position(|key| *key == test.written().0));
         Self { at, tests }
     }
 
@@ -67,80 +70,45 @@ impl Condition {
         &self.at
     }
 
-    /// The tests, cheap ones first.
-    pub fn tests(&self) -> &[Test] {
-        &self.tests
-    }
-
     pub(crate) fn judge(&self, arguments: &Value) -> Judged {
         let value = self.at.find(arguments);
-        let mut so_far = Judged::Holds;
-        for test in &self.tests {
-            so_far = so_far.and(test.judge(value));
-            if so_far == Judged::Fails {
-                break;
-            }
-        }
-        so_far
+        let judged = self.tests.iter().map(|test| test.judge(value));
+        judged.min().unwrap_or(Judged::Holds)
     }
 
     /// As it stands in a configuration file.
     pub(crate) fn to_json(&self) -> Value {
         let mut members = Map::new();
         members.insert("at".to_owned(), self.at.as_str().into());
-        for test in &self.tests {
-            members.insert(test.key().to_owned(), test.value());
-        }
+        let tests = self.tests.iter().map(Test::written);
+        members.extend(tests.map(|(key, value)| (key.to_owned(), value)));
         Value::Object(members)
     }
 }
 
 impl Test {
-    fn rank(&self) -> usize {
+    /// The key and the value in a configuration file.
+    fn written(&self) -> (&'static str, Value) {
         match self {
-            Self::Exists(_) => 0,
-            Self::Min(_) => 1,
-            Self::Max(_) => 2,
-            Self::Equals(_) => 3,
-            Self::Prefix(_) => 4,
-            Self::In(_) => 5,
-            Self::Glob(_) => 6,
-            Self::Regex(_) => 7,
-        }
-    }
-
-    fn key(&self) -> &'static str {
-        match self {
-            Self::Exists(_) => "exists",
-            Self::Min(_) => "min",
-            Self::Max(_) => "max",
-            Self::Equals(_) => "equals",
-            Self::Prefix(_) => "prefix",
-            Self::In(_) => "in",
-            Self::Glob(_) => "glob",
-            Self::Regex(_) => "regex",
-        }
-    }
-
-    fn value(&self) -> Value {
-        match self {
-            Self::Exists(exists) => Value::Bool(*exists),
-            Self::Min(number) | Self::Max(number) => Value::Number(number.clone()),
-            Self::Equals(value) => value.clone(),
-            Self::Prefix(prefix) => prefix.as_str().into(),
-            Self::In(values) => Value::Array(values.clone()),
-            Self::Glob(glob) => glob.as_str().into(),
-            Self::Regex(regex) => regex.as_str().into(),
+            Self::Exists(exists) => ("exists", (*exists).into()),
+            Self::Min(number) => ("min", number.clone().into()),
+            Self::Max(number) => ("max", number.clone().into()),
+            Self::Equals(value) => ("equals", value.clone()),
+            Self::Prefix(prefix) => ("prefix", prefix.as_str().into()),
+            Self::In(values) => ("in", values.clone().into()),
+            Self::Glob(glob) => ("glob", glob.as_str().into()),
+            Self::Regex(regex) => ("regex", regex.as_str().into()),
         }
     }
 
     fn judge(&self, value: Option<&Value>) -> Judged {
-        if let Self::Exists(wanted) = self {
-            return Judged::of(value.is_some() == *wanted);
-        }
         match (self, value) {
+            (Self::Exists(wanted), value) => Judged::of(value.is_some() == *wanted),
             (Self::Equals(wanted), Some(value)) => same(wanted, value),
-            (Self::In(wanted), Some(value)) => one_of(wanted, value),
+            (Self::In(wanted), Some(value)) => {
+                let judged = wanted.iter().map(|wanted| same(wanted, value));
+                judged.max().unwrap_or(Judged::Fails)
+            }
             (Self::Min(least), Some(Value::Number(number))) => {
                 order(number, least).map_or(Judged::Unclear, |order| Judged::of(order.is_ge()))
             }
@@ -160,19 +128,6 @@ impl Test {
             _ => Judged::Unclear,
         }
     }
-}
-
-/// True if a value is one of these.
-fn one_of(wanted: &[Value], value: &Value) -> Judged {
-    let mut so_far = Judged::Fails;
-    for wanted in wanted {
-        match same(wanted, value) {
-            Judged::Holds => return Judged::Holds,
-            Judged::Unclear => so_far = Judged::Unclear,
-            Judged::Fails => {}
-        }
-    }
-    so_far
 }
 
 impl fmt::Display for Condition {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use crate::definition::{Definition, DefinitionHash};
 use crate::flow::{Finding, FlowReason, FlowRules, FlowWhy};
@@ -48,7 +49,12 @@ impl Decision {
 impl FlowRules {
     /// Decides one flow, as [`FlowRules::verdict`] says.
     pub fn decide(&self, finding: &Finding) -> Decision {
-        let (verdict, reason) = self.verdict_and_reason(finding);
+        let (verdict, why) = self.matching(finding);
+        let reason = FlowReason {
+            why,
+            flow: finding.record(),
+            summary: finding.to_string(),
+        };
         Decision::new(verdict, Because::Flow(Box::new(reason)))
     }
 
@@ -165,14 +171,7 @@ fn granted<S: Serializer>(
     scope: &Scope,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Granted<'a> {
-        grant: &'a Grant,
-        scope: Scope,
-    }
-    let grant = grant.as_ref();
-    let scope = *scope;
-    Granted { grant, scope }.serialize(serializer)
+    json!({ "grant": grant.as_ref(), "scope": scope }).serialize(serializer)
 }
 
 impl fmt::Display for Decision {

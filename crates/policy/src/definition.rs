@@ -38,21 +38,15 @@ impl FromStr for DefinitionHash {
     type Err = NotAHash;
 
     fn from_str(text: &str) -> Result<Self, NotAHash> {
-        let digits = text.strip_prefix("sha256:").ok_or(NotAHash)?.as_bytes();
-        if digits.len() != 64 {
+        let digits = text.strip_prefix("sha256:").ok_or(NotAHash)?;
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if digits.len() != 64 || !digits.bytes().all(is_digit) {
             return Err(NotAHash);
         }
         let mut hash = [0; 32];
-        for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-            let digit = |digit: u8| match digit {
-                b'0'..=b'9' => Ok(digit - b'0'),
-                b'a'..=b'f' => Ok(digit - b'a' + 10),
-                _ => Err(NotAHash),
-            };
-            let [high, low] = *pair else {
-                return Err(NotAHash);
-            };
-            *byte = digit(high)? << 4 | digit(low)?;
+        for (byte, at) in hash.iter_mut().zip((0..).step_by(2)) {
+            let pair = digits.get(at..at + 2).ok_or(NotAHash)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| NotAHash)?;
         }
         Ok(Self(hash))
     }
@@ -77,13 +71,12 @@ impl Definition {
     /// `description`, `inputSchema`, `outputSchema` and `annotations` count;
     /// the order of keys does not.
     pub fn of(tool: &Value) -> Self {
-        let mut members = Map::new();
-        for member in MEMBERS {
-            if let Some(value) = tool.get(member) {
-                members.insert(member.to_owned(), canonical(value));
-            }
-        }
-        let members = Value::Object(members);
+        let members = MEMBERS.iter().filter_map(|member| {
+            let value = tool.get(member)?;
+            Some(((*member).to_owned(), value.clone()))
+        });
+        let mut members: Value = members.collect::<Map<_, _>>().into();
+        members.sort_all_objects();
         Self {
             hash: DefinitionHash(Sha256::digest(members.to_string()).into()),
             // The alternate form has one thing on each line.
@@ -115,22 +108,6 @@ impl Definition {
 impl fmt::Debug for Definition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Definition({})", self.hash)
-    }
-}
-
-/// The same value with the keys of every object in the order of their bytes.
-fn canonical(value: &Value) -> Value {
-    match value {
-        Value::Array(elements) => Value::Array(elements.iter().map(canonical).collect()),
-        Value::Object(members) => {
-            let mut sorted: Vec<_> = members.iter().collect();
-            sorted.sort_unstable_by_key(|(key, _)| key.as_bytes());
-            let sorted = sorted
-                .into_iter()
-                .map(|(key, value)| (key.clone(), canonical(value)));
-            Value::Object(sorted.collect())
-        }
-        plain => plain.clone(),
     }
 }
 

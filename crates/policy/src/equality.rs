@@ -7,29 +7,20 @@ use serde_json::{Number, Value};
 /// Whole numbers up to here are themselves as a float, too.
 const EXACT: i128 = 1 << 53;
 
-/// The outcome of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The outcome of a test. Of several tests that must all pass, the least outcome counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Judged {
-    /// The value passes.
-    Holds,
     /// The value fails, for every reader.
     Fails,
     /// It depends on the reader: the value is absent, or of a type that some servers convert.
     Unclear,
+    /// The value passes.
+    Holds,
 }
 
 impl Judged {
     pub(crate) fn of(holds: bool) -> Self {
         if holds { Self::Holds } else { Self::Fails }
-    }
-
-    /// Both: failing is certain if one of them fails.
-    pub(crate) fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Fails, _) | (_, Self::Fails) => Self::Fails,
-            (Self::Unclear, _) | (_, Self::Unclear) => Self::Unclear,
-            (Self::Holds, Self::Holds) => Self::Holds,
-        }
     }
 }
 
@@ -41,41 +32,28 @@ pub(crate) fn same(left: &Value, right: &Value) -> Judged {
         (Value::Bool(left), Value::Bool(right)) => Judged::of(left == right),
         (Value::String(left), Value::String(right)) => Judged::of(left == right),
         (Value::Number(left), Value::Number(right)) => same_number(left, right),
+        (Value::Array(left), Value::Array(right)) if left.len() != right.len() => Judged::Fails,
         (Value::Array(left), Value::Array(right)) => {
-            if left.len() != right.len() {
-                return Judged::Fails;
-            }
-            all(left
-                .iter()
-                .zip(right)
-                .map(|(left, right)| same(left, right)))
+            let pairs = left.iter().zip(right);
+            let judged = pairs.map(|(left, right)| same(left, right));
+            judged.min().unwrap_or(Judged::Holds)
         }
         (Value::Object(left), Value::Object(right)) => {
-            // Members that only one of them has may be the other's defaults.
-            let sizes = if left.len() == right.len() {
-                Judged::Holds
-            } else {
-                Judged::Unclear
-            };
             let members = left.iter().map(|(key, left)| match right.get(key) {
                 Some(right) => same(left, right),
                 None => Judged::Unclear,
             });
-            sizes.and(all(members))
+            let all = members.min().unwrap_or(Judged::Holds);
+            // Members that only one of them has may be the other's defaults.
+            let has_more = right.len() > left.len();
+            if has_more {
+                all.min(Judged::Unclear)
+            } else {
+                all
+            }
         }
         _ => Judged::Unclear,
     }
-}
-
-fn all(judged: impl Iterator<Item = Judged>) -> Judged {
-    let mut so_far = Judged::Holds;
-    for judged in judged {
-        so_far = so_far.and(judged);
-        if so_far == Judged::Fails {
-            break;
-        }
-    }
-    so_far
 }
 
 fn same_number(left: &Number, right: &Number) -> Judged {
@@ -84,13 +62,9 @@ fn same_number(left: &Number, right: &Number) -> Judged {
         (Some(_), Some(_)) if left.as_f64() == right.as_f64() => Judged::Unclear,
         (Some(_), Some(_)) => Judged::Fails,
         (None, None) => Judged::of(left.as_f64() == right.as_f64()),
-        (Some(whole), None) | (None, Some(whole)) => {
-            match (left.as_f64() == right.as_f64(), whole.abs() <= EXACT) {
-                (true, true) => Judged::Holds,
-                (true, false) => Judged::Unclear,
-                (false, _) => Judged::Fails,
-            }
-        }
+        (Some(_), None) | (None, Some(_)) if left.as_f64() != right.as_f64() => Judged::Fails,
+        (Some(whole), None) | (None, Some(whole)) if whole.abs() <= EXACT => Judged::Holds,
+        _ => Judged::Unclear,
     }
 }
 

@@ -77,22 +77,19 @@ impl fmt::Display for Unmatched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rule = &self.rule;
         match &self.why {
-            Why::NoTool { nearest: None } => write!(f, "{rule} matches no tool"),
-            Why::NoTool {
-                nearest: Some(nearest),
-            } if rule.pattern.is_a_name() => {
-                write!(f, "{rule} matches no tool; did you mean \"{nearest}\"?")
+            Why::NoTool { nearest } => {
+                write!(f, "{rule} matches no tool")?;
+                match nearest {
+                    Some(nearest) if rule.pattern.as_str().contains('*') => {
+                        write!(f, "; the nearest is {nearest:?}")
+                    }
+                    _ => did_you_mean(f, nearest.as_deref()),
+                }
             }
-            Why::NoTool {
-                nearest: Some(nearest),
-            } => write!(f, "{rule} matches no tool; the nearest is \"{nearest}\""),
-            Why::NoServer { nearest: None } => write!(f, "{rule} matches no tool of such a server"),
-            Why::NoServer {
-                nearest: Some(nearest),
-            } => write!(
-                f,
-                "{rule} matches no tool of such a server; did you mean {nearest:?}?"
-            ),
+            Why::NoServer { nearest } => {
+                write!(f, "{rule} matches no tool of such a server")?;
+                did_you_mean(f, nearest.as_deref())
+            }
             Why::Trust => write!(f, "{rule} matches no tool: it is about the servers' trust"),
             Why::Annotations {
                 for_want_of_trust: true,
@@ -119,6 +116,10 @@ impl fmt::Display for Unmatched {
             Why::TakenBy(earlier) => write!(f, "{rule} never decides: {earlier} comes first"),
         }
     }
+}
+
+fn did_you_mean(f: &mut fmt::Formatter<'_>, nearest: Option<&str>) -> fmt::Result {
+    nearest.map_or(Ok(()), |nearest| write!(f, "; did you mean {nearest:?}?"))
 }
 
 impl Unmatched {
@@ -292,11 +293,11 @@ fn undeclared(at: &Pointer, schema: Option<&Value>) -> Option<Option<String>> {
         if allows_more || OPEN.iter().any(|key| schema.get(key).is_some()) {
             return None;
         }
-        let Some(next) = properties.get(token) else {
-            let near = nearest(token, properties.keys().map(String::as_str));
+        let Some(next) = properties.get(&token) else {
+            let near = nearest(&token, properties.keys().map(String::as_str));
             return Some(near.map(|near| format!("{before}/{}", escaped(near))));
         };
-        before = format!("{before}/{}", escaped(token));
+        before = format!("{before}/{}", escaped(&token));
         schema = next;
     }
     None

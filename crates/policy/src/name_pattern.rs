@@ -3,18 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
-
 /// A pattern over generated names (`{server}_{tool}`). `*` stands for any run
 /// of characters, the empty one too; everything else stands for itself, and
 /// case matters. A pattern always has to match the whole name.
-///
-/// Matching takes time proportional to the name's length for each literal
-/// part, whatever the pattern looks like.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Pattern {
-    text: String,
-}
+pub struct Pattern(String);
 
 impl Pattern {
     /// Checks `text` and keeps it as a pattern.
@@ -24,25 +17,13 @@ impl Pattern {
     /// [`PatternError`] when the text is empty, or has a character that no
     /// generated name can have, so that it could never match.
     pub fn new(text: &str) -> Result<Self, PatternError> {
-        let kind = if text.is_empty() {
-            Some(PatternErrorKind::Empty)
-        } else {
-            text.chars().find(|c| !can_occur(*c)).map(|c| {
-                if c.is_whitespace() {
-                    PatternErrorKind::Whitespace
-                } else {
-                    PatternErrorKind::Character(c)
-                }
-            })
-        };
-        match kind {
-            None => Ok(Self {
-                text: text.to_owned(),
-            }),
-            Some(kind) => Err(PatternError {
-                pattern: text.to_owned(),
-                kind,
-            }),
+        if text.is_empty() {
+            let message = format!("empty pattern; {NAME_OR_STAR}");
+            return Err(PatternError { message });
+        }
+        match text.chars().find(|c| !can_occur(*c)) {
+            None => Ok(Self(text.to_owned())),
+            Some(unfit) => Err(PatternError::new(text, unfit)),
         }
     }
 
@@ -53,69 +34,58 @@ impl Pattern {
     /// [`PatternError`] when no generated name can be so.
     pub fn name(function: &str) -> Result<Self, PatternError> {
         if function.contains('*') {
-            return Err(PatternError {
-                pattern: function.to_owned(),
-                kind: PatternErrorKind::Character('*'),
-            });
+            return Err(PatternError::new(function, '*'));
         }
         Self::new(function)
     }
 
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0
     }
 
     /// True if the pattern matches all of `name`.
     pub fn matches(&self, name: &str) -> bool {
-        matches(&self.text, name)
+        matches(&self.0, name)
     }
 
     /// True if the pattern matches a name that begins so, if one has the right end.
     pub fn may_match_with(&self, beginning: &str) -> bool {
-        may_match_with(&self.text, beginning)
-    }
-
-    /// True if it is one function's name.
-    pub(crate) fn is_a_name(&self) -> bool {
-        !self.text.contains('*')
+        may_match_with(&self.0, beginning)
     }
 }
 
 /// A pattern over the names of servers in the configuration: as [`Pattern`],
 /// with every character.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ServerPattern {
-    text: String,
-}
+pub struct ServerPattern(String);
 
 impl ServerPattern {
     /// Keeps `text` as a pattern; `None` if it is empty.
     pub fn new(text: &str) -> Option<Self> {
-        let text = text.to_owned();
-        (!text.is_empty()).then_some(Self { text })
+        (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0
     }
 
     /// True if the pattern matches all of a server's name.
     pub fn matches(&self, server: &str) -> bool {
-        matches(&self.text, server)
+        matches(&self.0, server)
     }
 
     /// True if the pattern, taken as one over generated names, matches one that begins
     /// so, if one has the right end.
     pub(crate) fn may_match_with(&self, beginning: &str) -> bool {
-        may_match_with(&self.text, beginning)
+        may_match_with(&self.0, beginning)
     }
 }
 
 impl fmt::Display for ServerPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.text)
+        write!(f, "{:?}", self.0)
     }
 }
 
@@ -156,7 +126,7 @@ fn can_occur(c: char) -> bool {
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0)
     }
 }
 
@@ -168,64 +138,33 @@ impl FromStr for Pattern {
     }
 }
 
-impl Serialize for Pattern {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
-    }
-}
+const NAME_OR_STAR: &str = "write a tool's generated name, or \"*\" for every tool";
 
 /// A pattern that could never match any generated name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct PatternError {
-    pattern: String,
-    kind: PatternErrorKind,
+    message: String,
 }
 
 impl PatternError {
-    /// The pattern with every impossible character written the way generated
-    /// names write it.
-    fn as_generated(&self) -> String {
-        self.pattern
-            .trim()
-            .chars()
-            .map(|c| if can_occur(c) { c } else { '_' })
-            .collect()
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum PatternErrorKind {
-    Empty,
-    Whitespace,
-    Character(char),
-}
-
-impl fmt::Display for PatternError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pattern = &self.pattern;
-        match self.kind {
-            PatternErrorKind::Empty => {
-                f.write_str("empty pattern; write a tool's generated name, or \"*\" for every tool")
-            }
-            PatternErrorKind::Whitespace if pattern.trim().is_empty() => write!(
-                f,
-                "pattern {pattern:?} is only white space; write a tool's generated name, or \"*\" \
-                 for every tool"
-            ),
-            PatternErrorKind::Whitespace => write!(
-                f,
-                "pattern {pattern:?} can never match: generated names have no white space; did \
-                 you mean {:?}?",
-                self.as_generated()
-            ),
-            PatternErrorKind::Character(c) => write!(
-                f,
-                "pattern {pattern:?} can never match: generated names have \"_\" in place of \
-                 {:?}; did you mean {:?}?",
-                c.to_string(),
-                self.as_generated()
-            ),
-        }
+    /// The error about a pattern with a character that no name has.
+    fn new(pattern: &str, unfit: char) -> Self {
+        let meant = pattern.trim().replace(|c| !can_occur(c), "_");
+        let message = if pattern.trim().is_empty() {
+            format!("pattern {pattern:?} is only white space; {NAME_OR_STAR}")
+        } else {
+            let why = if unfit.is_whitespace() {
+                "no white space".to_owned()
+            } else {
+                format!("\"_\" in place of {:?}", unfit.to_string())
+            };
+            format!(
+                "pattern {pattern:?} can never match: generated names have {why}; did you mean \
+                 {meant:?}?"
+            )
+        };
+        Self { message }
     }
 }
 

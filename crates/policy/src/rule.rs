@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::condition::Condition;
 use crate::definition::DefinitionHash;
@@ -149,19 +149,14 @@ impl Rule {
 
     /// The same rule, written elsewhere.
     #[must_use]
-    pub fn written_in(self, place: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            written_in: place.into(),
-            ..self
-        }
+    pub fn written_in(mut self, place: impl Into<Cow<'static, str>>) -> Self {
+        self.written_in = place.into();
+        self
     }
 
     /// The rule as it stands in a list of a configuration file: a pattern, or
     /// an object where it says more. [`Rule::parse`] reads it.
     pub fn to_json(&self) -> Value {
-        if !self.says_more() {
-            return self.pattern.as_str().into();
-        }
         let mut members = Map::new();
         let mut put = |key: &str, value: Value| members.insert(key.to_owned(), value);
         put("tool", self.pattern.as_str().into());
@@ -191,18 +186,10 @@ impl Rule {
         if let Some(definition) = self.definition {
             put("definition", definition.to_string().into());
         }
+        if members.len() == 1 {
+            return self.pattern.as_str().into();
+        }
         Value::Object(members)
-    }
-
-    /// True if it says anything besides its pattern.
-    fn says_more(&self) -> bool {
-        self.server.is_some()
-            || self.trusted.is_some()
-            || !self.arguments.is_empty()
-            || !self.annotations.is_empty()
-            || self.max_calls.is_some()
-            || self.expires.is_some()
-            || self.definition.is_some()
     }
 
     pub(crate) fn rank(&self) -> Rank {
@@ -245,10 +232,8 @@ impl Rule {
     fn clauses(&self) -> Vec<String> {
         let mut clauses = Vec::new();
         clauses.extend(self.server.iter().map(|server| format!("server {server}")));
-        clauses.extend(self.trusted.map(|trusted| match trusted {
-            true => "trusted".to_owned(),
-            false => "not trusted".to_owned(),
-        }));
+        let trust = |trusted| if trusted { "trusted" } else { "not trusted" };
+        clauses.extend(self.trusted.map(|trusted| trust(trusted).to_owned()));
         clauses.extend(self.arguments.iter().map(ToString::to_string));
         for (name, said) in self.annotations.named() {
             clauses.extend(said.map(|said| format!("{name}: {said}")));
@@ -268,8 +253,9 @@ impl Rule {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rule \"{}\"", self.pattern)?;
-        if self.says_more() {
-            write!(f, " ({})", self.clauses().join(", "))?;
+        let clauses = self.clauses();
+        if !clauses.is_empty() {
+            write!(f, " ({})", clauses.join(", "))?;
         }
         write!(f, " in {}", self.written_in)
     }
@@ -277,18 +263,8 @@ impl fmt::Display for Rule {
 
 impl Serialize for Rule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Shown<'a> {
-            effect: Effect,
-            rule: Value,
-            written_in: &'a str,
-        }
-        let shown = Shown {
-            effect: self.effect,
-            rule: self.to_json(),
-            written_in: &self.written_in,
-        };
-        shown.serialize(serializer)
+        let rule = self.to_json();
+        json!({ "effect": self.effect, "rule": rule, "writtenIn": self.written_in })
+            .serialize(serializer)
     }
 }

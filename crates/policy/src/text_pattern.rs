@@ -18,8 +18,6 @@ const MAX_NESTING: u32 = 50;
 #[derive(Clone)]
 pub struct Glob {
     text: String,
-    /// The text before the first `*` or `?`; most texts differ there.
-    prefix: String,
     regex: Regex,
 }
 
@@ -31,12 +29,7 @@ impl Glob {
     /// [`TextError`] when it is empty, too long, or has one of `[ ] { } \`,
     /// which mean something elsewhere and nothing here.
     pub fn new(text: &str) -> Result<Self, TextError> {
-        if text.is_empty() {
-            return Err(TextError::Empty);
-        }
-        if text.len() > MAX_BYTES {
-            return Err(TextError::TooLong(text.len()));
-        }
+        check_length(text)?;
         if let Some(sign) = text.chars().find(|c| "[]{}\\".contains(*c)) {
             return Err(TextError::Sign(sign));
         }
@@ -59,10 +52,8 @@ impl Glob {
                 rest.get(c.len_utf8()..).unwrap_or_default()
             };
         }
-        let prefix = text.split(['*', '?']).next().unwrap_or_default();
         Ok(Self {
             text: text.to_owned(),
-            prefix: prefix.to_owned(),
             regex: whole(&pattern)?,
         })
     }
@@ -74,7 +65,7 @@ impl Glob {
 
     /// True if the glob matches all of `text`.
     pub fn matches(&self, text: &str) -> bool {
-        text.starts_with(&self.prefix) && self.regex.is_match(text)
+        self.regex.is_match(text)
     }
 }
 
@@ -105,12 +96,7 @@ impl WholeRegex {
     /// [`TextError`] when it is empty, too long, no regular expression, or
     /// compiles to more than 1 MiB.
     pub fn new(text: &str) -> Result<Self, TextError> {
-        if text.is_empty() {
-            return Err(TextError::Empty);
-        }
-        if text.len() > MAX_BYTES {
-            return Err(TextError::TooLong(text.len()));
-        }
+        check_length(text)?;
         // By itself first, so that no parenthesis in it closes the group around
         // it.
         compile(text)?;
@@ -131,6 +117,14 @@ impl WholeRegex {
     }
 }
 
+fn check_length(text: &str) -> Result<(), TextError> {
+    match text.len() {
+        0 => Err(TextError::Empty),
+        1..=MAX_BYTES => Ok(()),
+        bytes => Err(TextError::TooLong(bytes)),
+    }
+}
+
 fn whole(pattern: &str) -> Result<Regex, TextError> {
     compile(&format!(r"\A(?:{pattern})\z"))
 }
@@ -144,52 +138,34 @@ fn compile(pattern: &str) -> Result<Regex, TextError> {
         .build()
         .map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => TextError::CompiledTooBig,
-            error => TextError::Syntax(last_line(&error.to_string())),
+            error => {
+                // The message without the drawing of the place above it.
+                let message = error.to_string();
+                let last = message.lines().last().unwrap_or_default();
+                TextError::Syntax(last.trim_start_matches("error: ").to_owned())
+            }
         })
 }
 
-/// The message without the drawing of the place above it.
-fn last_line(message: &str) -> String {
-    let last = message.lines().last().unwrap_or_default();
-    last.trim_start_matches("error: ").to_owned()
-}
-
 /// A text that is no glob or no regular expression.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
     /// It has no characters.
+    #[error("is empty; write what the whole text looks like")]
     Empty,
     /// It has this many bytes, more than 1,000.
+    #[error("has {0} bytes; the most is {max}", max = MAX_BYTES)]
     TooLong(usize),
     /// A glob has a sign that would mean something in another kind of glob.
+    #[error("has {sign:?}, which means nothing in a glob here; write a \"regex\"", sign = .0.to_string())]
     Sign(char),
     /// The regular expression does not parse.
+    #[error("is no regular expression: {0}")]
     Syntax(String),
     /// The regular expression compiles to more than 1 MiB.
+    #[error("compiles to more than 1 MiB; write a shorter repetition")]
     CompiledTooBig,
-}
-
-impl std::error::Error for TextError {}
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("is empty; write what the whole text looks like"),
-            Self::TooLong(bytes) => {
-                write!(f, "has {bytes} bytes; the most is {MAX_BYTES}")
-            }
-            Self::Sign(sign) => write!(
-                f,
-                "has {:?}, which means nothing in a glob here; write a \"regex\"",
-                sign.to_string()
-            ),
-            Self::Syntax(what) => write!(f, "is no regular expression: {what}"),
-            Self::CompiledTooBig => {
-                f.write_str("compiles to more than 1 MiB; write a shorter repetition")
-            }
-        }
-    }
 }
 
 macro_rules! by_its_text {

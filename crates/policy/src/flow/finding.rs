@@ -44,12 +44,9 @@ impl Side {
 
     /// The same tool with these other names.
     #[must_use]
-    pub fn or_named(self, other_names: Option<&Arc<OtherNames>>) -> Self {
-        let other_names = other_names.cloned();
-        Self {
-            other_names,
-            ..self
-        }
+    pub fn or_named(mut self, other_names: Option<&Arc<OtherNames>>) -> Self {
+        self.other_names = other_names.cloned();
+        self
     }
 
     /// True if a pattern over names matches one of these names of it.
@@ -144,18 +141,19 @@ impl Finding {
 
     /// The size of the data in bytes; `None` if results could not be compared.
     pub fn bytes(&self) -> Option<usize> {
+        self.copied().map(|copied| copied.bytes)
+    }
+
+    fn copied(&self) -> Option<&Copied> {
         match &self.seen {
-            Seen::Copied(copied) => Some(copied.bytes),
+            Seen::Copied(copied) => Some(copied),
             Seen::NotCompared(_) => None,
         }
     }
 
     /// The finding without the data, for the ledger.
     pub fn record(&self) -> FlowRecord {
-        let copied = match &self.seen {
-            Seen::Copied(copied) => Some(copied),
-            Seen::NotCompared(_) => None,
-        };
+        let copied = self.copied();
         FlowRecord {
             from: self.from.function.clone(),
             to: self.to.function.clone(),

@@ -1,7 +1,7 @@
 //! Warnings about flow rules and labels that can match nothing.
 
 use super::finding::{Names, Side};
-use super::rules::{FlowEnd, FlowRule, FlowRules, Labelled};
+use super::rules::{FlowEnd, FlowRule, FlowRules};
 
 /// A server whose tools are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,6 @@ impl FlowRules {
     /// The rules and the labels of tools that can match nothing, each as a sentence for a person.
     /// Those that may be about servers whose tools are not known are left out.
     pub fn unmatched(&self, tools: &[Side], unknown: &[UnknownTools<'_>]) -> Vec<String> {
-        let labelled: Vec<Labelled<'_>> = tools.iter().map(|side| self.labelled(side)).collect();
         let may_be_about = |end: &FlowEnd| match end {
             FlowEnd::Label(label) => unknown.iter().any(|it| self.may_label(it, label)),
             FlowEnd::Name(pattern) => unknown.iter().any(|it| {
@@ -31,7 +30,7 @@ impl FlowRules {
             }),
         };
         let known = |end: &FlowEnd, by: Names| {
-            labelled.iter().any(|tool| end.matches(tool, by)) || may_be_about(end)
+            tools.iter().any(|tool| self.is_end(end, tool, by)) || may_be_about(end)
         };
         let of_rule = |rule: &FlowRule| {
             let ends = [("from", &rule.from), ("to", &rule.to)];

@@ -45,25 +45,43 @@ impl FlowRules {
         self.rules.iter()
     }
 
-    /// A tool with its labels.
-    pub(super) fn labelled<'a>(&'a self, side: &'a Side) -> Labelled<'a> {
+    /// The labels of a tool by these of its names, its server's among them.
+    fn labels<'a>(&'a self, side: &Side, by: Names) -> BTreeSet<&'a str> {
         let servers = self.servers.iter();
-        let of_server = servers
-            .filter(|(server, _)| *server == side.server)
-            .map(|(_, label)| label.as_str());
-        let of_tool = |by: Names| {
-            let tools = self.tools.iter();
-            tools
-                .filter(move |(pattern, _)| side.is_named(by, pattern.as_str()))
-                .map(|(_, label)| label.as_str())
-        };
-        let labels: BTreeSet<&str> = of_server.chain(of_tool(Names::Function)).collect();
-        let more = of_tool(Names::All).filter(|label| !labels.contains(label));
-        Labelled {
-            more: more.collect(),
-            labels,
-            side,
+        let of_server = servers.filter(|(server, _)| *server == side.server);
+        let tools = self.tools.iter();
+        let of_tool = tools.filter(|(pattern, _)| side.is_named(by, pattern.as_str()));
+        let labels = of_server.map(|(_, label)| label.as_str());
+        labels
+            .chain(of_tool.map(|(_, label)| label.as_str()))
+            .collect()
+    }
+
+    /// A label that keeps data of one tool from another: what may be private is, and nothing goes
+    /// where it only may belong.
+    fn label_between(&self, from: &Side, to: &Side) -> Option<&str> {
+        let on_target = self.labels(to, Names::Function);
+        let labels = self.labels(from, Names::All).into_iter();
+        labels.into_iter().find(|label| !on_target.contains(label))
+    }
+
+    /// True if an end of a rule is this tool.
+    pub(super) fn is_end(&self, end: &FlowEnd, side: &Side, by: Names) -> bool {
+        match end {
+            FlowEnd::Label(label) => self.labels(side, by).contains(label.as_str()),
+            FlowEnd::Name(pattern) => {
+                pattern.matches(&side.server) || side.is_named(by, pattern.as_str())
+            }
         }
+    }
+
+    /// The rules with this action about data of one tool on its way to another.
+    fn between(&self, action: Verdict, from: &Side, to: &Side) -> impl Iterator<Item = &FlowRule> {
+        self.rules.iter().filter(move |rule| {
+            rule.action == action
+                && self.is_end(&rule.from, from, rule.goes_by())
+                && self.is_end(&rule.to, to, rule.goes_by())
+        })
     }
 
     /// Decides one flow: the first matching rule that denies, else that asks,
@@ -74,29 +92,15 @@ impl FlowRules {
     }
 
     /// The verdict about a flow, and its reason.
-    pub(crate) fn verdict_and_reason(&self, finding: &Finding) -> (Verdict, FlowReason) {
-        let (verdict, why) = self.matching(finding);
-        let reason = FlowReason {
-            why,
-            flow: finding.record(),
-            summary: finding.to_string(),
-        };
-        (verdict, reason)
-    }
-
-    fn matching(&self, finding: &Finding) -> (Verdict, FlowWhy) {
-        let (from, to) = (self.labelled(&finding.from), self.labelled(&finding.to));
+    pub(crate) fn matching(&self, finding: &Finding) -> (Verdict, FlowWhy) {
+        let (from, to) = (&finding.from, &finding.to);
         for action in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
-            let matches = |rule: &&FlowRule| {
-                rule.action == action
-                    && rule.is_between(&from, &to)
-                    && rule.is_enough(finding.bytes())
-            };
-            if let Some(rule) = self.rules.iter().find(matches) {
+            let mut rules = self.between(action, from, to);
+            if let Some(rule) = rules.find(|rule| rule.is_enough(finding.bytes())) {
                 return (action, FlowWhy::Rule(rule.clone()));
             }
         }
-        match from.label_not_on(&to) {
+        match self.label_between(from, to) {
             Some(label) => (Verdict::Ask, FlowWhy::Label(label.to_owned())),
             None => (Verdict::Allow, FlowWhy::NoRule),
         }
@@ -108,56 +112,25 @@ impl FlowRules {
         if from.server == to.server {
             return None;
         }
-        let (source, target) = (self.labelled(from), self.labelled(to));
-        let find = |action: Verdict| {
-            let mut rules = self.iter().filter(|rule| rule.action == action);
-            rules.find(|rule| rule.is_between(&source, &target))
-        };
+        let first = |action| self.between(action, from, to).next();
         // One for much data alone leaves the rest as it is.
-        let passes = || {
-            self.iter().any(|rule| {
-                rule.action == Verdict::Allow
-                    && rule.min_bytes.is_none()
-                    && rule.is_between(&source, &target)
-            })
-        };
-        let (from, to) = (&from.function, &to.function);
-        let (what, why) = if let Some(rule) = find(Verdict::Deny) {
+        let mut allowing = self.between(Verdict::Allow, from, to);
+        let (what, why) = if let Some(rule) = first(Verdict::Deny) {
             ("denied", rule.to_string())
-        } else if let Some(rule) = find(Verdict::Ask) {
+        } else if let Some(rule) = first(Verdict::Ask) {
             ("asked about", rule.to_string())
-        } else if passes() {
+        } else if allowing.any(|rule| rule.min_bytes.is_none()) {
             return None;
         } else {
-            let label = source.label_not_on(&target)?;
+            let label = self.label_between(from, to)?;
+            let (from, to) = (&from.function, &to.function);
             let why = format!("{from} is labelled {label:?} and {to} is not");
             ("asked about", why)
         };
+        let (from, to) = (&from.function, &to.function);
         Some(format!(
             "data of {from} may be {what} on its way to {to}: {why}"
         ))
-    }
-}
-
-/// A tool with its labels, its server's among them.
-pub(super) struct Labelled<'a> {
-    side: &'a Side,
-    /// By the function's name alone.
-    labels: BTreeSet<&'a str>,
-    /// Those that it has by its other names alone.
-    more: BTreeSet<&'a str>,
-}
-
-impl<'a> Labelled<'a> {
-    fn has(&self, label: &str, by: Names) -> bool {
-        self.labels.contains(label) || by == Names::All && self.more.contains(label)
-    }
-
-    /// A label of this tool that keeps its data from the other: what may be private is, and
-    /// nothing goes where it only may belong.
-    pub(super) fn label_not_on(&self, to: &Self) -> Option<&'a str> {
-        let mut labels = self.labels.union(&self.more);
-        labels.find(|label| !to.labels.contains(*label)).copied()
     }
 }
 
@@ -183,11 +156,6 @@ impl FlowRule {
     pub fn to_json(&self) -> Value {
         // There is nothing in it that could not be written.
         serde_json::to_value(self).unwrap_or_default()
-    }
-
-    /// True if it is about data of one tool on its way to another.
-    pub(super) fn is_between(&self, from: &Labelled<'_>, to: &Labelled<'_>) -> bool {
-        self.from.matches(from, self.goes_by()) && self.to.matches(to, self.goes_by())
     }
 
     pub(super) fn goes_by(&self) -> Names {
@@ -227,15 +195,6 @@ impl FlowEnd {
         match text.strip_prefix("label:") {
             Some(label) => (!label.is_empty()).then(|| Self::Label(label.to_owned())),
             None => ServerPattern::new(text).map(Self::Name),
-        }
-    }
-
-    pub(super) fn matches(&self, tool: &Labelled<'_>, by: Names) -> bool {
-        match self {
-            Self::Label(label) => tool.has(label, by),
-            Self::Name(pattern) => {
-                pattern.matches(&tool.side.server) || tool.side.is_named(by, pattern.as_str())
-            }
         }
     }
 }
