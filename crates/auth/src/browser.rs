@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::AuthError;
+use crate::renew::locked;
 
 /// The number of pages until another login appears, not counting those for a login that lasted
 /// a while. A server that names another scope each time has no more pages shown, nor has one
@@ -94,7 +95,7 @@ impl Browser {
 
     /// Waits until no other page is open for the login of this file.
     pub(crate) async fn turn(&self, file: &Path) -> OwnedMutexGuard<()> {
-        let turn = Arc::clone(&self.asked().entry(file.to_owned()).or_default().turn);
+        let turn = Arc::clone(&locked(&self.asked).entry(file.to_owned()).or_default().turn);
         turn.lock_owned().await
     }
 
@@ -107,7 +108,7 @@ impl Browser {
         scopes: &[String],
         since: Instant,
     ) -> Result<(), NotShown> {
-        let mut all = self.asked();
+        let mut all = locked(&self.asked);
         let asked = all.entry(file.to_owned()).or_default();
         if asked.login.as_deref() != login {
             asked.login = login.map(str::to_owned);
@@ -129,7 +130,7 @@ impl Browser {
 
     /// Notes the result of a page.
     pub(crate) fn note(&self, file: &Path, scopes: &[String], page: Page) {
-        let mut all = self.asked();
+        let mut all = locked(&self.asked);
         let asked = all.entry(file.to_owned()).or_default();
         match page {
             Page::Failed(error) => {
@@ -148,15 +149,11 @@ impl Browser {
 
     /// Notes that the server accepted a login: when it ends, a page may be shown for another.
     pub(crate) fn accepted(&self, file: &Path, login: &str) {
-        if let Some(asked) = self.asked().get_mut(file)
+        if let Some(asked) = locked(&self.asked).get_mut(file)
             && asked.login.as_deref() == Some(login)
         {
             asked.pages.remove(&BTreeSet::new());
         }
-    }
-
-    fn asked(&self) -> MutexGuard<'_, HashMap<PathBuf, Pages>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

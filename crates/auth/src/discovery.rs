@@ -5,7 +5,7 @@
 //! document must lie at a place that belongs to its issuer; endpoints must be safe to use; and
 //! PKCE with S256 must be announced.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures::FutureExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -21,6 +21,7 @@ use crate::account::{Account, covers, is_same_issuer};
 use crate::challenge::{Challenge, is_scope};
 use crate::error::AuthError;
 use crate::http::Web;
+use crate::renew::locked;
 use crate::settings::Grant;
 use crate::store::{ClientAuthentication, Kept, Record};
 use crate::tokens::{error_code, now};
@@ -49,7 +50,7 @@ struct Seen {
 impl Found {
     /// The authentication of a client with a secret that was just registered.
     pub(crate) fn registered_authentication(&self) -> ClientAuthentication {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = locked(&self.seen);
         match seen.method.as_deref() {
             Some("client_secret_basic") => ClientAuthentication::Basic,
             Some("client_secret_post") => ClientAuthentication::Post,
@@ -127,7 +128,7 @@ impl OAuthHttpClient for RmcpClient {
                 return Ok(answer);
             };
             let text = |name: &str| body.get(name)?.as_str().map(str::to_owned);
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = locked(&self.seen);
             seen.method = text("token_endpoint_auth_method").or(seen.method.take());
             if let Some(resource) = text("resource")
                 && !body.contains_key("token_endpoint")
@@ -223,12 +224,8 @@ pub(crate) async fn discover(
     }
     check_endpoints(account, web, &metadata)?;
     // rmcp has compared it with the URL. Without metadata of the resource, it is the URL.
-    let resource = seen
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .resource
-        .take();
-    let resource = resource.unwrap_or_else(|| account.url.to_string());
+    let published = locked(&seen).resource.take();
+    let resource = published.unwrap_or_else(|| account.url.to_string());
     if !covers(&resource, account.url.as_str()) {
         return unfit("its metadata is for another resource");
     }

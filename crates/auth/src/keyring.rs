@@ -6,7 +6,6 @@
 #[cfg(test)]
 pub(crate) mod fake;
 
-use std::fmt;
 use std::time::Duration;
 
 #[cfg(not(test))]
@@ -21,7 +20,8 @@ use self::fake::Entry;
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// The reason why an access failed. Never holds a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
 pub(crate) struct KeyringError {
     reason: String,
     is_absent: bool,
@@ -113,11 +113,5 @@ fn describe(error: &Error) -> KeyringError {
     KeyringError {
         reason,
         is_absent: matches!(error, Error::NoDefaultStore),
-    }
-}
-
-impl fmt::Display for KeyringError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
     }
 }

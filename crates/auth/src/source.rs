@@ -7,13 +7,13 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use callgate_process::{Command, Stream};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::AsyncReadExt as _;
 
 use crate::keyring;
 use crate::redact::Redact;
 
 /// The longest value, in bytes. A longer output of a command is refused.
-const MAX_VALUE: usize = 64 << 10;
+const MAX_VALUE: u64 = 64 << 10;
 /// The default time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -54,52 +54,17 @@ pub enum Origin {
 
 /// The reason why a value cannot be looked up. Its `Display` never holds one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SourceError {
-    /// There is no such program.
-    #[error("command {program:?} was not found; install it, or give its full path")]
-    NotFound {
-        /// As configured.
-        program: String,
-    },
-    /// The program could not be started or read.
-    #[error("command {program:?} could not be run: {reason}")]
-    Run {
-        /// As configured.
-        program: String,
-        /// The system's reason.
-        reason: String,
-    },
-    /// The program failed.
-    #[error("command {program:?} ended with {status}; run it by hand to see why")]
-    Failed {
-        /// As configured.
-        program: String,
-        /// Such as `exit code 1`.
-        status: String,
-    },
-    /// The program took too long.
-    #[error(
-        "command {program:?} did not end within {} ms; raise its \"timeout\" if it waits for a \
-         person", limit.as_millis()
-    )]
-    TimedOut {
-        /// As configured.
-        program: String,
-        /// The limit.
-        limit: Duration,
-    },
-    /// The value cannot be used.
-    #[error("{origin} gave {what}")]
-    Unfit {
-        /// Where it came from.
-        origin: String,
-        /// The fault of the value.
-        what: &'static str,
-    },
-    /// The keyring failed or has no such entry.
-    #[error("{0}")]
-    Keyring(String),
+#[error("{reason}")]
+pub struct SourceError {
+    reason: String,
+}
+
+impl SourceError {
+    fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+        }
+    }
 }
 
 impl Source {
@@ -157,17 +122,14 @@ impl Source {
             } => run(command, cwd.as_ref(), *timeout).await?,
             Origin::Keyring { service, account } => keyring::read(service, account)
                 .await
-                .map_err(|error| SourceError::Keyring(error.to_string()))?
+                .map_err(|error| SourceError::new(error.to_string()))?
                 .ok_or_else(|| {
-                    SourceError::Keyring(format!(
+                    SourceError::new(format!(
                         "the keyring has no entry for service {service:?} and account {account:?}"
                     ))
                 })?,
         };
-        let unfit = |what| SourceError::Unfit {
-            origin: format!("{:?}", self.origin),
-            what,
-        };
+        let unfit = |what| SourceError::new(format!("{:?} gave {what}", self.origin));
         if value.is_empty() {
             return Err(unfit("nothing"));
         }
@@ -213,23 +175,15 @@ async fn run(
     cwd: Option<&PathBuf>,
     limit: Duration,
 ) -> Result<String, SourceError> {
-    let (program, arguments) = match command.split_first() {
-        Some((program, arguments)) => (program.clone(), arguments),
-        None => (String::new(), [].as_slice()),
+    let program = command.first().map_or("", String::as_str);
+    let error = |what: &str| SourceError::new(format!("command {program:?} {what}"));
+    let failed = |reason: std::io::Error| match reason.kind() {
+        std::io::ErrorKind::NotFound => error("was not found; install it, or give its full path"),
+        _ => error(&format!("could not be run: {reason}")),
     };
-    let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => SourceError::NotFound {
-            program: program.clone(),
-        },
-        _ => SourceError::Run {
-            program: program.clone(),
-            reason: error.to_string(),
-        },
-    };
-    let mut command =
-        Command::new(&program)
-            .args(arguments)
-            .streams(Stream::Null, Stream::Piped, Stream::Null);
+    let mut command = Command::new(program)
+        .args(command.get(1..).unwrap_or_default())
+        .streams(Stream::Null, Stream::Piped, Stream::Null);
     if let Some(cwd) = cwd {
         command = command.folder(cwd);
     }
@@ -238,27 +192,33 @@ async fn run(
     let Some(stdout) = child.stdout.take() else {
         return Err(failed(std::io::Error::other("it has no output")));
     };
-    let unfit = |what| SourceError::Unfit {
-        origin: format!("command {program:?}"),
-        what,
-    };
     let ended = async {
-        let printed = read_bounded(stdout).await.map_err(failed)?;
+        let mut printed = Vec::new();
+        let mut stdout = stdout.take(MAX_VALUE + 1);
+        stdout.read_to_end(&mut printed).await.map_err(failed)?;
         // A program that printed too much may go on for ever.
-        let printed = printed.ok_or_else(|| unfit("more than 64 KiB"))?;
+        if printed.len() as u64 > MAX_VALUE {
+            return Err(error("gave more than 64 KiB"));
+        }
         Ok((printed, child.wait().await.map_err(failed)?))
     };
     let Ok(ended) = tokio::time::timeout(limit, ended).await else {
-        return Err(SourceError::TimedOut { program, limit });
+        return Err(error(&format!(
+            "did not end within {} ms; raise its \"timeout\" if it waits for a person",
+            limit.as_millis()
+        )));
     };
     let (printed, status) = ended?;
     // Processes that the program left behind, such as an agent, may go on.
     group.0 = None;
     if !status.success() {
         let status = describe(status);
-        return Err(SourceError::Failed { program, status });
+        return Err(error(&format!(
+            "ended with {status}; run it by hand to see why"
+        )));
     }
-    let mut printed = String::from_utf8(printed).map_err(|_| unfit("a value that is not UTF-8"))?;
+    let mut printed =
+        String::from_utf8(printed).map_err(|_| error("gave a value that is not UTF-8"))?;
     if printed.ends_with('\n') {
         printed.pop();
         if printed.ends_with('\r') {
@@ -266,14 +226,6 @@ async fn run(
         }
     }
     Ok(printed)
-}
-
-/// Reads the whole stream; `None` if it is too long.
-async fn read_bounded(stream: impl AsyncRead + Unpin) -> std::io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
-    let limit = MAX_VALUE as u64 + 1;
-    stream.take(limit).read_to_end(&mut bytes).await?;
-    Ok((bytes.len() <= MAX_VALUE).then_some(bytes))
 }
 
 /// A process group that is killed on drop, so that a program that is given up does not go on.

@@ -137,11 +137,10 @@ async fn post(
         _ => form.push(("client_id", &record.client_id)),
     }
     let body = Serializer::new(String::new()).extend_pairs(form).finish();
-    let request = request
-        .body(body.into_bytes())
-        .map_err(|_| NoToken::Other("an endpoint's URL cannot be used".to_owned()))?;
-    let sent = web.send(request).await;
-    sent.map_err(NoToken::Other)
+    let request = request.body(body.into_bytes());
+    let request =
+        request.map_err(|_| NoToken::Other("an endpoint's URL cannot be used".to_owned()))?;
+    web.send(request).await.map_err(NoToken::Other)
 }
 
 /// The client's identifier and secret as a header (RFC 6749, section 2.3.1).
@@ -174,16 +173,12 @@ fn read(status: u16, body: &[u8], scopes: &[String]) -> Result<Tokens, NoToken> 
     let Some(issued) = object::<Issued>(body) else {
         return other("the authorization server's answer is not one with a token");
     };
-    match issued.token_type {
-        Some(kind) if kind.eq_ignore_ascii_case("bearer") => {}
-        Some(_) => {
-            return other(
-                "the authorization server issued another kind of token than a bearer token",
-            );
-        }
-        None => {
-            return other("the authorization server does not say what kind of token it issued");
-        }
+    let kind = issued.token_type;
+    if kind.is_none() {
+        return other("the authorization server does not say what kind of token it issued");
+    }
+    if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
+        return other("the authorization server issued another kind of token than a bearer token");
     }
     // A number; some servers write it as a text.
     let lifetime = issued.expires_in.and_then(|seconds| {
