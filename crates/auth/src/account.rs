@@ -69,8 +69,7 @@ impl Account {
         }
     }
 
-    /// Why a login must not be used for this server, if so. The configured issuer may be newer
-    /// than the login.
+    /// Why a login must not be used for this server, if so.
     pub(crate) fn unfit(&self, login: &Login) -> Option<&'static str> {
         if !covers(&login.record.resource, self.url.as_str()) {
             Some("has a login that is for another resource")

@@ -73,16 +73,13 @@ pub enum TryAgain {
 }
 
 /// A refused request.
-///
-/// The `Debug` form does not show the `Authorization` header.
 #[derive(Clone, Copy)]
 pub struct Refused<'a> {
     /// 401 or 403.
     pub status: u16,
     /// The values of `WWW-Authenticate`, joined by `, ` if there are several.
     pub www_authenticate: Option<&'a str>,
-    /// The `Authorization` header of the request. When several requests are refused with the
-    /// same token, it is renewed once.
+    /// The `Authorization` header of the request.
     pub sent: Option<&'a HeaderValue>,
     /// The right to have a person asked for a login.
     pub prompt: Prompt,

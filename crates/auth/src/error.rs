@@ -8,8 +8,7 @@ use crate::settings::Grant;
 
 /// The reason why a request cannot be authorized.
 ///
-/// Its `Display` names the server and says what to do. It never holds a token, a code or a
-/// secret, and no text of an authorization server.
+/// Its `Display` never holds a token, a code or a secret, nor text of an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthError {
     server: String,
@@ -35,9 +34,8 @@ pub enum AuthErrorKind {
         /// The grant of the token, which decides who can widen its scope.
         grant: Grant,
     },
-    /// A [`Browser`](crate::Browser) showed a login's page, and the person refused it or did
-    /// not come back. The page is not shown again by itself: that takes a login with
-    /// [`login`](fn@crate::login), or another gate.
+    /// A [`Browser`](crate::Browser) showed a login's page, and the person refused it or did not
+    /// come back.
     Declined {
         /// The scope to add to the current login, space-separated, if the page was for that.
         scope: Option<String>,
@@ -57,8 +55,7 @@ pub enum AuthErrorKind {
         /// Why.
         reason: String,
     },
-    /// The token has ended or is refused, and the authorization server issued no other one. It
-    /// may do so later.
+    /// The token has ended or is refused, and the authorization server issued no other one.
     Renewal {
         /// Why.
         reason: String,
@@ -161,14 +158,11 @@ impl fmt::Display for AuthError {
                      that was shown, or run `{login}`, and try again"
                 )
             }
-            Kind::Discovery { reason } => {
-                write!(
-                    f,
-                    "cannot find how to log in at server `{server}`: {reason}"
-                )
+            Kind::Discovery { reason: why } => {
+                write!(f, "cannot find how to log in at server `{server}`: {why}")
             }
-            Kind::Exchange { reason } => {
-                write!(f, "the login at server `{server}` failed: {reason}")
+            Kind::Exchange { reason: why } => {
+                write!(f, "the login at server `{server}` failed: {why}")
             }
             Kind::Renewal { reason } => write!(
                 f,
@@ -180,10 +174,10 @@ impl fmt::Display for AuthError {
                 "the tokens of server `{server}` cannot be read or kept: {reason}"
             ),
             Kind::NoLogin { reason } => write!(f, "server `{server}` takes no login: {reason}"),
-            Kind::Settings { reason } => {
+            Kind::Settings { reason: why } => {
                 write!(
                     f,
-                    "the \"oauth\" of server `{server}` cannot be used: {reason}"
+                    "the \"oauth\" of server `{server}` cannot be used: {why}"
                 )
             }
         }

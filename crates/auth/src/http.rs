@@ -22,8 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client for the login at one server. Its errors are reasons that name an origin and no more
-/// of a URL.
+/// A client for the login at one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Web {
     client: reqwest::Client,
@@ -124,23 +123,12 @@ impl Resolve for Resolver {
 
 /// The hosts of the proxies in the environment. They may have any address: no server names them.
 fn proxy_hosts() -> Vec<Host> {
-    let names = [
-        "http_proxy",
-        "HTTP_PROXY",
-        "https_proxy",
-        "HTTPS_PROXY",
-        "all_proxy",
-        "ALL_PROXY",
-    ];
-    let values = names.iter().filter_map(|name| std::env::var(name).ok());
-    let urls = values.filter_map(|value| {
-        let has_scheme = value.contains("://");
-        let url = if has_scheme {
-            value
-        } else {
-            format!("http://{value}")
-        };
-        Url::parse(&url).ok()
+    let names = ["http_proxy", "https_proxy", "all_proxy"];
+    let both = |name: &&str| [(*name).to_owned(), name.to_uppercase()];
+    let values = names.iter().flat_map(both).map(std::env::var);
+    let urls = values.flatten().filter_map(|value| {
+        let prefix = if value.contains("://") { "" } else { "http://" };
+        Url::parse(&format!("{prefix}{value}")).ok()
     });
     urls.filter_map(|url| Host::parse(url.host_str()?).ok())
         .collect()
@@ -230,10 +218,7 @@ impl Allowed {
     /// The addresses of a name that a login may reach.
     fn filter(&self, name: &str, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
         let host = Host::parse(name).ok();
-        if host
-            .as_ref()
-            .is_some_and(|host| self.proxies.contains(host))
-        {
+        if host.iter().any(|host| self.proxies.contains(host)) {
             return Ok(found);
         }
         found.retain(|address| self.allows(host.as_ref(), address.ip()));

@@ -27,8 +27,7 @@ pub(crate) const OFFLINE: &str = "offline_access";
 
 /// One attempt at a login.
 pub(crate) struct Attempt<'a> {
-    /// The scopes to ask for, besides those of the login before. Empty for the configured ones,
-    /// or else those that the server names.
+    /// The scopes to ask for, besides those of the login before.
     pub(crate) scopes: Vec<String>,
     /// The server's challenge, if there is one.
     pub(crate) challenge: Option<&'a str>,

@@ -23,8 +23,7 @@ pub struct LoginRequest {
     pub scopes: Vec<String>,
     /// Shows the login's page to the person.
     pub browser: Arc<dyn OpenUrl>,
-    /// The person's time limit. Default: 5 min. Over it the login fails with
-    /// [`AuthErrorKind::Exchange`].
+    /// The person's time limit. Default: 5 min.
     pub patience: Duration,
 }
 
@@ -116,8 +115,7 @@ pub async fn login(endpoint: &Endpoint, request: LoginRequest) -> Result<LoginSt
     Ok(describe(&account, login))
 }
 
-/// The login of a server; `None` if there is none that may be used. Reads the file and the
-/// keyring alone.
+/// The login of a server; `None` if there is none that may be used.
 ///
 /// # Errors
 ///

@@ -23,8 +23,7 @@ const ESCAPE_DEPTH: usize = 2;
 /// The longest message about a failure, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 
-/// The secret values of one server, each with the name to show in its place. Clones share
-/// the values that they learn.
+/// The secret values of one server, each with the name to show in its place.
 #[derive(Clone, Default)]
 pub struct Redact {
     values: Arc<RwLock<Values>>,
@@ -175,8 +174,7 @@ impl Values {
     }
 }
 
-/// `text` up to `end`, with names in place of these ranges. Ranges that overlap are replaced
-/// as one, with the name of the longest.
+/// `text` up to `end`, with names in place of these ranges.
 fn replaced(text: &str, end: usize, mut ranges: Vec<(Range<usize>, &str)>) -> String {
     ranges.sort_by_key(|(range, name)| (range.start, *name));
     let mut merged: Vec<(Range<usize>, usize, &str)> = Vec::new();
@@ -226,29 +224,22 @@ fn escapes(text: &str) -> Vec<String> {
     let json = json
         .get(1..json.len().saturating_sub(1))
         .unwrap_or_default();
-    let ascii = json.chars().fold(String::new(), |mut ascii, character| {
-        if character.is_ascii() {
-            ascii.push(character);
-        } else {
-            let units = character.encode_utf16(&mut [0; 2]).to_vec();
-            ascii.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
-        }
-        ascii
+    let units = json.encode_utf16().map(|unit| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+        _ => format!("\\u{unit:04x}"),
     });
+    let ascii = units.collect();
     let form: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
     let mut all = vec![json.replace('/', "\\/"), json.to_owned(), ascii, form];
     // RFC 3986, and encodeURIComponent of JavaScript.
     for kept in ["-._~", "-._~!*'()"] {
-        let percent = text.bytes().fold(String::new(), |mut percent, byte| {
-            let character = char::from(byte);
-            if character.is_ascii_alphanumeric() || kept.contains(character) {
-                percent.push(character);
-            } else {
-                percent.push_str(&format!("%{byte:02X}"));
+        let bytes = text.bytes().map(|byte| match char::from(byte) {
+            kept_one if kept_one.is_ascii_alphanumeric() || kept.contains(kept_one) => {
+                kept_one.to_string()
             }
-            percent
+            _ => format!("%{byte:02X}"),
         });
-        all.push(percent);
+        all.push(bytes.collect());
     }
     all
 }
@@ -273,8 +264,7 @@ pub fn cut_message(message: &mut String) {
     }
 }
 
-/// The values of a URL's query, its user and its password, each with the name to show in its
-/// place. A key may stand there, and a server may repeat one value without the others.
+/// The values of a URL's query, its user and its password, each with the name to show in its place.
 pub fn url_secrets(url: &str) -> Vec<(String, String)> {
     let plain = url.split('#').next().unwrap_or_default();
     let (place, query) = plain.split_once('?').unwrap_or((plain, ""));

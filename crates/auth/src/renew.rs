@@ -445,9 +445,7 @@ impl Inner {
         self.adopt(Some(Login { record, tokens }))
     }
 
-    /// Has a person log in for these scopes; none for those that the server names. Of several
-    /// connections one at a time shows a page, and its login is for all. `otherwise` is the
-    /// error if no page is shown.
+    /// Has a person log in for these scopes; none for those that the server names.
     async fn by_person(
         &self,
         busy: &mut Busy,
@@ -468,9 +466,9 @@ impl Inner {
         let file = self.account.store.file();
         let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
         let error = |kind| self.account.error(kind);
-        let _pending = self.set_pending(error(Awaited {
-            scope: scope.clone(),
-        }));
+        let awaited = scope.clone();
+        *locked(&self.pending) = Some(error(Awaited { scope: awaited }));
+        let _pending = Pending(&self.pending);
         let _turn = browser.turn(&file).await;
         // If another page's login is for too little, the server says so once more.
         if self.adopt_newer().await.is_ok_and(|is_newer| is_newer) {
@@ -513,12 +511,6 @@ impl Inner {
             patience: LOGIN_PATIENCE,
         };
         log_in(&self.account, browser.opener(), attempt).await
-    }
-
-    /// Sets the error for callers that cannot wait, until the result is dropped.
-    fn set_pending(&self, error: AuthError) -> Pending<'_> {
-        *locked(&self.pending) = Some(error);
-        Pending(&self.pending)
     }
 
     /// Uses the stored login if it has another token, and tells whether it has.

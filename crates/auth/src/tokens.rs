@@ -80,8 +80,7 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// Asks the token endpoint for tokens. `grant` is the form of the grant; `scopes` are granted
-/// if the answer names none.
+/// Asks the token endpoint for tokens.
 pub(crate) async fn request(
     web: &Web,
     record: &Record,
@@ -96,7 +95,6 @@ pub(crate) async fn request(
 }
 
 /// Revokes a login (RFC 7009), and tells whether the authorization server says that it did.
-/// Revoking the refresh token ends the access token too.
 pub(crate) async fn revoke(
     web: &Web,
     record: &Record,

@@ -13,9 +13,6 @@ use crate::rule::{Effect, Rule};
 use crate::verdict::Verdict;
 
 /// The answer to one tool call.
-///
-/// Its `Display` is one short line for a person, such as
-/// `denied by rule "ticketing_*" in permissions.deny`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -24,8 +21,7 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The reason for the verdict.
     pub because: Because,
-    /// The ask rule that matches, where `because` is a permission that is void. Allow rules come
-    /// after it.
+    /// The ask rule that matches, where `because` is a permission that is void.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared_if")]
     pub asked_by: Option<Arc<Rule>>,
     /// The rule that denies the call for some arguments, whatever is granted, where it is asked
@@ -110,8 +106,7 @@ pub enum Because {
     NoRule,
 }
 
-/// A permission: a rule that allows, or a grant. Its `Display` is
-/// `rule "…" in …` or `the grant for this run`.
+/// A permission: a rule that allows, or a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Leave {
@@ -191,11 +186,8 @@ impl fmt::Display for Decision {
         match &self.because {
             Because::Rule(rule) => write!(f, "{verdict} by {rule}"),
             Because::Grant(grant, scope) => {
-                write!(
-                    f,
-                    "{verdict} by {}",
-                    Leave::Grant(Arc::clone(grant), *scope)
-                )
+                let leave = Leave::Grant(Arc::clone(grant), *scope);
+                write!(f, "{verdict} by {leave}")
             }
             Because::DefinitionChanged(leave) => {
                 void(f, leave, "is void, the server has changed what the tool is")

@@ -81,8 +81,7 @@ impl Grant {
         self
     }
 
-    /// The grant as an allow rule for a configuration file. The count of uses becomes one for
-    /// each run.
+    /// The grant as an allow rule for a configuration file.
     ///
     /// # Errors
     ///

@@ -243,8 +243,7 @@ impl Rule {
     }
 }
 
-/// The function that a pattern was most likely meant to match. Of a pattern with
-/// stars, the text before the first is compared with the beginnings of names.
+/// The function that a pattern was most likely meant to match.
 fn nearest_tool<'t>(pattern: &Pattern, tools: &[KnownTool<'t>]) -> Option<&'t str> {
     let functions = || tools.iter().map(|tool| tool.function);
     let Some((begin, _)) = pattern.as_str().split_once('*') else {

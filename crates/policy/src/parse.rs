@@ -94,11 +94,7 @@ fn rule(effect: Effect, members: &Map<String, Value>) -> Result<Rule, Problems> 
             problems.extend(within(Step::Key(key.clone()), found));
         }
     }
-    if problems.is_empty() {
-        Ok(rule)
-    } else {
-        Err(problems)
-    }
+    unless(problems, rule)
 }
 
 fn rule_member(rule: &mut Rule, key: &str, value: &Value) -> Result<(), Problems> {
@@ -180,11 +176,7 @@ fn conditions(value: &Value, what: &str) -> Result<Vec<Condition>, Problems> {
             Err(found) => problems.extend(within(Step::Index(index), found)),
         }
     }
-    if problems.is_empty() {
-        Ok(conditions)
-    } else {
-        Err(problems)
-    }
+    unless(problems, conditions)
 }
 
 fn condition(members: &Map<String, Value>) -> Result<Condition, Problems> {
@@ -303,8 +295,13 @@ fn annotations(value: &Value) -> Result<Annotations, Problems> {
             Err(found) => problems.extend(within(Step::Key(key.clone()), found)),
         }
     }
+    unless(problems, annotations)
+}
+
+/// The value that was read, unless there are problems.
+fn unless<T>(problems: Problems, read: T) -> Result<T, Problems> {
     if problems.is_empty() {
-        Ok(annotations)
+        Ok(read)
     } else {
         Err(problems)
     }
@@ -397,14 +394,14 @@ fn contradiction(tests: &[Test]) -> Problems {
              \"exists\" out, or the other tests";
         return problem(RuleProblemKind::Value, message);
     }
-    let min = tests.iter().find_map(|test| match test {
-        Test::Min(min) => Some(min),
-        _ => None,
-    });
-    let max = tests.iter().find_map(|test| match test {
-        Test::Max(max) => Some(max),
-        _ => None,
-    });
+    let (mut min, mut max) = (None, None);
+    for test in tests {
+        match test {
+            Test::Min(least) => min = Some(least),
+            Test::Max(most) => max = Some(most),
+            _ => {}
+        }
+    }
     match (min, max) {
         (Some(min), Some(max)) if order(min, max) == Some(Ordering::Greater) => {
             let message = format!(

@@ -30,8 +30,7 @@ impl Permissions {
         }
     }
 
-    /// The permissions of one call without a script. Rules count over all such calls of the
-    /// session.
+    /// The permissions of one call without a script.
     pub fn of_one_call(rules: Arc<Rules>, session: Arc<SessionGrants>) -> Self {
         Self {
             rules,
@@ -41,8 +40,7 @@ impl Permissions {
         }
     }
 
-    /// Decides one call. A rule or grant that is used up is passed over, and the next one
-    /// decides.
+    /// Decides one call.
     pub fn decide(&self, facts: &CallFacts<'_>, count: Count) -> Decision {
         let of_run = count != Count::Nothing;
         let of_session = count == Count::All;
@@ -64,8 +62,7 @@ impl Permissions {
             })
     }
 
-    /// Adds a grant for this run or for the session. It comes after deny rules and before ask
-    /// rules.
+    /// Adds a grant for this run or for the session.
     pub fn grant(&self, grant: Grant, scope: Scope) {
         match scope {
             Scope::Run => self.run.add(grant),

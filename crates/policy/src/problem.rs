@@ -1,9 +1,8 @@
 //! Problems of a written rule.
 
-use std::fmt;
-
 /// Something wrong with an entry. Its `Display` is the message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 #[non_exhaustive]
 pub struct RuleProblem {
     /// The place in the entry, from the outside in.
@@ -35,10 +34,4 @@ pub enum RuleProblemKind {
     Value,
     /// A pattern that can never match.
     Pattern,
-}
-
-impl fmt::Display for RuleProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
 }

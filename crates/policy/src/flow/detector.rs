@@ -38,6 +38,7 @@ pub struct Detector {
 }
 
 /// The results of a run so far.
+#[derive(Default)]
 struct Learnt {
     /// The tools that answered.
     tools: Vec<Arc<Side>>,
@@ -59,7 +60,7 @@ impl Detector {
     pub fn new(script: &str) -> Self {
         Self {
             script: search_form(script.as_bytes()),
-            learnt: Mutex::new(Learnt::new()),
+            learnt: Mutex::default(),
         }
     }
 
@@ -123,19 +124,6 @@ impl fmt::Debug for Detector {
 }
 
 impl Learnt {
-    fn new() -> Self {
-        Self {
-            tools: Vec::new(),
-            ordinals: Vec::new(),
-            waiting: Vec::new(),
-            bytes: 0,
-            owners: Owners::default(),
-            windows: Windows::new(),
-            numbers: FxHashMap::default(),
-            incomplete: BTreeMap::new(),
-        }
-    }
-
     fn take(&mut self, from: &Side, ordinal: usize, result: &str) {
         let known = self.tools.iter().position(|tool| **tool == *from);
         let tool = known.unwrap_or_else(|| {

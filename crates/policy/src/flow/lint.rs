@@ -21,7 +21,6 @@ impl UnknownTools<'_> {
 
 impl FlowRules {
     /// The rules and the labels of tools that can match nothing, each as a sentence for a person.
-    /// Those that may be about servers whose tools are not known are left out.
     pub fn unmatched(&self, tools: &[Side], unknown: &[UnknownTools<'_>]) -> Vec<String> {
         let may_be_about = |end: &FlowEnd| match end {
             FlowEnd::Label(label) => unknown.iter().any(|it| self.may_label(it, label)),

@@ -13,8 +13,7 @@ use regex::bytes::Regex;
 /// The fewest digits that count.
 const MIN_DIGITS: usize = 6;
 
-/// The most digits of one number. A script writes so many without an exponent; what is longer is
-/// compared as text.
+/// The most digits of one number.
 const MAX_DIGITS: usize = 21;
 
 /// The digits that double precision keeps in any case.
@@ -32,8 +31,7 @@ const MAX_EXPONENT: usize = 3;
 static LITERAL: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?-u)[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?").ok());
 
-/// Calls `visit` with the value and the place of each number in a text. A number stands alone,
-/// with no letter, digit or `_` beside it but an exponent.
+/// Calls `visit` with the value and the place of each number in a text.
 pub(super) fn each_number(text: &[u8], mut visit: impl FnMut(u128, Range<usize>)) {
     let mut start = 0;
     for word in text.split(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_')) {

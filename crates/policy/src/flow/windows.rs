@@ -45,15 +45,17 @@ pub(super) struct Piece {
     pub(super) range: Range<usize>,
 }
 
-impl Windows {
-    pub(super) fn new() -> Self {
+impl Default for Windows {
+    fn default() -> Self {
         let random = RandomState::new();
         Self {
             seeds: [1_u8, 2].map(|seed| random.hash_one(seed)),
             owners: FxHashMap::default(),
         }
     }
+}
 
+impl Windows {
     /// Learns a text, in lower case. `add` makes the owners of a window out of those that it has.
     pub(super) fn learn(
         &mut self,
@@ -83,8 +85,7 @@ impl Windows {
         }
     }
 
-    /// Finds the pieces of a text, in lower case, that results have. `sources` lists the tools
-    /// that count.
+    /// Finds the pieces of a text, in lower case, that results have.
     pub(super) fn find(
         &self,
         text: &[u8],
@@ -108,8 +109,7 @@ impl Windows {
         pieces
     }
 
-    /// Follows known windows from a place on, and adds the pieces that they form. Returns the
-    /// place of the first window that is not known.
+    /// Follows known windows from a place on, and adds the pieces that they form.
     fn follow(
         &self,
         text: &[u8],
@@ -203,8 +203,7 @@ impl Run {
         }
     }
 
-    /// The piece that a run forms which ends before the window at `end`. It has no more of the
-    /// target's own data than the shortest pieces with other data have.
+    /// The piece that a run forms which ends before the window at `end`.
     fn piece(&self, end: usize) -> Option<Piece> {
         let foreign = self.foreign.clone()?;
         let start = self.start.max((foreign.start + 1).saturating_sub(STEP));
