@@ -1,9 +1,8 @@
-//! Logins at HTTP servers: making them, looking at them, ending them.
+//! Logins at HTTP servers.
 //!
-//! A login is made by a person with a browser, once; its tokens are kept in the system's keyring,
-//! and the gate uses and renews them from then on. A host shows the login's URL by an [`OpenUrl`]:
-//! to [`login`] for a login that a person asked for, or to
-//! [`GateBuilder::browser`](crate::GateBuilder::browser) for one that a call turns out to need.
+//! A person makes a login once, with a browser; its tokens are kept in the system's keyring, and
+//! the gate uses and renews them. An [`OpenUrl`] shows the login's URL: one given to [`login`], or
+//! to [`GateBuilder::browser`](crate::GateBuilder::browser) for logins that calls need.
 
 pub use callgate_auth::{
     AuthError, AuthErrorKind, Browser, Grant, Kept, LoggedOut, LoginRequest, LoginStatus, OAuth,
@@ -42,11 +41,7 @@ pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthErro
 }
 
 /// The identifier of the login that is kept for a server: no secret, and another one for each
-/// login. `None` if there is none, or the server takes none. Reads a file.
-///
-/// # Errors
-///
-/// [`AuthErrorKind::Settings`] and [`AuthErrorKind::Store`].
+/// login. `None` if there is none, or the server takes none.
 pub(crate) fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
     match server.endpoint() {
         Ok(endpoint) => callgate_auth::login_id(&endpoint),
@@ -59,9 +54,8 @@ pub(crate) fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError>
 ///
 /// # Errors
 ///
-/// As [`status`], except that a login from before the grant was the client's own credentials
-/// can be ended; [`AuthErrorKind::Store`] too, with the login left as it is, where tokens may
-/// be in a keyring that cannot be reached.
+/// As [`status`]; [`AuthErrorKind::Store`] with the login left as it is if tokens may be in a
+/// keyring that cannot be reached.
 pub async fn logout(server: &ServerSpec) -> Result<LoggedOut, AuthError> {
     callgate_auth::logout(&server.endpoint()?).await
 }

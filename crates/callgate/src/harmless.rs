@@ -1,4 +1,4 @@
-//! Text that strangers wrote, made fit to be read by a person.
+//! Foreign text, made fit to be read by a person.
 
 use callgate_typegen::is_invisible;
 
@@ -21,9 +21,8 @@ pub fn harmless(text: &str) -> String {
     out
 }
 
-/// Whether a character reorders or hides text, or leaves a gap that is no space, without
-/// being a control character: also those that declarations keep, as scripts and emoji need
-/// them, and separators of lines and paragraphs.
+/// True if a character that is no control character reorders or hides text, or leaves a gap
+/// that is no space; also for joiners, selectors and separators, which declarations keep.
 fn hides(character: char) -> bool {
     let kept = matches!(
         character,

@@ -269,12 +269,8 @@ impl Shared {
                 })
             })
             .collect();
-        if lists.len() == before.lists.len()
-            && lists
-                .iter()
-                .zip(&before.lists)
-                .all(|(a, b)| Arc::ptr_eq(a, b))
-        {
+        let is_same = |(a, b): (&Arc<ReadList>, _)| Arc::ptr_eq(a, b);
+        if lists.len() == before.lists.len() && lists.iter().zip(&before.lists).all(is_same) {
             return;
         }
         let definitions = lists.iter().flat_map(|list| list.definitions.clone());

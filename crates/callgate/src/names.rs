@@ -102,17 +102,13 @@ impl ServerNames {
 
 /// The message for a name that is no tool.
 pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String {
-    no_tool("is named", function, near)
+    let shown: String = function.chars().take(SHOWN_NAME).collect();
+    format!("no tool is named {shown:?}{}", did_you_mean(near))
 }
 
 /// The message for a pattern that matches no tool.
 pub(crate) fn unmatched_message(pattern: &str, near: Option<&str>) -> String {
-    no_tool("matches", pattern, near)
-}
-
-fn no_tool(verb: &str, name: &str, near: Option<&str>) -> String {
-    let shown: String = name.chars().take(SHOWN_NAME).collect();
-    format!("no tool {verb} {shown:?}{}", did_you_mean(near))
+    format!("no tool matches {pattern:?}{}", did_you_mean(near))
 }
 
 /// `; did you mean "x"?`, or nothing.

@@ -1,4 +1,4 @@
-//! What somebody who is asked about a call gets to read.
+//! Questions about calls as text for a person.
 
 mod change;
 
@@ -25,7 +25,7 @@ const SHOWN_DONE: usize = 10;
 /// Flows that it shows.
 const SHOWN_FLOWS: usize = 10;
 
-/// How much of a question is shown.
+/// The extent of a shown question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shown {
     /// The beginning and the end of what is long; of a changed definition, up to 30 lines
@@ -40,13 +40,11 @@ pub enum Shown {
     Whole,
 }
 
-/// A question as text for a person: what is to be called and why it is asked, the tool in its
-/// server's words, the script's line, the arguments, what the run has done so far, and what
-/// changed. It is laid out for so many columns, if that is known.
+/// A question as text for a person, laid out for so many columns, if that is known.
 ///
-/// Rows that begin with `┌` or `├` are ours. What scripts and servers wrote stands in rows of its
-/// own, which begin with `│` ([`quoted`]): it cannot leave them, nor steer a terminal. Every row
-/// ends with a line feed; the first one names the function.
+/// Rows that begin with `┌` or `├` are ours. Text of scripts and servers stands in rows that
+/// begin with `│` ([`quoted`]): it cannot leave them, nor steer a terminal. Every row ends with a
+/// line feed; the first one names the function.
 pub fn question_text(question: &Question, shown: Shown, columns: Option<usize>) -> String {
     let mut page = Page {
         text: String::new(),
@@ -57,8 +55,7 @@ pub fn question_text(question: &Question, shown: Shown, columns: Option<usize>) 
     harmless(&page.text)
 }
 
-/// What an answer means to this question, such as `all calls of this tool in this
-/// run`, for whoever offers it.
+/// The effect of an answer to this question, such as `all calls of this tool in this run`.
 pub fn answer_text(question: &Question, answer: Answer) -> String {
     let About { call, data, .. } = &question.about;
     let data = match data.as_slice() {
@@ -94,7 +91,7 @@ pub fn answer_text(question: &Question, answer: Answer) -> String {
     one_line(&text, usize::MAX)
 }
 
-/// What is written so far.
+/// The text so far.
 struct Page {
     text: String,
     columns: Option<usize>,
@@ -107,33 +104,26 @@ impl Page {
         self.text += &format!("{begin} {text}\n");
     }
 
-    /// Rows with something of others in them.
+    /// Rows of foreign text.
     fn quote(&mut self, text: &str) {
         self.text += &quoted(text, self.columns);
     }
 }
 
 fn write(page: &mut Page, question: &Question, shown: Shown) {
-    let Question {
-        function,
-        server,
-        tool,
-        decision,
-        ..
-    } = question;
-    let most = match shown {
-        Shown::Short | Shown::Form => SHOWN_LINE,
-        Shown::Whole => usize::MAX,
-    };
-    let line = |text: &str| one_line(text, most);
-    let function = line(function);
-    page.heading(&match question.script {
-        true => format!("The script wants to call {function}:"),
-        false => format!("{function} is to be called:"),
+    let is_whole = shown == Shown::Whole;
+    let line = |text: &str| one_line(text, if is_whole { usize::MAX } else { SHOWN_LINE });
+    let function = line(&question.function);
+    page.heading(&if question.script {
+        format!("The script wants to call {function}:")
+    } else {
+        format!("{function} is to be called:")
     });
     page.quote(&format!(
-        "tool {tool:?} of server {server:?}, which {}",
-        one_line(&decision.to_string(), usize::MAX),
+        "tool {:?} of server {:?}, which {}",
+        question.tool,
+        question.server,
+        one_line(&question.decision.to_string(), usize::MAX),
     ));
     if let Some(besides) = &question.besides {
         let besides = one_line(&besides.to_string(), usize::MAX);
@@ -159,14 +149,12 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
     }
     page.heading("arguments:");
     let arguments = one_line(&question.arguments, usize::MAX);
-    match shown {
-        Shown::Short | Shown::Form => page.quote(&shortened(&arguments)),
-        Shown::Whole => page.quote(&arguments),
-    }
-    let most = match shown {
-        Shown::Short | Shown::Form => SHOWN_FLOWS,
-        Shown::Whole => usize::MAX,
+    let (arguments, most) = if is_whole {
+        (arguments, usize::MAX)
+    } else {
+        (shortened(&arguments), SHOWN_FLOWS)
     };
+    page.quote(&arguments);
     write_flows(page, &question.flows, &question.about.data, most);
     if !question.done.is_empty() {
         page.heading("so far in this run:");
@@ -177,12 +165,20 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
     }
 }
 
-/// What the arguments carry: so many flows, and how many there are besides. The functions whose
-/// data is `asked` about are told from the others.
+/// Writes the data of other servers in the arguments, at most so many flows of it. Of the
+/// others, those whose function's data is `asked` about are counted.
 fn write_flows(page: &mut Page, flows: &[Finding], asked: &[String], most: usize) {
     let (told, more) = flows.split_at(most.min(flows.len()));
     for flow in told {
-        write_flow(page, flow);
+        page.heading(&format!("data of server {:?}:", flow.from.server));
+        page.quote(&one_line(&flow.to_string(), usize::MAX));
+        if let Seen::Copied(copied) = &flow.seen {
+            page.heading(match copied.encoding {
+                Encoding::Base64 => "such as, in base64:",
+                _ => "such as:",
+            });
+            page.quote(&one_line(&copied.piece, MAX_PIECE));
+        }
     }
     if more.is_empty() {
         return;
@@ -193,20 +189,6 @@ fn write_flows(page: &mut Page, flows: &[Finding], asked: &[String], most: usize
         count => format!(", {count} of them asked about"),
     };
     page.heading(&format!("and {} more flows{asked}", more.len()));
-}
-
-/// Whose data the arguments carry, with the longest piece of it.
-fn write_flow(page: &mut Page, flow: &Finding) {
-    page.heading(&format!("data of server {:?}:", flow.from.server));
-    page.quote(&one_line(&flow.to_string(), usize::MAX));
-    let Seen::Copied(copied) = &flow.seen else {
-        return;
-    };
-    page.heading(match copied.encoding {
-        Encoding::Base64 => "such as, in base64:",
-        _ => "such as:",
-    });
-    page.quote(&one_line(&copied.piece, MAX_PIECE));
 }
 
 /// Head and tail: what matters must not be pushed out of sight by padding.
@@ -233,16 +215,15 @@ fn done(question: &Question) -> String {
         done, more_done, ..
     } = question;
     let shown = done.iter().take(SHOWN_DONE).map(|done| {
-        let mut counts = Vec::new();
-        for (count, what) in [
+        let counts = [
             (done.sent, "called"),
             (done.failed, "failed"),
             (done.denied, "denied"),
-        ] {
-            if count > 0 {
-                counts.push(format!("{count} {what}"));
-            }
-        }
+        ];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<String> = counts
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
         format!("{} ({})", done.function, counts.join(", "))
     });
     let mut shown: Vec<String> = shown.collect();

@@ -1,29 +1,24 @@
-//! What others wrote, in rows of its own: a terminal breaks a long line
-//! wherever it is full, and what then stands at the left edge could pass for a
-//! line of ours. So we break it ourselves, and every row of it has a margin.
+//! Foreign text in rows with a margin, so that no row of it can pass for a line of ours.
+//!
+//! A terminal breaks a long line wherever it is full, so the rows are made here.
 
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::harmless::harmless;
 
-/// Before every row of text that others wrote. They cannot write it: see [`is_frame`].
+/// The beginning of every row of foreign text, which [`undrawn`] keeps out of the text itself.
 const MARGIN: &str = "│ ";
-
-/// Columns that the margin takes at the most: terminals may draw the bar twice as wide.
+/// Columns of the margin at most: some terminals draw the bar twice as wide.
 const MARGIN_COLUMNS: usize = 3;
-
-/// The width where nobody knows it: narrow enough for most that show text.
+/// The width if it is not known.
 const UNKNOWN_COLUMNS: usize = 60;
-
-/// The least width that rows are made for: one wide character after a margin.
+/// The least width of rows: one wide character after a margin.
 const LEAST_COLUMNS: usize = MARGIN_COLUMNS + 2;
-
 /// Columns of a word that goes to the next row whole.
 const WHOLE_WORD: usize = 16;
 
-/// Text of somebody else's for a person, [`harmless`], in rows of at most so many columns (60 if
-/// that is not known) after a bar each. Characters that draw lines are spelled out, so that no row
-/// of it can begin as ours do, however wide the place is in the end.
+/// Foreign text, [`harmless`] and [`undrawn`], in rows of at most so many columns (60 if that is
+/// not known) after a bar each.
 ///
 /// ```text
 /// │ a text that is longer than
@@ -33,37 +28,25 @@ pub fn quoted(text: &str, columns: Option<usize>) -> String {
     let columns = columns.unwrap_or(UNKNOWN_COLUMNS).max(LEAST_COLUMNS);
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
-        for row in rows(&spelled_out(line), columns - MARGIN_COLUMNS) {
-            out.push_str(MARGIN);
-            out.push_str(&row);
-            out.push('\n');
+        let line = undrawn(&harmless(line)).replace('\t', " ");
+        for row in rows(&line, columns - MARGIN_COLUMNS) {
+            out += &format!("{MARGIN}{row}\n");
         }
     }
     out
 }
 
-/// A line without anything that could leave its row or draw a margin.
-fn spelled_out(line: &str) -> String {
-    undrawn(&harmless(line)).replace('\t', " ")
-}
-
-/// The text with all characters that draw lines spelled out: nothing of it can pass for a
-/// row of a question.
+/// The text with all characters that draw lines (the block "Box Drawing") spelled out: nothing
+/// of it can pass for a row of a question.
 pub fn undrawn(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            c if is_frame(c) => out += &format!("\\u{:04x}", u32::from(c)),
-            c => out.push(c),
+            '\u{2500}'..='\u{257f}' => out += &format!("\\u{:04x}", u32::from(character)),
+            _ => out.push(character),
         }
     }
     out
-}
-
-/// Characters that draw lines: those of margins and headings of ours, and those
-/// that look like them (the block "Box Drawing").
-fn is_frame(character: char) -> bool {
-    matches!(character, '\u{2500}'..='\u{257f}')
 }
 
 /// At least one row. Spaces stay as they are.
@@ -84,7 +67,7 @@ fn rows(line: &str, columns: usize) -> Vec<String> {
     rows
 }
 
-/// Takes off the word that was begun, if it is short and something stands before it.
+/// Takes off the word that was begun, if it is short and not the first one.
 fn last_word(row: &mut String, columns: usize) -> String {
     match row.rfind(' ') {
         Some(space) if columns > 2 * WHOLE_WORD && row.len() - space <= WHOLE_WORD => {
@@ -94,8 +77,7 @@ fn last_word(row: &mut String, columns: usize) -> String {
     }
 }
 
-/// Columns that a character takes at the most: some terminals give two to what
-/// has one in others, and one to what is drawn over the character before.
+/// Columns of a character at most: terminals differ.
 fn width(character: char) -> usize {
     character.width_cjk().unwrap_or(1).max(1)
 }

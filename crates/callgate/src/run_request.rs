@@ -11,7 +11,7 @@ use callgate_servers::Caller;
 use tokio_util::sync::CancellationToken;
 
 use crate::scope::Scope;
-use crate::setters::setters;
+use crate::setters::{call_setters, setters};
 use crate::settings::CheckMode;
 
 /// A script to run, and the settings of this run that differ from the gate's.
@@ -105,32 +105,14 @@ impl RunRequest {
         }
     }
 
+    call_setters!();
+
     setters! {
         /// Sets the script's name in messages and stack traces.
         name(self, name: impl Into<Arc<str>>) { self.name = name.into(); }
 
         /// Sets the limits of this run.
         limits(self, limits: Limits) { self.limits = Some(limits); }
-
-        /// Sets the rules of this run.
-        rules(self, rules: Rules) { self.settings.rules = Some(Arc::new(rules)); }
-
-        /// Sets the asker for questions of this run.
-        asker(self, asker: Arc<dyn Asker>) { self.settings.asker = Some(asker); }
-
-        /// Sets the caller that servers can ask while they work on this run's calls.
-        caller(self, caller: Arc<dyn Caller>) { self.settings.caller = Some(caller); }
-
-        /// Adds a grant for this run, such as a [`Preview`](crate::Preview) shows to be needed.
-        /// It allows calls that a rule would ask about, and none that a rule denies.
-        grant(self, grant: Grant) { self.settings.grants.push(grant); }
-
-        /// Sets the session of this run: grants for the session count in its other runs. For a
-        /// host with several callers, each of which answers for itself.
-        session(self, session: Arc<SessionGrants>) { self.settings.session = Some(session); }
-
-        /// Makes this a dry run: only calls that read are made. See [`DryRun`].
-        dry_run(self, dry_run: DryRun) { self.settings.dry_run = Some(Arc::new(dry_run)); }
 
         /// Sets the mode of the type check in this run.
         check(self, mode: CheckMode) { self.check = Some(mode); }
@@ -145,10 +127,6 @@ impl RunRequest {
         on_event(self, observer: impl Fn(Event<'_>) + Send + Sync + 'static) {
             self.observer = Some(Arc::new(observer));
         }
-
-        /// Sets the token whose cancellation ends the run with
-        /// [`Status::Cancelled`](crate::Status::Cancelled).
-        cancel_on(self, token: CancellationToken) { self.settings.cancel = token; }
     }
 }
 

@@ -11,4 +11,36 @@ macro_rules! setters {
     )*};
 }
 
-pub(crate) use setters;
+/// Defines the setters of a type whose field `settings` is a `CallSettings`.
+macro_rules! call_setters {
+    () => {
+        $crate::setters::setters! {
+            /// Sets the rules.
+            rules(self, rules: Rules) { self.settings.rules = Some(Arc::new(rules)); }
+
+            /// Sets the asker for questions.
+            asker(self, asker: Arc<dyn Asker>) { self.settings.asker = Some(asker); }
+
+            /// Sets the caller that servers can ask during calls, and that hears of progress.
+            caller(self, caller: Arc<dyn Caller>) { self.settings.caller = Some(caller); }
+
+            /// Adds a grant, such as a [`Preview`](crate::Preview) shows to be needed. It allows
+            /// calls that a rule would ask about, and none that a rule denies.
+            grant(self, grant: Grant) { self.settings.grants.push(grant); }
+
+            /// Sets the session: its grants, and its counts for rules with `maxCalls`. For a host
+            /// with several callers, each of which answers for itself.
+            session(self, session: Arc<SessionGrants>) { self.settings.session = Some(session); }
+
+            /// Makes only calls that read; see [`DryRun`].
+            dry_run(self, dry_run: DryRun) { self.settings.dry_run = Some(Arc::new(dry_run)); }
+
+            /// Sets the token whose cancellation ends the run with
+            /// [`Status::Cancelled`](crate::Status::Cancelled), or the call with
+            /// [`CallError::Cancelled`](crate::CallError::Cancelled).
+            cancel_on(self, token: CancellationToken) { self.settings.cancel = token; }
+        }
+    };
+}
+
+pub(crate) use {call_setters, setters};

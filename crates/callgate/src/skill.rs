@@ -1,10 +1,8 @@
-//! Skills: folders of instructions for a model, whose front matter names the
-//! servers they work with.
+//! Skills: folders of instructions for a model, whose front matter names the servers they need.
 //!
 //! The form is that of Agent Skills: a file `SKILL.md` that begins with YAML between two lines of
 //! `---`. Of its members, `name` and `description` are read, and `servers`, beside them or under
-//! `metadata`: names of servers in the configuration. Everything else is passed over;
-//! `allowed-tools` in particular grants nothing.
+//! `metadata`. Everything else is passed over; `allowed-tools` in particular grants nothing.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -86,10 +84,10 @@ impl Skill {
     ///
     /// [`SkillError`], which names the file and says what is wrong with it.
     pub fn load(folder: &Path) -> Result<Self, SkillError> {
-        let is_file = folder.file_name().is_some_and(|name| name == FILE);
-        let path = match is_file {
-            true => folder.to_owned(),
-            false => folder.join(FILE),
+        let path = if folder.ends_with(FILE) {
+            folder.to_owned()
+        } else {
+            folder.join(FILE)
         };
         let failed = |reason: String| SkillError {
             path: path.clone(),
@@ -102,25 +100,23 @@ impl Skill {
     }
 
     fn of(front: FrontMatter, body: &str, path: PathBuf) -> Result<Self, String> {
-        let FrontMatter {
-            name,
-            description,
-            servers,
-            metadata,
-        } = front;
+        let name = front.name;
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
             return Err(format!(
                 "its name must be 1 to {MAX_NAME} lower-case letters, digits and hyphens"
             ));
         }
-        let description = description.trim();
+        let description = front.description.trim();
         if description.is_empty() || description.chars().count() > MAX_DESCRIPTION {
             return Err(format!(
                 "its description must have 1 to {MAX_DESCRIPTION} characters"
             ));
         }
-        let servers = servers.or_else(|| metadata?.servers).map(Names::list);
+        let servers = front
+            .servers
+            .or_else(|| front.metadata?.servers)
+            .map(Names::list);
         if servers.as_ref().is_some_and(|it| it.len() > MAX_SERVERS) {
             return Err(format!("it names more than {MAX_SERVERS} servers"));
         }

@@ -21,7 +21,7 @@ const MAX_TIME: Duration = Duration::from_secs(10);
 const MIN_TIME: Duration = Duration::from_millis(500);
 
 /// The result of a script's type check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TypeCheck {
@@ -42,11 +42,12 @@ pub struct TypeCheck {
 }
 
 /// The outcome of a type check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum CheckStatus {
     /// There are no type errors.
+    #[default]
     Passed,
     /// There are type errors.
     Failed,
@@ -198,9 +199,7 @@ impl TypeChecker {
             },
             errors,
             more: checked.more,
-            reason: None,
-            said_before: false,
-            advice: None,
+            ..TypeCheck::default()
         }
     }
 
@@ -215,11 +214,10 @@ impl TypeChecker {
         tracing::info!(reason, "a script was not type-checked");
         TypeCheck {
             status: CheckStatus::Unchecked,
-            errors: Vec::new(),
-            more: 0,
             reason: Some(reason),
             said_before: self.said.swap(true, Ordering::Relaxed),
             advice,
+            ..TypeCheck::default()
         }
     }
 

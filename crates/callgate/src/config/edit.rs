@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
@@ -150,20 +151,16 @@ fn file_error(path: &str, error: &std::io::Error) -> AmendError {
 fn locked(path: &Path) -> std::io::Result<File> {
     loop {
         let file = File::open(path)?;
-        match file.lock() {
-            Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
-            _ => {}
+        if let Err(error) = file.lock()
+            && error.kind() != ErrorKind::Unsupported
+        {
+            return Err(error);
         }
-        if same(&file, path)? {
+        let (opened, named) = (file.metadata()?, path.metadata()?);
+        if (opened.dev(), opened.ino()) == (named.dev(), named.ino()) {
             return Ok(file);
         }
     }
-}
-
-fn same(file: &File, path: &Path) -> std::io::Result<bool> {
-    use std::os::unix::fs::MetadataExt as _;
-    let (opened, named) = (file.metadata()?, path.metadata()?);
-    Ok(opened.dev() == named.dev() && opened.ino() == named.ino())
 }
 
 fn read(file: &File) -> std::io::Result<Vec<u8>> {
@@ -193,7 +190,6 @@ fn beside(path: &Path, bytes: &[u8], old: &Metadata) -> std::io::Result<NamedTem
 
 /// Gives a file to the owner of the old one.
 fn give_to_owner(file: &File, old: &Metadata) -> std::io::Result<()> {
-    use std::os::unix::fs::{MetadataExt as _, fchown};
     let now = file.metadata()?;
     let changed = |now: u32, old: u32| (now != old).then_some(old);
     let (user, group) = (changed(now.uid(), old.uid()), changed(now.gid(), old.gid()));

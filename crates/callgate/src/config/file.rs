@@ -1,7 +1,4 @@
-//! The sections of `callgate.json` as serde structs, and how their texts are read.
-//!
-//! No struct takes an unknown key. In a file that other clients share, keys that only those
-//! know are warned about ([`OTHER_CLIENTS`]).
+//! The sections of `callgate.json` as serde structs, and the settings that they become.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 use std::fs::Metadata;
-use std::path::Component;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
 
 use super::error::{ConfigError, ConfigErrorKind};
 
@@ -18,11 +18,10 @@ const MAX_LINKS: usize = 40;
 ///
 /// # Errors
 ///
-/// A [`ConfigError`] if a folder cannot be looked into, and if another user than this process's and
-/// root owns the file, may write it, or may put another one in its place: it says which programs to
-/// start, and above lie folders such as `/tmp`. So too if it is a link that leads nowhere, since
-/// nobody knows who will put something there. A file that is there but cannot be read is still the
-/// answer, so that its permissions are never silently replaced by those of a folder above.
+/// A [`ConfigError`] if a folder cannot be looked into, if the file is a link that leads nowhere,
+/// and if another user than this process's and root owns the file, may write it, or may put another
+/// one in its place: it says which programs to start, and above lie folders such as `/tmp`. A file
+/// that cannot be read is still the answer, so that a folder above never replaces its permissions.
 pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
     let folder = std::path::absolute(folder)
         .map_err(|error| ConfigError::file(folder, ConfigErrorKind::Read, error))?;
@@ -46,7 +45,6 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 
 /// Refuses a file that another user may have written, or put there.
 fn own(path: &Path) -> Result<(), ConfigError> {
-    use std::os::unix::fs::MetadataExt as _;
     let refused = |message: String| ConfigError::file(path, ConfigErrorKind::Foreign, message);
     let unread = |error: &dyn Display| ConfigError::file(path, ConfigErrorKind::Read, error);
     let user = effective_user().map_err(|error| unread(&error))?;
@@ -80,18 +78,16 @@ fn own(path: &Path) -> Result<(), ConfigError> {
 const STARTS: &str = "and it says which programs to start";
 const NAME_IT: &str = "name it with --config if it is to be used";
 
-/// Whether a file or folder may be written by others than its owner and root. A group
-/// that has its user's number is that user's own, on systems where each has one.
+/// True if others than the owner and root may write a file or folder. A group that has its user's
+/// number is that user's own, on systems where each has one.
 fn others_may_write(it: &Metadata, user: u32) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
     let by_group = it.mode() & 0o020 != 0 && it.gid() != 0 && it.gid() != user;
     // The permissions of a link mean nothing.
     !it.is_symlink() && (by_group || it.mode() & 0o002 != 0)
 }
 
-/// Everything that is passed through on the way to what a path names, as the kernel goes it:
-/// the folders, the links in them, where those lead, and the file. Whoever can replace one
-/// of them has another file found.
+/// The folders, links and files on the way to a path, as the kernel goes it. A user who can
+/// replace one of them decides which file is found.
 fn way(path: &Path) -> Result<Vec<(PathBuf, Metadata)>, WayError> {
     let mut links = 0;
     let mut passed = Vec::new();
@@ -128,7 +124,7 @@ fn steps(path: &Path) -> Vec<PathBuf> {
     steps.map(|step| PathBuf::from(step.as_os_str())).collect()
 }
 
-/// Why it is not known what a path leads through.
+/// The reason why the way to a path is not known.
 #[derive(Debug, thiserror::Error)]
 enum WayError {
     #[error(transparent)]
@@ -140,10 +136,9 @@ enum WayError {
     Links,
 }
 
-/// The user that this process acts as: whose a pipe is that it makes.
+/// The user that this process acts as, who owns the pipes that it makes.
 fn effective_user() -> std::io::Result<u32> {
     use std::os::fd::OwnedFd;
-    use std::os::unix::fs::MetadataExt as _;
     let (reader, _writer) = std::io::pipe()?;
     let metadata = std::fs::File::from(OwnedFd::from(reader)).metadata()?;
     Ok(metadata.uid())

@@ -1,4 +1,5 @@
-//! Keys of other clients and programs, and what to write instead.
+//! Keys of other clients and programs, and what to write instead. In a file that other clients
+//! share, such a key is a warning.
 
 /// Keys of other clients: a key of ours in the same object, and for each key of theirs there
 /// the advice.

@@ -136,9 +136,8 @@ pub struct UnknownToolMode(String);
 /// [`NoShare`] for any other text.
 pub fn parse_share(text: &str) -> Result<f64, NoShare> {
     let share: f64 = text.parse().map_err(|_| NoShare)?;
-    (share > 0.0 && share <= 1.0)
-        .then_some(share)
-        .ok_or(NoShare)
+    let is_share = share > 0.0 && share <= 1.0;
+    is_share.then_some(share).ok_or(NoShare)
 }
 
 /// A text that is not a share.

@@ -269,9 +269,10 @@ fn stdio(tree: &Tree<'_>, entry: &Value<'_>, server: &Server) -> Transport {
     let folder = tree.variables.folder;
     let is_path = command.contains('/') || command.contains(std::path::MAIN_SEPARATOR);
     Transport::Stdio(Stdio {
-        command: match is_path {
-            true => folder.join(command).to_string_lossy().into_owned(),
-            false => command,
+        command: if is_path {
+            folder.join(command).to_string_lossy().into_owned()
+        } else {
+            command
         },
         args: server.args.clone(),
         env: values.known,
@@ -345,10 +346,10 @@ fn secrets(mut used: BTreeMap<String, String>) -> BTreeMap<String, String> {
 }
 
 fn check_variable(name: &str, _value: &str) -> Result<(), &'static str> {
-    match name.is_empty() || name.contains(['=', '\0']) {
-        true => Err("is no name for an environment variable; use letters, digits and _"),
-        false => Ok(()),
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err("is no name for an environment variable; use letters, digits and _");
     }
+    Ok(())
 }
 
 fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
@@ -356,10 +357,10 @@ fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
     if name.is_empty() || !name.chars().all(is_token) {
         return Err("is no name for an HTTP header; use letters, digits and -");
     }
-    match value.chars().any(|c| c.is_control() && c != '\t') {
-        true => Err("has a control character in its value, such as a line break; remove it"),
-        false => Ok(()),
+    if value.chars().any(|c| c.is_control() && c != '\t') {
+        return Err("has a control character in its value, such as a line break; remove it");
     }
+    Ok(())
 }
 
 /// `env` or `headers`: values that the file holds, and values to look up.
@@ -434,18 +435,14 @@ pub(super) fn source(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
     }
     let look_up: LookUp = tree.read(value)?;
     let origin = match (look_up.command, look_up.keyring) {
-        (Some(command), None) => {
+        (Some(mut command), None) => {
             let folder = tree.variables.folder;
-            let mut command = command;
-            match command
-                .first_mut()
-                .filter(|program| !program.trim().is_empty())
-            {
+            match command.first_mut() {
                 Some(program) if program.contains('/') => {
                     *program = folder.join(&*program).to_string_lossy().into_owned();
                 }
-                Some(_) => {}
-                None => {
+                Some(program) if !program.trim().is_empty() => {}
+                _ => {
                     let clause = "is empty; write the program and its arguments";
                     let command = get(value, "command").unwrap_or(value);
                     tree.wrong(command, ConfigErrorKind::Value, clause);

@@ -15,7 +15,7 @@ use crate::names::unknown_tool;
 use crate::report::text::write_dry_run;
 use crate::run_request::CallSettings;
 use crate::script_calls::target;
-use crate::setters::setters;
+use crate::setters::call_setters;
 
 /// A call to make without a script, and the settings of this call that differ from the gate's.
 #[derive(Clone)]
@@ -40,12 +40,7 @@ impl CallRequest {
         }
     }
 
-    /// Sets the caller that the server can ask during the call, and that hears of its
-    /// progress; as [`RunRequest::caller`](crate::RunRequest::caller).
-    pub fn caller(mut self, caller: Arc<dyn Caller>) -> Self {
-        self.settings.caller = Some(caller);
-        self
-    }
+    call_setters!();
 
     /// Sets the most time of the call. The server's own limits hold, too.
     pub fn timeout(mut self, timeout: Duration) -> Self {
@@ -59,27 +54,6 @@ impl CallRequest {
     pub fn whole(mut self) -> Self {
         self.whole = true;
         self
-    }
-
-    setters! {
-        /// Sets the rules of this call.
-        rules(self, rules: Rules) { self.settings.rules = Some(Arc::new(rules)); }
-
-        /// Sets the asker for the question of this call.
-        asker(self, asker: Arc<dyn Asker>) { self.settings.asker = Some(asker); }
-
-        /// Adds a grant for this call.
-        grant(self, grant: Grant) { self.settings.grants.push(grant); }
-
-        /// Sets the session: its grants, and its counts for rules with `maxCalls`.
-        session(self, session: Arc<SessionGrants>) { self.settings.session = Some(session); }
-
-        /// Sets the token whose cancellation ends the call with [`CallError::Cancelled`], which
-        /// says whether the call may have been sent.
-        cancel_on(self, token: CancellationToken) { self.settings.cancel = token; }
-
-        /// Makes the call only if it reads; see [`DryRun`].
-        dry_run(self, dry_run: DryRun) { self.settings.dry_run = Some(Arc::new(dry_run)); }
     }
 }
 

@@ -18,9 +18,6 @@ use crate::models::Models;
 
 /// Texts in one request.
 const STEP: usize = 64;
-/// The time between writes of vectors to disk while more are made, so that a process that ends
-/// early has fewer to make again.
-const WRITE_EVERY: Duration = Duration::from_secs(5);
 /// The time that a failed endpoint is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 /// The longest pause before missing vectors are tried again.
@@ -122,7 +119,6 @@ impl Vectors {
         if missing.is_empty() {
             return Ok(());
         }
-        let mut written = Instant::now();
         let mut made = Ok(());
         for step in missing.chunks(STEP) {
             let tools = step.iter().filter_map(|place| catalog.tools().get(*place));
@@ -131,10 +127,6 @@ impl Vectors {
                 Ok(vectors) => {
                     let made = step.iter().filter_map(|place| keys.get(*place)).copied();
                     self.insert(made.zip(vectors.into_iter().map(Vector::from)));
-                    if written.elapsed() >= WRITE_EVERY {
-                        self.write(making.as_ref(), &keys).await;
-                        written = Instant::now();
-                    }
                 }
                 Err(error) => {
                     made = Err(self.note_failure(error.to_string()));
