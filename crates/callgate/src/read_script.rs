@@ -5,7 +5,7 @@ use std::time::Instant;
 use callgate_sandbox::{End, Launcher, Limits, NotRead};
 
 use crate::report::RunReport;
-use crate::report::build::{cancelled, millis, rejected, unread};
+use crate::report::build::{millis, rejected, unread};
 use crate::run_request::{ReadScript, RunRequest};
 use crate::workers::Workers;
 
@@ -52,7 +52,7 @@ pub(crate) async fn read(
     };
     let read = tokio::select! {
         read = reading => read,
-        () = request.settings.cancel.cancelled() => return Err(Box::new(cancelled(request))),
+        () = request.settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
     };
     match read {
         Ok((worker, prepared)) => Ok(ReadScript {

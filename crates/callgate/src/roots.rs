@@ -9,8 +9,7 @@ use callgate_servers::{
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// A caller that has these folders where it names none itself, besides what it can
-/// do; the caller itself, if there are none.
+/// A caller that has these folders if it names none itself; the caller itself, if there are none.
 pub(crate) fn with_roots(roots: &[Root], caller: Arc<dyn Caller>) -> Arc<dyn Caller> {
     if roots.is_empty() {
         return caller;
@@ -27,14 +26,14 @@ struct WithRoots {
 }
 
 impl WithRoots {
-    /// What a caller that offers folders has answered, unless it names none: one may
-    /// offer them for clients of which there is none yet, or that have none.
+    /// The caller's answer, or these folders if it names none: a caller may offer folders for
+    /// clients that have none.
     fn or_ours(&self, answer: Value) -> Value {
         let named = answer.get("roots").and_then(Value::as_array);
-        match named.is_some_and(Vec::is_empty) {
-            true => ListRoots::result(&self.roots),
-            false => answer,
+        if named.is_some_and(Vec::is_empty) {
+            return ListRoots::result(&self.roots);
         }
+        answer
     }
 }
 
@@ -63,14 +62,13 @@ impl Caller for WithRoots {
 
     fn roots<'a>(&'a self, request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
         Box::pin(async move {
-            let named = match self.caller.offers().roots {
-                true => self.caller.roots(request).await?,
-                false => Vec::new(),
-            };
-            Ok(match named.is_empty() {
-                true => self.roots.clone(),
-                false => named,
-            })
+            if self.caller.offers().roots {
+                let named = self.caller.roots(request).await?;
+                if !named.is_empty() {
+                    return Ok(named);
+                }
+            }
+            Ok(self.roots.clone())
         })
     }
 
@@ -86,10 +84,10 @@ impl Caller for WithRoots {
                     return Ok(ListRoots::result(&self.roots));
                 }
                 let answer = others.next().unwrap_or(Err(Refusal::Cancelled));
-                match is_roots(one) {
-                    true => answer.map(|answer| self.or_ours(answer)),
-                    false => answer,
+                if is_roots(one) {
+                    return answer.map(|answer| self.or_ours(answer));
                 }
+                answer
             });
             answers.collect()
         })

@@ -30,14 +30,14 @@ const MAX_SERVERS: usize = 100;
 pub struct Skill {
     /// Its name: lower-case letters, digits and hyphens, at most 64.
     pub name: String,
-    /// What it does and when it is of use, in at most 1,024 characters.
+    /// Its purpose and when it is of use, in at most 1,024 characters.
     pub description: String,
     /// Its `SKILL.md`, as an absolute path.
     pub path: PathBuf,
     /// The servers it works with, by their names in the configuration; `None` if
     /// it says nothing of servers.
     pub servers: Option<Vec<String>>,
-    /// What follows the front matter: its instructions, in Markdown.
+    /// Its instructions, in Markdown: the text after the front matter.
     pub body: String,
 }
 

@@ -51,9 +51,11 @@ impl Folder {
     /// A file of at most so many bytes; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
         let path = self.0.join(name);
-        let opened = fs::symlink_metadata(&path).and_then(|found| match found.is_file() {
-            true => File::open(&path),
-            false => Err(io::Error::other("it is no file")),
+        let opened = fs::symlink_metadata(&path).and_then(|found| {
+            if found.is_file() {
+                return File::open(&path);
+            }
+            Err(io::Error::other("it is no file"))
         });
         let file = match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -87,7 +89,7 @@ impl Folder {
         Ok(file)
     }
 
-    /// Whether there is such a file.
+    /// True if there is such a file.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.join(name).is_file()
     }

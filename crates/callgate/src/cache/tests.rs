@@ -210,7 +210,7 @@ fn what_cannot_be_read_is_passed_over_and_written_anew() {
             let text = fs::read(file).expect("a file");
             fs::write(file, &text[..text.len() / 2]).expect("a file");
         }),
-        ("it is damaged: it ends too early", |file| {
+        ("it is damaged: it is no JSON", |file| {
             let deep = format!("{{\"list\":{}", "[".repeat(1 << 20));
             fs::write(file, deep).expect("a file");
         }),

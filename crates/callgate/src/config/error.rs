@@ -69,7 +69,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// What kind of mistake a problem is.
+/// The kind of a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ConfigErrorKind {
@@ -100,9 +100,9 @@ pub struct Problem {
     /// Line and column, both from 1; the column counts UTF-16 units, as
     /// editors do. `None` for a problem of the file as a whole.
     pub place: Option<(u32, u32)>,
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub kind: ConfigErrorKind,
-    /// What is wrong and what to do, without the place.
+    /// The mistake and what to do, without the place.
     pub message: String,
 }
 

@@ -14,7 +14,7 @@ const MAX_SHOWN: usize = 64;
 /// The reference to the file's folder.
 pub(super) const FOLDER: &str = "${workspaceFolder}";
 
-/// Where the values of references come from.
+/// The sources of the values of references.
 pub(super) struct Variables<'a> {
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
     pub(super) folder: &'a Path,

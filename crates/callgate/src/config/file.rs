@@ -158,7 +158,7 @@ pub struct LedgerConfig {
     #[serde(skip)]
     pub user: Option<String>,
     /// `maxSize`: the size in bytes from which on the file takes no more calls, and none is made,
-    /// or, with `keep`, it is moved aside. `None` leaves the default.
+    /// or, with `keep`, the file is moved aside. `None` leaves the default.
     #[serde(rename = "maxSize", deserialize_with = "fields::size")]
     pub max_bytes: Option<u64>,
     /// `keep`: how many full files are kept beside the one that is written to.
@@ -208,8 +208,7 @@ pub struct LimitsConfig {
     pub calls_in_flight: Option<u64>,
 }
 
-/// What a result may have where the file does not say: as much as a message of a
-/// server may ([`callgate_servers::ServerSpec`]).
+/// The default size of a result: that of a server's message ([`callgate_servers::ServerSpec`]).
 const RESULT_BYTES: u64 = 64 << 20;
 
 impl LimitsConfig {

@@ -61,11 +61,13 @@ fn own(path: &Path) -> Result<(), ConfigError> {
         if !others_may_write(&it, user) {
             continue;
         }
-        let may = match it.is_dir() {
+        let may = if !it.is_dir() {
+            "may be written by other users".to_owned()
+        } else if it.mode() & 0o1000 != 0 {
             // Only an owner can rename or remove what is there.
-            true if it.mode() & 0o1000 != 0 => continue,
-            true => format!("is in a folder that other users may write to ({shown}), who {theirs}"),
-            false => "may be written by other users".to_owned(),
+            continue;
+        } else {
+            format!("is in a folder that other users may write to ({shown}), who {theirs}")
         };
         return Err(refused(format!(
             "{may}, {STARTS}; take that away with \"chmod go-w\", or {NAME_IT}"

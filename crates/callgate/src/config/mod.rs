@@ -79,7 +79,7 @@ pub struct Config {
     pub jail: JailOptions,
     /// How scripts are type-checked.
     pub check: CheckConfig,
-    /// Where calls are written down.
+    /// The file that calls are written to.
     pub ledger: LedgerConfig,
     /// `serve`, `http`: how MCP is served over HTTP.
     pub http: HttpConfig,
@@ -203,7 +203,7 @@ impl Config {
     }
 }
 
-/// Where a file is.
+/// The place of a file.
 struct Place {
     path: PathBuf,
     /// Its folder, by the real path.

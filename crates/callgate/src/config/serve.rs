@@ -31,7 +31,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// What clients see.
+    /// The settings of what clients see.
     pub(super) fn shown(&self) -> ServeConfig {
         ServeConfig {
             mode: self.mode,

@@ -137,9 +137,8 @@ fn leave_out_disabled(tree: &Tree<'_>, server: &Value<'_>) -> bool {
     let Some(object) = server.as_object() else {
         return false;
     };
-    let disabled = object
-        .get_boolean("disabled")
-        .is_some_and(|disabled| disabled.value);
+    let disabled = object.get_boolean("disabled");
+    let disabled = disabled.is_some_and(|disabled| disabled.value);
     let members = object.properties.iter().filter(|member| {
         disabled && matches!(member.name.as_str(), "command" | "args" | "cwd" | "url")
     });

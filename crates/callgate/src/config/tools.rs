@@ -45,10 +45,10 @@ fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D
 
 /// Visibility and keywords of tools, by patterns over their generated names.
 ///
-/// Several patterns may match a tool: it has the keywords of all of them, is always on if one of
-/// them says so, and hidden if one of them says so, also one that matches one of the tool's other
-/// names ([`OtherNames`]). Of the other visibilities, that of the pattern with the most characters
-/// besides `*` counts, and the first of those.
+/// Several patterns may match a tool: it has the keywords of all of them, and is always on or
+/// hidden if one of them says so; to hide, a pattern may also match one of the tool's other names
+/// ([`OtherNames`]). Of the other visibilities, that of the first pattern with the most characters
+/// besides `*` counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolSettings {
     entries: Vec<(Pattern, ToolSetting)>,
@@ -59,7 +59,7 @@ pub struct ToolSettings {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ToolSetting {
-    /// Where its tools are shown. Default: as other patterns say, else [`Visibility::Native`].
+    /// The visibility of its tools. Default: as other patterns say, else [`Visibility::Native`].
     pub visibility: Option<Visibility>,
     /// Words by which its tools are found besides those of their definitions.
     #[serde(deserialize_with = "keywords")]
@@ -69,16 +69,15 @@ pub struct ToolSetting {
     pub always_on: bool,
 }
 
-/// Where a tool is shown.
+/// The places where a tool is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Visibility {
-    /// Wherever tools are.
+    /// All places.
     #[default]
     Native,
-    /// Where it is looked for: in search, details and declarations, and not
-    /// among the tools that are passed through one by one.
+    /// Search, details and declarations, but not the tools that are passed through one by one.
     OnDemand,
     /// Nowhere: it cannot be seen, found or called.
     Hidden,
@@ -95,7 +94,7 @@ impl ToolSettings {
         self.entries.push((pattern, setting));
     }
 
-    /// Where this function's tool is shown.
+    /// The visibility of this function's tool.
     pub fn visibility(&self, function: &str) -> Visibility {
         let mut decided = Visibility::default();
         let mut most = None;
@@ -112,7 +111,7 @@ impl ToolSettings {
         decided
     }
 
-    /// Whether the tool of this function, with these other names, is hidden.
+    /// True if the tool of this function, with these other names, is hidden.
     pub fn hides(&self, function: &str, other_names: &OtherNames) -> bool {
         let mut entries = self.entries.iter();
         entries.any(|(pattern, setting)| {
@@ -127,7 +126,7 @@ impl ToolSettings {
         words.into_iter().collect()
     }
 
-    /// Whether this function's tool is shown even where not all can be.
+    /// True if this function's tool is shown even where not all can be.
     pub fn always_on(&self, function: &str) -> bool {
         self.of(function).any(|(_, setting)| setting.always_on)
     }

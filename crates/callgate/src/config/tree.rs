@@ -53,7 +53,7 @@ pub(super) struct Tree<'a> {
     pub(super) is_shared: bool,
     pub(super) problems: RefCell<Vec<Problem>>,
     pub(super) warnings: RefCell<Vec<Problem>>,
-    /// Where the members and elements begin that are not read.
+    /// The beginnings of members and elements that are not read.
     pub(super) left_out: RefCell<HashSet<usize>>,
     /// Values of environment variables, each with the place of the text it was put into.
     pub(super) used: RefCell<Vec<(usize, String, String)>>,
@@ -290,7 +290,7 @@ fn path_to<'v>(root: &'v Value<'v>, at: usize) -> Vec<Step<'v>> {
     }
 }
 
-/// What a path leads to, in words.
+/// The target of a path, in words.
 fn container(path: &[Step<'_>]) -> String {
     match path {
         [] => "the file".to_owned(),
@@ -331,7 +331,7 @@ pub(super) struct Mistake {
     at: Option<usize>,
     /// The value with the mistake.
     range: Range,
-    /// Where the member or element begins that the mistake is in.
+    /// The beginning of the member or element that the mistake is in.
     entry: Option<usize>,
 }
 

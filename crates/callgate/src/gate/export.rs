@@ -47,19 +47,15 @@ impl ExportFormat {
     pub fn defers(self) -> bool {
         self != Self::Gemini
     }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAi => "openai",
-            Self::Gemini => "gemini",
-        }
-    }
 }
 
 impl fmt::Display for ExportFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Gemini => "gemini",
+        })
     }
 }
 
@@ -72,7 +68,8 @@ impl FromStr for ExportFormat {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let named = Self::ALL.into_iter().find(|format| format.name() == name);
+        let mut all = Self::ALL.into_iter();
+        let named = all.find(|format| format.to_string() == name);
         named.ok_or_else(|| UnknownFormat(name.to_owned()))
     }
 }

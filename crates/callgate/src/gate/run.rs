@@ -138,7 +138,7 @@ impl Gate {
         let disabled = |name: &str| self.live.disabled_message(name, &request.scope);
         let checked = tokio::select! {
             checked = self.checker.check(input, disabled) => checked,
-            () = request.settings.cancel.cancelled() => return Err(Box::new(build::cancelled(request))),
+            () = request.settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
         };
         if !checked.stops(mode) {
             return Ok(Some(checked));

@@ -83,7 +83,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether it is the tool's own description, or the title in its annotations. The title of
+    /// True if it is the tool's own description, or the title in its annotations. The title of
     /// a schema looks the same.
     fn says_what_it_does(&self) -> bool {
         matches!(self.name, r#"  "description""# | r#"    "title""#)

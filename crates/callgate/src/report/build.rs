@@ -21,7 +21,8 @@ use crate::type_check::{CheckStatus, TypeCheck};
 impl RunRequest {
     /// The report of this request if it is cancelled before it runs.
     pub fn cancelled(&self) -> RunReport {
-        cancelled(self)
+        let error = RunError::new(ErrorKind::Cancelled, "cancelled; nothing was run");
+        failed(self, Status::Cancelled, error)
     }
 }
 
@@ -74,12 +75,6 @@ pub(crate) fn stopped_by_check(request: &RunRequest, check: TypeCheck) -> RunRep
         check: Some(check),
         ..failed(request, Status::Failed, error)
     }
-}
-
-/// The report of a script that was cancelled before it began.
-pub(crate) fn cancelled(request: &RunRequest) -> RunReport {
-    let error = RunError::new(ErrorKind::Cancelled, "cancelled; nothing was run");
-    failed(request, Status::Cancelled, error)
 }
 
 /// The report of a script whose worker ended before reading it.

@@ -219,13 +219,11 @@ fn write_unchecked(f: &mut fmt::Formatter<'_>, calls: &[LedgerLine]) -> fmt::Res
     let mut told: Vec<&str> = Vec::new();
     for line in calls {
         let function = line.function.as_str();
-        let Some(reason) = line
+        let reason = line
             .unchecked
             .as_ref()
-            .filter(|_| !told.contains(&function))
-        else {
-            continue;
-        };
+            .filter(|_| !told.contains(&function));
+        let Some(reason) = reason else { continue };
         told.push(function);
         if told.len() > SHOWN_CALLS {
             return writeln!(f, "warning: results of more tools were not checked");
@@ -250,22 +248,18 @@ fn write_no_withheld(f: &mut impl fmt::Write, calls: &[LedgerLine]) -> fmt::Resu
         line.took_ms.is_none() && !matches!(line.outcome, Outcome::InFlight | Outcome::Denied)
     });
     let were = |count: usize| if count == 1 { "was" } else { "were" };
-    let mut parts = Vec::new();
-    if denied > 0 {
-        parts.push(format!("{denied} {} denied", were(denied)));
-    }
-    if unsent > 0 {
-        let why = if denied > 0 {
-            " for another reason"
-        } else {
-            ""
-        };
-        parts.push(format!("{unsent} {} not sent{why}", were(unsent)));
-    }
-    if parts.is_empty() {
-        return writeln!(f, "dry run: every call only read, and was made");
-    }
-    writeln!(f, "dry run: no call was withheld; {}", parts.join(", "))
+    let parts = match (denied, unsent) {
+        (0, 0) => return writeln!(f, "dry run: every call only read, and was made"),
+        (0, _) => format!("{unsent} {} not sent", were(unsent)),
+        (_, 0) => format!("{denied} {} denied", were(denied)),
+        _ => {
+            let (denied_were, unsent_were) = (were(denied), were(unsent));
+            format!(
+                "{denied} {denied_were} denied, {unsent} {unsent_were} not sent for another reason"
+            )
+        }
+    };
+    writeln!(f, "dry run: no call was withheld; {parts}")
 }
 
 /// Writes the calls that a dry run did not make.
