@@ -1,5 +1,7 @@
 //! Deserializers of single values: sizes, and texts that are taken as they are.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny};
 
@@ -31,6 +33,17 @@ where
 {
     let texts = Vec::<Plain>::deserialize(deserializer)?;
     Ok(texts.into_iter().map(|text| text.0).collect())
+}
+
+/// Reads a path, which may not be empty.
+pub(super) fn path<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<PathBuf>, D::Error> {
+    let path = String::deserialize(deserializer)?;
+    if path.is_empty() {
+        return Err(D::Error::custom("is empty; write a path"));
+    }
+    Ok(Some(path.into()))
 }
 
 /// Reads an array of texts with `parse`.

@@ -106,6 +106,7 @@ pub struct CacheConfig {
     pub enabled: bool,
     /// `path`: the folder, as an absolute path; made if it does not exist, and closed to other
     /// users. Default: `callgate` in `$XDG_CACHE_HOME`, which is `~/.cache` when it is not set.
+    #[serde(deserialize_with = "fields::path")]
     pub path: Option<PathBuf>,
     /// `ttl`: how long a list holds if its server does not say it. Default: 1 h. An older list
     /// is asked for again at the start, and serves only as long as its server is down.
@@ -141,6 +142,7 @@ pub struct CheckConfig {
     /// `mode`: what the check decides.
     pub mode: Option<CheckMode>,
     /// `typescript`: the native TypeScript 7 to use, as an absolute path.
+    #[serde(deserialize_with = "fields::path")]
     pub typescript: Option<PathBuf>,
 }
 
@@ -151,6 +153,7 @@ pub struct CheckConfig {
 pub struct LedgerConfig {
     /// `path`: the file that every call is written to, as an absolute path.
     /// `None` keeps the ledger in memory, for the report of a run.
+    #[serde(deserialize_with = "fields::path")]
     pub path: Option<PathBuf>,
     /// `bodies`: whether arguments and results are written too. Default: false.
     pub bodies: bool,

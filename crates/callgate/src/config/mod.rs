@@ -304,30 +304,20 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
         config.ledger = ledger;
         check_ledger(tree, section, &config.ledger);
     }
-    for (keys, path) in [
-        (["check", "typescript"], &mut config.check.typescript),
-        (["ledger", "path"], &mut config.ledger.path),
-        (["cache", "path"], &mut config.cache.path),
-    ] {
-        if let Some(value) = tree.find(&keys)
-            && path
-                .as_ref()
-                .is_some_and(|path| path.as_os_str().is_empty())
-        {
-            tree.wrong(value, ConfigErrorKind::Value, "is empty; write a path");
-        }
+    let ledger = &mut config.ledger.path;
+    for path in [&mut config.check.typescript, ledger, &mut config.cache.path] {
         *path = path.take().map(|path| place.folder.join(path));
     }
-    for root in &file.roots {
-        match expand::root(&place.folder, root) {
-            Some(root) => config.roots.push(root),
-            None => {
-                if let Some(section) = tree.find(&["roots"]) {
-                    let clause = "must hold paths of folders, such as \".\"";
-                    tree.wrong(section, ConfigErrorKind::Value, clause);
-                }
-            }
-        }
+    let roots = file
+        .roots
+        .iter()
+        .map(|root| expand::root(&place.folder, root));
+    config.roots = roots.clone().flatten().collect();
+    if let Some(section) = tree.find(&["roots"])
+        && roots.len() > config.roots.len()
+    {
+        let clause = "must hold paths of folders, such as \".\"";
+        tree.wrong(section, ConfigErrorKind::Value, clause);
     }
     models::read(tree, &mut config.models, config.search);
     config.serve = file.serve.shown();

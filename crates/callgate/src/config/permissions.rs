@@ -1,7 +1,7 @@
 //! `permissions`, `flows` and labels: rules over calls, and over data between servers.
 
 use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules};
-use callgate_policy::{Effect, Pattern, Rule, RuleProblem, RuleProblemKind, Rules, Step, Verdict};
+use callgate_policy::{Effect, Rule, RuleProblem, RuleProblemKind, Rules, Step, Verdict};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
@@ -190,19 +190,11 @@ pub(super) fn read_flows(tree: &Tree<'_>, rules: &mut FlowRules) {
     let tools = tree.find(&["toolLabels"]);
     for member in tools.map(|tools| tree.members(tools)).unwrap_or_default() {
         let labels = tree.read::<Labels>(&member.value);
-        match Pattern::new(member.name.as_str()) {
-            Ok(pattern) => {
-                for label in labels.into_iter().flat_map(|labels| labels.0) {
-                    rules.label_tools(pattern.clone(), &label);
-                }
-            }
-            Err(error) => {
-                tree.error(
-                    member.range.start,
-                    ConfigErrorKind::Pattern,
-                    &error.to_string(),
-                );
-            }
+        let Some(pattern) = tree.pattern(member) else {
+            continue;
+        };
+        for label in labels.into_iter().flat_map(|labels| labels.0) {
+            rules.label_tools(pattern.clone(), &label);
         }
     }
 }

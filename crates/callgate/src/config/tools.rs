@@ -7,7 +7,6 @@ use callgate_policy::{OtherNames, Pattern};
 use jsonc_parser::ast::Value;
 use serde::{Deserialize, Deserializer};
 
-use super::error::ConfigErrorKind;
 use super::fields;
 use super::tree::Tree;
 
@@ -18,15 +17,8 @@ const MAX_KEYWORD: usize = 100;
 pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, settings: &mut ToolSettings) {
     for member in tree.members(section) {
         let setting = tree.read(&member.value).unwrap_or_default();
-        match Pattern::new(member.name.as_str()) {
-            Ok(pattern) => settings.set(pattern, setting),
-            Err(error) => {
-                tree.error(
-                    member.range.start,
-                    ConfigErrorKind::Pattern,
-                    &error.to_string(),
-                );
-            }
+        if let Some(pattern) = tree.pattern(member) {
+            settings.set(pattern, setting);
         }
     }
 }

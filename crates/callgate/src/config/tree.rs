@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display};
 use std::path::Path;
 
-use callgate_policy::nearest;
+use callgate_policy::{Pattern, PatternError, nearest};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged as _};
@@ -114,6 +114,17 @@ impl<'a> Tree<'a> {
 
     fn is_read(&self, start: usize) -> bool {
         !self.left_out.borrow().contains(&start)
+    }
+
+    /// The pattern that is a member's name. A malformed one is reported.
+    pub(super) fn pattern(&self, member: &ObjectProp<'_>) -> Option<Pattern> {
+        let malformed = |error: &PatternError| {
+            let at = member.range.start;
+            self.error(at, ConfigErrorKind::Pattern, &error.to_string());
+        };
+        Pattern::new(member.name.as_str())
+            .inspect_err(malformed)
+            .ok()
     }
 
     /// Reports a value of a wrong type, without showing it.
