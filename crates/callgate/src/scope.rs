@@ -30,10 +30,8 @@ impl Scope {
 
     /// True if this function is a tool out of scope.
     pub(crate) fn excludes(&self, catalog: &Catalog, function: &str) -> bool {
-        self.0.is_some()
-            && catalog
-                .get(function)
-                .is_some_and(|tool| !self.has(&tool.definition.server))
+        let tool = catalog.get(function);
+        tool.is_some_and(|tool| !self.has(&tool.definition.server))
     }
 
     /// The tool most like a name that is no tool, if that one is in scope.

@@ -166,9 +166,8 @@ impl Inner {
             return unsent(function, &server, code::CONNECTION_CLOSED, message);
         }
         let unknown = self.unknown_names.fetch_add(1, Ordering::Relaxed);
-        let near = (unknown < MAX_SUGGESTIONS)
-            .then(|| scope.nearest(now, function))
-            .flatten();
+        let is_searched = unknown < MAX_SUGGESTIONS;
+        let near = is_searched.then(|| scope.nearest(now, function)).flatten();
         unknown_tool(function, "", unknown_tool_message(function, near))
     }
 }

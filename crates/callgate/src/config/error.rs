@@ -3,8 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Everything that is wrong with one configuration file. Its `Display` has one
-/// line for each problem.
+/// The problems of one configuration file. Its `Display` has one line for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     first: Problem,
@@ -28,13 +27,12 @@ impl ConfigError {
             ConfigErrorKind::Read => format!("cannot be read: {message}"),
             _ => message.to_string(),
         };
-        let problem = Problem {
+        Self::from(Problem {
             path: path.to_owned(),
             place: None,
             kind,
             message,
-        };
-        problem.into()
+        })
     }
 
     /// The error for these problems, if there are any.
@@ -50,11 +48,9 @@ impl ConfigError {
 }
 
 impl From<Problem> for ConfigError {
-    fn from(problem: Problem) -> Self {
-        Self {
-            first: problem,
-            more: Vec::new(),
-        }
+    fn from(first: Problem) -> Self {
+        let more = Vec::new();
+        Self { first, more }
     }
 }
 
@@ -63,9 +59,8 @@ impl std::error::Error for ConfigError {}
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.first)?;
-        self.more
-            .iter()
-            .try_for_each(|problem| write!(f, "\n{problem}"))
+        let mut more = self.more.iter();
+        more.try_for_each(|problem| write!(f, "\n{problem}"))
     }
 }
 
@@ -117,12 +112,8 @@ impl Problem {
     ) -> Self {
         let before = text.get(..position).unwrap_or(text);
         let before = before.replace("\r\n", "\n").replace('\r', "\n");
-        let column = before
-            .rsplit('\n')
-            .next()
-            .unwrap_or_default()
-            .encode_utf16()
-            .count();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let column = line.encode_utf16().count();
         let number = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
         Self {
             path: path.to_owned(),

@@ -60,11 +60,8 @@ impl Variables<'_> {
     /// a row.
     pub(super) fn folder_before(&self, rest: &str) -> String {
         let folder = self.folder.to_string_lossy();
-        if rest.starts_with('/') {
-            folder.trim_end_matches('/').to_owned()
-        } else {
-            folder.into_owned()
-        }
+        let is_before_slash = |c: char| c == '/' && rest.starts_with('/');
+        folder.trim_end_matches(is_before_slash).to_owned()
     }
 
     fn value(
@@ -100,10 +97,8 @@ impl Variables<'_> {
         }
         // As in a shell, ":-" also stands in for a variable set to nothing.
         let value = (self.environment)(name);
-        match (
-            value.filter(|value| default.is_none() || !value.is_empty()),
-            default,
-        ) {
+        let value = value.filter(|value| default.is_none() || !value.is_empty());
+        match (value, default) {
             (Some(value), _) => {
                 used.push((name.to_owned(), value.clone()));
                 Ok(value)
@@ -124,15 +119,11 @@ fn shown(reference: &str) -> String {
         Some((name, _)) => (name, ":-…"),
         None => (reference, ""),
     };
-    let like_a_name = name.len() <= MAX_SHOWN
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    if like_a_name {
-        format!("\"${{{name}{rest}}}\"")
-    } else {
-        "\"${…}\"".to_owned()
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if name.len() <= MAX_SHOWN && name.chars().all(is_plain) {
+        return format!("\"${{{name}{rest}}}\"");
     }
+    "\"${…}\"".to_owned()
 }
 
 impl Unresolved {

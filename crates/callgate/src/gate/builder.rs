@@ -317,10 +317,10 @@ impl GateBuilder {
         }
         let mut names = HashSet::new();
         let mut skills = self.skills.iter();
-        match skills.find(|skill| !names.insert(&skill.name)) {
-            Some(skill) => Err(BuildError::DuplicateSkill(skill.name.clone())),
-            None => Ok(()),
+        if let Some(skill) = skills.find(|skill| !names.insert(&skill.name)) {
+            return Err(BuildError::DuplicateSkill(skill.name.clone()));
         }
+        Ok(())
     }
 
     /// Disables the servers that no skill names, if skills name any.

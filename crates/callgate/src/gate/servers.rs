@@ -171,16 +171,19 @@ impl Server {
             Status::Ready(ready) => Some(ready.tools.len()),
             _ => None,
         };
-        let (state, tools) = match server.phase {
-            Phase::Up => (ServerState::Connected, catalog_tools),
-            Phase::Idle | Phase::Starting => (ServerState::Idle, catalog_tools),
-            Phase::Down(reason) => (ServerState::Down { reason }, catalog_tools),
-            // No catalog has its tools.
-            Phase::Disabled => (ServerState::Disabled, listed.unwrap_or_default()),
-            _ => {
-                let reason = "it was shut down".to_owned();
-                (ServerState::Down { reason }, catalog_tools)
+        let mut tools = catalog_tools;
+        let state = match server.phase {
+            Phase::Up => ServerState::Connected,
+            Phase::Idle | Phase::Starting => ServerState::Idle,
+            Phase::Down(reason) => ServerState::Down { reason },
+            Phase::Disabled => {
+                // No catalog has its tools.
+                tools = listed.unwrap_or_default();
+                ServerState::Disabled
             }
+            _ => ServerState::Down {
+                reason: "it was shut down".to_owned(),
+            },
         };
         Self {
             name: server.name,
@@ -205,8 +208,7 @@ fn unavailable(server: &callgate_servers::ServerState) -> Option<Unavailable> {
             Some(1) => "a minute ago".to_owned(),
             Some(minutes) => format!("{minutes} minutes ago"),
         };
-        reason.push_str("\n  its tools are listed as they were ");
-        reason.push_str(&age);
+        reason += &format!("\n  its tools are listed as they were {age}");
     }
     Some(Unavailable {
         server: server.name.clone(),

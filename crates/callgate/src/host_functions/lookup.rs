@@ -213,11 +213,8 @@ fn details(catalog: &Catalog, names: &[String], scope: &Scope, unknown: &AtomicU
             tools.push(described(tool));
             continue;
         }
-        let near = if unknown.fetch_add(1, Ordering::Relaxed) < MAX_SUGGESTIONS {
-            scope.nearest(catalog, name)
-        } else {
-            None
-        };
+        let is_searched = unknown.fetch_add(1, Ordering::Relaxed) < MAX_SUGGESTIONS;
+        let near = is_searched.then(|| scope.nearest(catalog, name)).flatten();
         let shown: String = name.chars().take(SHOWN_NAME).collect();
         others.push(json!({ "name": shown, "near": near }));
     }

@@ -269,16 +269,15 @@ fn server_notes(
         let name = &server.name;
         match &server.phase {
             Phase::Down(reason) if request.tells_of_servers => {
-                let tools = if is_listed(name) {
+                let is_listed = is_listed(name);
+                let tools = if is_listed {
                     "as they were"
                 } else {
                     "not among these"
                 };
-                let why = if by_script {
-                    String::new()
-                } else {
-                    format!(": {reason}")
-                };
+                let why = (!by_script)
+                    .then(|| format!(": {reason}"))
+                    .unwrap_or_default();
                 Some(format!(
                     "server {name:?} cannot be had, so its tools are {tools}{why}"
                 ))
