@@ -93,7 +93,7 @@ fn strings(json: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a string, as a name, is one of [`PRIVATE_NAMES`].
+/// True if a string, as a name, is one of [`PRIVATE_NAMES`].
 fn is_private_name(string: &str) -> bool {
     if !string.contains('\\') {
         return string

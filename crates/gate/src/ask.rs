@@ -42,19 +42,17 @@ where
     F: Fn(Question) -> A + Send + Sync + 'static,
     A: Future<Output = Answer> + Send + 'static,
 {
-    Arc::new(With(answer))
-}
-
-struct With<F>(F);
-
-impl<F, A> Asker for With<F>
-where
-    F: Fn(Question) -> A + Send + Sync,
-    A: Future<Output = Answer> + Send + 'static,
-{
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        Box::pin((self.0)(question))
+    struct AskWith<F>(F);
+    impl<F, A> Asker for AskWith<F>
+    where
+        F: Fn(Question) -> A + Send + Sync,
+        A: Future<Output = Answer> + Send + 'static,
+    {
+        fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+            Box::pin((self.0)(question))
+        }
     }
+    Arc::new(AskWith(answer))
 }
 
 /// A question about a call.
@@ -83,7 +81,7 @@ pub struct Question {
     /// Other servers' data in the arguments, each with its longest piece. Data that the question
     /// is about comes first.
     pub flows: Vec<Finding>,
-    /// Whether a script makes the call, and perhaps others. Without one the call is the whole run.
+    /// True if a script makes the call, and perhaps others. Without one the call is the whole run.
     pub script: bool,
     /// The script's line that calls, if it is known. The worker says so: a worker that a script
     /// took over can name another line.
@@ -132,13 +130,9 @@ impl About {
     /// The answer, limited to what it can mean here.
     pub(crate) fn limit(&self, answer: Answer) -> Answer {
         match answer {
-            Answer::Run | Answer::Session | Answer::Always if !self.call => {
-                if self.data.is_empty() {
-                    Answer::Once
-                } else {
-                    Answer::Run
-                }
-            }
+            Answer::Run | Answer::Session | Answer::Always if self.call => answer,
+            Answer::Run | Answer::Session | Answer::Always if self.data.is_empty() => Answer::Once,
+            Answer::Run | Answer::Session | Answer::Always => Answer::Run,
             answer => answer,
         }
     }
@@ -234,12 +228,9 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Whether the call is allowed.
+    /// True if the call is allowed.
     #[must_use]
     pub fn allows(self) -> bool {
-        match self {
-            Self::Once | Self::Run | Self::Session | Self::Always | Self::Standing => true,
-            Self::Deny | Self::Nobody | Self::Late => false,
-        }
+        !matches!(self, Self::Deny | Self::Nobody | Self::Late)
     }
 }

@@ -47,9 +47,9 @@ pub(crate) struct PendingCall<'a> {
     pub(crate) arguments: &'a Arguments,
     pub(crate) flows: &'a [Finding],
     pub(crate) place: Option<Place>,
-    /// Whether the tool's server is marked so.
+    /// True if the tool's server is marked so.
     pub(crate) is_trusted: bool,
-    /// Whether it is sent if it is allowed. A dry run sends only calls that read.
+    /// True if it is sent if it is allowed. A dry run sends only calls that read.
     pub(crate) is_sent: bool,
 }
 
@@ -122,12 +122,10 @@ impl Authority {
     /// The stricter of reviewers and flow rules, if they do not let the call pass.
     fn about_data(&self, call: &PendingCall<'_>, review: Option<&Decision>) -> Option<Decision> {
         match (self.flows.decide(call.flows), review) {
-            (Some(flows), Some(review)) if review.verdict != Verdict::Deny => {
-                Some(if flows.verdict == Verdict::Deny {
-                    flows
-                } else {
-                    review.clone()
-                })
+            (Some(flows), Some(review))
+                if flows.verdict == Verdict::Deny && review.verdict != Verdict::Deny =>
+            {
+                Some(flows)
             }
             (_, Some(review)) => Some(review.clone()),
             (flows, None) => flows,
@@ -149,7 +147,8 @@ impl Authority {
             // The call itself may be made, and that is counted already.
             Because::Flow(_) | Because::Reviewer(_) => match self.about_data(call, review) {
                 Some(decision) => decision,
-                None => return Ruling::passed(decision),
+                // An earlier answer for the run lets the data pass.
+                None => return Ruling::new(decision, Some(Answer::Run)),
             },
             _ => self.about_call(call),
         };
@@ -160,10 +159,7 @@ impl Authority {
         let key = (&call.tool.function, call.arguments.text());
         let key = self.hasher.hash_one(key);
         if refusals.get(&key).is_some_and(|number| *number > before) {
-            return Ruling {
-                decision,
-                answer: Some(Answer::Deny),
-            };
+            return Ruling::new(decision, Some(Answer::Deny));
         }
         let question = self.question(call, review, &decision, ledger);
         let about = question.about.clone();
@@ -183,10 +179,7 @@ impl Authority {
             Answer::Always => self.keep(grant(call.tool)).await,
             _ => {}
         }
-        Ruling {
-            decision,
-            answer: Some(answer),
-        }
+        Ruling::new(decision, Some(answer))
     }
 
     /// Keeps a grant for good, and for this session in any case: a kept grant counts from the

@@ -12,7 +12,7 @@ use crate::dispatcher::Dispatcher;
 use crate::error::CallError;
 use crate::ledger::Outcome;
 
-/// Why a model gave no answer.
+/// The reason why a model gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered<E> {
     /// The host's error.

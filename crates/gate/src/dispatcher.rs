@@ -1,17 +1,14 @@
 //! The calls of one run, from the arguments to the result.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_catalog::Tool;
-use callgate_policy::flow::Finding;
 use callgate_policy::{Because, Decision, Verdict};
 use callgate_servers::{CallFailure, Caller, Servers, ToolCall};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments;
 use crate::ask::Place;
 use crate::authority::{Authority, PendingCall};
 use crate::dry_run::{DryRun, Withheld, WithheldCalls};
@@ -74,7 +71,16 @@ impl Dispatcher {
         let arguments = entry.parse(&arguments, "arguments")?;
         let flows = self.flows.find(tool, &arguments).await;
         entry.found(&flows);
-        let call = self.pending(tool, &arguments, &flows, options.place);
+        let is_trusted = self.servers.is_trusted(&tool.server);
+        let dry_run = self.dry_run.as_deref();
+        let call = PendingCall {
+            tool,
+            arguments: &arguments,
+            flows: &flows,
+            place: options.place,
+            is_trusted,
+            is_sent: dry_run.is_none_or(|dry_run| dry_run.sends(tool, is_trusted)),
+        };
         let ruling = self.authority.decide(&call, &self.ledger).await;
         entry.decided(&ruling);
         if let Some(answer) = self.answer_in_dry_run(&call, &mut entry, &ruling) {
@@ -84,7 +90,15 @@ impl Dispatcher {
             return Err(entry.denied(ruling));
         }
         entry.sending()?;
-        let answer = self.servers.call(self.tool_call(&call, &options)).await;
+        let sent = ToolCall {
+            server: &tool.server,
+            tool: &tool.name,
+            definition: tool.definition.hash(),
+            arguments: arguments.text(),
+            caller: self.caller.clone(),
+            limit: time_left(&options),
+        };
+        let answer = self.servers.call(sent).await;
         self.finish(&call, entry, answer, &options).await
     }
 
@@ -122,25 +136,6 @@ impl Dispatcher {
         self.ledger.lines()
     }
 
-    fn pending<'a>(
-        &self,
-        tool: &'a Tool,
-        arguments: &'a Arguments,
-        flows: &'a [Finding],
-        place: Option<Place>,
-    ) -> PendingCall<'a> {
-        let is_trusted = self.servers.is_trusted(&tool.server);
-        let dry_run = self.dry_run.as_deref();
-        PendingCall {
-            tool,
-            arguments,
-            flows,
-            place,
-            is_trusted,
-            is_sent: dry_run.is_none_or(|dry_run| dry_run.sends(tool, is_trusted)),
-        }
-    }
-
     /// Answers a call that a dry run does not send and that no rule denies.
     fn answer_in_dry_run(
         &self,
@@ -156,31 +151,13 @@ impl Dispatcher {
         let decision = ruling.decision.to_string();
         let recorded = dry_run.recorded_for(&tool.function);
         let is_recorded = recorded.is_some();
-        self.withheld.add(
-            ordinal,
-            tool,
-            call.arguments,
-            call.place,
-            &decision,
-            is_recorded,
-        );
+        self.withheld.add(ordinal, call, &decision, is_recorded);
         entry.withheld(&decision, recorded.as_deref().map(RawValue::get));
         Some(recorded.ok_or_else(|| CallError::DryRun {
             server: tool.server.clone(),
             function: tool.function.clone(),
             decision,
         }))
-    }
-
-    fn tool_call<'a>(&self, call: &PendingCall<'a>, options: &CallOptions) -> ToolCall<'a> {
-        ToolCall {
-            server: &call.tool.server,
-            tool: &call.tool.name,
-            definition: call.tool.definition.hash(),
-            arguments: call.arguments.text(),
-            caller: self.caller.clone(),
-            limit: time_left(options),
-        }
     }
 
     /// Turns the server's answer into the script's result, and closes the ledger's line.
@@ -312,15 +289,7 @@ impl Dispatcher {
     }
 }
 
-impl fmt::Debug for Dispatcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dispatcher")
-            .field("run", &self.id())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Whether the tool says of itself that calling it once more does no harm. The script decides
+/// True if the tool says of itself that calling it once more does no harm. The script decides
 /// whether to believe it.
 fn is_harmless(tool: &Tool) -> bool {
     tool.hints.read_only == Some(true) || tool.hints.idempotent == Some(true)

@@ -1,7 +1,6 @@
 //! Dry runs: which calls are sent, and what answers the others.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate_catalog::Tool;
@@ -9,8 +8,7 @@ use callgate_policy::{Pattern, PatternError};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::arguments::Arguments;
-use crate::ask::Place;
+use crate::authority::PendingCall;
 
 /// The most bytes of arguments that are kept of one call that was not sent.
 const KEPT_OF_ONE: usize = 64 * 1024;
@@ -23,7 +21,7 @@ const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
 ///
 /// A call reads if its tool says so (`readOnlyHint`) and its server is marked trusted, or if its
 /// function matches a pattern of [`DryRun::reads`].
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct DryRun {
     reads: Vec<Pattern>,
     recorded: HashMap<String, Arc<RawValue>>,
@@ -67,7 +65,7 @@ impl DryRun {
         functions
     }
 
-    /// Whether a call is sent.
+    /// True if a call is sent.
     pub(crate) fn sends(&self, tool: &Tool, is_trusted: bool) -> bool {
         let is_hinted = is_trusted && tool.hints.read_only == Some(true);
         let mut patterns = self.reads.iter();
@@ -79,15 +77,6 @@ impl DryRun {
         self.recorded
             .get(function)
             .map(|value| value.as_ref().to_owned())
-    }
-}
-
-impl fmt::Debug for DryRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DryRun")
-            .field("reads", &self.reads)
-            .field("recorded", &self.recorded.keys())
-            .finish()
     }
 }
 
@@ -113,7 +102,7 @@ pub struct Withheld {
     pub argument_bytes: usize,
     /// The decision of the rules, in words.
     pub decision: String,
-    /// Whether a recorded result answered it, and not an error.
+    /// True if a recorded result answered it, and not an error.
     pub recorded: bool,
 }
 
@@ -133,13 +122,11 @@ impl WithheldCalls {
     pub(crate) fn add(
         &self,
         ordinal: usize,
-        tool: &Tool,
-        arguments: &Arguments,
-        place: Option<Place>,
+        call: &PendingCall<'_>,
         decision: &str,
         recorded: bool,
     ) {
-        let text = arguments.text();
+        let (tool, text) = (call.tool, call.arguments.text());
         let mut kept = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = text.len() <= KEPT_OF_ONE && kept.bytes + text.len() <= KEPT_IN_ALL;
         let shown = fits
@@ -153,7 +140,7 @@ impl WithheldCalls {
             function: tool.function.clone(),
             server: tool.server.clone(),
             tool: tool.name.clone(),
-            line: place.map(|place| place.line),
+            line: call.place.map(|place| place.line),
             arguments: shown,
             argument_bytes: text.len(),
             decision: decision.to_owned(),

@@ -1,4 +1,4 @@
-//! Why a call gave no result.
+//! The reason why a call gave no result.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub mod code {
     pub const INVALID_ARGUMENTS: i64 = -32602;
 }
 
-/// Why a call gave no result.
+/// The reason why a call gave no result.
 ///
 /// The `Display` form names the tool by its generated function name.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum CallError {
         content: Box<RawValue>,
         /// The result's `structuredContent`, if it has one.
         structured_content: Option<Box<RawValue>>,
-        /// Whether the tool says of itself that calling it once more does no harm: its annotations
+        /// True if the tool says of itself that calling it once more does no harm: its annotations
         /// call it read-only or idempotent.
         retryable: bool,
     },
@@ -74,7 +74,7 @@ pub enum CallError {
         message: String,
         /// The server's error data, if it sent any.
         data: Option<Box<RawValue>>,
-        /// Whether the same call can be made again without being done twice: it did not reach the
+        /// True if the same call can be made again without being done twice: it did not reach the
         /// server, or the tool says of itself that calling it once more does no harm. Callgate
         /// never makes it again by itself.
         retryable: bool,
@@ -89,7 +89,7 @@ pub enum CallError {
         function: String,
         /// The limit.
         limit: Duration,
-        /// Whether the tool says of itself that calling it once more does no harm: its annotations
+        /// True if the tool says of itself that calling it once more does no harm: its annotations
         /// call it read-only or idempotent.
         retryable: bool,
     },
@@ -133,7 +133,7 @@ pub enum CallError {
         server: String,
         /// The generated function name.
         function: String,
-        /// Whether it may have been sent by then: it was decided and handed on, perhaps to wait for
+        /// True if it may have been sent by then: it was decided and handed on, perhaps to wait for
         /// a connection or a login first. The server is told that it is cancelled, and may have
         /// done something.
         sent: bool,
@@ -148,10 +148,7 @@ fn how_far(sent: bool) -> &'static str {
     }
 }
 
-/// The advice on a denial, as the end of its message.
 fn advice(function: &str, ruling: &Ruling) -> String {
-    match ruling.advice(function) {
-        Some(advice) => format!("; {advice}"),
-        None => String::new(),
-    }
+    let advice = ruling.advice(function);
+    advice.map_or(String::new(), |advice| format!("; {advice}"))
 }

@@ -31,7 +31,7 @@ pub(crate) enum Answer {
     /// The value for the script.
     Value {
         value: Box<RawValue>,
-        /// Whether it is `structuredContent`.
+        /// True if it is `structuredContent`.
         is_structured: bool,
     },
     /// The tool failed.

@@ -77,7 +77,7 @@ impl Reviewers {
                 Review::Allow => {}
                 Review::Ask(reason) => {
                     let asked = || Decision::new(Verdict::Ask, Because::Reviewer(reason));
-                    strictest = strictest.or_else(|| Some(asked()));
+                    strictest.get_or_insert_with(asked);
                 }
                 Review::Deny(reason) => {
                     return Some(Decision::new(Verdict::Deny, Because::Reviewer(reason)));

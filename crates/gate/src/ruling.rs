@@ -21,23 +21,16 @@ pub struct Ruling {
 }
 
 impl Ruling {
+    pub(crate) fn new(decision: Decision, answer: Option<Answer>) -> Self {
+        Self { decision, answer }
+    }
+
     /// A decision without a question.
     pub(crate) fn by_rules(decision: Decision) -> Self {
-        Self {
-            decision,
-            answer: None,
-        }
+        Self::new(decision, None)
     }
 
-    /// A question that an earlier answer for the run has answered.
-    pub(crate) fn passed(decision: Decision) -> Self {
-        Self {
-            decision,
-            answer: Some(Answer::Run),
-        }
-    }
-
-    /// Whether the call is allowed.
+    /// True if the call is allowed.
     pub fn allows(&self) -> bool {
         match self.decision.verdict {
             Verdict::Allow => true,
@@ -100,22 +93,18 @@ impl Ruling {
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decision = &self.decision;
-        match (decision.verdict, self.answer) {
-            (Verdict::Ask, Some(Answer::Once)) => f.write_str("allowed once when asked"),
-            (Verdict::Ask, Some(Answer::Run)) => f.write_str("allowed for this run when asked"),
-            (Verdict::Ask, Some(Answer::Session)) => {
-                f.write_str("allowed for this session when asked")
-            }
-            (Verdict::Ask, Some(Answer::Always)) => f.write_str("allowed for good when asked"),
-            (Verdict::Ask, Some(Answer::Standing)) => write!(f, "{decision}, and --yes allows it"),
-            (Verdict::Ask, Some(Answer::Deny)) => f.write_str("denied when asked"),
-            (Verdict::Ask, Some(Answer::Late)) => {
-                write!(f, "{decision}, and nobody answered in time")
-            }
-            (Verdict::Ask, Some(Answer::Nobody) | None) => {
-                write!(f, "{decision}, and there is nobody to ask")
-            }
-            (Verdict::Allow | Verdict::Deny, _) => decision.fmt(f),
+        if decision.verdict != Verdict::Ask {
+            return decision.fmt(f);
+        }
+        match self.answer {
+            Some(Answer::Once) => f.write_str("allowed once when asked"),
+            Some(Answer::Run) => f.write_str("allowed for this run when asked"),
+            Some(Answer::Session) => f.write_str("allowed for this session when asked"),
+            Some(Answer::Always) => f.write_str("allowed for good when asked"),
+            Some(Answer::Standing) => write!(f, "{decision}, and --yes allows it"),
+            Some(Answer::Deny) => f.write_str("denied when asked"),
+            Some(Answer::Late) => write!(f, "{decision}, and nobody answered in time"),
+            Some(Answer::Nobody) | None => write!(f, "{decision}, and there is nobody to ask"),
         }
     }
 }

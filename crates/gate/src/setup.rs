@@ -1,6 +1,5 @@
 //! The settings of one run, and of one call in it.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ pub struct Setup {
     pub grants: Vec<Grant>,
     /// The grants of all runs of its session. Default: a session of its own.
     pub session: Arc<SessionGrants>,
-    /// Whether it is one call without a script. The uses that rules count are then counted over
+    /// True if it is one call without a script. The uses that rules count are then counted over
     /// all such runs of the session. Default: no.
     pub one_call: bool,
     /// Where an answer "always" is kept. Default: nowhere, and it lasts for the session.
@@ -51,7 +50,7 @@ pub struct Setup {
     /// Serves servers while they work on its calls. Default: as
     /// [`ServerSpec::caller`](callgate_servers::ServerSpec::caller) says.
     pub caller: Option<Arc<dyn Caller>>,
-    /// Whether data may go to a model of the host besides servers; see
+    /// True if data may go to a model of the host besides servers; see
     /// [`Dispatcher::consult`](crate::Dispatcher::consult). Default: no.
     pub consults: bool,
 }
@@ -79,16 +78,6 @@ impl Setup {
     }
 }
 
-impl fmt::Debug for Setup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Setup")
-            .field("rules", &self.rules)
-            .field("grants", &self.grants)
-            .field("dry_run", &self.dry_run)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The settings of one call. The defaults set nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallOptions {
@@ -101,7 +90,7 @@ pub struct CallOptions {
     /// The place in the script, for the asker. Default: not known. It comes from the script's
     /// worker: a hint for a person and nothing more.
     pub place: Option<Place>,
-    /// Whether the result is the server's whole answer, even if `isError` is set; reviewers see
+    /// True if the result is the server's whole answer, even if `isError` is set; reviewers see
     /// it so, too. Default: [`Dispatcher::call`](crate::Dispatcher::call) describes the result.
     pub whole: bool,
 }

@@ -54,7 +54,7 @@ pub struct LedgerLine {
     /// not sent or has no outcome yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<u64>,
-    /// How the call ended.
+    /// The end of the call.
     #[serde(flatten)]
     pub outcome: Outcome,
 }

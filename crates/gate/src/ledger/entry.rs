@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::call_line::LedgerLine;
 use super::events::{CallEvent, LedgerEvent};
 use super::line::digest;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, cut};
 use super::{Ledger, MAX_FLOWS, MAX_FLOWS_OF_LINE, millis};
 use crate::arguments::Arguments;
 use crate::error::{CallError, code};
@@ -131,7 +131,8 @@ impl Entry {
 
     /// Closes the line of a call whose result a reviewer keeps from the script.
     pub(crate) fn kept(&mut self, reason: String, result: &str) -> CallError {
-        self.close(Outcome::kept(&reason), Some(result));
+        let said = cut(&reason);
+        self.close(Outcome::Kept { reason: said }, Some(result));
         CallError::Kept {
             server: self.server.clone(),
             function: self.function.clone(),
@@ -165,7 +166,14 @@ impl Entry {
         data: Option<Box<RawValue>>,
         result: Option<&str>,
     ) -> CallError {
-        self.close(Outcome::protocol_error(code, &message), result);
+        let said = cut(&message);
+        self.close(
+            Outcome::ProtocolError {
+                code,
+                message: said,
+            },
+            result,
+        );
         CallError::Protocol {
             server: self.server.clone(),
             function: self.function.clone(),

@@ -52,7 +52,7 @@ pub struct CallEvent<'a> {
     pub time: Timestamp,
     /// The call's line, as the report has it.
     pub line: &'a LedgerLine,
-    /// Whether the call was sent before this event.
+    /// True if the call was sent before this event.
     pub was_sent: bool,
     /// The rule that decided, or that said to ask.
     pub rule: Option<&'a Rule>,

@@ -20,7 +20,7 @@ pub const DEFAULT_LEDGER_BYTES: u64 = 1 << 30;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LedgerOptions {
-    /// Whether arguments and results are written too, and not only their hashes and sizes.
+    /// True if arguments and results are written too, and not only their hashes and sizes.
     /// Default: false.
     pub bodies: bool,
     /// The user whose calls these are, where one process serves several: `user` in each line.
@@ -33,7 +33,7 @@ pub struct LedgerOptions {
     /// The number of full files that are kept, as `FILE.1`, the newest, to `FILE.N`.
     /// Default: 0, no file is moved aside and none is deleted.
     pub keep: u32,
-    /// Whether each line is on the disk, and not only with the kernel, before the call goes on:
+    /// True if each line is on the disk, and not only with the kernel, before the call goes on:
     /// lines then survive a power failure. Default: false.
     pub sync: bool,
 }
@@ -50,7 +50,7 @@ impl Default for LedgerOptions {
     }
 }
 
-/// Why a line could not be written. Its `Display` names the file.
+/// The reason why a line could not be written. Its `Display` names the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
@@ -156,9 +156,9 @@ impl LedgerFile {
 
     fn append(&self, state: &mut State, line: &[u8], is_over: bool) -> Result<(), LedgerError> {
         self.follow_path(state)?;
-        match self.make_room(state, line.len()) {
-            Err(error) if !is_over => return Err(error),
-            _ => {}
+        let room = self.make_room(state, line.len());
+        if !is_over {
+            room?;
         }
         let written = ends_torn(&state.file).and_then(|is_torn| {
             let torn_end: &[u8] = if is_torn { b"\n" } else { b"" };
@@ -295,7 +295,7 @@ fn open(path: &Path) -> Result<File, LedgerError> {
     Ok(file)
 }
 
-/// Whether a file's last line was cut off.
+/// True if a file's last line was cut off.
 fn ends_torn(file: &File) -> io::Result<bool> {
     let Some(end) = file.metadata()?.len().checked_sub(1) else {
         return Ok(false);

@@ -1,11 +1,11 @@
-//! How a call ended.
+//! The end of a call.
 
 use serde::Serialize;
 
 /// The most bytes of a failure's message that a line keeps.
 const MAX_MESSAGE_BYTES: usize = 300;
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(
     tag = "outcome",
@@ -56,22 +56,8 @@ pub enum Outcome {
 
 impl Outcome {
     pub(crate) fn tool_error(message: &str) -> Self {
-        Self::ToolError {
-            message: cut(message),
-        }
-    }
-
-    pub(crate) fn kept(reason: &str) -> Self {
-        Self::Kept {
-            reason: cut(reason),
-        }
-    }
-
-    pub(crate) fn protocol_error(code: i64, message: &str) -> Self {
-        Self::ProtocolError {
-            code,
-            message: cut(message),
-        }
+        let message = cut(message);
+        Self::ToolError { message }
     }
 
     /// The same outcome without the server's words.
@@ -88,7 +74,7 @@ impl Outcome {
     }
 }
 
-fn cut(message: &str) -> String {
+pub(super) fn cut(message: &str) -> String {
     if message.len() <= MAX_MESSAGE_BYTES {
         return message.to_owned();
     }

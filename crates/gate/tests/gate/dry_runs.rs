@@ -8,9 +8,7 @@ use callgate_servers::Servers;
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use crate::support::{
-    Runs as _, allow_all, always, call, decisions, go, in_time, odd, raw, target,
-};
+use crate::support::{Runs as _, always, decisions, go, in_time, odd, raw, target};
 
 #[tokio::test]
 async fn a_dry_run_makes_only_calls_that_read() {
@@ -110,25 +108,5 @@ async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
         flaky_text allowed once when asked
     "#]]
     .assert_eq(&decisions(&run));
-    servers.shut_down().await;
-}
-
-#[tokio::test]
-async fn a_dry_run_keeps_bounded_arguments() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
-    let mut setup = Setup::new(allow_all(), Arc::new(NobodyToAsk));
-    setup.dry_run = Some(Arc::default());
-    let run = servers.run_with(setup);
-    for length in [10, 70_000] {
-        let arguments = json!({ "text": "x".repeat(length) });
-        in_time(call(&run, "flaky", "text", arguments)).await;
-    }
-    let kept: Vec<bool> = run
-        .dispatcher
-        .withheld()
-        .iter()
-        .map(|call| call.arguments.is_some())
-        .collect();
-    assert_eq!(kept, [true, false]);
     servers.shut_down().await;
 }

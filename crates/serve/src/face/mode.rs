@@ -25,8 +25,7 @@ pub(crate) fn of_request(parts: &Parts) -> Result<Option<ToolMode>, String> {
         return Err("the request has tool_mode twice".to_owned());
     }
     let read = |word: &str| {
-        word.trim()
-            .parse()
+        word.parse()
             .map_err(|error: UnknownToolMode| error.to_string())
     };
     let header = header.map(|word| read(word.trim())).transpose()?;
