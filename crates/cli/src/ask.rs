@@ -11,7 +11,7 @@ use indicatif::MultiProgress;
 
 use crate::terminal::{self, Conversation};
 
-pub use beforehand::{Chosen, choose};
+pub use beforehand::choose;
 
 /// The keys and words for answers, in the order in which they are offered.
 const KEYS: [(&str, &str, Answer); 4] = [

@@ -28,6 +28,14 @@ impl TerminalCaller {
             attended: terminal::is_attended(),
         }
     }
+
+    async fn conversation(&self) -> Result<Conversation, Refusal> {
+        let begun = Conversation::begin(&self.progress.lines()).await;
+        begun.map_err(|error| {
+            tracing::debug!(%error, "the terminal is gone");
+            Refusal::Cancelled
+        })
+    }
 }
 
 impl Caller for TerminalCaller {
@@ -43,25 +51,15 @@ impl Caller for TerminalCaller {
             if !self.attended {
                 return Err(Refusal::Unsupported);
             }
-            match Conversation::begin(&self.progress.lines()).await {
-                Ok(mut conversation) => elicit::answer(&mut conversation, request).await,
-                Err(error) => {
-                    tracing::debug!(%error, "the terminal is gone");
-                    Err(Refusal::Cancelled)
-                }
-            }
+            let mut conversation = self.conversation().await?;
+            elicit::answer(&mut conversation, request).await
         })
     }
 
     fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
         Box::pin(async move {
-            match Conversation::begin(&self.progress.lines()).await {
-                Ok(mut conversation) => elicit::back_from(&mut conversation, opened).await,
-                Err(error) => {
-                    tracing::debug!(%error, "the terminal is gone");
-                    Err(Refusal::Cancelled)
-                }
-            }
+            let mut conversation = self.conversation().await?;
+            elicit::back_from(&mut conversation, opened).await
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use callgate::{
-    CallError, CallRequest, Detail, Gate, NoCaller, Preview, RunReport, RunRequest, Status, code,
+    CallError, CallRequest, Detail, Gate, Preview, RunReport, RunRequest, Status, code,
     present::shell_word,
 };
 use clap::CommandFactory as _;
@@ -353,16 +353,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     }
     let cancel = setup::cancel_on_signal()?;
     let workers = setup::workers(1, Some(&config), Some(&args.limits));
-    let setting = Setting {
-        rules: Some(&args.permissions.rules),
-        limits: Some(&args.limits),
-        ledger: Some(&args.ledger),
-        // Standard input and output carry MCP, so the terminal is not asked.
-        asker: setup::unattended_asker(&args.permissions),
-        caller: Arc::new(NoCaller),
-        check: args.check.check,
-        workers: Some(workers.clone()),
-    };
+    let setting = crate::serve_http::setting(&args, Some(workers.clone()));
     let builder = setup::builder(Some(&config), &setting)?;
     let client = callgate_serve::OneClient::default();
     let builder = builder.caller(Arc::new(client.clone()));

@@ -6,7 +6,7 @@ use callgate::{
     CancellationToken, CheckMode, Gate, Grant, Preview, PreviewedTool, RunReport, RunRequest,
 };
 
-use crate::ask::{self, Chosen};
+use crate::ask;
 use crate::print;
 use crate::progress::Progress;
 
@@ -98,11 +98,7 @@ async fn chosen(
         () = cancel.cancelled() => return Ok(None),
         chosen = ask::choose(&lines, &asking, granting) => chosen,
     };
-    let chosen = chosen.context("could not ask at the terminal")?;
-    let functions = match chosen {
-        Chosen::Tools(functions) => functions,
-        Chosen::Nothing => Vec::new(),
-    };
+    let functions = chosen.context("could not ask at the terminal")?;
     let granted = asking
         .iter()
         .filter(|tool| functions.contains(&tool.function));

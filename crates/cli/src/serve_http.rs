@@ -142,17 +142,21 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
     })
 }
 
-fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
-    let setting = Setting {
+/// The settings of serving. Standard input and output may carry MCP, so no terminal is asked.
+pub fn setting(args: &ServeArgs, workers: Option<Workers>) -> Setting<'_> {
+    Setting {
         rules: Some(&args.permissions.rules),
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
         asker: setup::unattended_asker(&args.permissions),
         caller: Arc::new(NoCaller),
         check: args.check.check,
-        workers: None,
-    };
-    let builder = setup::builder(Some(config), &setting)?;
+        workers,
+    }
+}
+
+fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
+    let builder = setup::builder(Some(config), &setting(args, None))?;
     Ok(builder.caller(Arc::new(AnyClient)))
 }
 

@@ -21,7 +21,7 @@ const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
 ///
 /// A call reads if its tool says so (`readOnlyHint`) and its server is marked trusted, or if its
 /// function matches a pattern of [`DryRun::reads`].
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct DryRun {
     reads: Vec<Pattern>,
     recorded: HashMap<String, Arc<RawValue>>,

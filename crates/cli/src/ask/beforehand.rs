@@ -11,21 +11,13 @@ use crate::terminal::Conversation;
 /// Characters of a server's text about a tool.
 const SHOWN: usize = 120;
 
-/// The choice of a person.
-pub enum Chosen {
-    /// These tools; perhaps none.
-    Tools(Vec<String>),
-    /// None: the terminal is gone.
-    Nothing,
-}
-
 /// Shows the tools with a number each, and asks for all, some or none. `granting` says what a
-/// choice does.
+/// choice does. A terminal that is gone means none.
 pub async fn choose(
     progress: &MultiProgress,
     tools: &[PreviewedTool],
     granting: &str,
-) -> std::io::Result<Chosen> {
+) -> std::io::Result<Vec<String>> {
     let mut conversation = Conversation::begin(progress).await?;
     let text = list(tools, Shown::Short, conversation.columns());
     conversation.show(&format!("\n{text}")).await?;
@@ -39,18 +31,18 @@ pub async fn choose(
         format!("└ {granting}? [a] all of them  [1 2] those, by number  {whole}[n] none: ");
     loop {
         let Some(line) = conversation.ask(&harmless(&prompt)).await? else {
-            return Ok(Chosen::Nothing);
+            return Ok(Vec::new());
         };
         let all = || tools.iter().map(|tool| tool.function.clone()).collect();
         match line.trim().to_lowercase().as_str() {
-            "a" | "all" => return Ok(Chosen::Tools(all())),
-            "n" | "no" | "none" => return Ok(Chosen::Tools(Vec::new())),
+            "a" | "all" => return Ok(all()),
+            "n" | "no" | "none" => return Ok(Vec::new()),
             "w" | "whole" => {
                 let text = list(tools, Shown::Whole, conversation.columns());
                 conversation.show(&text).await?;
             }
             numbers => match by_number(numbers, tools) {
-                Some(some) => return Ok(Chosen::Tools(some)),
+                Some(some) => return Ok(some),
                 None => conversation.show_keys(keys).await?,
             },
         }

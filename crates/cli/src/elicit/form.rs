@@ -4,7 +4,7 @@ use callgate::{Refusal, present::quoted};
 use serde_json::{Map, Value, json};
 
 use super::field::{Field, plain};
-use super::{Said, ask, inline, show, show_keys};
+use super::{ask, inline, show, show_keys};
 use crate::terminal::Conversation;
 
 /// The most fields of a form.
@@ -41,11 +41,7 @@ pub async fn answer(
         show(conversation, &review(&content, conversation.columns())).await?;
         loop {
             let prompt = "└ send this? [y] send  [e] fill it in again  [n] decline: ";
-            let line = match ask(conversation, prompt).await? {
-                Said::Text(line) => line,
-                Said::No => return Err(Refusal::Declined),
-                Said::Cancel => return Err(Refusal::Cancelled),
-            };
+            let line = ask(conversation, prompt).await?;
             match line.trim().to_lowercase().as_str() {
                 "y" | "yes" => {
                     return Ok(json!({ "action": "accept", "content": content }));
@@ -67,11 +63,7 @@ async fn fill_in(conversation: &mut Conversation, field: &Field) -> Result<Optio
         "├ your answer: ".to_owned()
     };
     loop {
-        let line = match ask(conversation, &prompt).await? {
-            Said::Text(line) => line,
-            Said::No => return Err(Refusal::Declined),
-            Said::Cancel => return Err(Refusal::Cancelled),
-        };
+        let line = ask(conversation, &prompt).await?;
         match field.answer(&line) {
             Ok(value) => return Ok(value),
             Err(fault) => show(conversation, &quoted(&inline(&fault), columns)).await?,

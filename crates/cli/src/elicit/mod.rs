@@ -56,16 +56,8 @@ pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> R
     )
     .await?;
     loop {
-        let line = match ask(
-            conversation,
-            "└ done there? [y] yes, call  [n] give the call up: ",
-        )
-        .await?
-        {
-            Said::Text(line) => line,
-            Said::No => return Err(Refusal::Declined),
-            Said::Cancel => return Err(Refusal::Cancelled),
-        };
+        let prompt = "└ done there? [y] yes, call  [n] give the call up: ";
+        let line = ask(conversation, prompt).await?;
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => return Ok(()),
             "n" | "no" => return Err(Refusal::Declined),
@@ -74,24 +66,15 @@ pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> R
     }
 }
 
-/// A typed line, `!no`, or `!cancel`.
-enum Said {
-    Text(String),
-    No,
-    Cancel,
-}
-
-/// Asks for a line.
-async fn ask(conversation: &mut Conversation, prompt: &str) -> Result<Said, Refusal> {
+/// Asks for a line. `!no` declines, and `!cancel` or the end of the terminal cancels.
+async fn ask(conversation: &mut Conversation, prompt: &str) -> Result<String, Refusal> {
     let line = conversation.ask(prompt).await.map_err(failed)?;
-    Ok(match line {
-        None => Said::Cancel,
-        Some(line) => match line.trim() {
-            "!no" => Said::No,
-            "!cancel" => Said::Cancel,
-            _ => Said::Text(line),
-        },
-    })
+    let line = line.ok_or(Refusal::Cancelled)?;
+    match line.trim() {
+        "!no" => Err(Refusal::Declined),
+        "!cancel" => Err(Refusal::Cancelled),
+        _ => Ok(line),
+    }
 }
 
 async fn show(conversation: &Conversation, text: &str) -> Result<(), Refusal> {

@@ -6,7 +6,7 @@ use callgate::{Refusal, present::quoted};
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::{Said, ask, inline, show, show_keys};
+use super::{ask, inline, show, show_keys};
 use crate::terminal::Conversation;
 
 /// The most bytes of a URL, which is shown whole.
@@ -31,11 +31,7 @@ pub async fn answer(
     .await?;
     loop {
         let prompt = "└ open it? [o] open it in a browser  [y] I open it myself  [n] no: ";
-        let line = match ask(conversation, prompt).await? {
-            Said::Text(line) => line,
-            Said::No => return Err(Refusal::Declined),
-            Said::Cancel => return Err(Refusal::Cancelled),
-        };
+        let line = ask(conversation, prompt).await?;
         match line.trim().to_lowercase().as_str() {
             "y" | "yes" => return Ok(json!({ "action": "accept" })),
             "n" | "no" => return Err(Refusal::Declined),

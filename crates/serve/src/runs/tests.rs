@@ -179,18 +179,6 @@ async fn a_run_with_another_question_asks_it() {
 }
 
 #[tokio::test]
-async fn an_answered_run_is_answered_again() {
-    let bench = Bench::new(64).await;
-    let (_give_up, given_up) = oneshot::channel();
-    let state = wanted(bench.ask(given_up, false).await, "question-1");
-    let answer = bench.come(&state).await;
-    let expected = Ok(json!("[Ok(String(\"yes\"))] "));
-    assert_eq!(said(answer), expected);
-    bench.all_end().await;
-    assert_eq!(said(bench.come(&state).await), expected);
-}
-
-#[tokio::test]
 async fn runs_kept_for_their_clients_are_bounded() {
     let bench = Bench::new(1).await;
     let mut states = Vec::new();

@@ -181,6 +181,10 @@ async fn claims_are_checked() {
     let server = Server::start().await;
     let resource = server.resource();
     let now = get_current_timestamp();
+    let audience = "the token is for another audience";
+    let issuer = "the token is not from the issuer that is trusted";
+    let owner = "the token names no owner (\"sub\"), or one that cannot be used";
+    let no_end = "the token has no \"exp\"";
     for (changed, expected) in [
         (json!({}), "taken: u-1"),
         (json!({ "aud": ["x", AUDIENCE] }), "taken: u-1"),
@@ -190,41 +194,23 @@ async fn claims_are_checked() {
         (json!({ "nbf": now + 30 }), "taken: u-1"),
         (json!({ "exp": now - 90 }), "the token has expired"),
         (json!({ "nbf": now + 90 }), "the token is not valid yet"),
-        (json!({ "exp": null }), "the token has no \"exp\""),
-        (json!({ "exp": "later" }), "the token has no \"exp\""),
-        (json!({ "exp": -1 }), "the token has no \"exp\""),
+        (json!({ "exp": null }), no_end),
+        (json!({ "exp": "later" }), no_end),
+        (json!({ "exp": -1 }), no_end),
         (json!({ "nbf": "x" }), "the token cannot be read"),
-        (
-            json!({ "aud": "https://other.example/mcp" }),
-            "the token is for another audience",
-        ),
-        (
-            json!({ "aud": format!("{AUDIENCE}/") }),
-            "the token is for another audience",
-        ),
-        (json!({ "aud": [] }), "the token is for another audience"),
+        (json!({ "aud": "https://other.example/mcp" }), audience),
+        (json!({ "aud": format!("{AUDIENCE}/") }), audience),
+        (json!({ "aud": [] }), audience),
         (json!({ "aud": null }), "the token has no \"aud\""),
-        (
-            json!({ "iss": "https://evil.example" }),
-            "the token is not from the issuer that is trusted",
-        ),
+        (json!({ "iss": "https://evil.example" }), issuer),
         (
             json!({ "iss": [server.url, "https://evil.example"] }),
-            "the token is not from the issuer that is trusted",
+            issuer,
         ),
         (json!({ "iss": null }), "the token has no \"iss\""),
-        (
-            json!({ "sub": null }),
-            "the token names no owner (\"sub\"), or one that cannot be used",
-        ),
-        (
-            json!({ "sub": "a\u{0}b" }),
-            "the token names no owner (\"sub\"), or one that cannot be used",
-        ),
-        (
-            json!({ "sub": 7 }),
-            "the token names no owner (\"sub\"), or one that cannot be used",
-        ),
+        (json!({ "sub": null }), owner),
+        (json!({ "sub": "a\u{0}b" }), owner),
+        (json!({ "sub": 7 }), owner),
         (json!({ "scope": "more" }), "scope use"),
         (json!({ "scope": "useless" }), "scope use"),
         (json!({ "scope": null }), "scope use"),
@@ -412,30 +398,32 @@ async fn untrusted_documents_are_refused() {
         rejected(&server.resource(), &token).await
     };
     let right = || json!({ "keys": [jwk(OURS, "one")] });
-    assert_eq!(outcome(json!({}), right()).await, "taken: u-1");
-    assert_eq!(
-        outcome(json!({ "issuer": "https://evil.example" }), right()).await,
-        "away: it answers with status 404"
-    );
-    assert_eq!(
-        outcome(json!({ "jwks_uri": "http://evil.example/keys" }), right()).await,
-        "away: its keys are at no https URL"
-    );
-    assert_eq!(
-        outcome(json!({ "jwks_uri": "file:///etc/passwd" }), right()).await,
-        "away: its keys are at no https URL"
-    );
-    assert_eq!(
-        outcome(json!({}), json!([])).await,
-        "away: its keys are no JWK set"
-    );
     let unusable = json!({ "keys": [
         { "kty": "oct", "k": "c2VjcmV0", "kid": "one" }, { "kty": "RSA" }, 7, null,
     ] });
-    assert_eq!(
-        outcome(json!({}), unusable).await,
-        "away: none of its keys can sign tokens that are taken"
-    );
+    // One bad key takes no other one down.
+    let some = json!({ "keys": [{ "kty": "x" }, jwk(ANOTHER, "three"), jwk(OURS, "one")] });
+    let large = json!({ "keys": [jwk(OURS, "one")], "filling": "x".repeat(1 << 20) });
+    let elsewhere = |keys: &str| json!({ "jwks_uri": keys });
+    let no_keys = "away: none of its keys can sign tokens that are taken";
+    let no_https = "away: its keys are at no https URL";
+    let foreign = json!({ "issuer": "https://evil.example" });
+    for (metadata, keys, expected) in [
+        (json!({}), right(), "taken: u-1"),
+        (foreign, right(), "away: it answers with status 404"),
+        (elsewhere("http://evil.example/keys"), right(), no_https),
+        (elsewhere("file:///etc/passwd"), right(), no_https),
+        (json!({}), json!([]), "away: its keys are no JWK set"),
+        (json!({}), unusable, no_keys),
+        (json!({}), some, "taken: u-1"),
+        (
+            json!({}),
+            large,
+            "away: it answers with more than 262144 bytes",
+        ),
+    ] {
+        assert_eq!(outcome(metadata, keys).await, expected);
+    }
     // For another use.
     for (name, value) in [
         ("use", json!("enc")),
@@ -445,20 +433,9 @@ async fn untrusted_documents_are_refused() {
     ] {
         let mut other = jwk(OURS, "one");
         other[name] = value;
-        assert_eq!(
-            outcome(json!({}), json!({ "keys": [other] })).await,
-            "away: none of its keys can sign tokens that are taken",
-            "{name}"
-        );
+        let said = outcome(json!({}), json!({ "keys": [other] })).await;
+        assert_eq!(said, no_keys, "{name}");
     }
-    // One bad key takes no other one down.
-    let some = json!({ "keys": [{ "kty": "x" }, jwk(ANOTHER, "three"), jwk(OURS, "one")] });
-    assert_eq!(outcome(json!({}), some).await, "taken: u-1");
-    let large = json!({ "keys": [jwk(OURS, "one")], "filling": "x".repeat(1 << 20) });
-    assert_eq!(
-        outcome(json!({}), large).await,
-        "away: it answers with more than 262144 bytes"
-    );
 }
 
 #[test]
