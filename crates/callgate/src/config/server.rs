@@ -421,7 +421,7 @@ pub(super) fn source(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
     let wrong = |clause| tree.wrong(value, ConfigErrorKind::Value, clause);
     match value {
         Value::StringLit(_) => {
-            return tree.read::<String>(value).map(|text| Source::text(text));
+            return tree.read::<String>(value).map(Source::text);
         }
         Value::Object(_) => {}
         _ => {
@@ -554,14 +554,15 @@ fn login(tree: &Tree<'_>, value: &Value<'_>) -> Option<Option<OAuth>> {
     if let Some(missing) = missing {
         tree.wrong(value, ConfigErrorKind::Value, missing);
     }
-    let mut oauth = OAuth::default();
-    oauth.client_id = login.client_id;
-    oauth.issuer = login.issuer;
-    oauth.client_secret = secret.flatten();
-    oauth.client_metadata_url = login.client_metadata_url;
-    oauth.scopes = login.scopes;
-    oauth.grant = login.grant;
-    oauth.redirect_port = login.redirect_port;
-    oauth.place = login.tokens;
-    Some(Some(oauth))
+    Some(Some(OAuth {
+        client_id: login.client_id,
+        issuer: login.issuer,
+        client_secret: secret.flatten(),
+        client_metadata_url: login.client_metadata_url,
+        scopes: login.scopes,
+        grant: login.grant,
+        redirect_port: login.redirect_port,
+        place: login.tokens,
+        ..OAuth::default()
+    }))
 }

@@ -275,9 +275,11 @@ fn server_notes(
                 } else {
                     "not among these"
                 };
-                let why = (!by_script)
-                    .then(|| format!(": {reason}"))
-                    .unwrap_or_default();
+                let why = if by_script {
+                    String::new()
+                } else {
+                    format!(": {reason}")
+                };
                 Some(format!(
                     "server {name:?} cannot be had, so its tools are {tools}{why}"
                 ))

@@ -15,7 +15,7 @@ pub(crate) struct Refusal {
     code: i32,
     message: String,
     /// The request's id; null if it could not be read.
-    id: Value,
+    id: Box<Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -33,7 +33,7 @@ impl Refusal {
                 INVALID_REQUEST
             },
             message: message.into(),
-            id: Value::Null,
+            id: Box::default(),
             headers: Vec::new(),
         }
     }
@@ -51,7 +51,7 @@ impl Refusal {
 
     /// The refusal with the `id` of its request.
     pub(crate) fn to(mut self, id: Value) -> Self {
-        self.id = id;
+        self.id = Box::new(id);
         self
     }
 
@@ -93,7 +93,7 @@ impl Refusal {
         let mut body = json!({ "jsonrpc": "2.0", "error": error });
         // MCP's schema has no null here, unlike JSON-RPC.
         if !self.id.is_null() {
-            body["id"] = self.id;
+            body["id"] = *self.id;
         }
         answer(self.status, "application/json", &body, self.headers)
     }

@@ -227,7 +227,7 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
                 last
             };
             let body = futures::stream::iter([first]).chain(futures::stream::once(last));
-            let body = body.map(|text| Ok::<_, std::io::Error>(text));
+            let body = body.map(Ok::<_, std::io::Error>);
             reply(200, "text/event-stream", Body::from_stream(body))
         }
         _ => ok(

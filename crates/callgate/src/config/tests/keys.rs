@@ -173,7 +173,7 @@ fn keys_of_the_file() {
 #[test]
 fn keys_of_serving_over_http() {
     let rows: &[Row] = &[
-        row!("", c => (&c.http == &HttpConfig::default(), &c.users == &UsersConfig::default()), "(true, true)"),
+        row!("", c => (c.http == HttpConfig::default(), c.users == UsersConfig::default()), "(true, true)"),
         row!(r#""http": { "address": "localhost:8080" }"#, c => c.http.address, "Some(127.0.0.1:8080)"),
         row!(r#""http": { "address": "[::1]:0" }"#, c => c.http.address, "Some([::1]:0)"),
         row!(r#""http": { "allowedHosts": ["A.${HOST}", "a.example:8443", "10.0.0.1"] }"#, c => c.http.allowed_hosts, r#"["a.example.com", "a.example:8443", "10.0.0.1"]"#),
