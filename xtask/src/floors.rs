@@ -43,7 +43,7 @@ const PINNED: &[&str] = &["deno_core", "deno_error", "swc_", "rmcp"];
 const MAX_CIRCLE: usize = 3;
 
 /// Beginnings of faults that are known and accepted. Must be empty in the end.
-const EXCEPTIONS: &[&str] = &["Cargo.toml pins ", "servers: child has unsafe code"];
+const EXCEPTIONS: &[&str] = &[];
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     check(project)?;

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::AuthError;
-use crate::renew::locked;
+use crate::mutex::locked;
 
 /// The number of pages until another login appears, not counting those for a login that lasted
 /// a while. A server that names another scope each time has no more pages shown, nor has one
@@ -33,7 +33,7 @@ pub trait OpenUrl: Send + Sync {
 ///
 /// Clones share the memory of pages. A person who refused a page is not shown it again for the
 /// same scopes of that server, nor is a page shown again whose login the server did not accept,
-/// until another login appears, such as by [`login`](fn@crate::login).
+/// until another login appears, such as by the function `login`.
 #[derive(Clone)]
 pub struct Browser {
     opener: Arc<dyn OpenUrl>,

@@ -21,7 +21,7 @@ use crate::account::{Account, covers, is_same_issuer};
 use crate::challenge::{Challenge, is_scope};
 use crate::error::AuthError;
 use crate::http::Web;
-use crate::renew::locked;
+use crate::mutex::locked;
 use crate::settings::Grant;
 use crate::store::{ClientAuthentication, Kept, Record};
 use crate::tokens::{error_code, now};

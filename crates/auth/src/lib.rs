@@ -14,6 +14,7 @@ mod http;
 mod keyring;
 mod login;
 mod manage;
+mod mutex;
 mod redact;
 mod redirect;
 mod renew;

@@ -2,7 +2,7 @@
 //! the server refuses it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
@@ -17,6 +17,7 @@ use crate::challenge::Challenge;
 use crate::discovery::{discover, probe, update_endpoints};
 use crate::error::{AuthError, AuthErrorKind};
 use crate::login::{Attempt, NoLogin, OFFLINE, dedup, log_in};
+use crate::mutex::locked;
 use crate::redact::Redact;
 use crate::settings::{Endpoint, Grant};
 use crate::store::Login;
@@ -551,8 +552,4 @@ impl fmt::Debug for Bearer {
             .field("server", &self.0.account.server)
             .finish_non_exhaustive()
     }
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use callgate_auth::Redact;
 use callgate_process::{Command, Stream};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
@@ -123,7 +124,7 @@ impl Child {
     /// Waits for it to exit by itself, its input being closed; then sends SIGTERM, then SIGKILL to
     /// its whole group.
     pub(crate) async fn shut_down(&self) {
-        for signal in [libc::SIGTERM, libc::SIGKILL] {
+        for signal in [Signal::TERM, Signal::KILL] {
             if self.ended(GRACE).await.is_some() {
                 return;
             }
@@ -132,7 +133,7 @@ impl Child {
         self.ended(GRACE).await;
     }
 
-    fn signal(&self, signal: i32) {
+    fn signal(&self, signal: Signal) {
         if !self.is_reaped.load(Ordering::Acquire) {
             signal_group(self.group, signal);
         }
@@ -141,7 +142,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.signal(libc::SIGKILL);
+        self.signal(Signal::KILL);
     }
 }
 
@@ -172,7 +173,7 @@ async fn follow(
 ) {
     let status = process.wait().await;
     is_reaped.store(true, Ordering::Release);
-    signal_group(group, libc::SIGKILL);
+    signal_group(group, Signal::KILL);
     let _ = timeout(LAST_WORDS, stderr).await;
     match status {
         Ok(status) => drop(tell.send_replace(Some(status))),
@@ -181,10 +182,9 @@ async fn follow(
 }
 
 /// Sends a signal to a process group of this crate.
-fn signal_group(group: i32, signal: i32) {
-    // SAFETY: killpg takes two numbers. This crate made the group, so it is neither 0 nor 1.
-    unsafe {
-        libc::killpg(group, signal);
+fn signal_group(group: i32, signal: Signal) {
+    if let Some(group) = Pid::from_raw(group) {
+        let _ = kill_process_group(group, signal);
     }
 }
 
@@ -222,7 +222,7 @@ struct Kept {
 
 impl Tail {
     fn push(&self, chunk: &[u8]) {
-        let mut kept = crate::lock(&self.0);
+        let mut kept = crate::mutex::lock(&self.0);
         kept.bytes.extend(chunk);
         let surplus = kept.bytes.len().saturating_sub(KEPT_STDERR);
         kept.bytes.drain(..surplus);
@@ -230,7 +230,7 @@ impl Tail {
     }
 
     fn last_lines(&self, count: usize) -> String {
-        let mut kept = crate::lock(&self.0);
+        let mut kept = crate::mutex::lock(&self.0);
         let is_cut = kept.is_cut;
         let text = String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned();
         drop(kept);

@@ -68,7 +68,7 @@ impl LastAttempt {
     }
 
     fn authorize(&self) -> MutexGuard<'_, Option<Weak<dyn Authorize>>> {
-        crate::lock(&self.authorize)
+        crate::mutex::lock(&self.authorize)
     }
 }
 

@@ -475,7 +475,7 @@ impl Endpoint {
     /// Tells the authorization of the first request that the server accepts with a token.
     fn accepts(&self, sent: Option<&HeaderValue>) {
         let Some(sent) = sent else { return };
-        let mut accepted = crate::lock(&self.accepted);
+        let mut accepted = crate::mutex::lock(&self.accepted);
         if accepted.as_ref() != Some(sent) {
             *accepted = Some(sent.clone());
             drop(accepted);

@@ -16,6 +16,7 @@ mod failure;
 mod form;
 mod http;
 mod list;
+mod mutex;
 mod pages;
 mod questions;
 mod request;
@@ -40,10 +41,3 @@ pub use spec::{Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdi
 pub use state::{Phase, ServerState, Status};
 pub use supervise::ToolCall;
 pub use tool_list::{ServerInfo, ToolList};
-
-/// Locks a mutex, also after a panic of another holder.
-fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}

@@ -443,7 +443,7 @@ impl CurrentList {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        crate::lock(&self.0)
+        crate::mutex::lock(&self.0)
     }
 }
 

@@ -90,7 +90,7 @@ impl Pages {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Page>> {
-        crate::lock(&self.0)
+        crate::mutex::lock(&self.0)
     }
 }
 

@@ -70,7 +70,7 @@ impl Questions {
     /// Begins a call, for which the server may ask anew.
     pub(crate) async fn begin_call(&self, most: Duration) {
         self.for_call.store(0, Ordering::Relaxed);
-        let folders = *crate::lock(&self.folders);
+        let folders = *crate::mutex::lock(&self.folders);
         let left = folders.map(|folders| TAKING_IN.saturating_sub(folders.elapsed()).min(most));
         if let Some(left) = left.filter(|left| !left.is_zero()) {
             sleep(left).await;
@@ -79,7 +79,7 @@ impl Questions {
 
     /// Notes that the server is told of other folders.
     pub(crate) fn folders_changed(&self) {
-        let mut folders = crate::lock(&self.folders);
+        let mut folders = crate::mutex::lock(&self.folders);
         *folders = Some(Instant::now());
     }
 

@@ -97,7 +97,7 @@ impl Slot {
 
     /// Takes the answer.
     pub(crate) fn take(&self) -> Option<Answer> {
-        crate::lock(&self.0.answer).take()
+        crate::mutex::lock(&self.0.answer).take()
     }
 
     /// Whether the request waits for authorization.
@@ -126,14 +126,14 @@ impl Slot {
     }
 
     fn fill(&self, answer: Answer) {
-        let mut place = crate::lock(&self.0.answer);
+        let mut place = crate::mutex::lock(&self.0.answer);
         *place = Some(answer);
     }
 
     /// Notes a progress; false if the server does not count up.
     fn goes_on(&self, progress: f64) -> bool {
         self.0.signs.notify_one();
-        let mut last = crate::lock(&self.0.progress);
+        let mut last = crate::mutex::lock(&self.0.progress);
         let is_more = last.is_none_or(|last| progress > last);
         if is_more {
             *last = Some(progress);
@@ -232,7 +232,7 @@ impl Tap {
 
     /// The handshake so far.
     pub(crate) fn opening(&self) -> Opening {
-        crate::lock(&self.opening).clone()
+        crate::mutex::lock(&self.opening).clone()
     }
 
     /// Drops the server's requests from now on: 2026-07-28 has none.
@@ -617,7 +617,7 @@ impl Tap {
             _ => return Ok(ServerResult::empty(())),
         };
         let read = read.map_err(|_| malformed("it is not of the protocol's form"))?;
-        let mut opening = crate::lock(&self.opening);
+        let mut opening = crate::mutex::lock(&self.opening);
         opening.greeting = Some(said);
         Ok(read)
     }
@@ -642,7 +642,7 @@ impl Tap {
     fn note_opening(&self, method: &str, failure: CallFailure) {
         let methods = [DISCOVER, INITIALIZE];
         if let Some(method) = methods.into_iter().find(|known| *known == method) {
-            let mut opening = crate::lock(&self.opening);
+            let mut opening = crate::mutex::lock(&self.opening);
             opening.failures.push((method, failure));
         }
     }
@@ -683,7 +683,7 @@ impl Tap {
     }
 
     fn flights(&self) -> MutexGuard<'_, HashMap<RequestId, Flight>> {
-        crate::lock(&self.flights)
+        crate::mutex::lock(&self.flights)
     }
 }
 

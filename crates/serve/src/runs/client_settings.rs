@@ -7,9 +7,8 @@ use rmcp::model::ErrorData;
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 
-use super::PendingGate;
 use super::client::{AskedBy, Client};
-use super::roots::Roots;
+use super::roots::{PendingGate, Roots};
 
 /// The member of `_meta` with the log level of a request of 2026-07-28.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";

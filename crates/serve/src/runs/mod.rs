@@ -28,14 +28,13 @@ pub use caller::{AnyClient, OneClient};
 pub(crate) use client::has_model;
 pub(crate) use client_settings::{ClientSettings, log_level};
 pub(crate) use resume::Purpose;
-pub(crate) use roots::Roots;
+pub(crate) use roots::{PendingGate, Roots};
 pub(crate) use store::NoRun;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::{Gate, RunRequest};
-use futures::future::{BoxFuture, Shared};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
     ErrorData, InputRequiredResult,
@@ -56,9 +55,6 @@ use wait::{WaitEnd, Waiter};
 
 /// The time that runs have to end when the service ends.
 const END_TIME: Duration = Duration::from_secs(5);
-
-/// A gate that may still be starting.
-pub(crate) type PendingGate = Shared<BoxFuture<'static, Arc<Gate>>>;
 
 /// The runs of one user over one gate.
 pub(crate) struct Runs {

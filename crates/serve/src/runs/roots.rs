@@ -5,15 +5,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate::{Gate, Root};
+use futures::future::{BoxFuture, Shared};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::PendingGate;
 use super::client::{AskedBy, Client};
 
 /// The time that a client has to name its folders.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// A gate that may still be starting.
+pub(crate) type PendingGate = Shared<BoxFuture<'static, Arc<Gate>>>;
 
 /// The folders that a client has named; `None` until it is asked.
 #[derive(Debug, Clone, Default)]

@@ -101,8 +101,8 @@ impl Bench {
 
     /// The run of a state.
     fn run(&self, state: &str) -> Arc<ServedRun> {
-        let run = self.runs.store.get(state);
-        run.expect("it is there")
+        let (run, _) = resume::read(state).expect("a state");
+        self.runs.store.get(run).expect("it is there")
     }
 
     /// Waits until the task of every run has ended.

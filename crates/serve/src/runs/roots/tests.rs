@@ -2,7 +2,6 @@
 
 use callgate::{Caller as _, CheckMode};
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use rmcp::handler::server::ServerHandler;
 use rmcp::service::{RoleServer, RunningService};
 use tokio::io::{
