@@ -126,7 +126,7 @@ async fn callback(
         }
         () = tokio::time::sleep(patience) => {
             let seconds = patience.as_secs();
-            let reason = format!("nobody came back from the browser within {seconds} s");
+            let reason = format!("the browser did not come back within {seconds} s");
             Err(NoLogin {
                 error: account.exchange(reason),
                 is_refused: true,
@@ -232,7 +232,7 @@ async fn scopes_before(account: &Account) -> Vec<String> {
 
 struct Scopes {
     asked: Vec<String>,
-    /// Those that are asked for only because the login before has them.
+    /// Scopes that are asked for only because the login before has them.
     repeated: Vec<String>,
 }
 

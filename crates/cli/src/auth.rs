@@ -304,12 +304,12 @@ mod tests {
 
     #[test]
     fn a_logout_that_could_not_look_into_the_keyring_is_an_error() {
-        let reason = "the keyring is locked: nobody unlocks it".to_owned();
+        let reason = "the keyring is locked: it was not unlocked".to_owned();
         assert_eq!(
             logout_text("web", LoggedOut::MayBeLeft { reason }),
             Err(
                 "web: there is no login here, but tokens of an earlier one may be in the keyring, \
-                 which could not be looked at: the keyring is locked: nobody unlocks it; log out \
+                 which could not be looked at: the keyring is locked: it was not unlocked; log out \
                  again where it can"
                     .to_owned()
             )

@@ -65,7 +65,7 @@ impl Entry {
     fn unlocked(&self) -> Result<MutexGuard<'static, Fake>> {
         let fake = fake();
         if fake.locked.contains(&self.key.1) {
-            return Err(Error::NoStorageAccess("nobody unlocks it".into()));
+            return Err(Error::NoStorageAccess("it was not unlocked".into()));
         }
         Ok(fake)
     }

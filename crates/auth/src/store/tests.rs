@@ -10,7 +10,7 @@ use crate::{LoggedOut, logout, status};
 const URL: &str = "https://mcp.example/mcp";
 
 const LOCKED: &str = "the tokens of server `s` cannot be read or kept: the keyring is locked: \
-     nobody unlocks it; some may be in it, so log out where it can be reached";
+     it was not unlocked; some may be in it, so log out where it can be reached";
 
 fn oauth(folder: &Path, place: TokenPlace) -> OAuth {
     OAuth {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use tempfile::NamedTempFile;
 
-/// How the names of files begin that are being written.
+/// Prefix of the names of files that are being written.
 const NEW: &str = ".new-";
 /// A file of that kind which is older than this was left by a process that ended.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60);

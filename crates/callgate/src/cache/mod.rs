@@ -38,7 +38,7 @@ pub(crate) struct Cache {
     definitions: Folder,
     vectors: Folder,
     key: Key,
-    /// How long a list holds if its server does not say it.
+    /// Life of a list whose server does not name one.
     ttl: Option<Duration>,
     slots: Mutex<HashMap<String, Slot>>,
     warnings: Mutex<Vec<String>>,
