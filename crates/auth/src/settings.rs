@@ -34,7 +34,7 @@ pub struct OAuth {
     /// authorization server. Default: none, a public client.
     pub client_secret: Option<Source>,
     /// The `https` URL of a client ID metadata document, used as the client's identifier where
-    /// the authorization server supports that. Default: none; the client registers itself anew
+    /// the authorization server supports that. Default: none; the client registers itself again
     /// at each login.
     pub client_metadata_url: Option<String>,
     /// The scopes to ask for. Default: those that the server names.

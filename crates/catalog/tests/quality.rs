@@ -162,7 +162,7 @@ fn index(catalog: &Catalog) -> SearchIndex {
     }))
 }
 
-/// What is to be beaten: the tools with the most words of the query in their function's name.
+/// The baseline: tools with the most words of the query in their function's name.
 fn having_words_in_name<'a>(catalog: &'a Catalog, query: &str) -> Vec<Ranked<'a>> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query.split(' ').filter(|word| word.len() > 2).collect();

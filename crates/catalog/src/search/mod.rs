@@ -228,7 +228,7 @@ impl Scores {
                 self.add(index, score);
             }
             if let Some(covered) = self.covered.get_mut(index) {
-                // Who has two words as one has both.
+                // A tool that has two words as one word has both.
                 *covered = if is_word {
                     *covered + 1
                 } else {

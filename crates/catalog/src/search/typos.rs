@@ -6,7 +6,7 @@ const MAX_ASKED: usize = 300;
 const MAX_COMPARED: usize = 48;
 /// The part of the trigrams asked for that a name must have.
 const SHARED: f32 = 0.5;
-/// How alike a name must be: 1 is equal, 0 is nothing alike.
+/// Least similarity of a name: 1 is equal, 0 has nothing in common.
 const MIN_LIKENESS: f64 = 0.75;
 
 /// The least and most letters of a word that is looked for with a typo.

@@ -225,7 +225,7 @@ fn of_files_that_are_not_written_to() {
     }
 }
 
-/// Whoever may write to a folder may replace any file in it, and is not to.
+/// An edit keeps the owner of the file, and replaces no file that its user may not write to.
 #[cfg(target_os = "linux")]
 #[expect(clippy::print_stderr, reason = "says why it tests nothing")]
 #[test]
