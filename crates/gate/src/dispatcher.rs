@@ -54,7 +54,7 @@ impl Dispatcher {
     /// Calls a tool, if the call is allowed.
     ///
     /// `arguments` is a JSON object, or null for an empty one. The result is the tool's
-    /// `structuredContent`, else its text, else `{ "content": […] }`, else null. Dropping the
+    /// `structuredContent`, else its one text, else `{ "content": […] }`, else null. Dropping the
     /// future cancels the call.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl Dispatcher {
             Ok(result) => result,
             Err(failure) => return Err(self.fail(call, entry, failure, options).await),
         };
-        match Answer::of(&result, tool.output_schema.is_some()) {
+        match Answer::of(&result, tool.output_schema.as_ref()) {
             Answer::Value {
                 value,
                 is_structured,
@@ -223,6 +223,8 @@ impl Dispatcher {
             }
             Answer::Malformed(reason) => {
                 let message = format!("the answer is malformed: {reason}");
+                // It may name what the server wrote.
+                self.release(call, &mut entry, &message).await?;
                 Err(entry.fail(code::MALFORMED_RESULT, message, retryable))
             }
         }

@@ -1,19 +1,19 @@
 //! From the `result` of `tools/call` to the JSON that a script gets.
 //!
-//! `structuredContent` if there is one; else the text blocks, joined with line feeds, as a JSON
-//! string, or as the JSON in them if the tool declares an output schema; else, if there is
-//! anything but text, `{ "content": […] }`; and `null` for a result with no content. The server's
-//! text is cut out, not parsed and printed.
+//! `structuredContent` if there is one, or `toolResult` of MCP 2024-10-07; else the one text block
+//! as a JSON string; else `{ "content": […] }`; and `null` for a result with no content. If the
+//! tool declares an output schema, the JSON in its text blocks. The server's text is cut out, not
+//! parsed and printed.
 
 use std::borrow::Cow;
 
 use callgate_auth::cut_message;
 use callgate_catalog::Tool;
-use callgate_schema::{Declared, Fit, extent};
+use callgate_schema::{Declared, Fit, extent, read};
 use serde::Deserialize;
 use serde::de::Deserializer;
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -48,49 +48,57 @@ pub(crate) enum Answer {
 
 impl Answer {
     /// Reads a result.
-    pub(crate) fn of(result: &RawValue, has_output_schema: bool) -> Self {
-        if !is_object(result) {
-            return Self::Malformed("it is no object".to_owned());
+    pub(crate) fn of(result: &RawValue, declared: Option<&Declared>) -> Self {
+        let whole = result;
+        if !is_object(whole) {
+            return Self::Malformed(format!("it is {}, and not an object", kind(whole)));
         }
-        let result: CallResult<'_> = match serde_json::from_str(result.get()) {
+        let result: CallResult<'_> = match serde_json::from_str(whole.get()) {
             Ok(result) => result,
             Err(error) => return Self::Malformed(misfit(error)),
         };
         if result.result_type.as_deref() == Some("input_required") {
             return Self::InputRequired;
         }
-        let blocks = match result.content.map_or(Ok(Vec::new()), blocks) {
+        if result.is_error == Some(true) {
+            let is_list = |content: &&RawValue| content.get().starts_with('[');
+            return match failure_message(whole, &result) {
+                Ok(message) => Self::Failed {
+                    message,
+                    content: (result.content.filter(is_list))
+                        .map_or_else(|| raw("[]"), RawValue::to_owned),
+                    structured_content: result.value().map(RawValue::to_owned),
+                },
+                Err(problem) => Self::Malformed(problem),
+            };
+        }
+        if result.content.is_none() && result.value().is_none() {
+            return Self::Malformed(not_a_result(whole));
+        }
+        // Servers in Go write an empty list as null.
+        let content = result.content.filter(|content| content.get() != "null");
+        let blocks = match content.map_or(Ok(Vec::new()), blocks) {
             Ok(blocks) => blocks,
             Err(problem) => return Self::Malformed(format!("its content: {problem}")),
         };
-        if result.is_error == Some(true) {
-            return Self::Failed {
-                message: failure_message(&blocks),
-                content: result.content.map_or_else(|| raw("[]"), RawValue::to_owned),
-                structured_content: result.structured_content.map(RawValue::to_owned),
-            };
-        }
-        if let Some(structured) = result.structured_content {
+        if let Some(value) = result.value() {
             return Self::Value {
-                value: structured.to_owned(),
-                is_structured: true,
+                value: value.to_owned(),
+                is_structured: result.structured_content.is_some(),
             };
         }
         let texts: Option<Vec<_>> = blocks.iter().map(Block::as_text).collect();
-        let value = match texts {
-            _ if blocks.is_empty() => raw("null"),
-            Some(texts) => match text_value(&texts, has_output_schema) {
-                Ok(value) => value,
-                Err(error) => return Self::Malformed(misfit(error)),
-            },
-            None => {
-                let content = result.content.map_or("[]", RawValue::get);
-                raw(&format!("{{\"content\":{content}}}"))
-            }
+        let value = texts.map(|texts| text_value(&texts, declared));
+        let in_whole = || {
+            let content = content.map_or("[]", RawValue::get);
+            raw(&format!(r#"{{"content":{content}}}"#))
         };
-        Self::Value {
-            value,
-            is_structured: false,
+        match value.unwrap_or(Ok(None)) {
+            Ok(value) => Self::Value {
+                value: value.unwrap_or_else(in_whole),
+                is_structured: false,
+            },
+            Err(error) => Self::Malformed(misfit(error)),
         }
     }
 }
@@ -98,15 +106,26 @@ impl Answer {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CallResult<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "present")]
     content: Option<&'a RawValue>,
     /// `null` is a value, and not an absent member.
     #[serde(borrow, default, deserialize_with = "present")]
     structured_content: Option<&'a RawValue>,
+    /// The whole result of a server of MCP 2024-10-07.
+    #[serde(borrow, default, deserialize_with = "present")]
+    tool_result: Option<&'a RawValue>,
     #[serde(default)]
     is_error: Option<bool>,
     #[serde(borrow, default)]
     result_type: Option<Cow<'a, str>>,
+}
+
+impl<'a> CallResult<'a> {
+    /// The result as a value.
+    fn value(&self) -> Option<&'a RawValue> {
+        let older = self.tool_result.filter(|_| self.content.is_none());
+        self.structured_content.or(older)
+    }
 }
 
 fn present<'de, D: Deserializer<'de>>(json: D) -> Result<Option<&'de RawValue>, D::Error> {
@@ -156,35 +175,125 @@ fn is_object(json: &RawValue) -> bool {
     json.get().starts_with('{')
 }
 
-fn text_value(texts: &[&RawValue], has_output_schema: bool) -> serde_json::Result<Box<RawValue>> {
-    if let [text] = texts
-        && !has_output_schema
+/// The value of a content that is text alone; `None` for one that is left to the script.
+fn text_value(
+    texts: &[&RawValue],
+    declared: Option<&Declared>,
+) -> serde_json::Result<Option<Box<RawValue>>> {
+    let Some(declared) = declared else {
+        return Ok(match texts {
+            [] => Some(raw("null")),
+            [text] => Some((*text).to_owned()),
+            _ => None,
+        });
+    };
+    let is_list = declared.fit("[]") == Fit::Fits && declared.fit("null") != Fit::Fits;
+    let texts = texts.iter().map(|text| serde_json::from_str(text.get()));
+    let texts: Vec<Cow<'_, str>> = texts.collect::<Result<_, _>>()?;
+    let joined = texts.join("\n");
+    if let Ok(value) = serde_json::from_str::<&RawValue>(&joined)
+        && (value.get().starts_with('[') || !is_list)
     {
-        return Ok((*text).to_owned());
+        return Ok(Some(value.to_owned()));
     }
-    let joined = joined(texts)?;
-    if has_output_schema && let Ok(value) = serde_json::from_str::<Box<RawValue>>(&joined) {
-        return Ok(value);
+    // Many servers send each element of a list as a block of its own.
+    let values = texts.iter().map(|text| serde_json::from_str(text));
+    let values: serde_json::Result<Vec<&RawValue>> = values.collect();
+    match values {
+        Ok(values) if is_list || !values.is_empty() => to_raw_value(&values).map(Some),
+        Ok(_) => Ok(Some(raw("null"))),
+        Err(_) => to_raw_value(&joined).map(Some),
     }
-    to_raw_value(&joined)
 }
 
-fn joined(texts: &[&RawValue]) -> serde_json::Result<String> {
-    let texts: Vec<Cow<'_, str>> = texts
-        .iter()
-        .map(|text| serde_json::from_str(text.get()))
-        .collect::<Result<_, _>>()?;
-    Ok(texts.join("\n"))
-}
+/// The members in which tools say why they failed, the most telling first.
+const WORDS: [&str; 9] = [
+    "text",
+    "message",
+    "error",
+    "detail",
+    "msg",
+    "reason",
+    "description",
+    "errors",
+    "resource",
+];
 
-fn failure_message(blocks: &[Block<'_>]) -> String {
-    let texts: Vec<_> = blocks.iter().filter_map(Block::as_text).collect();
-    let mut message = joined(&texts).unwrap_or_default();
-    if message.trim().is_empty() {
-        return "the tool failed and did not say why".to_owned();
-    }
+/// The tool's own words for its failure, from wherever it put them.
+fn failure_message(whole: &RawValue, result: &CallResult<'_>) -> Result<String, String> {
+    let all = parsed(whole)?;
+    let member = |part: Option<&RawValue>, name| part.and_then(|_| all.get(name));
+    let content = member(result.content, "content").and_then(words);
+    let value = member(result.structured_content, "structuredContent")
+        .or_else(|| member(result.tool_result, "toolResult"));
+    let is_empty =
+        |value: &Value| value.is_null() || [json!({}), json!([]), json!("")].contains(value);
+    let mut message = content
+        .or_else(|| value.and_then(words))
+        .or_else(|| Some(value.filter(|value| !is_empty(value))?.to_string()))
+        .or_else(|| words(&all))
+        .unwrap_or_else(|| "the tool failed and did not say why".to_owned());
     cut_message(&mut message);
-    message
+    Ok(message)
+}
+
+/// A result as a value, for the words in it.
+fn parsed(whole: &RawValue) -> Result<Value, String> {
+    if extent(whole.get()).parts > MAX_PARTS {
+        return Err(format!("it has more than {MAX_PARTS} values"));
+    }
+    read(whole.get()).map_err(misfit)
+}
+
+/// The words in a value: a text, those of a list's elements, or of an object's first member of
+/// [`WORDS`] that has any.
+fn words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => (!text.trim().is_empty()).then(|| text.clone()),
+        Value::Array(list) => {
+            let all: Vec<String> = list.iter().filter_map(words).collect();
+            (!all.is_empty()).then(|| all.join("\n"))
+        }
+        Value::Object(object) => WORDS.iter().find_map(|name| words(object.get(*name)?)),
+        _ => None,
+    }
+}
+
+/// The most members of a result that a message names, and the most characters of each.
+const SHOWN_MEMBERS: usize = 10;
+const SHOWN_CHARS: usize = 60;
+
+/// The problem of an object without the members of a result.
+fn not_a_result(whole: &RawValue) -> String {
+    let members: Map<String, Value> = match parsed(whole) {
+        Ok(Value::Object(members)) => members,
+        Ok(_) => Map::new(),
+        Err(problem) => return problem,
+    };
+    let shown = members.keys().take(SHOWN_MEMBERS).map(|name| {
+        let name: String = name.chars().take(SHOWN_CHARS).collect();
+        format!("{name:?}")
+    });
+    let mut shown = shown.collect::<Vec<_>>().join(", ");
+    if members.len() > SHOWN_MEMBERS {
+        shown.push_str(", …");
+    }
+    if shown.is_empty() {
+        shown.push_str("no members");
+    }
+    format!("it has neither content nor structuredContent; it has {shown}")
+}
+
+/// The kind of a JSON value, with its article.
+fn kind(json: &RawValue) -> &'static str {
+    match json.get().as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
 }
 
 /// `text`, which is JSON, as a raw value.
@@ -274,102 +383,193 @@ mod tests {
 
     use super::*;
 
-    fn read(result: &str, has_output_schema: bool) -> Answer {
+    fn answer(result: &str, schema: Option<&Value>) -> Answer {
         let result = RawValue::from_string(result.to_owned()).expect("JSON");
-        Answer::of(&result, has_output_schema)
+        let declared = schema.cloned().map(Declared::new);
+        Answer::of(&result, declared.as_ref())
+    }
+
+    fn check(result: &str, schema: Option<&Value>, expected: &str) {
+        match answer(result, schema) {
+            Answer::Value { value, .. } => assert_eq!(value.get(), expected, "{result}"),
+            other => panic!("{result}: {other:?}"),
+        }
     }
 
     #[test]
     fn values_are_cut_out_of_results() {
         let image = r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#;
         let hologram = r#"{"content":[{"type":"text","text":"a"},{"type":"hologram"}]}"#;
-        for (result, has_output_schema, expected) in [
-            (
-                r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"b": 1.0, "a":1e400}}"#,
-                true,
-                r#"{"b": 1.0, "a":1e400}"#,
-            ),
-            (r#"{"structuredContent":null}"#, true, "null"),
-            (r#"{"structuredContent":[],"isError":false}"#, false, "[]"),
+        let number = r#"{"content":[{"type":"text","text":7}]}"#;
+        let two = r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"\"b\""}]}"#;
+        let object = r#"{"content":[{"type":"text","text":"{\"a\": 1}"}]}"#;
+        for (result, expected) in [
+            (r#"{"structuredContent":[],"isError":false}"#, "[]"),
+            (r#"{"structuredContent":null}"#, "null"),
             (
                 r#"{"content":[{"type":"text","text":"a\u00e9\n"}]}"#,
-                false,
                 r#""a\u00e9\n""#,
             ),
-            (
-                r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"\"b\""}]}"#,
-                false,
-                r#""a\n\"b\"""#,
-            ),
-            (
-                r#"{"content":[{"type":"text","text":"{\"a\": 1}"}]}"#,
-                false,
-                r#""{\"a\": 1}""#,
-            ),
-            (
-                r#"{"content":[{"type":"text","text":"{\"a\": 1}"}]}"#,
-                true,
-                r#"{"a": 1}"#,
-            ),
-            (
-                r#"{"content":[{"type":"text","text":"{a"}]}"#,
-                true,
-                r#""{a""#,
-            ),
-            (r#"{"content":[]}"#, false, "null"),
-            ("{}", false, "null"),
-            (image, false, image),
-            (hologram, true, hologram),
-            (
-                r#"{"content":[{"type":"text","text":7}]}"#,
-                false,
-                r#"{"content":[{"type":"text","text":7}]}"#,
-            ),
+            (object, r#""{\"a\": 1}""#),
+            (r#"{"content":[]}"#, "null"),
+            (r#"{"content":null}"#, "null"),
+            (two, two),
+            (image, image),
+            (number, number),
+            (r#"{"toolResult":{"a": 1.0}}"#, r#"{"a": 1.0}"#),
+            (r#"{"toolResult":"a","_meta":{}}"#, r#""a""#),
+            (r#"{"toolResult":null,"isError":false}"#, "null"),
+            (r#"{"toolResult":1,"structuredContent":2}"#, "2"),
+            (r#"{"toolResult":1,"content":[]}"#, "null"),
         ] {
-            match read(result, has_output_schema) {
-                Answer::Value { value, .. } => assert_eq!(value.get(), expected),
-                other => panic!("{result}: {other:?}"),
-            }
+            check(result, None, expected);
+        }
+        for (result, expected) in [
+            (
+                r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"b": 1.0, "a":1e400}}"#,
+                r#"{"b": 1.0, "a":1e400}"#,
+            ),
+            (object, r#"{"a": 1}"#),
+            (r#"{"content":[{"type":"text","text":"{a"}]}"#, r#""{a""#),
+            (two, r#""a\n\"b\"""#),
+            (hologram, hologram),
+        ] {
+            check(result, Some(&json!({})), expected);
+        }
+    }
+
+    #[test]
+    fn a_declared_list_is_a_list_however_many_blocks_there_are() {
+        let list = json!({ "$ref": "#/$defs/l", "$defs": { "l": { "type": "array" } } });
+        for (texts, as_list, as_any) in [
+            (json!([]), "[]", "null"),
+            (json!([r#"{"a":1}"#]), r#"[{"a":1}]"#, r#"{"a":1}"#),
+            (json!([r#"[{"a":1}]"#]), r#"[{"a":1}]"#, r#"[{"a":1}]"#),
+            (
+                json!(["12345678901234567890"]),
+                "[12345678901234567890]",
+                "12345678901234567890",
+            ),
+            (
+                json!([r#"{"a":1}"#, r#"{"a":2}"#]),
+                r#"[{"a":1},{"a":2}]"#,
+                r#"[{"a":1},{"a":2}]"#,
+            ),
+            (json!(["[1,", "2]"]), "[1,\n2]", "[1,\n2]"),
+            (json!(["a", "2"]), r#""a\n2""#, r#""a\n2""#),
+        ] {
+            let texts = texts.as_array().expect("texts").iter();
+            let blocks: Vec<_> = texts
+                .map(|text| json!({ "type": "text", "text": text }))
+                .collect();
+            let result = json!({ "content": blocks }).to_string();
+            check(&result, Some(&list), as_list);
+            check(&result, Some(&json!({})), as_any);
         }
     }
 
     #[test]
     fn other_answers_are_no_values() {
         let many = format!(r#"{{"content":[{}{{}}]}}"#, "{},".repeat(1 << 17));
+        let members = format!(
+            r#"{{{}"z":1}}"#,
+            (0..12).map(|n| format!(r#""m{n}":1,"#)).collect::<String>()
+        );
+        let long = format!(r#"{{"{}":1}}"#, "é".repeat(100));
         for (result, expected) in [
-            (
-                r#"{"isError":true,"content":[{"type":"text","text":"no"}],"structuredContent":{"a":1}}"#,
-                r#"Failed { message: "no", content: RawValue([{"type":"text","text":"no"}]), structured_content: Some(RawValue({"a":1})) }"#,
-            ),
-            (
-                r#"{"isError":true}"#,
-                r#"Failed { message: "the tool failed and did not say why", content: RawValue([]), structured_content: None }"#,
-            ),
             (r#"{"resultType":"input_required"}"#, "InputRequired"),
-            ("7", r#"Malformed("it is no object")"#),
-            ("[[]]", r#"Malformed("it is no object")"#),
+            ("7", "it is a number, and not an object"),
+            ("[[]]", "it is an array, and not an object"),
+            (r#""done""#, "it is a string, and not an object"),
+            ("null", "it is null, and not an object"),
+            ("false", "it is a boolean, and not an object"),
+            (
+                "{}",
+                r#"neither content nor structuredContent; it has no members")"#,
+            ),
+            (
+                r#"{"isError":false,"result":[1]}"#,
+                r#"it has \"isError\", \"result\"")"#,
+            ),
+            (r#"{"a\nb":1}"#, r#"it has \"a\\nb\"")"#),
+            (&members, r#"\"m9\", …")"#),
+            (&long, &format!(r#"\"{}\"")"#, "é".repeat(60))),
             (
                 r#"{"content":[["text","a"]]}"#,
-                r#"Malformed("its content: a block of a wrong type")"#,
+                "its content: a block of a wrong type",
             ),
             (
                 r#"{"isError":"a secret"}"#,
-                r#"Malformed("a value of a wrong type at line 1 column 21")"#,
+                "a value of a wrong type at line 1 column 21",
             ),
             (
                 r#"{"content":{}}"#,
-                r#"Malformed("its content: a value of a wrong type at line 1 column 0")"#,
+                "its content: a value of a wrong type at line 1 column 0",
+            ),
+            (&many, "its content: it has more than 262144 values"),
+        ] {
+            let said = format!("{:?}", answer(result, None));
+            assert!(said.contains(expected), "{result:.80}: {said}");
+            assert!(!said.contains("secret"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_in_the_words_of_the_tool() {
+        for (result, expected) in [
+            (
+                json!({ "content": [{ "type": "text", "text": "no" }], "structuredContent": { "message": "a" } }),
+                "no",
             ),
             (
-                &many,
-                r#"Malformed("its content: it has more than 262144 values")"#,
+                json!({ "content": [{ "type": "error", "text": "amount must be a number" }] }),
+                "amount must be a number",
             ),
+            (
+                json!({ "content": [{ "type": "error", "error": { "message": "a" } }, { "type": "text", "text": "b" }] }),
+                "a\nb",
+            ),
+            (
+                json!({ "content": [{ "type": "resource", "resource": { "uri": "a:b", "text": "log" } }] }),
+                "log",
+            ),
+            (json!({ "content": "not found" }), "not found"),
+            (
+                json!({ "content": [], "structuredContent": { "message": "quota used up" } }),
+                "quota used up",
+            ),
+            (
+                json!({ "content": [{ "type": "text", "text": " \n" }], "structuredContent": { "error": { "code": 1, "message": "a" } } }),
+                "a",
+            ),
+            (
+                json!({ "structuredContent": { "detail": [{ "loc": ["n"], "msg": "required" }, { "msg": "late" }] } }),
+                "required\nlate",
+            ),
+            (
+                json!({ "structuredContent": { "code": 7 } }),
+                r#"{"code":7}"#,
+            ),
+            (json!({ "structuredContent": ["a", "b"] }), "a\nb"),
+            (json!({ "toolResult": "no room" }), "no room"),
+            (json!({ "error": "gone" }), "gone"),
+            (
+                json!({ "content": [{ "type": "image", "data": "AA==", "mimeType": "image/png" }], "structuredContent": {} }),
+                "the tool failed and did not say why",
+            ),
+            (json!({}), "the tool failed and did not say why"),
         ] {
-            assert_eq!(
-                format!("{:?}", read(result, false)),
-                expected,
-                "{result:.80}"
-            );
+            let mut failed = result.clone();
+            failed["isError"] = true.into();
+            match answer(&failed.to_string(), None) {
+                Answer::Failed {
+                    message, content, ..
+                } => {
+                    assert_eq!(message, expected, "{result}");
+                    assert!(content.get().starts_with('['), "{content}");
+                }
+                other => panic!("{result}: {other:?}"),
+            }
         }
     }
 
@@ -377,7 +577,7 @@ mod tests {
     fn a_long_failure_is_cut_between_characters() {
         let text = "é".repeat(MAX_MESSAGE_BYTES);
         let result = r#"{"isError":true,"content":[{"type":"text","text":"a"#.to_owned() + &text;
-        match read(&(result + r#""}]}"#), false) {
+        match answer(&(result + r#""}]}"#), None) {
             Answer::Failed { message, .. } => {
                 assert_eq!(message.len(), MAX_MESSAGE_BYTES - 1 + "…".len());
             }
