@@ -4,15 +4,15 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use serde_json::Value;
 
-use crate::comments::{Comments, LEGEND, push_comment};
 use crate::degradation::{Degradation, Reason};
+use crate::deprecated::deprecation;
 use crate::detail::Detail;
 use crate::empty::may_be_empty;
 use crate::inline::{SettledTool, settle};
 use crate::ir::{Type, TypeId};
 use crate::lower::{Definition, lower_tool};
 use crate::naming::{TypeNames, name_types};
-use crate::print::print_type;
+use crate::print::{Remarks, print_type, push_comment};
 use crate::text::{comment_text, prefix};
 
 /// Bytes of a function's comment.
@@ -71,7 +71,7 @@ pub fn generate(tools: &[ToolSchema<'_>]) -> Declarations {
         .map(|(definition, name)| Declared {
             name,
             mentions: mentions(&definition.body, &names),
-            comment: definition.doc.unwrap_or_default(),
+            comment: definition.doc.unwrap_or_default().comment,
             body: definition.body,
         })
         .collect();
@@ -96,12 +96,8 @@ pub struct Declarations {
 }
 
 impl Declarations {
-    /// What `detail` says of the functions that `select` takes, in the order of
-    /// the tools: lines of names, or declarations with those of the types they
-    /// need before them. Empty when it takes none.
-    ///
-    /// A property's comment that stands before in the text is not repeated; the
-    /// first line says so where it matters.
+    /// What `detail` says of the functions that `select` takes, in the order of the tools.
+    /// [`Detail::Full`] has the declarations of the types they need before them.
     pub fn text(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
         let taken = |function: &&Function| select(&function.name);
         self.write(detail, self.functions.iter().filter(taken).collect())
@@ -116,7 +112,7 @@ impl Declarations {
 
     fn write(&self, detail: Detail, chosen: Vec<&Function>) -> String {
         let mut text = String::new();
-        let mut comments = match detail {
+        match detail {
             Detail::Name | Detail::Summary => {
                 for function in chosen {
                     text.push_str(&function.name);
@@ -126,23 +122,72 @@ impl Declarations {
                     }
                     text.push('\n');
                 }
-                return text;
             }
-            Detail::Signature => Comments::None,
-            Detail::Full => Comments::new(),
-        };
-        for id in self.reachable(chosen.iter().flat_map(|f| f.mentions.iter().copied())) {
-            if let Some(declared) = self.types.get(id) {
-                self.declare_type(declared, &mut text, &mut comments);
+            Detail::Signature => {
+                for function in chosen {
+                    self.push_signature(function, &mut text);
+                }
             }
-        }
-        for function in chosen {
-            self.declare_function(function, &mut text, &mut comments);
-        }
-        if comments.any_omitted() {
-            text.insert_str(0, LEGEND);
+            Detail::Full => {
+                for id in self.reachable(chosen.iter().flat_map(|f| f.mentions.iter().copied())) {
+                    if let Some(declared) = self.types.get(id) {
+                        self.declare_type(declared, &mut text, Remarks::Comments);
+                    }
+                }
+                for function in chosen {
+                    self.declare_function(function, &mut text, Remarks::Comments);
+                }
+            }
         }
         text
+    }
+
+    /// Writes a function in one line that stands alone. A type that it mentions once stands in
+    /// place of its name; the others follow.
+    fn push_signature(&self, function: &Function, text: &mut String) {
+        let (mut types, mut uses) = (Vec::new(), HashMap::<&str, usize>::new());
+        let mut open = VecDeque::from([&function.input, &function.output]);
+        while let Some(ty) = open.pop_front() {
+            ty.visit(&mut |ty| {
+                if let Type::Named(id) = ty
+                    && let Some(declared) = self.types.get(*id)
+                {
+                    let uses = uses.entry(&declared.name).or_default();
+                    *uses += 1;
+                    if *uses == 1 {
+                        types.push(declared);
+                        open.push_back(&declared.body);
+                    }
+                }
+            });
+        }
+        let is_inline = |name: &str| uses.get(name) == Some(&1);
+        let mention = |id: TypeId, text: &mut String| {
+            let declared = self.types.get(id)?;
+            if is_inline(&declared.name) {
+                return Some(&declared.body);
+            }
+            text.push_str(&declared.name);
+            None
+        };
+        if let Some(advice) = &function.deprecated {
+            push_comment(format!("@deprecated {advice}").trim_end(), text);
+            text.push(' ');
+        }
+        text.push_str(&function.name);
+        text.push('(');
+        if function.input != Type::open_object() {
+            print_type(&function.input, text, Remarks::Facts, &mention);
+        }
+        text.push_str("): ");
+        print_type(&function.output, text, Remarks::Facts, &mention);
+        for declared in types.iter().filter(|declared| !is_inline(&declared.name)) {
+            text.push_str("; type ");
+            text.push_str(&declared.name);
+            text.push_str(" = ");
+            print_type(&declared.body, text, Remarks::Facts, &mention);
+        }
+        text.push('\n');
     }
 
     /// Declarations to check a script against: in full, but without comments, the functions and the
@@ -175,11 +220,11 @@ impl Declarations {
         let mut text = String::new();
         for id in self.reachable(named.chain(needed)) {
             if let Some(declared) = self.types.get(id) {
-                self.declare_type(declared, &mut text, &mut Comments::None);
+                self.declare_type(declared, &mut text, Remarks::None);
             }
         }
         for function in chosen {
-            self.declare_function(function, &mut text, &mut Comments::None);
+            self.declare_function(function, &mut text, Remarks::None);
         }
         for function in others {
             text.push_str("declare function ");
@@ -211,14 +256,13 @@ impl Declarations {
         let types: Vec<usize> = self
             .types
             .iter()
-            .map(|ty| length(&|text| self.declare_type(ty, text, &mut Comments::Each)))
+            .map(|ty| length(&|text| self.declare_type(ty, text, Remarks::Comments)))
             .collect();
         let too_long: Vec<bool> = self
             .functions
             .iter()
             .map(|function| {
-                let own =
-                    length(&|text| self.declare_function(function, text, &mut Comments::Each));
+                let own = length(&|text| self.declare_function(function, text, Remarks::Comments));
                 self.reachable(function.mentions.iter().copied())
                     .into_iter()
                     .filter_map(|id| types.get(id).copied())
@@ -249,29 +293,19 @@ impl Declarations {
         }
     }
 
-    fn declare_type<'t>(
-        &'t self,
-        declared: &'t Declared,
-        text: &mut String,
-        comments: &mut Comments<'t>,
-    ) {
+    fn declare_type(&self, declared: &Declared, text: &mut String, remarks: Remarks) {
         // An alias, not an interface: values of interface types do not fit the
         // index signatures that open objects have.
-        push_own_comment(&declared.comment, text, comments);
+        push_own_comment(&declared.comment, text, remarks);
         text.push_str("type ");
         text.push_str(&declared.name);
         text.push_str(" = ");
-        self.print(&declared.body, text, comments);
+        self.print(&declared.body, text, remarks);
         text.push_str(";\n");
     }
 
-    fn declare_function<'t>(
-        &'t self,
-        function: &'t Function,
-        text: &mut String,
-        comments: &mut Comments<'t>,
-    ) {
-        push_own_comment(&function.comment, text, comments);
+    fn declare_function(&self, function: &Function, text: &mut String, remarks: Remarks) {
+        push_own_comment(&function.comment, text, remarks);
         text.push_str("declare function ");
         text.push_str(&function.name);
         text.push_str(if function.optional {
@@ -279,17 +313,16 @@ impl Declarations {
         } else {
             "(input: "
         });
-        self.print(&function.input, text, comments);
+        self.print(&function.input, text, remarks);
         text.push_str(", options?: CallOptions): Promise<");
-        self.print(&function.output, text, comments);
+        self.print(&function.output, text, remarks);
         text.push_str(">;\n");
     }
 
-    fn print<'t>(&'t self, ty: &'t Type, text: &mut String, comments: &mut Comments<'t>) {
-        print_type(ty, text, comments, &|id, text| {
-            if let Some(declared) = self.types.get(id) {
-                text.push_str(&declared.name);
-            }
+    fn print(&self, ty: &Type, text: &mut String, remarks: Remarks) {
+        print_type(ty, text, remarks, &|id, text| {
+            text.push_str(&self.types.get(id)?.name);
+            None
         });
     }
 
@@ -324,6 +357,8 @@ struct Function {
     name: String,
     summary: String,
     comment: String,
+    /// What to use in its place, if it is deprecated; may be empty.
+    deprecated: Option<String>,
     optional: bool,
     input: Type,
     output: Type,
@@ -351,11 +386,17 @@ fn function(
         ));
     }
     let summary = summary(&comment);
+    let deprecated = deprecation(&comment)
+        .or_else(|| deprecation(tool.title?))
+        .map(|advice| comment_text(&advice.replace('\n', " "), MAX_SUMMARY).0);
     for (label, inner) in [
         ("Input", settled.input_doc),
         ("Returns", settled.output_doc),
     ] {
-        if let Some(inner) = inner.filter(|inner| !comment.contains(inner)) {
+        if let Some(inner) = inner
+            .map(|doc| doc.comment)
+            .filter(|inner| !comment.contains(inner))
+        {
             if !comment.is_empty() {
                 comment.push('\n');
             }
@@ -375,6 +416,7 @@ fn function(
         name: tool.function.to_owned(),
         summary,
         comment,
+        deprecated,
         optional: may_be_empty(&input, definitions),
         input,
         output: settled.output,
@@ -391,8 +433,8 @@ fn summary(comment: &str) -> String {
     }
 }
 
-fn push_own_comment(comment: &str, text: &mut String, comments: &Comments<'_>) {
-    if !comment.is_empty() && !matches!(comments, Comments::None) {
+fn push_own_comment(comment: &str, text: &mut String, remarks: Remarks) {
+    if !comment.is_empty() && remarks != Remarks::None {
         push_comment(comment, text);
         text.push('\n');
     }

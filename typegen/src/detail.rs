@@ -10,7 +10,8 @@ pub enum Detail {
     Name,
     /// The name and the first line of the description: `name: description`.
     Summary,
-    /// Declarations without comments: TypeScript, as much as a checker needs.
+    /// One line a function, which stands alone: arguments, result and short facts, such as
+    /// `fs_head({ path: string, lines?: number /* default 10 */ }): { content: string }`.
     Signature,
     /// Declarations with comments: TypeScript, all that a caller needs.
     #[default]

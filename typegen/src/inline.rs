@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ir::{Additional, Object, Property, Tuple, Type, TypeId};
+use crate::ir::{Additional, Doc, Object, Property, Tuple, Type, TypeId};
 use crate::lower::{Definition, LoweredTool};
 
 /// Definitions inside definitions that are put in their place; the next one keeps its name.
@@ -35,9 +35,9 @@ pub(crate) struct SettledTool {
     pub(crate) input: Type,
     pub(crate) output: Type,
     /// What is said of the input where it has no name.
-    pub(crate) input_doc: Option<String>,
+    pub(crate) input_doc: Option<Doc>,
     /// What is said of the result where it has no name.
-    pub(crate) output_doc: Option<String>,
+    pub(crate) output_doc: Option<Doc>,
 }
 
 /// Settles one tool, whose definitions are `own`: those that keep their names
@@ -94,7 +94,7 @@ struct Settling {
 
 impl Settling {
     /// A whole schema, and its comment if that has no other place.
-    fn root(&mut self, ty: &Type) -> (Type, Option<String>) {
+    fn root(&mut self, ty: &Type) -> (Type, Option<Doc>) {
         if let Type::Named(id) = ty
             && !self.keeps_name(*id)
             && let Some(root) = self.own.get_mut(*id)
@@ -183,7 +183,7 @@ impl Settling {
     }
 
     /// A property's comment, and that of the definition it holds if that gives up its name.
-    fn with_inner_comment(&self, property: &Property, nested: usize) -> Option<String> {
+    fn with_inner_comment(&self, property: &Property, nested: usize) -> Option<Doc> {
         let Some((id, label)) = held(&property.ty) else {
             return property.doc.clone();
         };
@@ -191,12 +191,20 @@ impl Settling {
             Some(definition) if !self.keeps_name(id) && nested < MAX_NESTED => &definition.doc,
             _ => &None,
         };
-        match (&property.doc, inner) {
-            (doc, None) => doc.clone(),
-            (None, Some(inner)) => Some(format!("{label}{inner}")),
-            (Some(doc), Some(inner)) if doc.contains(inner.as_str()) => Some(doc.clone()),
-            (Some(doc), Some(inner)) => Some(format!("{doc}\n{label}{inner}")),
-        }
+        let Some(inner) = inner else {
+            return property.doc.clone();
+        };
+        let Doc { comment, facts } = property.doc.clone().unwrap_or_default();
+        let joined = |outer: String, inner: &str, separator: &str| match outer.as_str() {
+            "" if inner.is_empty() => outer,
+            "" => format!("{label}{inner}"),
+            _ if outer.contains(inner) => outer,
+            _ => format!("{outer}{separator}{label}{inner}"),
+        };
+        Some(Doc {
+            comment: joined(comment, &inner.comment, "\n"),
+            facts: joined(facts, &inner.facts, ", "),
+        })
     }
 }
 

@@ -106,8 +106,17 @@ pub struct Property {
     pub ty: Type,
     /// True if it may be missing.
     pub optional: bool,
-    /// What is said of it, as a comment has it.
-    pub doc: Option<String>,
+    /// What is said of it.
+    pub doc: Option<Doc>,
+}
+
+/// What a schema says beside its type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Doc {
+    /// The description and what bounds the values, as a comment has it.
+    pub comment: String,
+    /// The short facts for a signature, such as `default 10`; may be empty.
+    pub facts: String,
 }
 
 impl Type {

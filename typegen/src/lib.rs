@@ -4,9 +4,9 @@
 //! be expressed is `unknown` and reported as a [`Degradation`], and sizes are bounded tool by tool,
 //! so that no tool spoils another's declaration.
 
-mod comments;
 mod declarations;
 mod degradation;
+mod deprecated;
 mod detail;
 mod empty;
 mod inline;

@@ -8,10 +8,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 
-use crate::comments::Comments;
 use crate::ir::TypeId;
 use crate::lower::{Definition, Side};
-use crate::print::print_type;
+use crate::print::{Remarks, print_type};
 use crate::reserved::is_reserved_type;
 use crate::text::pascal_case;
 
@@ -113,14 +112,18 @@ fn classes(definitions: &[Definition], wanted: &[String]) -> Vec<usize> {
         let mut numbers: HashMap<(usize, String), usize> = HashMap::new();
         let mut refined = Vec::with_capacity(class.len());
         for ((definition, wanted), old) in definitions.iter().zip(wanted).zip(&class) {
-            let mut text = format!("{wanted}\n{}\n", definition.doc.as_deref().unwrap_or(""));
+            let mut text = format!(
+                "{wanted}\n{}\n",
+                definition.doc.as_ref().map_or("", |doc| &doc.comment)
+            );
             print_type(
                 &definition.body,
                 &mut text,
-                &mut Comments::Each,
+                Remarks::Comments,
                 &|id, text| {
                     // Writing to a string does not fail.
                     let _ = write!(text, "#{}", class.get(id).copied().unwrap_or_default());
+                    None
                 },
             );
             let fresh = numbers.len();

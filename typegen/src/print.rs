@@ -1,14 +1,10 @@
 //! Types as TypeScript text, written into one buffer.
-//!
-//! A property's comment stands before it on its line, unless the text has it
-//! already; see [`Comments`].
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::ops::Range;
 
-use crate::comments::{Comments, push_comment};
 use crate::ir::{Additional, Literal, Object, Property, Tuple, Type, TypeId};
 use crate::text::{push_property_key, push_string_literal};
 
@@ -16,6 +12,29 @@ use crate::text::{push_property_key, push_string_literal};
 const MAX_INLINE: usize = 80;
 /// Members of a union from which on repetitions are looked for by hash.
 const MANY_MEMBERS: usize = 16;
+/// Declared types inside each other that are written in place of their names.
+const MAX_INLINED: usize = 8;
+
+/// How much is said of properties beside their types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remarks {
+    /// Nothing.
+    None,
+    /// Their comments, each before its property on its line.
+    Comments,
+    /// Their short facts, each after its property; all in one line.
+    Facts,
+}
+
+/// Writes the name of a declared type that is mentioned, or gives the type to write in its place.
+pub(crate) type Mention<'p, 't> = dyn Fn(TypeId, &mut String) -> Option<&'t Type> + 'p;
+
+/// Writes a comment of text that comes from [`crate::text::comment_text`].
+pub(crate) fn push_comment(comment: &str, text: &mut String) {
+    text.push_str("/** ");
+    text.push_str(comment);
+    text.push_str(" */");
+}
 
 /// How tightly a place binds the type in it, loosest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,25 +56,32 @@ enum Layout {
     Line(usize),
 }
 
-/// Writes a type to `text`, with `name` writing the names of declared ones.
+/// Writes a type to `text`.
 pub(crate) fn print_type<'t>(
     ty: &'t Type,
     text: &mut String,
-    comments: &mut Comments<'t>,
-    name: &dyn Fn(TypeId, &mut String),
+    remarks: Remarks,
+    mention: &Mention<'_, 't>,
 ) {
+    let layout = match remarks {
+        Remarks::Facts => Layout::Line(usize::MAX),
+        Remarks::None | Remarks::Comments => Layout::Block(0),
+    };
     Printer {
         text,
-        comments,
-        name,
+        remarks,
+        mention,
+        inlined: 0,
     }
-    .ty(ty, Precedence::Union, Layout::Block(0));
+    .ty(ty, Precedence::Union, layout);
 }
 
 struct Printer<'p, 't> {
     text: &'p mut String,
-    comments: &'p mut Comments<'t>,
-    name: &'p dyn Fn(TypeId, &mut String),
+    remarks: Remarks,
+    mention: &'p Mention<'p, 't>,
+    /// Declared types around the present place that are written in place of their names.
+    inlined: usize,
 }
 
 impl<'t> Printer<'_, 't> {
@@ -72,7 +98,16 @@ impl<'t> Printer<'_, 't> {
             Type::Literal(Literal::Boolean(false)) => self.text.push_str("false"),
             Type::Literal(Literal::Number(number)) => self.text.push_str(number),
             Type::Literal(Literal::String(string)) => push_string_literal(string, self.text),
-            Type::Named(id) => (self.name)(*id, self.text),
+            Type::Named(id) => match (self.mention)(*id, self.text) {
+                Some(_) if self.inlined == MAX_INLINED => self.text.push_str("unknown"),
+                Some(ty) => {
+                    self.inlined += 1;
+                    let fits = self.ty(ty, place, layout);
+                    self.inlined -= 1;
+                    return fits;
+                }
+                None => {}
+            },
             Type::Array(item) => {
                 let fits = self.ty(item, Precedence::Postfix, layout);
                 self.text.push_str("[]");
@@ -198,22 +233,32 @@ impl<'t> Printer<'_, 't> {
         }
     }
 
-    /// Writes an object on one line, if it fits and nothing is to be said of its properties.
+    /// Writes an object on one line, if it fits and none of its properties has a comment to show.
     fn line(&mut self, object: &'t Object, end: usize) -> bool {
+        let separator = match self.remarks {
+            Remarks::Facts => ", ",
+            Remarks::None | Remarks::Comments => "; ",
+        };
         self.text.push_str("{ ");
         for (index, property) in object.properties.iter().enumerate() {
             if index > 0 {
-                self.text.push_str("; ");
+                self.text.push_str(separator);
             }
-            if self.comments.needed(property).is_some() {
+            if self.remarks == Remarks::Comments && property.doc.is_some() {
                 return false;
             }
-            self.comments.say(property);
             if !self.property(property, Layout::Line(end)) {
                 return false;
             }
+            if self.remarks == Remarks::Facts
+                && let Some(doc) = property.doc.as_ref().filter(|doc| !doc.facts.is_empty())
+            {
+                self.text.push_str(" /* ");
+                self.text.push_str(&doc.facts);
+                self.text.push_str(" */");
+            }
         }
-        if !self.index_signature(object, "; ", Layout::Line(end)) {
+        if !self.index_signature(object, separator, Layout::Line(end)) {
             return false;
         }
         self.text.push_str(" }");
@@ -225,11 +270,12 @@ impl<'t> Printer<'_, 't> {
         self.text.push_str("{\n");
         for property in &object.properties {
             self.pad(inner);
-            if let Some(doc) = self.comments.needed(property) {
-                push_comment(doc, self.text);
+            if self.remarks == Remarks::Comments
+                && let Some(doc) = &property.doc
+            {
+                push_comment(&doc.comment, self.text);
                 self.text.push(' ');
             }
-            self.comments.say(property);
             self.property(property, Layout::Block(inner));
             self.text.push_str(";\n");
         }
@@ -261,6 +307,10 @@ impl<'t> Printer<'_, 't> {
         };
         self.text.push_str(before);
         self.text.push_str("[key: string]: ");
+        if self.remarks == Remarks::Facts {
+            // For readers, not for TypeScript: the named properties are none of these.
+            return self.ty(additional, Precedence::Union, layout);
+        }
         let types = object.properties.iter().map(|property| &property.ty);
         // Every level of nesting would double what is below it.
         if types.clone().any(Type::has_properties) {
@@ -344,14 +394,15 @@ impl Written {
 
 #[cfg(test)]
 mod tests {
-    use super::print_type;
-    use crate::comments::Comments;
-    use crate::ir::{Additional, Literal, Object, Property, Tuple, Type};
+    use super::{Remarks, print_type};
+    use crate::ir::{Additional, Doc, Literal, Object, Property, Tuple, Type};
 
+    #[track_caller]
     fn check(ty: Type, expected: &str) {
         let mut text = String::new();
-        print_type(&ty, &mut text, &mut Comments::new(), &|id, text| {
+        print_type(&ty, &mut text, Remarks::Comments, &|id, text| {
             text.push_str(&format!("T{id}"));
+            None
         });
         assert_eq!(text, expected);
     }
@@ -361,7 +412,10 @@ mod tests {
             name: name.to_owned(),
             ty,
             optional: true,
-            doc: (!doc.is_empty()).then(|| doc.to_owned()),
+            doc: (!doc.is_empty()).then(|| Doc {
+                comment: doc.to_owned(),
+                facts: "fact".to_owned(),
+            }),
         }
     }
 
@@ -455,22 +509,23 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_that_stands_before_is_not_repeated() {
+    fn each_property_has_its_own_comment() {
         let inner = |doc: &str| object(vec![property("a", Type::Null, doc)], Additional::Closed);
+        let properties = vec![
+            property("a", Type::String, "one"),
+            property("b", inner("one"), ""),
+            property("c", inner(""), "three\nfour"),
+        ];
         check(
-            object(
-                vec![
-                    property("a", Type::String, "one"),
-                    property("b", inner("one"), ""),
-                    property("c", inner("two"), "three\nfour"),
-                    property("d", inner(""), ""),
-                    property("e", inner(""), ""),
-                ],
-                Additional::Closed,
-            ),
-            "{\n /** one */ a?: string;\n b?: { a?: null };\n \
-             /** three\nfour */ c?: {\n  /** two */ a?: null;\n };\n \
-             d?: {\n  /**/ a?: null;\n };\n e?: { a?: null };\n}",
+            object(properties.clone(), Additional::Closed),
+            "{\n /** one */ a?: string;\n b?: {\n  /** one */ a?: null;\n };\n \
+             /** three\nfour */ c?: { a?: null };\n}",
+        );
+        let (mut text, ty) = (String::new(), object(properties, Additional::Closed));
+        print_type(&ty, &mut text, Remarks::Facts, &|_, _| None);
+        assert_eq!(
+            text,
+            "{ a?: string /* fact */, b?: { a?: null /* fact */ }, c?: { a?: null } /* fact */ }"
         );
     }
 }

@@ -267,7 +267,7 @@ pub struct TypesArgs {
     pub tools: Vec<String>,
 
     /// How much of each tool: name, summary (name and first line), signature
-    /// (declarations without comments) or full
+    /// (one line with arguments and result) or full (TypeScript declarations)
     #[arg(long, value_name = "LEVEL", default_value_t)]
     pub detail: Detail,
 
@@ -305,7 +305,7 @@ pub struct SearchArgs {
     pub limit: NonZeroUsize,
 
     /// How much of each tool: name, summary (name and first line), signature
-    /// (declarations without comments) or full
+    /// (one line with arguments and result) or full (TypeScript declarations)
     #[arg(long, value_name = "LEVEL", default_value_t = Detail::Summary)]
     pub detail: Detail,
 

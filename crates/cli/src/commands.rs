@@ -235,11 +235,11 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
     }
     let text = gate.declarations(args.detail, chosen);
     match args.detail {
-        Detail::Name | Detail::Summary => print::out(&text)?,
-        _ => print::out(&format!(
-            "{}\n{text}",
-            callgate::export::ambient_declarations()
-        ))?,
+        Detail::Full => {
+            let ambient = callgate::export::ambient_declarations();
+            print::out(&format!("{ambient}\n{text}"))?;
+        }
+        _ => print::out(&text)?,
     }
     Ok(0)
 }

@@ -35,6 +35,11 @@ const DEFAULT: &[&str] = &[
     "default of",
 ];
 
+/// Bytes of a word that is told as a default or a choice.
+const MAX_WORD: usize = 24;
+/// Choices that are told.
+const MAX_CHOICES: usize = 8;
+
 /// True if the description says that values are at least, or at most, `bound`.
 pub(super) fn mentions_bound(described: &str, bound: &str, least: bool) -> bool {
     if described.is_empty() {
@@ -65,6 +70,123 @@ pub(super) fn mentions_word(described: &str, word: &str) -> bool {
     occurrences(&described.to_lowercase(), &word.to_lowercase())
         .next()
         .is_some()
+}
+
+/// The default that a description tells: a number, a truth value, a quoted text, or the one word
+/// after `default:` or `defaults to`.
+pub(super) fn told_default(described: &str) -> Option<String> {
+    let lower = described.to_ascii_lowercase();
+    lower.match_indices("default").find_map(|(at, word)| {
+        let (before, rest) = described.split_at_checked(at)?;
+        let mut rest = rest.get(word.len()..)?;
+        let mut names_value = false;
+        for part in ["s", " value", " is", " of", " to", ":", "="] {
+            if let Some(after) = rest.strip_prefix(part) {
+                rest = after;
+                names_value = matches!(part, " to" | ":" | "=");
+            }
+        }
+        let rest = rest.trim_start();
+        if let Some(text) = quoted(rest) {
+            return Some(format!("\"{text}\""));
+        }
+        let end = rest.find(|c: char| !is_choice(c)).unwrap_or(rest.len());
+        let (value, after) = rest.split_at_checked(end)?;
+        let value = value.trim_end_matches(['.', ':']);
+        let ends = value.len() < end || after.is_empty() || after.starts_with([')', ',', ';']);
+        let is_value = value.parse::<f64>().is_ok_and(f64::is_finite)
+            || matches!(value, "true" | "false")
+            || names_value && ends && (1..=MAX_WORD).contains(&value.len());
+        (is_value && !before.ends_with(char::is_alphanumeric)).then(|| value.to_owned())
+    })
+}
+
+/// The choices that a description lists, as a union: words after "one of" and the like, quoted
+/// words at its start or after a colon or a bracket, or quoted words that stand in brackets each.
+pub(super) fn told_choices(described: &str) -> Option<String> {
+    const OF_WORDS: [&str; 5] = ["one of", "either", "values", "options", "choices"];
+    const OF_QUOTED: [&str; 6] = [":", "(", "=", " be", " are", " is"];
+    let lower = described.to_ascii_lowercase();
+    if ["e.g", "example", "such as"]
+        .iter()
+        .any(|word| lower.contains(word))
+    {
+        return None;
+    }
+    let after = |lead: &&str| {
+        let at = lower.find(*lead)? + lead.len();
+        described.get(at..)
+    };
+    let words = OF_WORDS.iter().filter_map(after);
+    let words = words.map(|text| list(text.trim_start_matches([':', ' ', '(']), true));
+    let rest = OF_QUOTED.iter().filter_map(after).chain([described]);
+    let rest = rest.map(|text| list(text.trim_start(), false));
+    let bracketed = described.match_indices('(').filter_map(|(at, _)| {
+        let inside = described.get(at + 1..)?;
+        let word = quoted(inside)?;
+        inside
+            .get(word.len() + 2..)?
+            .starts_with(')')
+            .then_some(word)
+    });
+    let mut found = words.chain(rest).chain([bracketed.collect()]);
+    let choices = found.find(|choices| (2..=MAX_CHOICES).contains(&choices.len()))?;
+    let quoted: Vec<String> = choices.iter().map(|word| format!("\"{word}\"")).collect();
+    Some(quoted.join(" | "))
+}
+
+/// The words of the list that a text begins with, all quoted or all bare. A list of bare words
+/// ends with its sentence.
+fn list(text: &str, allows_bare: bool) -> Vec<&str> {
+    let is_bare = allows_bare && quoted(text).is_none();
+    let (mut words, mut rest) = (Vec::new(), text);
+    loop {
+        let bare = || {
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
+            rest.get(..end.unwrap_or(rest.len()))
+                .filter(|word| (1..=MAX_WORD).contains(&word.len()))
+        };
+        let Some(word) = (if is_bare { bare() } else { quoted(rest) }) else {
+            return Vec::new();
+        };
+        words.push(word);
+        rest = rest
+            .get(word.len() + if is_bare { 0 } else { 2 }..)
+            .unwrap_or_default();
+        match after_separator(rest) {
+            Some(next) if is_bare || quoted(next).is_some() => rest = next,
+            _ if !is_bare || rest.is_empty() || rest.starts_with(['.', ')', ';', '\n']) => {
+                return words;
+            }
+            _ => return Vec::new(),
+        }
+    }
+}
+
+/// The text after the comma, bar, slash, "or" or "and" that it begins with.
+fn after_separator(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let mark = text.strip_prefix([',', '|', '/']).map(str::trim_start);
+    let rest = mark.unwrap_or(text);
+    let word = ["or ", "and "]
+        .iter()
+        .find_map(|word| rest.strip_prefix(word));
+    word.or(mark)
+}
+
+/// The short text without spaces in the quotes that the text begins with.
+fn quoted(text: &str) -> Option<&str> {
+    let mark = text
+        .chars()
+        .next()
+        .filter(|c| matches!(c, '\'' | '"' | '`'))?;
+    let (inside, _) = text.get(1..)?.split_once(mark)?;
+    let fits = (1..=MAX_WORD).contains(&inside.len()) && inside.chars().all(is_choice);
+    fits.then_some(inside)
+}
+
+fn is_choice(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "_-+.:/".contains(character)
 }
 
 /// Lower case, and without the marks that are put around values.

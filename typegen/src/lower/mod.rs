@@ -31,7 +31,7 @@ use std::rc::Rc;
 use serde_json::{Map, Value};
 
 use crate::degradation::{Degradation, Reason};
-use crate::ir::{Type, TypeId};
+use crate::ir::{Doc, Type, TypeId};
 use kinds::Kinds;
 use report::Report;
 use scope::{Dialect, Index, Scope};
@@ -61,8 +61,8 @@ pub(crate) struct LoweredTool {
 pub(crate) struct Definition {
     /// The name its author gave it, if it has one that can be used.
     pub(crate) wanted_name: Option<String>,
-    /// What is said of it, as a comment has it.
-    pub(crate) doc: Option<String>,
+    /// What is said of it.
+    pub(crate) doc: Option<Doc>,
     pub(crate) body: Type,
     /// The tool it came from: its place in the list of tools.
     pub(crate) tool: usize,

@@ -7,15 +7,21 @@
 use serde_json::{Map, Value};
 
 use super::literal::MAX_VALUES;
-use super::mentioned::{mentions_bound, mentions_default, mentions_word};
+use super::mentioned::{
+    mentions_bound, mentions_default, mentions_word, told_choices, told_default,
+};
 use super::scope::Dialect;
 use super::values::{MAX_VALUE, SAFE_INTEGER, examples, head, number, value_text};
 use super::{Lowering, MAX_DEPTH, Side};
 use crate::degradation::Reason;
+use crate::deprecated::deprecation;
+use crate::ir::Doc;
 use crate::text::{comment_text, prefix};
 
 /// Bytes of a comment on a property or a type.
 const MAX_COMMENT: usize = 4_000;
+/// Bytes of the short facts of a property.
+const MAX_FACTS: usize = 80;
 
 /// Keywords that become notes.
 const NOTED: &[&str] = &[
@@ -66,7 +72,7 @@ impl<'a> Lowering<'a, '_> {
         keys: &[&'a str],
         name: Option<&str>,
         schema: &Value,
-    ) -> Option<String> {
+    ) -> Option<Doc> {
         let mut told = Told::default();
         self.tell(schema, name, 0, &mut told);
         let (text, cut) = comment_text(&told.text(), MAX_COMMENT);
@@ -76,7 +82,55 @@ impl<'a> Lowering<'a, '_> {
         for keyword in told.shortened {
             self.degrade_at(keys, Reason::Shortened { keyword });
         }
-        (!text.is_empty()).then_some(text)
+        (!text.is_empty()).then(|| Doc {
+            comment: text,
+            facts: self.facts(schema),
+        })
+    }
+
+    /// The short facts of a schema, whatever its description mentions of them, and those that
+    /// only its description has. A script needs them of what it sends.
+    fn facts(&self, schema: &Value) -> String {
+        if self.side == Side::Output {
+            return String::new();
+        }
+        let mut told = Told {
+            is_short: true,
+            ..Told::default()
+        };
+        self.tell(schema, None, 0, &mut told);
+        let mut facts = told.notes;
+        facts.append(&mut told.parts);
+        if let Value::Object(map) = schema {
+            let described = map.get("description").and_then(Value::as_str);
+            let described = described.unwrap_or_default();
+            if deprecation(described).is_some() && !facts.iter().any(|fact| fact == "deprecated") {
+                facts.push("deprecated".to_owned());
+            }
+            if !map.contains_key("default") {
+                facts.extend(told_default(described).map(|value| format!("default {value}")));
+            }
+            let is_text = map.get("type").is_none_or(|ty| ty == "string");
+            let choices = told_choices(described);
+            if is_text
+                && !["enum", "const"]
+                    .iter()
+                    .any(|keyword| map.contains_key(*keyword))
+            {
+                facts.extend(choices);
+            }
+        }
+        let mut text = String::new();
+        for fact in facts {
+            if text.len() + fact.len() > MAX_FACTS {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push_str(", ");
+            }
+            text.push_str(&fact);
+        }
+        comment_text(&text.replace('\n', " "), MAX_FACTS).0
     }
 
     /// Adds what a schema says itself, and what its parts say that have no comment of their own.
@@ -90,7 +144,7 @@ impl<'a> Lowering<'a, '_> {
         let says = |keyword: &str| map.get(keyword).and_then(Value::as_str).map(str::trim);
         let described = says("description").filter(|text| !text.is_empty());
         let title = says("title").filter(|title| name.is_some_and(|name| !alike(title, name)));
-        if let Some(text) = described.or(title) {
+        if let Some(text) = described.or(title).filter(|_| !told.is_short) {
             told.line(text);
         }
         if self.dialect != Dialect::Modern && map.contains_key("$ref") {
@@ -99,6 +153,7 @@ impl<'a> Lowering<'a, '_> {
         // Most schemas have none of these, and looking for each costs more than
         // looking at what there is.
         if map.keys().any(|keyword| NOTED.contains(&keyword.as_str())) || is_integer(map) {
+            let described = described.filter(|_| !told.is_short);
             notes(map, described.unwrap_or_default(), self.side, told);
         }
         if !map.keys().any(|keyword| PARTS.contains(&keyword.as_str())) {
@@ -149,7 +204,10 @@ impl<'a> Lowering<'a, '_> {
         if self.is_declared(part) || told.full() {
             return;
         }
-        let mut inner = Told::default();
+        let mut inner = Told {
+            is_short: told.is_short,
+            ..Told::default()
+        };
         self.tell(part, None, depth + 1, &mut inner);
         told.shortened.append(&mut inner.shortened);
         told.size += inner.size + label.len();
@@ -176,6 +234,8 @@ impl<'a> Lowering<'a, '_> {
 /// What is said of one place.
 #[derive(Default)]
 struct Told {
+    /// True if only the short facts are told.
+    is_short: bool,
     lines: Vec<String>,
     notes: Vec<String>,
     /// Constraints of parts, each after its label.
@@ -251,7 +311,8 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
     let is = |keyword: &str| map.get(keyword) == Some(&Value::Bool(true));
 
     // A script that reads a number need not know that it is whole.
-    if side == Side::Input && is_integer(map) && !mentions_word(described, "integer") {
+    let says_integer = told.is_short || mentions_word(described, "integer");
+    if side == Side::Input && is_integer(map) && !says_integer {
         told.note("integer".to_owned());
     }
     for keyword in ["format", "contentEncoding", "contentMediaType"] {
@@ -318,7 +379,7 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
             told.note(format!("default {text}"));
         }
     }
-    if let Some(examples) = examples(map, described) {
+    if let Some(examples) = examples(map, described).filter(|_| !told.is_short) {
         told.note(format!("e.g. {examples}"));
     }
     for (keyword, note) in [

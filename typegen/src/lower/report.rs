@@ -95,8 +95,8 @@ impl<'a> Lowering<'a, '_> {
 /// How many types there are in a lowered one, itself included, and parts for its text.
 pub(super) fn size(ty: &Type) -> usize {
     let text = |property: &Property| {
-        let doc = property.doc.as_deref().unwrap_or_default();
-        (property.name.len() + doc.len()) / TEXT_OF_PART
+        let doc = property.doc.as_ref().map_or(0, |doc| doc.comment.len());
+        (property.name.len() + doc) / TEXT_OF_PART
     };
     let mut size = 0;
     ty.visit(&mut |ty| {

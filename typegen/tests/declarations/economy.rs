@@ -31,8 +31,8 @@ fn what_a_real_catalog_costs() {
         compact JSON      113511     25103
         name                3180       647
         summary            11437      2311
-        signature          29207      7200
-        full               87356     20049
+        signature          23373      6332
+        full               94422     21635
     "#]]
     .assert_eq(&table);
 }

@@ -6,6 +6,7 @@ mod catalogs;
 mod economy;
 mod for_script;
 mod goldens;
+mod signatures;
 
 use std::path::Path;
 

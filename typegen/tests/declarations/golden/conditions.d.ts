@@ -22,11 +22,7 @@ declare function s_exactly_one_of(input: {
  /** integer */ id?: number;
  name?: string;
  url?: string;
-} & ({
- /**/ id: unknown;
- name?: never;
- url?: never;
-} | { name: unknown; id?: never; url?: never } | { url: unknown; id?: never; name?: never }), options?: CallOptions): Promise<unknown>;
+} & ({ id: unknown; name?: never; url?: never } | { name: unknown; id?: never; url?: never } | { url: unknown; id?: never; name?: never }), options?: CallOptions): Promise<unknown>;
 declare function s_not(input?: {
  anything_but_text?: number | boolean | { [key: string]: unknown } | unknown[] | null;
  a_number_or_text_but_text?: number;

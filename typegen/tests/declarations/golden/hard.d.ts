@@ -31,7 +31,7 @@ declare function s_enums_with_null(input?: {
  by_type_only?: "a" | "b";
  one_of?: "a" | 1 | null;
  only?: null;
- /**/ none?: never;
+ none?: never;
 }, options?: CallOptions): Promise<unknown>;
 /** Input: a.b needs 1st */
 declare function s_keys_that_are_no_identifiers(input: {

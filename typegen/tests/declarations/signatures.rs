@@ -1,0 +1,148 @@
+//! Signatures: one line a function, which stands alone and keeps the short facts.
+
+use callgate_typegen::Detail;
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::declare;
+
+/// The signature of a tool `t` with these properties, without the rest of the line.
+fn arguments(properties: Value) -> String {
+    let schema = json!({ "type": "object", "properties": properties });
+    let text = declare("s", &[json!({ "name": "t", "inputSchema": schema })])
+        .text(Detail::Signature, |_| true);
+    let text = text.strip_prefix("s_t({ ").expect("arguments");
+    text.strip_suffix(" }): unknown\n")
+        .expect("one line")
+        .to_owned()
+}
+
+#[test]
+fn short_facts_stay() {
+    let check = |schema: Value, expected: &str| {
+        assert_eq!(
+            arguments(json!({ "x": schema })),
+            format!("x?: {expected}"),
+            "{schema}"
+        );
+    };
+    let string = |description: &str| json!({ "type": "string", "description": description });
+    let number = |description: &str| json!({ "type": "integer", "description": description });
+    check(json!({ "type": "string" }), "string");
+    check(
+        json!({ "type": "number", "default": 10 }),
+        "number /* default 10 */",
+    );
+    check(
+        json!({ "type": "number", "default": 10, "description": "How many (default 10)." }),
+        "number /* default 10 */",
+    );
+    check(
+        json!({ "enum": ["a", "b"], "default": "a" }),
+        "\"a\" | \"b\" /* default \"a\" */",
+    );
+    check(
+        json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
+        "string[] /* non-empty */",
+    );
+    check(
+        json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 30 }),
+        "number /* 1–100, default 30 */",
+    );
+    check(
+        json!({ "type": "string", "format": "date-time" }),
+        "string /* date-time */",
+    );
+    check(
+        json!({ "type": "string", "deprecated": true }),
+        "string /* deprecated */",
+    );
+    check(string("Deprecated: use y."), "string /* deprecated */");
+    check(
+        json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "null" }], "default": 5 }),
+        "number | null /* default 5, ≥ 1 */",
+    );
+    // Facts that only the description has.
+    check(
+        string("Local branches ('local'), remote ones ('remote') or all('all')."),
+        "string /* \"local\" | \"remote\" | \"all\" */",
+    );
+    check(
+        string("One of: asc, desc or none."),
+        "string /* \"asc\" | \"desc\" | \"none\" */",
+    );
+    check(
+        string("Order: \"asc\", \"desc\""),
+        "string /* \"asc\" | \"desc\" */",
+    );
+    check(
+        string("Must be one of low|mid|high"),
+        "string /* \"low\" | \"mid\" | \"high\" */",
+    );
+    check(
+        string("`asc` or `desc`, defaults to `asc`"),
+        "string /* default \"asc\", \"asc\" | \"desc\" */",
+    );
+    check(
+        number("Page size (default: 30, max: 100)"),
+        "number /* default 30 */",
+    );
+    check(
+        json!({ "type": "boolean", "description": "Default is false." }),
+        "boolean /* default false */",
+    );
+    check(
+        string("Branch. Defaults to main."),
+        "string /* default main */",
+    );
+    for plain in [
+        "The default branch, or another one",
+        "Defaults to the present folder",
+        "Such as 'a' or 'b'",
+        "The body (required for 'add' and 'reply')",
+        "One of the names, or several",
+        "Either the name or the number",
+        "The values of a row, and others",
+        "The user's and the group's name",
+        "A text that isn't 'quoted",
+    ] {
+        check(string(plain), "string");
+    }
+}
+
+#[test]
+fn a_signature_is_one_line_that_stands_alone() {
+    let tree = json!({ "type": "object", "title": "Tree", "properties": { "of": { "type": "array", "items": { "$ref": "#" } } } });
+    let arguments = json!({ "type": "object", "title": "LogQuery", "required": ["repo"], "properties": { "repo": { "type": "string" } } });
+    let entry = json!({ "title": "Entry", "type": "object", "properties": { "at": { "type": "string", "format": "date-time" } }, "additionalProperties": { "type": "number" } });
+    let twice = json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/E" }, "b": { "type": "array", "items": { "$ref": "#/$defs/E" } } }, "$defs": { "E": entry } });
+    let tools = [
+        json!({ "name": "none", "description": "Reads it. DEPRECATED: Use log instead.", "inputSchema": { "type": "object" } }),
+        json!({ "name": "gone", "title": "Gone (deprecated)", "inputSchema": { "type": "object" } }),
+        json!({ "name": "log", "inputSchema": arguments, "outputSchema": { "type": "object", "properties": { "entry": entry } } }),
+        json!({ "name": "twice", "inputSchema": twice }),
+        json!({ "name": "grow", "inputSchema": tree, "outputSchema": tree }),
+    ];
+    let all = declare("s", &tools);
+    expect![[r#"
+        /** @deprecated Use log instead */ s_none(): unknown
+        /** @deprecated */ s_gone(): unknown
+        s_log({ repo: string }): { entry?: { at?: string, [key: string]: number } }
+        s_twice({ a?: Entry, b?: Entry[] }): unknown; type Entry = { at?: string /* date-time */, [key: string]: number }
+        s_grow(Tree): Tree; type Tree = { of?: Tree[] }
+    "#]]
+    .assert_eq(&all.text(Detail::Signature, |_| true));
+    let alone = all.text(Detail::Signature, |function| function == "s_grow");
+    assert!(all.text(Detail::Signature, |_| true).ends_with(&alone));
+}
+
+#[test]
+fn types_nested_in_types_without_end_are_bounded() {
+    let next = |n: usize| json!({ "title": format!("T{n}"), "type": "object", "properties": { "x": { "$ref": format!("#/$defs/T{}", n + 1) } }, "additionalProperties": { "$ref": format!("#/$defs/T{}", n + 1) } });
+    let definitions: serde_json::Map<String, Value> =
+        (0..2000).map(|n| (format!("T{n}"), next(n))).collect();
+    let schema = json!({ "type": "object", "properties": { "x": { "$ref": "#/$defs/T0" } }, "$defs": definitions });
+    let text = declare("s", &[json!({ "name": "t", "inputSchema": schema })])
+        .text(Detail::Signature, |_| true);
+    assert!(text.len() < 128 * 1024, "{} bytes", text.len());
+}
