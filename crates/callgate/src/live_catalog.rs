@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use callgate_catalog::{Catalog, CatalogTool, ToolDefinition};
 use callgate_gate::{CallError, CallOptions};
+use callgate_script::Named;
 use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -96,24 +97,46 @@ impl LiveCatalog {
         self.settled().await
     }
 
-    /// The tools, after asking for lists that are known to have changed.
+    /// The tools, after waiting for lists that are known to have changed.
     pub(crate) async fn settled(&self) -> Arc<Catalog> {
-        if !self.broker.is_settled(None) {
+        if !self.broker.is_settled() {
             // A list that does not come in time comes later.
-            self.broker.settle(None, PATIENCE).await;
-            self.update().await;
+            self.broker.settle(PATIENCE).await;
         }
+        self.update().await;
         self.catalog()
+    }
+
+    /// Tools that have these names, if there are any. Lists that are out of date are asked for,
+    /// and waited for only if a name is unknown.
+    pub(crate) async fn having<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Arc<Catalog> {
+        self.broker.refresh_stale();
+        let catalog = self.catalog();
+        if names.into_iter().all(|name| catalog.get(name).is_some()) {
+            return catalog;
+        }
+        self.settled().await
+    }
+
+    /// The tools for a script.
+    pub(crate) async fn for_script(&self, named: &Named) -> Arc<Catalog> {
+        if named.global {
+            return self.fresh().await;
+        }
+        let mentions = named.tools.iter();
+        // Globals of JavaScript have no underscore, and every function of a server has one.
+        let tools = mentions.filter(|mention| mention.called || mention.name.contains('_'));
+        self.having(tools.map(|mention| mention.name.as_str()))
+            .await
     }
 
     /// The tool that a call of this function means, and the catalog that has it. Connects
     /// to an idle server first: it may list other tools by now.
     pub(crate) async fn tool(&self, function: &str) -> (Arc<Catalog>, Option<CatalogTool>) {
-        let mut catalog = self.catalog();
-        let is_settled = |tool: &CatalogTool| self.broker.is_settled(Some(&tool.definition.server));
-        if !catalog.get(function).is_some_and(is_settled) {
-            catalog = self.settled().await;
-        }
+        let mut catalog = self.having([function]).await;
         if let Some(tool) = catalog.get(function)
             && self.broker.is_resting(&tool.definition.server)
         {

@@ -76,10 +76,12 @@ impl LastAttempt {
 pub(crate) async fn start(
     spec: &ServerSpec,
     last: &LastAttempt,
+    reasons: &Arc<watch::Sender<u64>>,
 ) -> Result<(Connection, ToolList), StartError> {
     let mut attempt = Attempt {
         spec,
         last,
+        reasons,
         name: spec.name.as_str().into(),
         redact: spec.transport.redact(),
         deadline: later(Instant::now(), spec.start_timeout),
@@ -107,6 +109,8 @@ pub(crate) async fn start(
 struct Attempt<'a> {
     spec: &'a ServerSpec,
     last: &'a LastAttempt,
+    /// Counts the reasons for a new tool list.
+    reasons: &'a Arc<watch::Sender<u64>>,
     name: Arc<str>,
     redact: Redact,
     deadline: Instant,
@@ -295,6 +299,7 @@ impl Attempt<'_> {
             Arc::clone(&self.name),
             self.redact.clone(),
             Arc::clone(&questions.pages),
+            Arc::clone(self.reasons),
             questions.ended(),
         ));
         Parts {
@@ -614,15 +619,8 @@ impl Connection {
 
     /// Whether the server has agreed to tell of changes, and is listened to.
     fn is_told(&self) -> bool {
-        let acknowledged = self.notifications.changes.borrow().acknowledged.clone();
+        let acknowledged = self.notifications.acknowledged();
         acknowledged.is_some_and(|id| self.session.tap.is_listening(&id))
-    }
-
-    /// Changes of the tool list that the server told of, or that another login may bring.
-    pub(crate) fn list_changes(&self) -> u64 {
-        let http = self.session.http.as_ref();
-        let logins = http.map_or(0, |http| http.logins().borrow().count);
-        self.notifications.changes.borrow().tools + logins
     }
 
     /// Tells the server that the folders are others now, if it was offered folders.

@@ -94,17 +94,10 @@ struct Endpoint {
     stream: watch::Sender<bool>,
     /// The last `Authorization` that the server accepted.
     accepted: Mutex<Option<HeaderValue>>,
-    /// Counts the changes of the login.
-    logins: watch::Sender<LoginChanges>,
+    /// The login of the last request. Its receivers are told of changes.
+    logins: watch::Sender<Option<Option<Arc<str>>>>,
     /// Ends every exchange of a start that is given up.
     ended: CancellationToken,
-}
-
-/// The login of requests, and how often it changed.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct LoginChanges {
-    login: Option<Option<Arc<str>>>,
-    pub(crate) count: u64,
 }
 
 /// An exchange that gave no answer. The details are in the slot of its request.
@@ -191,9 +184,9 @@ impl Http {
         self.0.authorize.login_id()
     }
 
-    /// The changes of the login.
-    pub(crate) fn logins(&self) -> watch::Receiver<LoginChanges> {
-        self.0.logins.subscribe()
+    /// Waits for a change of the login.
+    pub(crate) async fn another_login(&self) {
+        let _ = self.0.logins.subscribe().changed().await;
     }
 
     /// The reason for which a request is not sent yet, if it waits for authorization.
@@ -483,15 +476,16 @@ impl Endpoint {
         }
     }
 
-    /// Counts a change of the login.
+    /// Notes the login of a request. Another login than before may have other tools.
     fn note_login(&self) {
         let login = self.authorize.login_id();
-        self.logins.send_if_modified(|known| {
-            let before = known.login.replace(login.clone());
-            let is_other = before.is_some_and(|before| before != login);
-            known.count += u64::from(is_other);
-            is_other
+        let is_other = self.logins.send_if_modified(|known| {
+            let before = known.replace(login.clone());
+            before.is_some_and(|before| before != login)
         });
+        if is_other {
+            self.tap.list_changed();
+        }
     }
 }
 

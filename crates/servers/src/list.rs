@@ -309,32 +309,12 @@ struct State {
     failed: Option<StartError>,
     /// The time of the list; `None` for longer ago than this system has run.
     at: Option<Instant>,
-    covered: Reasons,
-    freshness: Freshness,
-    /// Since when a new list is waited for.
-    awaited: Option<Instant>,
-}
-
-/// Reasons for a new list, counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Reasons {
-    /// Changes that the server told of.
-    pub(crate) told: u64,
-    /// Requests of the host.
-    pub(crate) wishes: u64,
-}
-
-/// How current the list is.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Freshness {
+    /// The reasons for a list that were there when it was asked for.
+    covered: u64,
     /// Whether this process asked for it.
-    pub(crate) heard: bool,
-    /// Whether the server said that it has changed, and there is no new one.
-    pub(crate) changed: bool,
+    heard: bool,
     /// Whether the last attempt at a new list failed.
-    pub(crate) missed: bool,
-    /// Its age; `None` if that is not known.
-    pub(crate) age: Option<Duration>,
+    missed: bool,
 }
 
 impl CurrentList {
@@ -345,14 +325,14 @@ impl CurrentList {
             definitions: HashMap::new(),
             failed: None,
             at: remembered.and_then(|remembered| Instant::now().checked_sub(remembered.age)),
-            covered: Reasons::default(),
-            freshness: Freshness::default(),
-            awaited: None,
+            covered: 0,
+            heard: false,
+            missed: false,
         }))
     }
 
-    /// Takes a list that covers these reasons.
-    pub(crate) fn take(&self, list: ToolList, covered: Reasons) {
+    /// Takes a list that was asked for with this many reasons.
+    pub(crate) fn take(&self, list: ToolList, covered: u64) {
         let mut state = self.state();
         if state.list.as_deref() != Some(&list) {
             state.list = Some(Arc::new(list));
@@ -361,40 +341,22 @@ impl CurrentList {
         state.at = Some(Instant::now());
         state.failed = None;
         state.covered = covered;
-        state.awaited = None;
-        state.freshness = Freshness {
-            heard: true,
-            ..Freshness::default()
-        };
+        (state.heard, state.missed) = (true, false);
     }
 
     /// There is no list for these reasons.
-    pub(crate) fn miss(&self, covered: Reasons) {
+    pub(crate) fn miss(&self, covered: u64) {
         let mut state = self.state();
         state.covered = covered;
-        state.freshness.missed = true;
-        state.awaited = None;
-    }
-
-    /// The time since when a list that covers these reasons is waited for: now, if this is the
-    /// first wait; `None` if it is there.
-    pub(crate) fn awaited_since(&self, reasons: Reasons) -> Option<Instant> {
-        let mut state = self.state();
-        let is_there = state.covered == reasons;
-        (!is_there).then(|| *state.awaited.get_or_insert_with(Instant::now))
+        state.missed = true;
     }
 
     /// The server did not start. The list stays.
     pub(crate) fn fail(&self, error: StartError) {
         let mut state = self.state();
-        if !state.freshness.heard {
+        if !state.heard {
             state.failed = Some(error);
         }
-    }
-
-    /// The server said that its list has changed. Returns whether that is news.
-    pub(crate) fn outdate(&self) -> bool {
-        !std::mem::replace(&mut self.state().freshness.changed, true)
     }
 
     pub(crate) fn list(&self) -> Option<Arc<ToolList>> {
@@ -430,16 +392,23 @@ impl CurrentList {
         self.state().failed.clone()
     }
 
-    pub(crate) fn covered(&self) -> Reasons {
+    pub(crate) fn covered(&self) -> u64 {
         self.state().covered
     }
 
-    pub(crate) fn freshness(&self) -> Freshness {
-        let state = self.state();
-        Freshness {
-            age: state.at.map(|at| at.elapsed()),
-            ..state.freshness
-        }
+    /// Whether this process asked for the list.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.state().heard
+    }
+
+    /// Whether the last attempt at a new list failed.
+    pub(crate) fn is_missed(&self) -> bool {
+        self.state().missed
+    }
+
+    /// The age of the list; `None` if that is not known.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        self.state().at.map(|at| at.elapsed())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -506,10 +475,10 @@ mod tests {
         let current = CurrentList::new(None);
         let check = |tool: &Value| current.check("t", Definition::of(tool).hash());
         assert_eq!(check(&good), Err(Changed::Gone));
-        current.take(list(vec![odd.clone(), good.clone()]), Reasons::default());
+        current.take(list(vec![odd.clone(), good.clone()]), 0);
         assert_eq!((check(&odd), check(&good)), (Ok(()), Ok(())));
         assert_eq!(check(&json!({ "name": "t" })), Err(Changed::Definition));
-        current.take(list(vec![good.clone()]), Reasons::default());
+        current.take(list(vec![good.clone()]), 0);
         assert_eq!(check(&odd), Err(Changed::Definition));
     }
 }

@@ -8,9 +8,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 
-use crate::connect::later;
 use crate::failure::CallFailure;
 use crate::spec::ServerSpec;
 use crate::state::ServerState;
@@ -88,23 +87,16 @@ impl Servers {
             .for_each(|server| server.refresh_if_stale());
     }
 
-    /// Whether the tool lists are the newest that are known of: all, or that of one server.
-    pub fn is_settled(&self, server: Option<&str>) -> bool {
-        self.named(server).all(Server::is_settled)
+    /// Whether the tool lists are the newest that are known of.
+    pub fn is_settled(&self) -> bool {
+        self.0.servers.iter().all(|server| server.is_settled())
     }
 
-    /// Waits until the tool lists are the newest that are known of, and no longer than `within`.
-    pub async fn settle(&self, server: Option<&str>, within: Duration) {
-        let mut changes = self.watch();
-        let end = later(Instant::now(), within);
-        loop {
-            let awaited = self.named(server).filter_map(Server::awaited_since).max();
-            let Some(since) = awaited else { return };
-            let until = end.min(later(since, within));
-            if timeout_at(until, changes.changed()).await.is_err() {
-                return;
-            }
-        }
+    /// Waits until the tool lists are the newest that are known of now, and no longer than `within`.
+    pub async fn settle(&self, within: Duration) {
+        let servers = self.0.servers.iter();
+        let listed = join_all(servers.map(|server| server.listed(server.reasons())));
+        let _ = timeout(within, listed).await;
     }
 
     /// Whether a call of this server has to wait until it is connected to.
@@ -157,11 +149,6 @@ impl Servers {
         let mut servers = self.0.servers.iter();
         let found = servers.find(|server| server.spec.name == name);
         found.map(Deref::deref)
-    }
-
-    fn named(&self, name: Option<&str>) -> impl Iterator<Item = &Server> {
-        let servers = self.0.servers.iter().map(Deref::deref);
-        servers.filter(move |server| name.is_none_or(|name| server.spec.name == name))
     }
 }
 

@@ -32,8 +32,6 @@ pub struct ServerState {
     pub phase: Phase,
     /// Whether this process asked for the tool list.
     pub heard: bool,
-    /// Whether the server said that its list has changed, and there is no new one yet.
-    pub changed: bool,
     /// The age of the tool list; `None` without a list, or if the age is not known.
     pub age: Option<Duration>,
     /// Whether the list may be out of date: the server is down, the list is older than it holds, or

@@ -22,7 +22,7 @@ use crate::call::Call;
 use crate::caller::Caller;
 use crate::connect::{Connection, LastAttempt, later, start};
 use crate::failure::{CallFailure, Changed, Lost, LostKind, StartError};
-use crate::list::{CurrentList, Reasons, list_failure};
+use crate::list::{CurrentList, list_failure};
 use crate::request::{Clock, Patience};
 use crate::spec::{Connect, ServerSpec};
 use crate::state::{Down, Phase, ServerState, Stand, State, Status};
@@ -32,10 +32,6 @@ use crate::watch::listen;
 const TOGETHER: Duration = Duration::from_millis(20);
 /// The least time between two lists.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The time that a call waits for a list that is on its way.
-const LIST_PATIENCE: Duration = Duration::from_secs(2);
-/// The lists that one call asks for.
-const MAX_LISTS: usize = 3;
 /// The time that a start may take beyond its limit, to say that it failed.
 const SAYING_SO: Duration = Duration::from_secs(1);
 const DISABLED: &str = "the server is disabled";
@@ -71,8 +67,9 @@ pub(crate) struct Server {
     stand: Stand,
     list: CurrentList,
     last: LastAttempt,
-    /// Counts the host's wishes for a new list.
-    wishes: watch::Sender<u64>,
+    /// Counts the reasons for a new list: changes that the server told of, other logins, wishes of
+    /// the host.
+    reasons: Arc<watch::Sender<u64>>,
     /// Counts the changes of all servers.
     changes: Arc<watch::Sender<u64>>,
     /// The connections that are being ended. No other process is started meanwhile.
@@ -95,7 +92,7 @@ impl Supervised {
             stand: Stand::new(State::Starting),
             spec,
             last: LastAttempt::default(),
-            wishes: watch::Sender::default(),
+            reasons: Arc::default(),
             changes: Arc::clone(changes),
             endings,
             at_once: CancellationToken::new(),
@@ -173,7 +170,7 @@ impl Server {
             list: &self.list,
         };
         let mut spent = Duration::ZERO;
-        let (mut reconnected, mut lists) = (false, 0);
+        let (mut reconnected, mut relisted) = (false, false);
         loop {
             let began = Instant::now();
             let patience = Patience {
@@ -184,8 +181,6 @@ impl Server {
             let connection = self.connection(deadline).await;
             let connection = connection.map_err(|reason| CallFailure::closed(&reason, false))?;
             let mut clock = Clock::new(patience, &connection.session.asking);
-            // A list that is on its way may have another tool of this name.
-            self.settled(LIST_PATIENCE.min(patience.most)).await;
             clock.spend(began.elapsed());
             let failure = match connection.call(&made, &mut clock).await {
                 Ok(result) => return Ok(result),
@@ -195,7 +190,7 @@ impl Server {
                 Err(failure) => failure,
             };
             spent = most.saturating_sub(clock.left());
-            let most_lists = match &failure {
+            match &failure {
                 // The connection takes no more calls.
                 CallFailure::Lost(lost) if lost.kind == LostKind::Closed && !lost.sent => {
                     if reconnected || self.is_disabled() {
@@ -205,28 +200,23 @@ impl Server {
                     continue;
                 }
                 CallFailure::Lost(lost) if lost.kind == LostKind::OtherLogin => {
-                    if lists == MAX_LISTS {
+                    if relisted {
                         let (what, sent) = (Changed::Login, false);
                         return Err(CallFailure::ToolChanged { what, sent });
                     }
-                    MAX_LISTS
                 }
                 // The headers are not what the server's list asks for.
                 CallFailure::Refused(error)
-                    if error.code == ErrorCode::HEADER_MISMATCH && connection.session.mirrors() =>
-                {
-                    1
-                }
-                _ => 0,
-            };
-            if lists >= most_lists {
-                return Err(self.said(failure));
+                    if error.code == ErrorCode::HEADER_MISMATCH
+                        && connection.session.mirrors()
+                        && !relisted => {}
+                _ => return Err(self.said(failure)),
             }
-            lists += 1;
+            relisted = true;
             let asked = Instant::now();
             self.refresh();
             let left = most.saturating_sub(spent).min(patience.idle);
-            self.settled(left).await;
+            let _ = timeout(left, self.listed(self.reasons())).await;
             spent = spent.saturating_add(asked.elapsed());
         }
     }
@@ -278,23 +268,23 @@ impl Server {
         self.endings.wait().await;
     }
 
-    /// The time since when a new list is waited for.
-    pub(crate) fn awaited_since(&self) -> Option<Instant> {
-        let connection = self.stand.connection()?;
-        self.list.awaited_since(self.reasons(&connection))
+    /// The reasons for a list so far.
+    pub(crate) fn reasons(&self) -> u64 {
+        *self.reasons.borrow()
     }
 
-    /// Waits until the tool list is the newest that is known of.
-    async fn settled(&self, limit: Duration) {
+    /// Waits for a list that was asked for with these reasons, unless the server is not connected:
+    /// a new connection lists the tools anew.
+    pub(crate) async fn listed(&self, reasons: u64) {
         let mut changes = self.changes.subscribe();
-        let settled = async { while !self.is_settled() && changes.changed().await.is_ok() {} };
-        let _ = timeout(limit, settled).await;
+        let is_listed = || self.list.covered() >= reasons || self.stand.connection().is_none();
+        while !is_listed() && changes.changed().await.is_ok() {}
     }
 
     /// Asks for a new list, unless one is being asked for.
     fn refresh(&self) {
         if self.is_settled() {
-            self.wishes.send_modify(|wishes| *wishes += 1);
+            self.reasons.send_modify(|reasons| *reasons += 1);
         }
     }
 
@@ -303,7 +293,7 @@ impl Server {
         let Some(list) = self.list.list() else {
             return;
         };
-        let age = self.list.freshness().age;
+        let age = self.list.age();
         let over = |limit: Duration| age.is_none_or(|age| age >= limit);
         let is_idle = matches!(self.stand.now().state, State::Idle);
         if is_idle {
@@ -419,12 +409,12 @@ impl Server {
         // Two processes of it could be in each other's way.
         self.endings.wait().await;
         self.stand.starts();
-        let wishes = *self.wishes.borrow();
-        match start(&self.spec, &self.last).await {
+        let reasons = self.reasons();
+        match start(&self.spec, &self.last, &self.reasons).await {
             Ok((connection, list)) => {
                 tracing::info!(server = self.spec.name, "a server was started");
-                // Changes that it told of before the list are counted again: they cost a list.
-                self.list.take(list, Reasons { told: 0, wishes });
+                // Changes that it told of before the list cost another list.
+                self.list.take(list, reasons);
                 self.step(turn, State::Up(Arc::new(connection)));
             }
             Err(error) => {
@@ -465,8 +455,8 @@ impl Server {
                 self.changed();
                 return None;
             }
-            () = self.keep_listed(&notifications.changes, &session) => {}
-            () = listen(&session, &notifications.changes, &self.wishes) => {}
+            () = self.keep_listed() => {}
+            () = listen(&session, &notifications) => {}
         }
         let connection = weak.upgrade();
         let reason = match &connection {
@@ -501,33 +491,16 @@ impl Server {
     }
 
     /// Asks for the tool list whenever there is reason to.
-    async fn keep_listed(
-        &self,
-        changes: &watch::Sender<crate::watch::Changes>,
-        session: &crate::request::Session,
-    ) {
-        let mut told = changes.subscribe();
-        let mut wishes = self.wishes.subscribe();
-        let mut logins = session.http.as_ref().map(|http| http.logins());
+    async fn keep_listed(&self) {
+        let mut reasons = self.reasons.subscribe();
         let mut next = Instant::now();
         loop {
-            if self.is_settled() {
-                let login = async {
-                    match &mut logins {
-                        Some(logins) => drop(logins.changed().await),
-                        None => std::future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    _ = told.changed() => {}
-                    _ = wishes.changed() => {}
-                    () = login => {}
-                }
-                continue;
-            }
-            if self.is_told_of_changes() && self.list.outdate() {
-                self.changed();
-            }
+            // The guard of the result holds the channel's lock.
+            drop(
+                reasons
+                    .wait_for(|reasons| *reasons != self.list.covered())
+                    .await,
+            );
             sleep_until(next.max(Instant::now() + TOGETHER)).await;
             self.ask_for_list().await;
             next = Instant::now() + PAUSE;
@@ -540,7 +513,7 @@ impl Server {
             return;
         };
         // A change during the request is another reason.
-        let covered = self.reasons(&connection);
+        let covered = self.reasons();
         let limit = self.spec.start_timeout;
         let listed = timeout(limit, connection.session.list_tools(limit)).await;
         let failed = match listed.unwrap_or(Err(CallFailure::Timeout(limit))) {
@@ -586,26 +559,9 @@ impl Server {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// The reasons for a list that there are now.
-    fn reasons(&self, connection: &Connection) -> Reasons {
-        Reasons {
-            told: connection.list_changes(),
-            wishes: *self.wishes.borrow(),
-        }
-    }
-
     /// Whether the tool list is the newest that is known of.
     pub(crate) fn is_settled(&self) -> bool {
-        match self.stand.connection() {
-            Some(connection) => self.reasons(&connection) == self.list.covered(),
-            // A new connection lists the tools anew.
-            None => true,
-        }
-    }
-
-    fn is_told_of_changes(&self) -> bool {
-        let connection = self.stand.connection();
-        connection.is_some_and(|it| it.list_changes() != self.list.covered().told)
+        self.list.covered() == self.reasons() || self.stand.connection().is_none()
     }
 
     fn is_disabled(&self) -> bool {
@@ -613,7 +569,7 @@ impl Server {
     }
 
     pub(crate) fn state(&self) -> ServerState {
-        let freshness = self.list.freshness();
+        let age = self.list.age();
         let failed = self.list.failed();
         let list = self.list.list();
         let phase = match &self.stand.now().state {
@@ -626,7 +582,7 @@ impl Server {
         };
         let is_over = list.as_ref().is_some_and(|list| {
             let holds = self.spec.lists_hold(list);
-            phase != Phase::Up && freshness.age.is_none_or(|age| age >= holds)
+            phase != Phase::Up && age.is_none_or(|age| age >= holds)
         });
         ServerState {
             name: self.spec.name.clone(),
@@ -638,10 +594,9 @@ impl Server {
                 (None, None) => Status::Unknown,
             },
             failed,
-            heard: freshness.heard,
-            changed: freshness.changed,
-            age: freshness.age,
-            stale: matches!(phase, Phase::Down(_)) || is_over || freshness.missed,
+            heard: self.list.is_heard(),
+            age,
+            stale: matches!(phase, Phase::Down(_)) || is_over || self.list.is_missed(),
             phase,
         }
     }

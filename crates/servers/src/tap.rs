@@ -46,6 +46,8 @@ pub(crate) trait Listener: fmt::Debug + Send + Sync {
     fn notification(&self, tap: &Tap, method: &str, params: &str, stream: Option<&RequestId>);
     /// The progress of a request that is made for this caller.
     fn progress(&self, of: &Who, params: &str);
+    /// There is a reason to ask for the tool list again.
+    fn list_changed(&self);
     /// The connection has ended.
     fn ended(&self);
 }
@@ -228,6 +230,11 @@ impl Tap {
             lost: watch::Sender::default(),
             closing: OnceLock::new(),
         })
+    }
+
+    /// Has the tool list asked for again.
+    pub(crate) fn list_changed(&self) {
+        self.listener.list_changed();
     }
 
     /// The handshake so far.
@@ -815,6 +822,7 @@ mod tests {
     impl Listener for Deaf {
         fn notification(&self, _: &Tap, _: &str, _: &str, _: Option<&RequestId>) {}
         fn progress(&self, _: &Who, _: &str) {}
+        fn list_changed(&self) {}
         fn ended(&self) {}
     }
 

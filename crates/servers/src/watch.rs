@@ -1,6 +1,6 @@
 //! What a server tells of its own accord: changes of its tool list, log messages, progress.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_auth::Redact;
@@ -27,15 +27,6 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The longest wait for a server that refuses to be listened to.
 const LONGEST_REFUSED: Duration = Duration::from_secs(60 * 60);
 
-/// Changes that a server told of, counted.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Changes {
-    /// Changes of the tool list.
-    pub(crate) tools: u64,
-    /// The last subscription that the server acknowledged.
-    pub(crate) acknowledged: Option<RequestId>,
-}
-
 /// Hears the notifications of one connection.
 #[derive(Debug)]
 pub(crate) struct Notifications {
@@ -43,7 +34,10 @@ pub(crate) struct Notifications {
     redact: Redact,
     flood: FloodGate,
     pages: Arc<Pages>,
-    pub(crate) changes: watch::Sender<Changes>,
+    /// Counts the reasons for a new tool list.
+    reasons: Arc<watch::Sender<u64>>,
+    /// The last subscription that the server acknowledged.
+    acknowledged: Mutex<Option<RequestId>>,
     /// Cancelled when the connection ends.
     ended: CancellationToken,
 }
@@ -53,6 +47,7 @@ impl Notifications {
         server: Arc<str>,
         redact: Redact,
         pages: Arc<Pages>,
+        reasons: Arc<watch::Sender<u64>>,
         ended: CancellationToken,
     ) -> Self {
         Self {
@@ -60,9 +55,15 @@ impl Notifications {
             server,
             redact,
             pages,
-            changes: watch::Sender::default(),
+            reasons,
+            acknowledged: Mutex::default(),
             ended,
         }
+    }
+
+    /// The last subscription that the server acknowledged.
+    pub(crate) fn acknowledged(&self) -> Option<RequestId> {
+        crate::mutex::lock(&self.acknowledged).clone()
     }
 
     fn log(&self, tap: &Tap, params: &str, stream: Option<&RequestId>) {
@@ -87,18 +88,16 @@ impl Notifications {
         }
     }
 
-    /// A subscription is acknowledged.
-    fn acknowledged(&self, tap: &Tap, params: &str) {
+    /// Reads the acknowledgement of a subscription.
+    fn acknowledge(&self, tap: &Tap, params: &str) {
         let Some(id) = subscription(params).filter(|id| tap.is_listening(id)) else {
             return;
         };
         let params: Value = serde_json::from_str(params).unwrap_or_default();
         if params["notifications"]["toolsListChanged"] == true {
-            self.changes.send_modify(|changes| {
-                changes.acknowledged = Some(id);
-                // Earlier changes were not told.
-                changes.tools += 1;
-            });
+            *crate::mutex::lock(&self.acknowledged) = Some(id);
+            // Earlier changes were not told.
+            self.list_changed();
         }
     }
 }
@@ -112,7 +111,7 @@ impl Listener for Notifications {
                 let is_subscribed = !tap.is_stateless()
                     || subscription(params).is_some_and(|id| tap.is_listening(&id));
                 if is_subscribed {
-                    self.changes.send_modify(|changes| changes.tools += 1);
+                    self.list_changed();
                 }
             }
             "notifications/elicitation/complete" => {
@@ -121,7 +120,7 @@ impl Listener for Notifications {
                     self.pages.complete(id);
                 }
             }
-            "notifications/subscriptions/acknowledged" => self.acknowledged(tap, params),
+            "notifications/subscriptions/acknowledged" => self.acknowledge(tap, params),
             _ => tracing::trace!(server = %self.server, "an unknown notification"),
         }
     }
@@ -149,24 +148,24 @@ impl Listener for Notifications {
         });
     }
 
+    fn list_changed(&self) {
+        self.reasons.send_modify(|reasons| *reasons += 1);
+    }
+
     fn ended(&self) {
         self.ended.cancel();
     }
 }
 
 /// Listens for changes where servers tell of them in a subscription (2026-07-28).
-pub(crate) async fn listen(
-    session: &Session,
-    changes: &watch::Sender<Changes>,
-    wishes: &watch::Sender<u64>,
-) {
+pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
     if !(session.is_stateless() && session.agreed.tools_changes) {
         return std::future::pending().await;
     }
     let mut wait = AGAIN;
     loop {
         let began = Instant::now();
-        let before = changes.borrow().acknowledged.clone();
+        let before = notifications.acknowledged();
         let params = json!({ "notifications": { "toolsListChanged": true } });
         let ended = tokio::select! {
             ended = session.send(Request::new(LISTEN, params), None) => ended,
@@ -176,7 +175,7 @@ pub(crate) async fn listen(
                 continue;
             }
         };
-        let last = changes.borrow().acknowledged.clone();
+        let last = notifications.acknowledged();
         let is_refused = match &ended {
             Err(failure) if last.is_none() && is_refusal(failure) => {
                 another_login(session).await;
@@ -197,19 +196,16 @@ pub(crate) async fn listen(
             () = another_login(session) => wait = AGAIN,
         }
         if last != before {
-            wishes.send_modify(|wishes| *wishes += 1);
+            notifications.list_changed();
         }
     }
 }
 
 /// Waits for another login.
 async fn another_login(session: &Session) {
-    let changed = match &session.http {
-        Some(http) => http.logins().changed().await,
-        None => return std::future::pending().await,
-    };
-    if changed.is_err() {
-        std::future::pending().await
+    match &session.http {
+        Some(http) => http.another_login().await,
+        None => std::future::pending().await,
     }
 }
 

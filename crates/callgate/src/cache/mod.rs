@@ -128,19 +128,14 @@ impl Cache {
         self.slots().insert(spec.name.clone(), slot);
     }
 
-    /// Writes the new lists of servers, and removes lists that have changed.
+    /// Writes the new lists of servers.
     pub(crate) fn follow(&self, states: &[ServerState]) {
         let mut slots = self.slots();
         for state in states {
             let Some(slot) = slots.get_mut(&state.name) else {
                 continue;
             };
-            let followed = if state.changed {
-                self.forget(slot)
-            } else {
-                self.keep_list(slot, state)
-            };
-            if let Err(error) = followed {
+            if let Err(error) = self.keep_list(slot, state) {
                 self.warn(format!(
                     "the list of server {:?} is not kept: {error}",
                     state.name
@@ -185,13 +180,6 @@ impl Cache {
         tracing::info!(server = spec.name, "the kept list is of another login");
         self.lists.remove(file).map_err(|error| error.to_string())?;
         Ok(None)
-    }
-
-    fn forget(&self, slot: &mut Slot) -> std::io::Result<()> {
-        match slot.kept.take() {
-            Some(_) => self.lists.remove(&slot.file),
-            None => Ok(()),
-        }
     }
 
     fn keep_list(&self, slot: &mut Slot, state: &ServerState) -> std::io::Result<()> {

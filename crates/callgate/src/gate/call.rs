@@ -122,10 +122,7 @@ impl Gate {
             function: function.to_owned(),
             sent,
         };
-        let finding = async {
-            self.live.fresh().await;
-            self.live.tool_in_time(function, &mut options).await
-        };
+        let finding = self.live.tool_in_time(function, &mut options);
         let found = tokio::select! {
             biased;
             () = cancel.cancelled() => {

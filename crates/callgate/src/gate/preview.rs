@@ -219,7 +219,7 @@ impl Gate {
         let request = request.into();
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let read = read(&self.launcher, limits, &request).await?;
-        let catalog = self.live.fresh().await;
+        let catalog = self.live.for_script(&read.prepared.named).await;
         let mut preview = self.preview_names(&read.prepared, &request);
         // Declarations of missing tools are unknown, so a check would mislead.
         if preview.missing.is_empty() {

@@ -41,7 +41,7 @@ impl Gate {
             prepared, worker, ..
         } = read(&self.launcher, limits, request).await?;
         // The catalog of this run, whatever changes while it lasts.
-        let catalog = self.live.fresh().await;
+        let catalog = self.live.for_script(&prepared.named).await;
         self.check_servers(request, &prepared.named)?;
         let checked = self.type_check(request, &prepared, &catalog).await?;
         let functions = stubs(&prepared.named, &catalog, &request.scope);

@@ -50,9 +50,9 @@ impl Gate {
         self.live.catalog().get(function).is_some()
     }
 
-    /// True if a tool has this generated name, after [`Gate::refresh`].
+    /// True if a tool has this generated name. Waits for lists of tools only if none has.
     pub async fn finds_tool(&self, function: &str) -> bool {
-        self.live.fresh().await.get(function).is_some()
+        self.live.having([function]).await.get(function).is_some()
     }
 
     /// Asks servers for lists of tools that are out of date, and waits up to two seconds.

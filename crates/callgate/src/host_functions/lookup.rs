@@ -164,7 +164,7 @@ impl Lookups {
             let message = format!("{count} names are more than the {MAX_NAMES} of one call");
             return Err(invalid(message));
         }
-        let catalog = self.live.fresh().await;
+        let catalog = self.live.having(names.iter().map(String::as_str)).await;
         let (scope, unknown) = (self.scope.clone(), Arc::clone(&self.counts.unknown_names));
         answer(move || details(&catalog, &names, &scope, &unknown)).await
     }

@@ -16,7 +16,6 @@ fn down(name: &str) -> ServerState {
         failed: None,
         phase: Phase::Down("it ended; its last words on stderr: a word of its own".to_owned()),
         heard: false,
-        changed: false,
         age: None,
         stale: true,
     }

@@ -133,7 +133,7 @@ async fn a_call_that_hangs_times_out_and_is_cancelled() {
 async fn a_tool_that_changed_since_the_decision_is_not_called() {
     let (servers, run, name) = one(odd("changes")).await;
     call(&run, &name, "add", json!({ "name": "one" })).await;
-    in_time(servers.settle(None, Duration::MAX)).await;
+    in_time(servers.settle(Duration::MAX)).await;
     let shown = Arc::new(Mutex::new(Vec::new()));
     let asker = ask_with({
         let (servers, run, name) = (servers.clone(), run.clone(), name.clone());
@@ -146,7 +146,7 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
             async move {
                 if is_first {
                     call(&run, &name, "change", json!({ "name": "one" })).await;
-                    servers.settle(None, Duration::MAX).await;
+                    servers.settle(Duration::MAX).await;
                 }
                 Answer::Once
             }

@@ -1,7 +1,7 @@
 //! Servers that end, rest, change and come back.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use callgate_servers::{Connect, Phase, Remembered, Status};
 use serde_json::json;
@@ -91,16 +91,36 @@ async fn changes_of_the_list_are_followed() {
         })
         .await;
         call(&servers, mode, "remove", json!({ "name": "new" })).await;
-        in_time(servers.settle(None, Duration::from_secs(30))).await;
+        in_time(servers.settle(Duration::from_secs(30))).await;
         until(&servers, |servers| {
             !tools(servers).contains(&"new".to_owned())
         })
         .await;
         // Many changes cost few lists.
         call(&servers, mode, "flood", json!({ "count": 10_000 })).await;
-        in_time(servers.settle(None, Duration::from_secs(30))).await;
+        in_time(servers.settle(Duration::from_secs(30))).await;
         let lists = call(&servers, mode, "listed", json!({})).await;
         assert!(lists.parse::<u32>().expect("a number") < 12, "{lists}");
+        in_time(servers.shut_down()).await;
+    }
+}
+
+#[tokio::test]
+async fn calls_do_not_wait_for_lists() {
+    for (mode, tool, arguments) in [
+        ("changes", "flood", json!({ "count": 1 })),
+        ("changes --modern", "flood", json!({ "count": 100 })),
+        ("holds-lists", "change", json!({})),
+    ] {
+        let servers = one(odd(mode)).await;
+        let began = Instant::now();
+        for _ in 0..10 {
+            let said = call(&servers, mode, tool, arguments.clone()).await;
+            assert_eq!(said, format!("{tool} was called"));
+        }
+        // Ten lists take nine seconds at least.
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(5), "{mode}: {took:?}");
         in_time(servers.shut_down()).await;
     }
 }
@@ -109,12 +129,12 @@ async fn changes_of_the_list_are_followed() {
 async fn a_list_that_does_not_come_is_not_waited_for_long() {
     let servers = one(odd("holds-lists")).await;
     call(&servers, "holds-lists", "change", json!({})).await;
-    until(&servers, |servers| !servers.is_settled(None)).await;
-    in_time(servers.settle(None, Duration::from_millis(200))).await;
-    assert!(!servers.is_settled(Some("holds-lists")));
+    until(&servers, |servers| !servers.is_settled()).await;
+    in_time(servers.settle(Duration::from_millis(200))).await;
+    assert!(!servers.is_settled());
     call(&servers, "holds-lists", "list", json!({})).await;
-    in_time(servers.settle(None, Duration::from_secs(30))).await;
-    until(&servers, |servers| servers.is_settled(None)).await;
+    in_time(servers.settle(Duration::from_secs(30))).await;
+    until(&servers, |servers| servers.is_settled()).await;
     in_time(servers.shut_down()).await;
 }
 
