@@ -1,5 +1,5 @@
-//! `${VAR}`, `${VAR:-default}`, `${env:VAR}` and `${workspaceFolder}` in texts; paths from the
-//! file's folder.
+//! `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${workspaceFolder}` and other references of editors
+//! in texts; paths from the file's folder.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -48,6 +48,12 @@ impl Variables<'_> {
             };
             expanded.push_str(&match reference {
                 "workspaceFolder" => self.folder_before(after),
+                "workspaceFolderBasename" => {
+                    let name = self.folder.file_name().unwrap_or_default();
+                    name.to_string_lossy().into_owned()
+                }
+                "userHome" => self.value("HOME", &mut Vec::new())?,
+                "pathSeparator" | "/" => std::path::MAIN_SEPARATOR_STR.to_owned(),
                 _ => self.value(reference, used)?,
             });
             rest = after;

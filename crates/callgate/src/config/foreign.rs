@@ -1,5 +1,187 @@
-//! Keys of other clients and programs, and what to write instead. In a file that other clients
-//! share, such a key is a warning.
+//! Files of other clients: which they are, what their keys mean here, and what turns a server off.
+//!
+//! In such a file, a key that only others know is a warning, and a mistake in the entry of a
+//! server costs that server alone.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::ast::{BooleanLit, ObjectProp, ObjectPropName, Value, WordLit};
+use jsonc_parser::common::{Range, Ranged as _};
+
+use super::expand::plain;
+use super::server::MAX_DESCRIPTION;
+
+/// True if other clients use this file, too.
+pub(super) fn is_shared(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default();
+    !name.to_string_lossy().contains("callgate")
+}
+
+/// Folders in which editors and other clients keep the settings of a project.
+const CLIENT_FOLDERS: &[&str] = &[
+    ".amazonq",
+    ".claude",
+    ".codeium",
+    ".continue",
+    ".copilot",
+    ".cursor",
+    ".gemini",
+    ".github",
+    ".idea",
+    ".junie",
+    ".kiro",
+    ".qwen",
+    ".roo",
+    ".trae",
+    ".vscode",
+    ".windsurf",
+    ".zed",
+];
+
+/// The folder of the project that a file is for: its own, or for the file of an editor, such as
+/// `.vscode/mcp.json`, the one above that of the editor.
+pub(super) fn project_folder(file: &Path) -> PathBuf {
+    let own = file.parent().unwrap_or(file);
+    let folder = plain(own);
+    let is_client = |folder: &&Path| {
+        let name = folder.file_name().unwrap_or_default();
+        CLIENT_FOLDERS.iter().any(|client| name == *client)
+    };
+    // Some clients have a folder of settings within theirs.
+    let client = folder.ancestors().take(2).find(is_client);
+    match client.and_then(Path::parent) {
+        Some(project) if is_shared(file) => project.to_owned(),
+        _ => own.to_owned(),
+    }
+}
+
+/// Gives the entries of servers the keys that Callgate has for what other clients write, and turns
+/// off the servers that the file turns off for its own client. Returns the sections that are
+/// another client's, though they have names of ours: their places, and messages about them.
+pub(super) fn adopt(root: &mut Value<'_>, file: &Path) -> Vec<(usize, String)> {
+    let Value::Object(root) = root else {
+        return Vec::new();
+    };
+    let mut passed_over = Vec::new();
+    root.properties.retain(|section| {
+        let key = section.name.as_str();
+        let is_theirs = file.ends_with("settings.json") && matches!(key, "sandbox" | "tools");
+        if is_theirs {
+            let message = format!(
+                "\"{key}\" in the file is another client's; write Callgate's own into a \
+                 callgate.json"
+            );
+            passed_over.push((section.range.start, message));
+        }
+        !is_theirs
+    });
+    let (mut off, mut only) = (HashSet::new(), None);
+    root.properties.retain(|member| {
+        let key = member.name.as_str().to_ascii_lowercase();
+        let mcp = member.value.as_object().filter(|_| key == "mcp");
+        let in_mcp = |key: &str| mcp.and_then(|mcp| mcp.get(key)).map(|it| &it.value);
+        let turned_off = match key.as_str() {
+            "disabledmcpjsonservers" | "disabledmcpservers" | "excludemcpservers" => {
+                Some(&member.value)
+            }
+            _ => in_mcp("excluded"),
+        };
+        let allowed = (key == "allowmcpservers").then_some(&member.value);
+        let allowed = allowed.or_else(|| in_mcp("allowed"));
+        off.extend(turned_off.into_iter().flat_map(texts));
+        if let Some(allowed) = allowed {
+            only = Some(texts(allowed));
+        }
+        turned_off.is_none() && allowed.is_none()
+    });
+    let sections = root.properties.iter_mut();
+    for section in sections.filter(|it| matches!(it.name.as_str(), "mcpServers" | "servers")) {
+        let Value::Object(servers) = &mut section.value else {
+            continue;
+        };
+        for server in &mut servers.properties {
+            let name = server.name.as_str();
+            let is_off = off.contains(name)
+                || only
+                    .as_ref()
+                    .is_some_and(|only| !only.iter().any(|it| it == name));
+            adopt_entry(server, is_off);
+        }
+    }
+    passed_over
+}
+
+fn texts(array: &Value<'_>) -> Vec<String> {
+    let elements = array.as_array().map_or(&[][..], |array| &array.elements);
+    let texts = elements.iter().filter_map(Value::as_string_lit);
+    texts.map(|text| text.value.to_string()).collect()
+}
+
+fn adopt_entry(server: &mut ObjectProp<'_>, is_off: bool) {
+    let Value::Object(entry) = &mut server.value else {
+        return;
+    };
+    let is_true = |value: &Value<'_>| match value {
+        Value::BooleanLit(boolean) => boolean.value,
+        Value::StringLit(text) => text.value.eq_ignore_ascii_case("true"),
+        _ => false,
+    };
+    let mut is_off = is_off;
+    entry.properties.retain_mut(|member| {
+        let (key, value) = (member.name.as_str(), &mut member.value);
+        let is_null = matches!(value, Value::NullKeyword(_));
+        match key.to_ascii_lowercase().as_str() {
+            "disabled" | "disable" | "isdisabled" if is_true(value) => is_off = true,
+            "enabled" | "enable" | "isenabled" | "active" | "isactive" => {
+                is_off |= !is_true(value) && !is_null;
+                return false;
+            }
+            // Others write more than a line.
+            "description" => return shorten(value),
+            _ => {}
+        }
+        true
+    });
+    if is_off {
+        let range = server.range;
+        entry
+            .properties
+            .retain(|member| member.name.as_str() == "labels");
+        entry.properties.push(ObjectProp {
+            range,
+            name: key(range, "disabled"),
+            value: Value::BooleanLit(BooleanLit { range, value: true }),
+        });
+        return;
+    }
+    for (theirs, ours) in SYNONYMS.iter().filter(|(_, ours)| *ours != "account") {
+        let has_ours = entry.get(ours).is_some();
+        let mut members = entry.properties.iter_mut();
+        if let Some(member) = members.find(|it| !has_ours && it.name.as_str() == *theirs) {
+            member.name = key(member.name.range(), ours);
+        }
+    }
+}
+
+fn key(range: Range, value: &'static str) -> ObjectPropName<'static> {
+    ObjectPropName::Word(WordLit { range, value })
+}
+
+/// Makes a description one line that is not too long. Returns whether there is anything of it.
+fn shorten(value: &mut Value<'_>) -> bool {
+    let Value::StringLit(text) = value else {
+        return false;
+    };
+    let words: Vec<&str> = text.value.split_whitespace().collect();
+    let line = words.join(" ").replace(char::is_control, "");
+    text.value = Cow::Owned(line.chars().take(MAX_DESCRIPTION).collect());
+    !text.value.trim().is_empty()
+}
+
+/// Keys that stop something. A misspelling of one must not be passed over.
+pub(super) const RESTRAINTS: &[&str] = &["disabled", "labels"];
 
 /// Keys of other clients: a key of ours in the same object, and for each key of theirs there
 /// the advice.
@@ -25,6 +207,10 @@ pub(super) const OTHER_CLIENTS: &[(&str, &[(&str, &str)])] = &[
             (
                 "excludeTools",
                 "write the tools under \"permissions\", \"deny\"",
+            ),
+            (
+                "enabled",
+                "write \"disabled\": true to leave the server out",
             ),
             ("gallery", "it is a note of VS Code"),
             ("icon", "it is a picture for other clients"),
@@ -66,10 +252,12 @@ pub(super) const SYNONYMS: &[(&str, &str)] = &[
     ("cmd", "command"),
     ("environment", "env"),
     ("httpUrl", "url"),
+    ("http_headers", "headers"),
     ("serverUrl", "url"),
     ("transport", "type"),
     ("transportType", "type"),
     ("user", "account"),
     ("username", "account"),
     ("workingDirectory", "cwd"),
+    ("working_directory", "cwd"),
 ];

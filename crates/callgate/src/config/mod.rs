@@ -62,12 +62,14 @@ pub use users::{Role, UsersConfig, subject_user, token_user};
 pub struct Config {
     /// The file, in its folder.
     pub path: PathBuf,
-    /// The file's folder, by its real path: without links, however the file was named.
-    /// Relative paths in the file start here.
+    /// The folder of the project, by its real path, without links, however the file was named:
+    /// the file's own, or the one above that of an editor, such as `.vscode`. Relative paths in
+    /// the file start here.
     pub folder: PathBuf,
     /// The servers to start, in the order of the file.
     pub servers: Vec<ServerSpec>,
-    /// Names of the servers that the file disables.
+    /// Names of the servers that the file disables, or whose entries have mistakes in a file of
+    /// another client.
     pub disabled: Vec<String>,
     /// The rules of `permissions`.
     pub permissions: Rules,
@@ -138,13 +140,15 @@ impl Config {
         })?;
         let text = String::from_utf8(bytes)
             .map_err(|_| ConfigError::file(&shown, ConfigErrorKind::Syntax, "not UTF-8 text"))?;
-        let named_folder = named.parent().unwrap_or(&named);
+        let name = named.file_name().unwrap_or_default();
+        let named_folder = foreign::project_folder(&named);
         // One folder has many paths (`sub/..`, links), and rules compare texts.
         let folder = named_folder.canonicalize().map_err(unread)?;
-        let alias = expand::plain(named_folder);
+        let alias = expand::plain(&named_folder);
         let is_alias = alias != folder && alias.canonicalize().is_ok_and(|real| real == folder);
+        let inner = named.parent().unwrap_or(&named);
         let place = Place {
-            path: folder.join(named.file_name().unwrap_or_default()),
+            path: inner.canonicalize().map_err(unread)?.join(name),
             folder,
             alias: is_alias.then_some(alias),
             shown,
@@ -225,10 +229,20 @@ fn read(
 ) -> Result<Config, ConfigError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let failed = |at, kind, message: &str| Problem::at(&place.shown, text, at, kind, message);
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).map_err(|error| {
+    let mut parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).map_err(|error| {
         let message = format!("not valid JSON: {}", lower_first(&error.kind().to_string()));
         failed(error.range().start, ConfigErrorKind::Syntax, &message)
     })?;
+    let is_shared = foreign::is_shared(&place.path);
+    let mut warnings = Vec::new();
+    if let Some(root) = parsed.value.as_mut().filter(|_| is_shared) {
+        let passed_over = foreign::adopt(root, &place.path);
+        warnings.extend(
+            passed_over
+                .into_iter()
+                .map(|(at, message)| failed(at, ConfigErrorKind::Key, &message)),
+        );
+    }
     let root = parsed.value.as_ref().ok_or_else(|| {
         let message = "the file is empty; write an object, such as { \"mcpServers\": {} }";
         failed(0, ConfigErrorKind::Syntax, message)
@@ -237,7 +251,6 @@ fn read(
         let message = "the file must hold one object, such as { \"mcpServers\": {} }";
         return Err(failed(0, ConfigErrorKind::Value, message).into());
     };
-    let name = place.path.file_name().unwrap_or_default().to_string_lossy();
     let tree = Tree {
         text,
         root,
@@ -247,9 +260,10 @@ fn read(
             folder: &place.folder,
             alias: place.alias.as_deref(),
         },
-        is_shared: !name.ends_with("callgate.json"),
+        is_shared,
         problems: RefCell::default(),
-        warnings: RefCell::default(),
+        warnings: RefCell::new(warnings),
+        lost: RefCell::default(),
         left_out: RefCell::default(),
         used: RefCell::default(),
     };
@@ -285,7 +299,16 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
         }
     }
     (config.servers, config.disabled) = (servers.enabled, servers.disabled);
-    if let (Some(_), Some(both)) = (tree.find(&["mcpServers"]), tree.find(&["servers"])) {
+    for lost in tree.lost.take() {
+        config.servers.retain(|server| server.name != lost);
+        config.disabled.retain(|name| *name != lost);
+        config.disabled.push(lost);
+    }
+    if let (false, Some(_), Some(both)) = (
+        tree.is_shared,
+        tree.find(&["mcpServers"]),
+        tree.find(&["servers"]),
+    ) {
         let message = "the file has both \"mcpServers\" and \"servers\"; put all servers under one \
                        of them";
         tree.error(both.range().start, ConfigErrorKind::Key, message);

@@ -21,7 +21,7 @@ use super::tree::{Tree, get};
 use super::units::parse_duration;
 
 /// The most characters of a server's description.
-const MAX_DESCRIPTION: usize = 200;
+pub(super) const MAX_DESCRIPTION: usize = 200;
 
 /// An entry of `mcpServers`.
 #[derive(Deserialize, Default)]
@@ -102,6 +102,14 @@ pub(super) struct ServerList {
     pub(super) disabled: Vec<String>,
 }
 
+impl ServerList {
+    /// The names of all servers.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let enabled = self.enabled.iter().map(|server| &server.name);
+        enabled.chain(&self.disabled).map(String::as_str)
+    }
+}
+
 /// Reads `mcpServers`, and the labels of servers into `flows`.
 pub(super) fn read(
     tree: &Tree<'_>,
@@ -115,6 +123,10 @@ pub(super) fn read(
             let message = "a server's name is empty; give it one";
             tree.error(member.range.start, ConfigErrorKind::Key, message);
             continue;
+        }
+        if servers.names().any(|known| known == name) {
+            let message = format!("server \"{name}\" is also in \"mcpServers\"; remove one");
+            tree.error(member.range.start, ConfigErrorKind::Key, &message);
         }
         if leave_out_disabled(tree, &member.value) {
             servers.disabled.push(name.to_owned());
@@ -184,11 +196,14 @@ fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> 
         let server = tree.subject(value.range().start);
         tree.error(at, kind, &format!("{server} {clause}"));
     };
-    let declared = match server.kind.as_deref() {
-        None => None,
-        Some("stdio") => Some(Kind::Stdio),
-        Some("http" | "streamable-http") => Some(Kind::Http),
-        Some("sse") => {
+    // Clients write one transport in many ways, such as "streamableHttp".
+    let spelled = |text: &str| text.to_ascii_lowercase().replace(['-', '_', ' '], "");
+    let text = server.kind.as_deref().unwrap_or_default();
+    let declared = match spelled(text).as_str() {
+        "" if server.kind.is_none() => None,
+        "stdio" | "local" => Some(Kind::Stdio),
+        "http" | "streamablehttp" => Some(Kind::Http),
+        "sse" => {
             wrong(
                 ConfigErrorKind::Unsupported,
                 "has \"type\": \"sse\", a transport that MCP deprecated in its version \
@@ -196,7 +211,7 @@ fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> 
             );
             return None;
         }
-        Some(text) => {
+        _ => {
             let advice = match nearest(text, ["stdio", "http", "streamable-http"]) {
                 Some(meant) => format!("did you mean \"{meant}\"?"),
                 None => "write \"stdio\" or \"http\"".to_owned(),
@@ -243,10 +258,13 @@ fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> 
             "key \"{}\" in {of_server} does not go with \"{of}\"; remove it",
             foreign.name.as_str()
         );
-        tree.error(foreign.range.start, ConfigErrorKind::Key, &message);
+        if tree.is_shared {
+            tree.warning(foreign.range.start, ConfigErrorKind::Key, &message);
+        } else {
+            tree.error(foreign.range.start, ConfigErrorKind::Key, &message);
+        }
     }
     if declared.is_some_and(|declared| declared != kind) {
-        let text = server.kind.as_deref().unwrap_or_default();
         let clause = format!("has \"type\": \"{text}\" and \"{of}\"; remove one of them");
         wrong(ConfigErrorKind::Value, &clause);
     }

@@ -12,6 +12,7 @@ mod edits;
 mod files;
 mod keys;
 mod mistakes;
+mod shared;
 mod users;
 
 const SECRET: &str = "hunter2";

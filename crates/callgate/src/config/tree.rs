@@ -4,7 +4,7 @@
 //! out and reads again, so that every mistake of a file is reported at once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{self, Display};
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use serde::forward_to_deserialize_any;
 
 use super::error::{ConfigErrorKind, Problem};
 use super::expand::{Unresolved, Variables};
-use super::foreign::{OTHER_CLIENTS, SYNONYMS};
+use super::foreign::{OTHER_CLIENTS, RESTRAINTS, SYNONYMS};
 use super::units::parse_duration;
 
 /// JSON with comments and trailing commas, and nothing looser.
@@ -53,6 +53,8 @@ pub(super) struct Tree<'a> {
     pub(super) is_shared: bool,
     pub(super) problems: RefCell<Vec<Problem>>,
     pub(super) warnings: RefCell<Vec<Problem>>,
+    /// Servers of a shared file whose entries have mistakes.
+    pub(super) lost: RefCell<BTreeSet<String>>,
     /// The beginnings of members and elements that are not read.
     pub(super) left_out: RefCell<HashSet<usize>>,
     /// Values of environment variables, each with the place of the text it was put into.
@@ -108,8 +110,9 @@ impl<'a> Tree<'a> {
     /// True if part of a value was left out for a mistake, so that others may follow from it.
     pub(super) fn has_mistake(&self, range: Range) -> bool {
         // Without a problem, only keys of other clients were left out.
+        let is_right = self.problems.borrow().is_empty() && self.lost.borrow().is_empty();
         let left_out = self.left_out.borrow();
-        !self.problems.borrow().is_empty() && left_out.iter().any(|at| contains(range, *at))
+        !is_right && left_out.iter().any(|at| contains(range, *at))
     }
 
     fn is_read(&self, start: usize) -> bool {
@@ -145,8 +148,13 @@ impl<'a> Tree<'a> {
         self.error(at, kind, &format!("{}{space}{clause}", self.subject(at)));
     }
 
-    /// Reports an error.
+    /// Reports an error. In a shared file, one in the entry of a server costs that server alone.
     pub(super) fn error(&self, at: usize, kind: ConfigErrorKind, message: &str) {
+        if let Some(server) = self.shared_entry(at) {
+            self.warning(at, kind, &format!("{message}; the server is left out"));
+            self.lost.borrow_mut().insert(server);
+            return;
+        }
         let problem = Problem::at(self.shown, self.text, at, kind, message);
         self.problems.borrow_mut().push(problem);
     }
@@ -155,6 +163,16 @@ impl<'a> Tree<'a> {
     pub(super) fn warning(&self, at: usize, kind: ConfigErrorKind, message: &str) {
         let problem = Problem::at(self.shown, self.text, at, kind, message);
         self.warnings.borrow_mut().push(problem);
+    }
+
+    /// The server of a shared file whose entry is at this place.
+    fn shared_entry(&self, at: usize) -> Option<String> {
+        match path_to(self.root, at).as_slice() {
+            [Step::Key("mcpServers" | "servers"), Step::Key(server), ..] if self.is_shared => {
+                Some((*server).to_owned())
+            }
+            _ => None,
+        }
     }
 
     fn report(&self, mistake: &Mistake) {
@@ -179,6 +197,8 @@ impl<'a> Tree<'a> {
         let synonym = synonym.map(|(_, ours)| *ours);
         let meant = synonym.or_else(|| nearest(key, ours.iter().copied()));
         let kind = ConfigErrorKind::Key;
+        let is_entry = self.shared_entry(at).is_some();
+        let is_top = self.is_shared && path_to(self.root, at).len() == 1;
         let message = match (other, meant) {
             (Some((_, instead)), _) => {
                 let message = format!("key \"{key}\" in {of} means nothing here; {instead}");
@@ -188,10 +208,28 @@ impl<'a> Tree<'a> {
                 message
             }
             (None, Some(meant)) => {
+                // Of what stops something, a misspelling must not be passed over.
+                let stops = if is_top {
+                    meant != "models"
+                } else {
+                    RESTRAINTS.contains(&meant)
+                };
+                if (is_entry || is_top) && !stops {
+                    let message = format!(
+                        "unknown key \"{key}\" in {of} is passed over; did you mean \"{meant}\"?"
+                    );
+                    return self.warning(at, kind, &message);
+                }
                 format!("unknown key \"{key}\" in {of}; did you mean \"{meant}\"?")
             }
             (None, None) => {
                 let ours = ours.join(", ");
+                if is_entry || is_top {
+                    let message = format!(
+                        "unknown key \"{key}\" in {of} is passed over; Callgate knows {ours}"
+                    );
+                    return self.warning(at, kind, &message);
+                }
                 format!("unknown key \"{key}\" in {of}; remove it, or use one of {ours}")
             }
         };

@@ -172,7 +172,6 @@ fn of_a_server() {
         (r#""type": "stdio""#, &["2 server \"git\" has no \"command\"; write the program to start"]),
         (r#""type": "http""#, &["2 server \"git\" has no \"url\"; write the server's streamable HTTP URL"]),
         (r#""type": "sse", "url": "https://a.b/sse""#, &["2 server \"git\"…\"sse\", a transport that MCP deprecated in its version 2025-03-26; write \"type\": \"http\""]),
-        (r#""type": "streamablehttp", "url": "https://a.b""#, &["2 server \"git\"…unknown type \"streamablehttp\"; did you mean \"streamable-http\"?"]),
         (r#""type": "ws", "url": "wss://a.b""#, &["2 server \"git\"…unknown type \"ws\"; write \"stdio\" or \"http\""]),
         (r#""type": 1, "command": "x""#, &["2 \"type\" in server \"git\" must be a string, and this is a number"]),
         (r#""type": "http", "command": "x""#, &["2 server \"git\" has \"type\": \"http\" and \"command\"; remove one of them"]),
@@ -293,7 +292,6 @@ fn of_other_clients() {
     // A missing key is a mistake all the same.
     for text in [
         r#"{ "mcpServers": {}, "limit": {} }"#,
-        r#"{ "mcpServers": { "git": { "timeout": 60 } } }"#,
         r#"{ "serve": { "http": { "oauth": { "clientId": "c" } } } }"#,
     ] {
         assert!(read(".mcp.json", text).is_err(), "{text}");
