@@ -133,12 +133,17 @@ async fn tools_are_found_and_called_without_code() {
             ),
             "{details}"
         );
-        let issue =
-            json!({ "name": "ticketing_createIssue", "args": { "title": "A", "body": "B" } });
-        let called = call(&session, "call_tool", issue).await;
-        assert_ne!(called.is_error, Some(true), "{called:?}");
-        let structured = called.structured_content.expect("structured content");
-        assert!(structured["issueId"].is_string(), "{structured}");
+        for given in ["args", "arguments"] {
+            let issue =
+                json!({ "name": "ticketing_createIssue", given: { "title": "A", "body": "B" } });
+            let called = call(&session, "call_tool", issue).await;
+            let (is_error, said) = shown(&called);
+            assert!(!is_error, "{said}");
+            // The declared result, as compact JSON.
+            let structured = called.structured_content.expect("structured content");
+            assert!(structured["issueId"].is_string(), "{structured}");
+            assert_eq!(said, structured.to_string());
+        }
         let (is_error, servers) = said(&session, "list_servers", json!({})).await;
         assert!(!is_error);
         assert!(servers.starts_with("- logging (1 tool)"), "{servers}");
@@ -210,6 +215,42 @@ async fn wrong_arguments_are_all_told_at_once() {
         "{error}"
     );
     session.client.cancel().await.expect("a clean end");
+}
+
+#[tokio::test]
+async fn a_call_with_wrong_arguments_is_not_sent() {
+    let bench = Workbench::new(demo());
+    for version in [OLD, NEWEST] {
+        for (given, problem) in [
+            (
+                json!({ "title": "A", "text": "B" }),
+                "there is no argument \"text\"; there are title (required), body, priority",
+            ),
+            (
+                json!({ "body": "B" }),
+                "the value: \"title\" is a required property",
+            ),
+            (
+                json!({ "title": 5, "bdy": "B" }),
+                "there is no argument \"bdy\"; did you mean \"body\"?; /title: value is not of \
+                 type \"string\"",
+            ),
+        ] {
+            let expected = format!("ticketing_createIssue was not called: {problem}");
+            let flags = ["--ledger", "calls.jsonl", "--mode"];
+            let session = client(&bench, &version, &[&flags[..], &["native"]].concat()).await;
+            let answer = said(&session, "ticketing_createIssue", given.clone()).await;
+            assert_eq!(answer, (true, expected.clone()), "{version}");
+            session.client.cancel().await.expect("a clean end");
+            let session = client(&bench, &version, &[&flags[..], &["discovery"]].concat()).await;
+            let given = json!({ "name": "ticketing_createIssue", "arguments": given });
+            let answer = said(&session, "call_tool", given).await;
+            assert_eq!(answer, (true, expected), "{version}");
+            session.client.cancel().await.expect("a clean end");
+        }
+    }
+    let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).unwrap_or_default();
+    assert!(!ledger.contains("createIssue"), "{ledger}");
 }
 
 /// Whatever the server does, a client's array stays as it was.

@@ -1,13 +1,15 @@
-//! Arguments of our own tools: the tool's schema names every problem, serde reads.
+//! Arguments of our own tools and of servers' tools: the tool's schema names every problem.
 
 use callgate::present::nearest;
-use callgate_schema::{Author, Schema};
+use callgate_schema::{Author, Declared, Fit, Schema};
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The most problems that one answer lists.
 const MAX_PROBLEMS: usize = 10;
+/// The most members of a schema that a problem lists.
+const MAX_LISTED: usize = 30;
 /// The most bytes of a model's text that an answer repeats.
 const MAX_QUOTE: usize = 80;
 
@@ -34,6 +36,63 @@ pub(crate) fn read<T: DeserializeOwned>(
     Err(refusal(lead, &problems))
 }
 
+/// Holds a call's arguments to the schema of a server's tool. The error is for the caller, and has
+/// no value of the arguments. A schema that cannot be used refuses nothing.
+pub(crate) fn check_call(
+    function: &str,
+    mut schema: JsonObject,
+    given: Option<&JsonObject>,
+) -> Result<(), String> {
+    let mut given = given.cloned().unwrap_or_default();
+    let mut problems = Vec::new();
+    if let Some(known) = only_arguments(&schema) {
+        let mut is_listed = false;
+        given.retain(|key, _| {
+            if known.contains_key(key) {
+                return true;
+            }
+            problems.push(unknown_member("", key, known, schema.get("required")));
+            is_listed |= near(key, known).is_none();
+            false
+        });
+        if is_listed {
+            // The list marks what is required.
+            schema.shift_remove("required");
+        }
+    }
+    let given = Value::Object(given).to_string();
+    if let Fit::Wrong { problems: more } = Declared::new(Value::Object(schema)).fit(&given) {
+        problems.extend(more);
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    problems.truncate(MAX_PROBLEMS);
+    Err(format!(
+        "{function} was not called: {}",
+        problems.join("; ")
+    ))
+}
+
+/// The arguments that a schema lists, unless it permits others, here or in another part.
+fn only_arguments(schema: &JsonObject) -> Option<&JsonObject> {
+    const PARTS: [&str; 8] = [
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "if",
+        "dependentSchemas",
+        "patternProperties",
+    ];
+    let others = schema.get("additionalProperties");
+    let is_closed = others.is_none_or(|others| *others == Value::Bool(false));
+    let known = schema.get("properties")?.as_object()?;
+    let has_parts = PARTS.iter().any(|part| schema.contains_key(*part));
+    (is_closed && !has_parts && !known.is_empty()).then_some(known)
+}
+
 /// The answer that lists these problems.
 pub(crate) fn refusal(lead: &str, problems: &[String]) -> String {
     let mut text = format!("{lead}:");
@@ -54,7 +113,7 @@ fn tidy(schema: &Value, given: &mut JsonObject, place: &str, unknown: &mut Vec<S
     given.retain(|key, value| {
         let is_known = known.contains_key(key);
         if !is_known {
-            unknown.push(unknown_member(place, key, known));
+            unknown.push(unknown_member(place, key, known, None));
         }
         is_known && !value.is_null()
     });
@@ -72,20 +131,42 @@ fn tidy(schema: &Value, given: &mut JsonObject, place: &str, unknown: &mut Vec<S
     }
 }
 
-fn unknown_member(place: &str, key: &str, known: &JsonObject) -> String {
-    let advice = match nearest(key, known.keys().map(String::as_str)) {
+/// The problem of a member that is not known. `required` marks members in the list.
+fn unknown_member(place: &str, key: &str, known: &JsonObject, required: Option<&Value>) -> String {
+    let advice = match near(key, known) {
         Some(near) => format!("did you mean {near:?}?"),
         None if known.is_empty() => "there are none".to_owned(),
-        None => {
-            let known: Vec<&str> = known.keys().map(String::as_str).collect();
-            format!("there are {}", known.join(", "))
-        }
+        None => format!("there are {}", listed(known, required)),
     };
     let key = quoted(key);
     match place {
         "" => format!("there is no argument {key}; {advice}"),
         _ => format!("{place}: there is no member {key}; {advice}"),
     }
+}
+
+fn near<'k>(key: &str, known: &'k JsonObject) -> Option<&'k str> {
+    nearest(key, known.keys().map(String::as_str))
+}
+
+fn listed(known: &JsonObject, required: Option<&Value>) -> String {
+    let required = required.and_then(Value::as_array);
+    let is_required = |key: &String| required.is_some_and(|all| all.iter().any(|it| it == key));
+    let mark = |key: &String| if is_required(key) { " (required)" } else { "" };
+    let is_plain = |key: &str| key.len() <= MAX_QUOTE && !key.contains(char::is_control);
+    let word = |key: &String| {
+        if is_plain(key) {
+            key.clone()
+        } else {
+            quoted(key)
+        }
+    };
+    let words = known.keys().map(|key| word(key) + mark(key));
+    let mut words: Vec<String> = words.take(MAX_LISTED).collect();
+    if known.len() > MAX_LISTED {
+        words.push(format!("and {} more", known.len() - MAX_LISTED));
+    }
+    words.join(", ")
 }
 
 /// The beginning of a model's text in quotation marks.
@@ -127,6 +208,64 @@ mod tests {
             schema.as_object().expect("one"),
             given.as_object(),
         )
+    }
+
+    #[test]
+    fn a_call_is_held_to_the_schema_of_its_tool() {
+        let properties = json!({
+            "path": { "type": "string" }, "tail": { "type": "number" }, "head": { "type": "number" },
+        });
+        let file = json!({ "type": "object", "properties": properties, "required": ["path"] });
+        let open = json!({ "type": "object", "properties": properties,
+            "additionalProperties": { "type": "string" } });
+        let one_of = json!({ "oneOf": [file, { "properties": { "file": {} } }] });
+        let bad = json!({ "type": "no type" });
+        for (schema, given, expected) in [
+            (&file, json!({ "path": "a" }), None),
+            (
+                &file,
+                json!({ "file": "a" }),
+                Some(": there is no argument \"file\"; there are path (required), tail, head"),
+            ),
+            (
+                &file,
+                json!({ "path": "a", "lines": 3 }),
+                Some(": there is no argument \"lines\"; there are path (required), tail, head"),
+            ),
+            (
+                &file,
+                json!({ "pth": "a", "tail": "secret" }),
+                Some(
+                    ": there is no argument \"pth\"; did you mean \"path\"?; \
+                     the value: \"path\" is a required property; /tail: value is not of type \"number\"",
+                ),
+            ),
+            (
+                &file,
+                json!({}),
+                Some(": the value: \"path\" is a required property"),
+            ),
+            (
+                &file,
+                json!({ "path": null }),
+                Some(": /path: value is not of type \"string\""),
+            ),
+            (&open, json!({ "file": "a" }), None),
+            (
+                &open,
+                json!({ "file": 1 }),
+                Some(": /file: value is not of type \"string\""),
+            ),
+            (&one_of, json!({ "file": 1 }), None),
+            (&bad, json!({ "file": 1 }), None),
+        ] {
+            let schema = schema.as_object().expect("an object").clone();
+            let expected = expected.map(|problems| format!("fs_read was not called{problems}"));
+            assert_eq!(
+                check_call("fs_read", schema, given.as_object()).err(),
+                expected
+            );
+        }
     }
 
     #[test]

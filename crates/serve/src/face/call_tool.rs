@@ -3,63 +3,163 @@
 use callgate::{CallError, CallRequest, Called, Gate, code};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonObject, ResultType};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::own_tools::{self, CALL_TOOL};
+use crate::arguments::check_call;
 
 /// The code of a server that needs a capability which the client lacks.
 const MISSING_CAPABILITY: i64 = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY.0 as i64;
 
-/// The arguments of `call_tool`.
-#[derive(Deserialize)]
-pub(crate) struct CallArguments {
-    pub(crate) name: String,
-    pub(crate) args: Option<JsonObject>,
+/// A call of a server's tool.
+pub(crate) struct ToolCall {
+    pub(crate) function: String,
+    pub(crate) arguments: Option<JsonObject>,
+    /// The client's revision knows structured results that are no objects (2026-07-28).
+    pub(crate) any_result: bool,
+    /// The call was made by `call_tool`, so the answer is text for a model: the structured result
+    /// if there is one, since that is declared, and compact JSON.
+    pub(crate) is_for_model: bool,
 }
 
-impl CallArguments {
-    /// Reads the arguments, and looks the tool up.
-    pub(crate) async fn read(gate: &Gate, given: Option<&JsonObject>) -> Result<Self, String> {
-        let given: Self = own_tools::read(CALL_TOOL, given)?;
-        if gate.finds_tool(&given.name).await {
-            return Ok(given);
+/// The arguments of `call_tool`.
+#[derive(Deserialize)]
+struct CallArguments {
+    name: String,
+    args: Option<JsonObject>,
+    arguments: Option<JsonObject>,
+}
+
+impl ToolCall {
+    /// Reads the arguments of `call_tool`, and looks the tool up.
+    pub(crate) async fn read(
+        gate: &Gate,
+        given: Option<&JsonObject>,
+        any_result: bool,
+    ) -> Result<Self, String> {
+        let given: CallArguments = own_tools::read(CALL_TOOL, given)?;
+        if given.args.is_some() && given.arguments.is_some() {
+            return Err(format!(
+                "{CALL_TOOL} was not called: args and arguments mean the same; give one of them"
+            ));
         }
-        Err(match gate.unavailable_server_of(&given.name) {
+        let function = given.name;
+        if gate.finds_tool(&function).await {
+            let arguments = given.args.or(given.arguments);
+            return Ok(Self {
+                function,
+                arguments,
+                any_result,
+                is_for_model: true,
+            });
+        }
+        Err(match gate.unavailable_server_of(&function) {
             Some(server) => server.reason.clone(),
-            None => gate.unknown_tool_message(&given.name),
+            None => gate.unknown_tool_message(&function),
         })
     }
 
-    /// The call, and the function with its arguments as one text.
-    pub(crate) fn into_call(self) -> serde_json::Result<(CallRequest, String)> {
-        let args = to_raw_value(&self.args.unwrap_or_default())?;
-        let described = format!("{} {args}", self.name);
-        Ok((CallRequest::new(self.name, args).whole(), described))
+    /// Holds the arguments to the tool's schema. The error is for the caller.
+    pub(crate) async fn check(&self, gate: &Gate) -> Result<(), String> {
+        let mut tool = gate.tool_entry(&self.function).unwrap_or_default();
+        let Some(Value::Object(schema)) = tool.remove("inputSchema") else {
+            return Ok(());
+        };
+        let (function, arguments) = (self.function.clone(), self.arguments.clone());
+        let check = move || check_call(&function, schema, arguments.as_ref());
+        // A schema may be large.
+        let checked = tokio::task::spawn_blocking(check).await;
+        checked.unwrap_or(Ok(()))
+    }
+
+    /// The request, and the function with its arguments as one text.
+    pub(crate) fn request(&self) -> serde_json::Result<(CallRequest, String)> {
+        let empty = JsonObject::new();
+        let arguments = to_raw_value(self.arguments.as_ref().unwrap_or(&empty))?;
+        let described = format!("{} {arguments}", self.function);
+        let request = CallRequest::new(self.function.as_str(), arguments).whole();
+        Ok((request, described))
+    }
+
+    /// The client's answer.
+    pub(crate) fn answer(&self, called: Called) -> Result<CallToolResult, ErrorData> {
+        match called.result {
+            Ok(result) => {
+                let mut shown = server_result(&result, self.any_result);
+                if self.is_for_model {
+                    shown.content = for_model(&shown, &result);
+                }
+                Ok(shown)
+            }
+            Err(CallError::Protocol {
+                code,
+                message,
+                data,
+                ..
+            }) if self.any_result && code == MISSING_CAPABILITY => {
+                let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
+                let data = data.and_then(|data| serde_json::to_value(data).ok());
+                Err(ErrorData::new(code, message, data))
+            }
+            Err(error) => {
+                let mut blocks = vec![ContentBlock::text(error.to_string())];
+                blocks.extend(mismatched_result(&error));
+                Ok(CallToolResult::error(blocks))
+            }
+        }
     }
 }
 
-/// The client's answer. `any_result`: the client's revision knows structured results that are no
-/// objects (2026-07-28).
-pub(crate) fn answer(called: Called, any_result: bool) -> Result<CallToolResult, ErrorData> {
-    match called.result {
-        Ok(result) => Ok(server_result(&result, any_result)),
-        Err(CallError::Protocol {
-            code,
-            message,
-            data,
-            ..
-        }) if any_result && code == MISSING_CAPABILITY => {
-            let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
-            let data = data.and_then(|data| serde_json::to_value(data).ok());
-            Err(ErrorData::new(code, message, data))
-        }
-        Err(error) => {
-            let mut blocks = vec![ContentBlock::text(error.to_string())];
-            blocks.extend(mismatched_result(&error));
-            Ok(CallToolResult::error(blocks))
+/// The content of a result for a model: its structured value in place of its texts, else those,
+/// JSON without white space. The texts of an error stay.
+fn for_model(shown: &CallToolResult, result: &RawValue) -> Vec<ContentBlock> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Structured<'a> {
+        #[serde(borrow)]
+        structured_content: Option<&'a RawValue>,
+    }
+    let mut content = shown.content.clone();
+    let is_error = shown.is_error == Some(true) && !content.is_empty();
+    // As text, which keeps all digits of numbers.
+    let structured = serde_json::from_str(result.get()).ok();
+    if let Some(value) = structured.and_then(|it: Structured<'_>| it.structured_content)
+        && !is_error
+    {
+        content.retain(|block| block.as_text().is_none());
+        let text = compact(value.get()).unwrap_or_else(|| value.get().to_owned());
+        content.insert(0, ContentBlock::text(text));
+        return content;
+    }
+    for block in &mut content {
+        if let ContentBlock::Text(block) = block
+            && let Some(text) = compact(&block.text)
+        {
+            block.text = text;
         }
     }
+    content
+}
+
+/// A JSON object or array without the white space between its parts.
+fn compact(json: &str) -> Option<String> {
+    if !json.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    serde_json::from_str::<IgnoredAny>(json).ok()?;
+    let (mut in_string, mut is_escaped) = (false, false);
+    let is_kept = |c: &char| {
+        if in_string {
+            in_string = is_escaped || *c != '"';
+            is_escaped = !is_escaped && *c == '\\';
+            return true;
+        }
+        in_string = *c == '"';
+        !c.is_ascii_whitespace()
+    };
+    Some(json.chars().filter(is_kept).collect())
 }
 
 /// The result of a tool that does not fit the tool's output schema. The call was made, so the
@@ -150,6 +250,48 @@ mod tests {
         }
         let list = json!({ "content": [], "structuredContent": [1], "isError": false });
         check(&list, true, list.clone());
+    }
+
+    #[test]
+    fn a_model_sees_the_structured_value_and_compact_json() {
+        let text = |text: &str| json!({ "type": "text", "text": text });
+        let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
+        for (result, expected) in [
+            (
+                r#"{ "content": [{ "type": "text", "text": "[ {} ]" }],
+                     "structuredContent": { "id": 123456789012345678901234567890, "s": "a b" } }"#,
+                json!([text(r#"{"id":123456789012345678901234567890,"s":"a b"}"#)]),
+            ),
+            (
+                r#"{ "content": [{ "type": "text", "text": "two found" },
+                                 { "type": "image", "data": "AA==", "mimeType": "image/png" }],
+                     "structuredContent": [1, 2] }"#,
+                json!([text("[1,2]"), image]),
+            ),
+            (
+                r#"{ "isError": true, "content": [{ "type": "text", "text": "no" }],
+                     "structuredContent": { "code": 7 } }"#,
+                json!([text("no")]),
+            ),
+            (
+                r#"{ "isError": true, "content": [], "structuredContent": { "code": 7 } }"#,
+                json!([text(r#"{"code":7}"#)]),
+            ),
+            (
+                r#"{ "content": [{ "type": "text", "text": "[\n { \"a \\\" b\": 1.0 }\n]" },
+                                 { "type": "text", "text": "{ no JSON }" },
+                                 { "type": "text", "text": " 1 " }] }"#,
+                json!([
+                    text(r#"[{"a \" b":1.0}]"#),
+                    text("{ no JSON }"),
+                    text(" 1 ")
+                ]),
+            ),
+        ] {
+            let result: &RawValue = serde_json::from_str(result).expect("JSON");
+            let content = for_model(&server_result(result, true), result);
+            assert_eq!(serde_json::to_value(content).expect("JSON"), expected);
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ use serde_json::Value;
 use crate::arguments::quoted;
 use crate::runs::{self, ClientAsker, ClientSettings, Purpose, Runs, log_level, resources};
 
-use call_tool::CallArguments;
+use call_tool::ToolCall;
 use search::Search;
 use tool_array::{Audience, ToolArray};
 
@@ -119,22 +119,24 @@ impl Session {
     async fn call(
         &self,
         gate: Arc<Gate>,
-        call: CallArguments,
+        call: ToolCall,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let any_result = is_stateless(context);
-        let (mut call, described) = match call.into_call() {
-            Ok(call) => call,
+        if let Err(wrong) = call.check(&gate).await {
+            return Ok(answer(Err(wrong)));
+        }
+        let (mut made, described) = match call.request() {
+            Ok(made) => made,
             Err(wrong) => return Ok(answer(Err(wrong.to_string()))),
         };
         let asks = self.service.options.asks;
         let work = move |asker: Arc<ClientAsker>| async move {
-            call = call.caller(Arc::<ClientAsker>::clone(&asker));
+            made = made.caller(Arc::<ClientAsker>::clone(&asker));
             if asks {
-                call = call.asker(asker);
+                made = made.asker(asker);
             }
-            call_tool::answer(gate.call_with(call).await, any_result)
+            call.answer(gate.call_with(made).await)
         };
         let (runs, settings) = (&self.service.runs, &self.client_settings);
         runs.without_script(Purpose::call(&described), request, context, settings, work)
@@ -194,7 +196,7 @@ impl Session {
             own_tools::LIST_SERVERS => server_tools::list_servers(&gate, given),
             own_tools::ENABLE_SERVER => server_tools::enable_server(&gate, given).await,
             own_tools::DISABLE_SERVER => server_tools::disable_server(&gate, given).await,
-            _ => match CallArguments::read(&gate, given).await {
+            _ => match ToolCall::read(&gate, given, is_stateless(context)).await {
                 Ok(call) => return self.call(gate, call, request, context).await,
                 Err(wrong) => Err(wrong),
             },
@@ -320,9 +322,11 @@ impl ServerHandler for Session {
             return self.call_own(gate, &request, &context).await;
         }
         if is_server_tool {
-            let call = CallArguments {
-                name: name.to_owned(),
-                args: request.arguments.clone(),
+            let call = ToolCall {
+                function: name.to_owned(),
+                arguments: request.arguments.clone(),
+                any_result: is_stateless(&context),
+                is_for_model: false,
             };
             return self.call(gate, call, &request, &context).await;
         }
