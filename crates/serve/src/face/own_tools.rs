@@ -1,6 +1,7 @@
 //! Our own tools. Names, texts and schemas lie beside in `own_tools.json`.
 
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use callgate::config::ToolMode;
 use callgate::{Gate, Server};
@@ -50,20 +51,22 @@ pub(crate) fn named(names: &[&str]) -> Vec<Tool> {
     named.cloned().collect()
 }
 
-/// The tools for scripts. `extracts`: scripts can have a model fill in a form.
+/// The tools for scripts. `extracts`: scripts can have a model fill in a form. `wait`: the time
+/// that is waited for a run.
 pub(crate) fn for_scripts(
     gate: &Gate,
     declared: &Declared,
     servers: &[Server],
     extracts: bool,
+    wait: Duration,
 ) -> Vec<Tool> {
     let mut tools = named(&[RUN_SCRIPT, WAIT]);
     for tool in &mut tools {
         if tool.name == RUN_SCRIPT {
             tool.description = Some(texts::run_script(gate, declared, servers, extracts).into());
-            tool.input_schema = Arc::new(runs::run_script_schema(gate.limits()));
+            tool.input_schema = Arc::new(runs::run_script_schema(gate.limits(), wait));
         } else {
-            tool.input_schema = Arc::new(runs::wait_schema());
+            tool.input_schema = Arc::new(runs::wait_schema(wait));
         }
     }
     tools

@@ -51,7 +51,8 @@ impl ToolArray {
             _ => {
                 let declared = Declared::new(gate, &callable, options);
                 let extracts = gate.extracts(audience.has_model);
-                let mut tools = own_tools::for_scripts(gate, &declared, &servers, extracts);
+                let mut tools =
+                    own_tools::for_scripts(gate, &declared, &servers, extracts, options.wait);
                 if !declared.is_complete() || servers.iter().any(may_have_more) {
                     tools.extend(own_tools::named(&[FINDERS, SERVER_TOOLS].concat()));
                 }

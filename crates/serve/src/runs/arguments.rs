@@ -12,6 +12,8 @@ use crate::arguments::{read, refusal};
 
 /// Bytes of a part that does not say how long it is.
 const PART_BYTES: usize = 16 << 10;
+/// The limits that a model sees.
+const SHOWN_LIMITS: [&str; 3] = ["runTimeoutMs", "outputBytes", "waitMs"];
 
 /// The arguments of `run_script`.
 #[derive(Debug, Deserialize)]
@@ -46,7 +48,7 @@ pub(crate) struct Part {
 impl ScriptArguments {
     /// Reads the arguments of a call of `run_script`.
     pub(crate) fn read(given: Option<&JsonObject>, gate: &Gate) -> Result<Self, String> {
-        let schema = run_script_schema(gate.limits());
+        let schema = script_schema(gate.limits());
         Self::read_by("run_script was not called", &schema, given, gate)
     }
 
@@ -87,7 +89,7 @@ impl ScriptArguments {
 impl WaitArguments {
     /// Reads the arguments of a call of `wait`.
     pub(crate) fn read(given: Option<&JsonObject>) -> Result<Self, String> {
-        read("wait was not called", &wait_schema(), given)
+        read("wait was not called", &wait_schema(Duration::ZERO), given)
     }
 
     /// The time that the answer may take.
@@ -104,33 +106,52 @@ impl WaitArguments {
     }
 }
 
-/// The input schema of `run_script`, with the configured limits as maxima.
-pub(crate) fn run_script_schema(limits: &Limits) -> JsonObject {
-    let mut schema = schema(include_str!("run_script.json"));
-    if let Some(properties) = limit_properties(&mut schema) {
-        set_maxima(properties, limits);
+/// The input schema that a model sees of `run_script`, with the limits that it could want. The
+/// others are accepted all the same.
+pub(crate) fn run_script_schema(limits: &Limits, wait: Duration) -> JsonObject {
+    let mut schema = script_schema(limits);
+    if let Some(limits) = limits_of(&mut schema) {
+        limits.shift_remove("additionalProperties");
+        if let Some(properties) = properties_of(limits) {
+            properties.retain(|key, _| SHOWN_LIMITS.contains(&key.as_str()));
+            tell_default(properties, wait);
+        }
     }
     schema
 }
 
 /// The schema of a script whose report comes at its end: without `waitMs`.
 pub(crate) fn report_schema(limits: &Limits) -> JsonObject {
-    let mut schema = run_script_schema(limits);
-    if let Some(properties) = limit_properties(&mut schema) {
+    let mut schema = script_schema(limits);
+    if let Some(properties) = limits_of(&mut schema).and_then(properties_of) {
         properties.shift_remove("waitMs");
-    }
-    let limits = schema
-        .get_mut("properties")
-        .and_then(|it| it.get_mut("limits"));
-    if let Some(limits) = limits {
-        limits["description"] = "tighter limits for this run; the maxima are the defaults".into();
     }
     schema
 }
 
 /// The input schema of `wait`.
-pub(crate) fn wait_schema() -> JsonObject {
-    schema(include_str!("wait.json"))
+pub(crate) fn wait_schema(wait: Duration) -> JsonObject {
+    let mut schema = schema(include_str!("wait.json"));
+    if let Some(properties) = properties_of(&mut schema) {
+        tell_default(properties, wait);
+    }
+    schema
+}
+
+/// The schema of a script, with the configured limits as maxima.
+fn script_schema(limits: &Limits) -> JsonObject {
+    let mut schema = schema(include_str!("run_script.json"));
+    if let Some(properties) = limits_of(&mut schema).and_then(properties_of) {
+        set_maxima(properties, limits);
+    }
+    schema
+}
+
+/// Writes the time that is waited without a `waitMs`.
+fn tell_default(properties: &mut JsonObject, wait: Duration) {
+    if let Some(Value::Object(property)) = properties.get_mut("waitMs") {
+        property.insert("default".to_owned(), (wait.as_millis() as u64).into());
+    }
 }
 
 /// A test holds that the files are read.
@@ -138,9 +159,12 @@ fn schema(text: &str) -> JsonObject {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn limit_properties(schema: &mut JsonObject) -> Option<&mut JsonObject> {
-    let limits = schema.get_mut("properties")?.get_mut("limits")?;
-    limits.get_mut("properties").and_then(Value::as_object_mut)
+fn limits_of(schema: &mut JsonObject) -> Option<&mut JsonObject> {
+    properties_of(schema)?.get_mut("limits")?.as_object_mut()
+}
+
+fn properties_of(schema: &mut JsonObject) -> Option<&mut JsonObject> {
+    schema.get_mut("properties")?.as_object_mut()
 }
 
 #[cfg(test)]
@@ -150,7 +174,7 @@ mod tests {
     use super::*;
 
     fn script(given: &Value) -> Result<ScriptArguments, String> {
-        let schema = run_script_schema(&Limits::default());
+        let schema = script_schema(&Limits::default());
         read("run_script was not called", &schema, given.as_object())
     }
 
@@ -199,6 +223,18 @@ mod tests {
         assert_eq!(sorted(&problems), sorted(expected));
         let report = report_schema(&Limits::default());
         assert!(!Value::Object(report).to_string().contains("waitMs"));
+    }
+
+    #[test]
+    fn a_model_sees_the_limits_that_it_could_want() {
+        let wait = Duration::from_secs(45);
+        let mut shown = run_script_schema(&Limits::default(), wait);
+        let limits = limits_of(&mut shown)
+            .and_then(properties_of)
+            .expect("limits");
+        assert_eq!(limits.keys().collect::<Vec<_>>(), SHOWN_LIMITS.each_ref());
+        assert_eq!(limits["waitMs"]["default"], 45_000);
+        assert_eq!(wait_schema(wait)["properties"]["waitMs"]["default"], 45_000);
     }
 
     #[test]
