@@ -195,6 +195,9 @@
     return "";
   }
 
+  shared.className = (value) => ownTag(value) || (constructorName(value) ?? "Object");
+  shared.isIdentifier = (text) => RegExpPrototypeTest(IDENTIFIER, text);
+
   function prefixOf(value, fallback, size) {
     const name = constructorName(value);
     const count = size === undefined ? "" : `(${size})`;

@@ -1,7 +1,7 @@
 // `mcp`, the function stubs and the classes of the errors they throw.
 //
 // A call is one op: the input goes out as JSON text. The answers that are there come back together,
-// as values that were parsed once. Any number of calls can be under way.
+// as JSON texts. Any number of calls can be under way.
 "use strict";
 
 ((globalThis) => {
@@ -12,7 +12,6 @@
     ArrayPrototypeJoin,
     Error,
     ErrorCaptureStackTrace,
-    JSONParse,
     JSONStringify,
     NumberMAX_SAFE_INTEGER,
     ObjectDefineProperty,
@@ -32,7 +31,7 @@
   } = primordials;
   const { op_callgate_call, op_callgate_cancel, op_callgate_emit } = core.ops;
   const shared = internals.callgate;
-  const { push } = shared;
+  const { parseJson, push } = shared;
 
   const NAME_CHARS = 512;
 
@@ -81,7 +80,7 @@
   // The error for a reply of [message, fields], with the stack of the call.
   function thrown(errorClass, reply, site) {
     const error = new errorClass(reply[0]);
-    const fields = JSONParse(reply[1]);
+    const fields = parseJson(reply[1]);
     const keys = ObjectKeys(fields);
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i];
@@ -114,9 +113,14 @@
       throw new TypeError(`${name}: the input must be an object, not ${got}`);
     }
     let text;
+    let problem;
     try {
-      text = JSONStringify(input);
+      text = shared.jsonOf(input, "arguments", (_part, message) => {
+        problem = message;
+        throw new TypeError(message);
+      });
     } catch (error) {
+      if (problem !== undefined) throw new TypeError(`${name}: ${problem}`);
       throw new TypeError(`${name}: the input cannot be sent as JSON: ${shared.headline(error)}`, {
         cause: error,
       });
@@ -214,8 +218,13 @@
 
   function settle(call, kind, value) {
     if (kind === VALUE) {
-      call.resolve(value);
-      return;
+      try {
+        call.resolve(parseJson(value));
+        return;
+      } catch {
+        kind = BROKEN;
+        value = "the result of the call is not JSON";
+      }
     }
     try {
       call.reject(
@@ -234,15 +243,40 @@
     return ArrayIsArray(result.content) ? result.content : undefined;
   }
 
-  // The text of content blocks, one line feed between two; undefined if there is none.
-  function textOf(blocks) {
-    let text;
+  // The texts of content blocks.
+  function textsOf(blocks) {
+    const texts = [];
     for (let i = 0; i < blocks.length; i++) {
       const block = blocks[i];
-      const part = block?.type === "resource" ? block.resource?.text : block?.text;
-      if (typeof part === "string") text = text === undefined ? part : `${text}\n${part}`;
+      const text = block?.type === "resource" ? block.resource?.text : block?.text;
+      if (typeof text === "string") push(texts, text);
     }
-    return text;
+    return texts;
+  }
+
+  // The texts of a result or of one content block; undefined for a value.
+  function textsIn(result) {
+    if (typeof result === "string") return [result];
+    const blocks = blocksOf(result);
+    if (blocks !== undefined) return textsOf(blocks);
+    const texts = result?.type === "text" || result?.type === "resource" ? textsOf([result]) : [];
+    return texts.length === 0 ? undefined : texts;
+  }
+
+  // The value of one text; of several, that of each, or of all of them together.
+  function valueOf(texts) {
+    if (texts.length === 1) return parseJson(texts[0]);
+    const values = [];
+    try {
+      for (let i = 0; i < texts.length; i++) push(values, parseJson(texts[i]));
+      return values;
+    } catch (error) {
+      try {
+        return parseJson(ArrayPrototypeJoin(texts, "\n"));
+      } catch {
+        throw error;
+      }
+    }
   }
 
   function kindOf(value) {
@@ -333,28 +367,37 @@
       }
     },
     text(result) {
-      if (typeof result === "string") return result;
       // What a tool gives that answers with nothing.
       if (result === null) return "";
-      const blocks = blocksOf(result);
-      const text = blocks && textOf(blocks);
-      if (text !== undefined) return text;
+      const texts = textsIn(result);
+      if (texts !== undefined && texts.length > 0) return ArrayPrototypeJoin(texts, "\n");
       throw new TypeError(
-        blocks
-          ? "mcp.text: none of the content is text; look at the result's `content`"
-          : `mcp.text: the result is ${kindOf(result)} and no text; use it as it is`,
+        texts === undefined
+          ? `mcp.text: the result is ${kindOf(result)} and no text; use it as it is`
+          : "mcp.text: none of the content is text; look at the result's `content`",
       );
     },
     json(result) {
-      const blocks = blocksOf(result);
-      const text = typeof result === "string" ? result : blocks && textOf(blocks);
+      const texts = textsIn(result);
       // Structured content is a value already.
-      if (text === undefined) return result;
+      if (texts === undefined || texts.length === 0) return result;
       try {
-        return JSONParse(text);
+        return valueOf(texts);
       } catch (error) {
-        throw new SyntaxError(`mcp.json: the text of the result is no JSON: ${error.message}`, { cause: error });
+        const what = texts.length === 1
+          ? "the text of the result is"
+          : `of the ${texts.length} texts of the result, which mcp.blocks gives, one is`;
+        throw new SyntaxError(`mcp.json: ${what} no JSON: ${error.message}`, { cause: error });
       }
+    },
+    blocks(result) {
+      if (result === null) return [];
+      if (typeof result === "string") return [{ type: "text", text: result }];
+      const blocks = blocksOf(result);
+      if (blocks !== undefined) return blocks;
+      throw new TypeError(
+        `mcp.blocks: the result is ${kindOf(result)} and no content blocks; use it as it is`,
+      );
     },
     callTool(name, input = undefined, options = undefined) {
       if (typeof name !== "string" || name.length > NAME_CHARS) {

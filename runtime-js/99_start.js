@@ -10,7 +10,6 @@
     ArrayIsArray,
     Error,
     FunctionPrototype,
-    JSONStringify,
     ObjectDefineProperty,
     ObjectGetOwnPropertyDescriptor,
     ObjectKeys,
@@ -163,11 +162,11 @@
     if (value === undefined) {
       kind = UNDEFINED;
       text = "";
-    } else if (!needsShowing(value)) {
+    } else {
       try {
-        text = JSONStringify(value);
+        text = shared.jsonOf(value, "value", shownPart);
         if (text !== undefined) kind = JSON_TEXT;
-      } catch { /* a BigInt, a cycle, a throwing getter: shown instead */ }
+      } catch { /* JSON does not have the value; a cycle; a throwing getter: shown instead */ }
     }
     try {
       text ??= shared.inspect(value);
@@ -181,10 +180,12 @@
     op_callgate_done(kind, text, "", "", 0, 0);
   }
 
-  // Values that JSON would turn into `{}`.
-  function needsShowing(value) {
-    return typeof value === "object" && value !== null &&
-      (core.isMap(value) || core.isSet(value) || core.isNativeError(value) || core.isRegExp(value));
+  // A part of the returned value that JSON does not have, as the text that stands for it.
+  function shownPart(part, message, isWhole) {
+    if (isWhole) throw new Error(message);
+    if (part === undefined) return null;
+    if (part === null) return "Invalid Date";
+    return core.isNativeError(part) ? shared.headline(part) : shared.inspect(part);
   }
 
   shared.fail = (error, line, column) => {

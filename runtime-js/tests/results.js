@@ -34,3 +34,16 @@ const spoilt = { get content() { throw new RangeError("a getter"); } };
 show(() => mcp.json(spoilt));
 show(() => Object.isFrozen(mcp));
 show(() => [mcp.text.name, mcp.text.length, mcp.json.name, mcp.json.length]);
+
+// Several blocks.
+show(() => mcp.json(content(text('{"a": 1}'), text('{"a": 2}'))));
+show(() => mcp.json(content(text("1"), image, text("[2]"), { type: "resource", resource: { uri: "a:b", text: "3" } })));
+show(() => mcp.json(content(text('{"a": ['), text("1]}"))));
+show(() => mcp.json(content(text("two notes:"), text("[1, 2]"))));
+show(() => mcp.blocks(content(text("a"), image)));
+show(() => mcp.blocks("a"));
+show(() => mcp.blocks(null));
+show(() => mcp.blocks({ a: 1 }));
+for (const result of [null, "1", content(text("1"), text("2"))]) show(() => mcp.blocks(result).map(mcp.json));
+show(() => [mcp.text(text("a block")), mcp.text({ type: "resource", resource: { uri: "a:b", text: "b" } })]);
+show(() => mcp.json({ type: "text", more: "of a value" }));

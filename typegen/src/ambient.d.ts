@@ -5,10 +5,12 @@ declare namespace mcp {
   function callTool<T = unknown>(name: string, input?: object, options?: CallOptions): Promise<T>;
   /** Hands an image, audio or resource to the caller: an `unknown` result, or MCP content blocks. */
   function emit(content: unknown): void;
-  /** The text of an `unknown` result; throws if it has none. */
+  /** The text of an `unknown` result, or of one of its blocks; throws if it has none. */
   function text(result: unknown): string;
-  /** An `unknown` result as a value: its text parsed, or what is a value already. `T` is taken on trust. */
+  /** An `unknown` result as a value: its text parsed, an array if there are several; or what is a value already. `T` is taken on trust. An integer beyond 2^53 is a bigint, here and in all results. */
   function json<T = any>(result: unknown): T;
+  /** The content blocks of an `unknown` result, none for null. `mcp.blocks(result).map(mcp.json)` is the list of their values. */
+  function blocks(result: unknown): { type: string; text?: string; [key: string]: any }[];
   /** A tool that was found. */
   type FoundTool = { name: string; server: string; summary?: string; declaration?: string };
   /** A tool and its JSON Schemas. */

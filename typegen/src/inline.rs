@@ -160,6 +160,7 @@ impl Settling {
             | Type::Null
             | Type::Boolean
             | Type::Integer
+            | Type::BigInt
             | Type::Number
             | Type::String
             | Type::Literal(_) => ty.clone(),

@@ -20,6 +20,8 @@ pub enum Type {
     Boolean,
     /// A number without a fraction.
     Integer,
+    /// An integer beyond those that a number holds exactly.
+    BigInt,
     /// Any number.
     Number,
     /// Any string.
@@ -185,6 +187,7 @@ impl Type {
             Self::Null
                 | Self::Boolean
                 | Self::Integer
+                | Self::BigInt
                 | Self::Number
                 | Self::String
                 | Self::Literal(_)
@@ -195,7 +198,8 @@ impl Type {
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Boolean, Self::Literal(Literal::Boolean(_)))
-            | (Self::Number, Self::Integer)
+            | (Self::Number, Self::Integer | Self::BigInt)
+            | (Self::Integer, Self::BigInt)
             | (Self::Number | Self::Integer, Self::Literal(Literal::Number(_)))
             | (Self::String, Self::Literal(Literal::String(_))) => true,
             (one, other) => one == other,
@@ -229,6 +233,7 @@ impl Type {
             | Self::Null
             | Self::Boolean
             | Self::Integer
+            | Self::BigInt
             | Self::Number
             | Self::String
             | Self::Literal(_)
@@ -264,6 +269,7 @@ impl Type {
             | Self::Null
             | Self::Boolean
             | Self::Integer
+            | Self::BigInt
             | Self::Number
             | Self::String
             | Self::Literal(_)

@@ -93,6 +93,9 @@ impl<'t> Printer<'_, 't> {
             Type::Null => self.text.push_str("null"),
             Type::Boolean => self.text.push_str("boolean"),
             Type::Integer | Type::Number => self.text.push_str("number"),
+            // A signature is for readers, who write numbers.
+            Type::BigInt if self.remarks == Remarks::Facts => self.text.push_str("number"),
+            Type::BigInt => self.text.push_str("bigint"),
             Type::String => self.text.push_str("string"),
             Type::Literal(Literal::Boolean(true)) => self.text.push_str("true"),
             Type::Literal(Literal::Boolean(false)) => self.text.push_str("false"),

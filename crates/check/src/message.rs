@@ -59,6 +59,9 @@ pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
     {
         message.push_str(&format!("; it takes `({parameters})`"));
     }
+    if message.contains("bigint") {
+        message.push_str("; Number(…) makes a number of a bigint, without digits beyond 2^53");
+    }
     shortened(&printable(&message), MAX_MESSAGE)
 }
 

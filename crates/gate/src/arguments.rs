@@ -10,8 +10,6 @@ const MAX_LEVELS: u32 = 127;
 /// The most values in the arguments of one call. Small values take up to a hundred times as much
 /// memory as their text.
 const MAX_VALUES: u64 = 1 << 20;
-/// The most digits of a number that a message shows.
-const SHOWN_DIGITS: usize = 40;
 /// serde_json may read an object with such a name as the JSON in its text: without a limit of
 /// depth, and as another value than a server does.
 const PRIVATE_NAMES: &str = "$serde_json::private::";
@@ -50,22 +48,8 @@ impl Arguments {
             }
             Err(error) => return Err(format!("the {noun} must be one JSON object: {error}")),
         };
-        let text = value.to_string();
-        match inexact_integer(given) {
-            Some(number) if text != given => {
-                let shown: String = number.chars().take(SHOWN_DIGITS).collect();
-                let more = if shown.len() < number.len() {
-                    "…"
-                } else {
-                    ""
-                };
-                Err(format!(
-                    "the {noun} have an integer that would not be kept exactly: {shown}{more}; \
-                     give it as text, or with an exponent"
-                ))
-            }
-            _ => Ok(Self { text: text.into() }),
-        }
+        let text = exact(given, &value).unwrap_or_else(|| value.to_string());
+        Ok(Self { text: text.into() })
     }
 
     /// The arguments as they are sent.
@@ -105,25 +89,54 @@ fn is_private_name(string: &str) -> bool {
     text.is_some_and(|text| text.starts_with(PRIVATE_NAMES))
 }
 
-/// The first integer of a JSON text that is neither one of 64 bits nor exactly a double, as
-/// written in full or as JavaScript writes it.
-fn inexact_integer(json: &str) -> Option<&str> {
-    let mut rest = json;
+/// The canonical text of a JSON text with integers of more than 64 bits, which a [`Value`] does
+/// not hold; `None` if there are none. They pass through the value as strings.
+fn exact(given: &str, value: &Value) -> Option<String> {
+    let plain = value.to_string();
+    let mut mark = "\u{e000}".to_owned();
+    while plain.contains(&mark) {
+        mark.push('\u{e000}');
+    }
+    let mut marked = String::new();
+    let mut rest = given;
     while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
-        rest = rest.get(at..)?;
-        if rest.starts_with('"') {
-            rest = rest.get(string_bytes(rest.as_bytes())..)?;
-            continue;
-        }
+        let (before, token) = rest.split_at_checked(at)?;
         let is_part = |c: char| matches!(c, '+' | '-' | '.' | 'e' | 'E') || c.is_ascii_digit();
-        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        let (number, behind) = rest.split_at_checked(end)?;
-        if is_inexact(number) {
-            return Some(number);
+        let is_string = token.starts_with('"');
+        let end = if is_string {
+            string_bytes(token.as_bytes())
+        } else {
+            token.find(|c| !is_part(c)).unwrap_or(token.len())
+        };
+        let (token, behind) = token.split_at_checked(end)?;
+        marked.push_str(before);
+        if !is_string && is_long(token) {
+            marked.push_str(&format!("\"{mark}{token}\""));
+        } else {
+            marked.push_str(token);
         }
         rest = behind;
     }
-    None
+    marked.push_str(rest);
+    if !marked.contains(&mark) {
+        return None;
+    }
+    let value: Value = serde_json::from_str(&marked).ok()?;
+    let (written, begin) = (value.to_string(), format!("\"{mark}"));
+    let mut parts = written.split(&begin);
+    let mut text = parts.next()?.to_owned();
+    for part in parts {
+        let (number, behind) = part.split_once('"')?;
+        text.push_str(number);
+        text.push_str(behind);
+    }
+    Some(text)
+}
+
+fn is_long(number: &str) -> bool {
+    !number.contains(['.', 'e', 'E'])
+        && number.parse::<i64>().is_err()
+        && number.parse::<u64>().is_err()
 }
 
 /// The length of the string at the beginning, with its quotation marks.
@@ -139,43 +152,37 @@ fn string_bytes(text: &[u8]) -> usize {
     }
 }
 
-fn is_inexact(number: &str) -> bool {
-    if number.contains(['.', 'e', 'E'])
-        || number.parse::<i64>().is_ok()
-        || number.parse::<u64>().is_ok()
-    {
-        return false;
-    }
-    let is_written = |double: f64| double.to_string() == number || format!("{double:.0}") == number;
-    !number.parse().is_ok_and(is_written)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_kept_exactly_or_refused() {
-        let check = |json: &str, expected: Option<&str>| {
-            assert_eq!(inexact_integer(json), expected, "{json}");
-        };
-        check(
-            r#"{"id": 12345678901234567890123, "e": 1E5}"#,
-            Some("12345678901234567890123"),
-        );
-        check("[0,-18446744073709551616]", None);
-        check("[0,-18446744073709551617]", Some("-18446744073709551617"));
-        check(
-            "[18446744073709551615,-9223372036854775808,-0,1.5,1e400]",
-            None,
-        );
-        // As JavaScript writes 2 to the power of 69.
-        check("590295810358705700000", None);
-        check("590295810358705651712", None);
-        check("590295810358705700001", Some("590295810358705700001"));
-        check(r#"["\"12345678901234567890123", "\\"]"#, None);
-        check(r#"{"12345678901234567890123":1}"#, None);
-        check(r#"["open"#, None);
+    fn integers_keep_their_digits() {
+        for (given, expected) in [
+            (
+                r#"{"id": 1234567890123456789}"#,
+                r#"{"id":1234567890123456789}"#,
+            ),
+            (
+                r#"{"b": [-18446744073709551616, 12345678901234567890123], "b": {"\u0041": 99999999999999999999}}"#,
+                r#"{"b":{"A":99999999999999999999}}"#,
+            ),
+            (
+                r#"{"n": [-18446744073709551617, 590295810358705651712,1.50, 1e300]}"#,
+                r#"{"n":[-18446744073709551617,590295810358705651712,1.5,1e+300]}"#,
+            ),
+            (
+                "{\"\u{e000}1\": \"\\ue00012345678901234567890123\", \"12345678901234567890123\": 12345678901234567890123}",
+                "{\"\u{e000}1\":\"\u{e000}12345678901234567890123\",\"12345678901234567890123\":12345678901234567890123}",
+            ),
+            (
+                r#"{"s": "\"12345678901234567890123", "t": "\\"}"#,
+                r#"{"s":"\"12345678901234567890123","t":"\\"}"#,
+            ),
+        ] {
+            let parsed = Arguments::parse(given, "arguments").expect("arguments");
+            assert_eq!(**parsed.text(), *expected);
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use serde_json::{Number, Value};
 
 /// Whole numbers up to here are themselves as a float, too.
 const EXACT: i128 = 1 << 53;
+/// Whole numbers from here on, or from its negative down, have more than 64 bits.
+const LONG: f64 = 9_223_372_036_854_775_808.0;
 
 /// The outcome of a test. Of several tests that must all pass, the least outcome counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,7 +63,10 @@ fn same_number(left: &Number, right: &Number) -> Judged {
         (Some(left), Some(right)) if left == right => Judged::Holds,
         (Some(_), Some(_)) if left.as_f64() == right.as_f64() => Judged::Unclear,
         (Some(_), Some(_)) => Judged::Fails,
-        (None, None) => Judged::of(left.as_f64() == right.as_f64()),
+        (None, None) if left.as_f64() != right.as_f64() => Judged::Fails,
+        // Integers of more than 64 bits are read as floats, too.
+        (None, None) if left.as_f64().is_some_and(|float| float.abs() >= LONG) => Judged::Unclear,
+        (None, None) => Judged::Holds,
         (Some(_), None) | (None, Some(_)) if left.as_f64() != right.as_f64() => Judged::Fails,
         (Some(whole), None) | (None, Some(whole)) if whole.abs() <= EXACT => Judged::Holds,
         _ => Judged::Unclear,
@@ -77,7 +82,10 @@ pub(crate) fn order(left: &Number, right: &Number) -> Option<Ordering> {
     }
     let order = left.as_f64()?.partial_cmp(&right.as_f64()?)?;
     let whole = left_whole.or(right_whole);
-    let is_rounded = whole.is_some_and(|whole| whole.abs() > EXACT);
+    let is_rounded = match whole {
+        Some(whole) => whole.abs() > EXACT,
+        None => left.as_f64()?.abs() >= LONG,
+    };
     (order.is_ne() || !is_rounded).then_some(order)
 }
 
@@ -110,6 +118,8 @@ mod tests {
         check(json!(u64::MAX), json!(u64::MAX as f64), None);
         check(json!(i64::MIN), json!(i64::MIN as f64), None);
         check(json!(5), json!(5.5), Some(Ordering::Less));
+        check(json!(1e20), json!(1e20), None);
+        check(json!(-1e20), json!(1e20), Some(Ordering::Less));
         check(json!(-0.0), json!(0), Some(Ordering::Equal));
     }
 
@@ -135,6 +145,9 @@ mod tests {
             json!(9_007_199_254_740_992.0),
             Judged::Unclear,
         );
+        check(json!(1e20), json!(1e20), Judged::Unclear);
+        check(json!(1e20), json!(2e20), Judged::Fails);
+        check(json!(1.5), json!(1.5), Judged::Holds);
         check(json!(1), json!("1"), Judged::Unclear);
         check(json!(true), json!("true"), Judged::Unclear);
         check(json!(null), json!(""), Judged::Unclear);

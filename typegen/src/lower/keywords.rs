@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use super::kinds::{Kinds, any_of};
 use super::scope::Dialect;
-use super::{Lowering, MAX_QUOTED};
+use super::values::SAFE_INTEGER;
+use super::{Lowering, MAX_QUOTED, Side};
 use crate::degradation::Reason;
 use crate::ir::Type;
 use crate::text::prefix;
@@ -37,11 +38,14 @@ pub(super) const OF_ARRAYS: [&str; 10] = [
     "unevaluatedItems",
 ];
 
+/// Formats of integers that a double holds.
+const SMALL: [&str; 6] = ["int8", "uint8", "int16", "uint16", "int32", "uint32"];
+
 impl<'a> Lowering<'a, '_> {
     /// The type of a schema that is an object.
     pub(super) fn keywords(&mut self, map: &'a Map<String, Value>, assume: Kinds) -> Type {
         if let Some(kinds) = simple_kinds(map) {
-            return any_of(kinds.and(assume));
+            return self.with_big(map, any_of(kinds.and(assume)));
         }
         let mut parts = Vec::new();
         if let Some(reference) = map.get("$ref") {
@@ -116,13 +120,48 @@ impl<'a> Lowering<'a, '_> {
         let object = kinds.has(Kinds::OBJECT).then(|| self.object(map));
         let array = kinds.has(Kinds::ARRAY).then(|| self.array(map));
         let null = kinds.and(Kinds::NULL);
+        let scalars = any_of(kinds.without(shaped.or(null)));
         let members = [
-            Some(any_of(kinds.without(shaped.or(null)))),
+            Some(self.with_big(map, scalars)),
             object,
             array,
             Some(any_of(null)),
         ];
         Type::union(members.into_iter().flatten())
+    }
+
+    /// A type without objects and arrays, whose integers may be beyond those of doubles if the
+    /// schema says so: one of arguments, unless it has a smaller bound; one of results by its
+    /// bounds or format. Other results are `number`, since few are ever beyond.
+    fn with_big(&self, map: &Map<String, Value>, ty: Type) -> Type {
+        let bound = |keywords: [&str; 2]| {
+            let bounds = keywords
+                .iter()
+                .filter_map(|keyword| map.get(*keyword)?.as_f64());
+            bounds.map(|bound| bound.abs() <= SAFE_INTEGER + 1.0).next()
+        };
+        let least = bound(["minimum", "exclusiveMinimum"]);
+        let most = bound(["maximum", "exclusiveMaximum"]);
+        let format = map
+            .get("format")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let is_big = match self.side {
+            Side::Input => most != Some(true) && !SMALL.contains(&format),
+            Side::Output => {
+                let is_long = ["int64", "uint64"].contains(&format) && most != Some(true);
+                is_long || least == Some(false) || most == Some(false)
+            }
+        };
+        let members = match ty {
+            Type::Union(members) => members,
+            one => vec![one],
+        };
+        let big = |member| {
+            let is_integer = member == Type::Integer;
+            [Some(member), (is_big && is_integer).then_some(Type::BigInt)]
+        };
+        Type::union(members.into_iter().flat_map(big).flatten())
     }
 
     /// The kinds `type` names, or none where it is missing or unusable.

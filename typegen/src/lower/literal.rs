@@ -3,6 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::kinds::Kinds;
+use super::values::SAFE_INTEGER;
 use super::{Lowering, MAX_DEPTH};
 use crate::degradation::Reason;
 use crate::ir::{Additional, Literal, Object, Property, Tuple, Type};
@@ -11,8 +12,6 @@ use crate::ir::{Additional, Literal, Object, Property, Tuple, Type};
 pub(super) const MAX_VALUES: usize = 64;
 /// Bytes of a string that is a type of its own; longer ones are strings.
 const MAX_STRING: usize = 500;
-/// Beyond it, doubles no longer tell integers apart.
-const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 impl<'a> Lowering<'a, '_> {
     /// The values `enum` and `const` allow, those of other kinds than `kinds`
@@ -85,7 +84,7 @@ impl<'a> Lowering<'a, '_> {
 }
 
 /// A number as its own type, in a spelling that JavaScript reads as the same
-/// double; `number` where doubles cannot tell it from its neighbours.
+/// double; any number where doubles cannot tell it from its neighbours.
 fn number_literal(number: &Number) -> Type {
     let Some(double) = number.as_f64() else {
         return Type::Number;
@@ -93,8 +92,8 @@ fn number_literal(number: &Number) -> Type {
     if double == 0.0 {
         return Type::Literal(Literal::Number("0".to_owned()));
     }
-    if !double.is_finite() || double.abs() > MAX_SAFE_INTEGER {
-        return Type::Number;
+    if !double.is_finite() || double.abs() > SAFE_INTEGER {
+        return Type::union([Type::Number, Type::BigInt]);
     }
     Type::Literal(Literal::Number(format!("{double}")))
 }

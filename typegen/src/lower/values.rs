@@ -10,7 +10,8 @@ pub(super) const MAX_VALUE: usize = 160;
 const MAX_HEAD: usize = 120;
 /// Bytes of the examples in a note.
 const MAX_EXAMPLES: usize = 80;
-/// The largest integers that generators write as bounds where they mean none.
+/// The largest integer that a double tells from its neighbours. Generators write it as a bound
+/// where they mean none.
 pub(super) const SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 /// A value as it is written in a script; no more of a long one than shows that

@@ -32,7 +32,7 @@ fn what_a_real_catalog_costs() {
         name                3180       647
         summary            11437      2311
         signature          23373      6332
-        full               94422     21635
+        full               94467     21645
     "#]]
     .assert_eq(&table);
 }

@@ -35,6 +35,7 @@ fn declarations_are_the_golden_ones() {
         "hard",
         "conditions",
         "degraded",
+        "integers",
     ] {
         check(name);
     }

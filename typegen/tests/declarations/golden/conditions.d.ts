@@ -19,7 +19,7 @@ declare function s_dependent(input?: { user?: string; password?: string; card?: 
 /** Input: a needs is not draft 7, a needs b */
 declare function s_draft7_dependencies(input?: { a?: string; e?: never } & ({ a?: never } | { a: unknown; b: unknown }) & ({ c?: never } | { c: unknown; d: unknown }), options?: CallOptions): Promise<unknown>;
 declare function s_exactly_one_of(input: {
- /** integer */ id?: number;
+ /** integer */ id?: number | bigint;
  name?: string;
  url?: string;
 } & ({ id: unknown; name?: never; url?: never } | { name: unknown; id?: never; url?: never } | { url: unknown; id?: never; name?: never }), options?: CallOptions): Promise<unknown>;

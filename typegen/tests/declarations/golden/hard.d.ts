@@ -4,7 +4,7 @@ type Leaf = { field: string; value: unknown };
 declare function s_nullable_arrays(input?: {
  list_or_null?: string[] | null;
  of_null_too?: (string | null)[];
- /** each integer */ both?: (number | null)[] | null;
+ /** each integer */ both?: (number | bigint | null)[] | null;
  of_choices?: (string | null | number[])[];
 }, options?: CallOptions): Promise<unknown>;
 declare function s_discriminated_with_shared(input: { id: string; note?: string | null; kind: unknown } & ({ kind?: "file"; path: string } | {
@@ -20,7 +20,7 @@ declare function s_tuples_with_rest(input?: {
 }, options?: CallOptions): Promise<unknown>;
 declare function s_typed_beside_properties(input: {
  id: string;
- /** integer */ size?: number | null;
+ /** integer */ size?: number | bigint | null;
  inner?: { x?: number; [key: string]: boolean | number | undefined };
  [key: string]: unknown;
 }, options?: CallOptions): Promise<unknown>;

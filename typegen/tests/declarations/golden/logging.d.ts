@@ -9,7 +9,7 @@ type LogEntry = {
 declare function logging_getLogs(input?: {
  level?: "debug" | "info" | "warn" | "error";
  /** ISO 8601 (date-time) */ since?: string;
- /** integer, ≥ 1 */ limit?: number;
+ /** integer, ≥ 1 */ limit?: number | bigint;
 }, options?: CallOptions): Promise<{ entries: LogEntry[]; total?: number }>;
 /** Opens an issue. */
 declare function ticketing_createIssue(input: { title: string; body?: string; labels?: string[] }, options?: CallOptions): Promise<unknown>;

@@ -12,7 +12,7 @@ declare function s_shared_a(input?: { e?: Edge }, options?: CallOptions): Promis
 declare function s_shared_b(input?: { v?: Vertex }, options?: CallOptions): Promise<unknown>;
 declare function s_reserved(input?: { a?: string; b?: number; c?: null; d?: boolean; e?: log_entry }, options?: CallOptions): Promise<unknown>;
 declare function s_titles(input?: {
- /** integer */ limit?: number;
+ /** integer */ limit?: number | bigint;
  tags?: string[];
  labels?: { [key: string]: string };
  window?: TimeWindow;

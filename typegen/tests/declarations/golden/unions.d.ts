@@ -5,14 +5,14 @@ type Square = { kind: "square"; side: number };
 declare function s_nullable(input?: {
  list?: string[] | null;
  list_of_nullable?: (string | null)[];
- /** each integer */ any_of?: number[] | null;
+ /** each integer */ any_of?: (number | bigint)[] | null;
  openapi?: string[] | null;
  object?: { a?: string } | null;
 }, options?: CallOptions): Promise<unknown>;
 declare function s_enums(input?: {
  with_null?: "a" | "b" | null;
  null_excluded?: "a" | "b";
- mixed?: "a" | 1 | -1.5 | true | null | number | 0;
+ mixed?: "a" | 1 | -1.5 | true | null | number | bigint | 0;
  quoted?: "a\"b" | "c\\d" | "*/" | "e\nf";
  constant?: 5;
  structured?: [1, "a"] | { k: null } | [] | { [key: string]: never };
