@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use swc_common::{BytePos, Span, Spanned};
 use swc_ecma_ast::{
     CallExpr, Callee, Decl, DefaultDecl, ExportAll, ExportDefaultDecl, ExportDefaultExpr, Expr,
-    ExprStmt, FnDecl, Function, ImportDecl, Lit, MetaPropExpr, MetaPropKind, Module, ModuleDecl,
-    ModuleItem, NamedExport, ReturnStmt, StaticBlock, Stmt, TsExternalModuleRef, TsImportType,
-    TsModuleBlock, TsModuleDecl, TsModuleName,
+    ExprStmt, FnDecl, Function, ImportDecl, Lit, MemberProp, MetaPropExpr, MetaPropKind, Module,
+    ModuleDecl, ModuleItem, NamedExport, Pat, ReturnStmt, StaticBlock, Stmt, TsExternalModuleRef,
+    TsImportType, TsModuleBlock, TsModuleDecl, TsModuleName,
 };
 use swc_ecma_visit::{Visit, VisitWith};
 
@@ -18,7 +18,8 @@ use crate::source::{Edits, Source};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Form {
-    /// Statements; the value is what a top-level `return` gives.
+    /// Statements; the value is what a top-level `return` gives, or a last expression that is there
+    /// for its value.
     Statements,
     /// `export default`; a function is called, anything else is the value.
     DefaultExport,
@@ -38,7 +39,12 @@ pub(crate) struct Wrapping {
     pub(crate) tail: String,
     /// The byte of the text where the statement goes on that `head` begins.
     pub(crate) value: Option<usize>,
+    /// The byte of the text before which [`RETURN`] is put in.
+    pub(crate) returned: Option<usize>,
 }
+
+/// Put before the last expression of statements, whose value is that of the script.
+pub(crate) const RETURN: &str = "return(";
 
 /// The edits that make the code the body of an async function.
 pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, ScriptError> {
@@ -84,6 +90,7 @@ pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, Scr
         head: format!(" let {value}{head}"),
         tail: call_value.clone(),
         value: at,
+        returned: None,
     };
     if let Some(default) = default {
         let name = export_default(source, default, &value, &mut edits)?;
@@ -116,14 +123,91 @@ pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, Scr
             let at = offset(expr.span_lo());
             assigned(form, edits, &format!("; {value} ="), Some(at))
         }
-        _ => Wrapping {
-            form: Form::Statements,
-            edits,
-            head: String::new(),
-            tail: "\n})".to_owned(),
-            value: None,
-        },
+        runs => {
+            let last = runs.last().and_then(|last| last_value(last, module));
+            if let Some(last) = last {
+                let range = range(last);
+                edits.write(range.start..range.start, RETURN);
+                edits.write(range.end..range.end, ")");
+            }
+            Wrapping {
+                form: Form::Statements,
+                edits,
+                head: String::new(),
+                tail: "\n})".to_owned(),
+                value: None,
+                returned: last.map(|last| offset(last.lo)),
+            }
+        }
     })
+}
+
+/// The expression of a last statement that is there for its value: it does nothing, or it calls a
+/// function of the script, such as `main()`. Calls of all else are there for what they do.
+fn last_value(last: &ModuleItem, module: &Module) -> Option<Span> {
+    let ModuleItem::Stmt(Stmt::Expr(ExprStmt { expr, .. })) = last else {
+        return None;
+    };
+    let is_value = match called_first(expr) {
+        Some(Expr::Arrow(_) | Expr::Fn(_)) => true,
+        Some(Expr::Ident(name)) => module.body.iter().any(|item| declares(item, &name.sym)),
+        Some(_) => false,
+        None => is_idle(expr),
+    };
+    is_value.then(|| expr.span())
+}
+
+/// The function that an expression calls, before any `then`, `catch` or `finally` of its promise.
+fn called_first(expr: &Expr) -> Option<&Expr> {
+    match without_parentheses(expr) {
+        Expr::Await(waits) => called_first(&waits.arg),
+        Expr::Call(CallExpr {
+            callee: Callee::Expr(callee),
+            ..
+        }) => {
+            let callee = without_parentheses(callee);
+            let Expr::Member(member) = callee else {
+                return Some(callee);
+            };
+            let MemberProp::Ident(name) = &member.prop else {
+                return Some(callee);
+            };
+            let of_promise = ["then", "catch", "finally"].contains(&name.sym.as_ref());
+            let before = of_promise.then(|| called_first(&member.obj)).flatten();
+            Some(before.unwrap_or(callee))
+        }
+        _ => None,
+    }
+}
+
+/// True if an item declares a function with this name.
+fn declares(item: &ModuleItem, name: &str) -> bool {
+    match item {
+        ModuleItem::Stmt(Stmt::Decl(Decl::Fn(function))) => function.ident.sym == *name,
+        ModuleItem::Stmt(Stmt::Decl(Decl::Var(var))) => var.decls.iter().any(|declared| {
+            let is_function = matches!(
+                declared.init.as_deref().map(without_parentheses),
+                Some(Expr::Arrow(_) | Expr::Fn(_))
+            );
+            is_function && matches!(&declared.name, Pat::Ident(ident) if ident.sym == *name)
+        }),
+        _ => false,
+    }
+}
+
+/// True if an expression does nothing but have a value.
+fn is_idle(expr: &Expr) -> bool {
+    match without_parentheses(expr) {
+        Expr::Ident(_) | Expr::Lit(_) | Expr::Tpl(_) | Expr::Object(_) | Expr::Array(_) => true,
+        Expr::Await(waits) => is_idle(&waits.arg),
+        Expr::Member(member) => is_idle(&member.obj),
+        Expr::Bin(both) => is_idle(&both.left) && is_idle(&both.right),
+        Expr::Cond(choice) => is_idle(&choice.cons) && is_idle(&choice.alt),
+        Expr::TsAs(cast) => is_idle(&cast.expr),
+        Expr::TsSatisfies(cast) => is_idle(&cast.expr),
+        Expr::TsNonNull(cast) => is_idle(&cast.expr),
+        _ => false,
+    }
 }
 
 /// The wrapping that calls a declared function.
@@ -134,6 +218,7 @@ fn called(form: Form, edits: Edits, name: &str) -> Wrapping {
         head: String::new(),
         tail: format!("\n;return await {name}();\n}})"),
         value: None,
+        returned: None,
     }
 }
 
@@ -150,6 +235,7 @@ pub(crate) fn function_expression(
         head: format!(" let {value}; {value} ="),
         tail: format!("\n;return await {value}();\n}})"),
         value: None,
+        returned: None,
     })
 }
 

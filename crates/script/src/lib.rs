@@ -15,6 +15,7 @@ mod error;
 mod fence;
 mod foreign_apis;
 mod form;
+mod inexact_numbers;
 mod names;
 mod operators;
 mod parse;
@@ -130,6 +131,7 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
         head,
         tail,
         value,
+        returned,
     } = wrapping;
     let wrapped = format!(
         "(async () => {{\"use strict\";{head}\n{}{tail}",
@@ -142,7 +144,11 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
         let column = u32::try_from(statement + 1).unwrap_or(1);
         (column, (place.line, place.column))
     });
-    let in_place = positions::in_place(source.lines(), value);
+    let returned = returned.map(|at| {
+        let place = source.place(at);
+        (place.line, place.column)
+    });
+    let in_place = positions::in_place(source.lines(), value, returned);
     let (code, stretches) = match strip::strip(&wrapped)
         .map_err(|e| wrapped_error(&source, &wrapped, &in_place, &e))?
     {
@@ -243,6 +249,10 @@ fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
              texts in a function",
             parse::offset(span.lo),
         ));
+    }
+    if let Some((span, message)) = inexact_numbers::first(module) {
+        let at = parse::offset(span.lo);
+        return Err(source.error(ScriptErrorKind::Unsupported, message, at));
     }
     if let Some((name, span)) = duplicate_names::first(module) {
         return Err(source.error(

@@ -6,6 +6,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use swc_sourcemap::SourceMap;
 
+use crate::form::RETURN;
 use crate::operators;
 use crate::source::Lines;
 
@@ -27,8 +28,13 @@ pub struct Stretch {
 /// The stretches of code in which the author's text stands as it is, one line lower, with a line in
 /// front of it and lines after it that are not the author's. `value` is the column in the line in
 /// front where a statement begins, and the author's place where that goes on: V8 takes the
-/// beginning of a statement for the place of a call whose function is not defined.
-pub(crate) fn in_place(source_lines: u32, value: Option<(u32, (u32, u32))>) -> Vec<Stretch> {
+/// beginning of a statement for the place of a call whose function is not defined. `returned` is the
+/// author's place before which [`RETURN`] is put in.
+pub(crate) fn in_place(
+    source_lines: u32,
+    value: Option<(u32, (u32, u32))>,
+    returned: Option<(u32, u32)>,
+) -> Vec<Stretch> {
     let stretch = |line, column, author| Stretch {
         line,
         column,
@@ -37,10 +43,12 @@ pub(crate) fn in_place(source_lines: u32, value: Option<(u32, (u32, u32))>) -> V
     [stretch(1, 1, None)]
         .into_iter()
         .chain(value.map(|(column, place)| stretch(1, column, Some(place))))
-        .chain([
-            stretch(2, 1, Some((1, 1))),
-            stretch(source_lines + 2, 1, None),
-        ])
+        .chain([stretch(2, 1, Some((1, 1)))])
+        .chain(returned.map(|(line, column)| {
+            let behind = column + RETURN.len() as u32;
+            stretch(line + 1, behind, Some((line, column)))
+        }))
+        .chain([stretch(source_lines + 2, 1, None)])
         .collect()
 }
 

@@ -33,8 +33,8 @@ impl Source {
     }
 
     /// The whole text in which everything but the code, and everything in `blanks`, is blank; every
-    /// character of the code stands on the line and in the column of the author. `writes` are put
-    /// over what was there and must be as wide.
+    /// character of the code stands on the line and in the column of the author, but for what is put
+    /// in.
     pub(crate) fn code_with(&self, edits: &Edits) -> String {
         let around = [0..self.code.start, self.code.end..self.text.len()];
         edits.apply(&self.text, around)
