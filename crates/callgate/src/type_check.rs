@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use callgate_catalog::Catalog;
-use callgate_check::{CheckError, Checker, Confinement, Failure, Script, TypeScript, Unavailable};
+use callgate_check::{
+    CheckError, Checker, Confinement, Failure, Language, Script, TypeScript, Unavailable,
+};
 use callgate_sandbox::{JailLayer, JailOptions};
 use callgate_script::Checkable;
 use serde::Serialize;
@@ -19,6 +21,8 @@ use crate::settings::CheckMode;
 /// some hundredths of a second.
 const MAX_TIME: Duration = Duration::from_secs(10);
 const MIN_TIME: Duration = Duration::from_millis(500);
+/// Endings of the names of JavaScript files.
+const JAVASCRIPT: [&str; 4] = ["js", "mjs", "cjs", "jsx"];
 
 /// The result of a script's type check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -116,6 +120,8 @@ pub(crate) struct TypeChecker {
 /// A script to check.
 pub(crate) struct CheckInput<'a> {
     pub(crate) source: &'a str,
+    /// The name of its file.
+    pub(crate) file: &'a str,
     pub(crate) checkable: &'a Checkable,
     pub(crate) catalog: &'a Catalog,
     pub(crate) scope: &'a Scope,
@@ -150,20 +156,35 @@ impl TypeChecker {
     ) -> TypeCheck {
         let CheckInput {
             source,
+            file,
             checkable,
             catalog,
             scope,
             script_time,
         } = input;
+        let is_javascript = checkable.is_javascript
+            || file
+                .rsplit_once('.')
+                .is_some_and(|(_, ending)| JAVASCRIPT.contains(&ending));
+        let language = if is_javascript {
+            Language::JavaScript
+        } else {
+            Language::TypeScript
+        };
         let checker = match self.checker() {
             Ok(checker) => checker,
             Err(reason) => return self.unchecked(reason.clone(), None),
         };
         let names = callgate_check::words(&checkable.text);
         let is_in_scope = |function: &str| !scope.excludes(catalog, function);
+        let functions = catalog.tools().iter().map(|tool| tool.function.as_str());
+        let untyped = functions.filter(|function| is_in_scope(function));
+        let untyped = untyped.map(|function| format!("declare const {function}: any;\n"));
         let script = Script {
             text: checkable.text.clone(),
             line_offset: checkable.line_offset,
+            language,
+            untyped: untyped.collect::<String>().into(),
             declarations: catalog.declarations_for(names.as_ref(), is_in_scope).into(),
             time: script_time.clamp(MIN_TIME, MAX_TIME),
         };

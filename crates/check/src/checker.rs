@@ -21,6 +21,16 @@ pub trait Checker: Send + Sync + std::fmt::Debug {
     fn shut_down(&self) -> BoxFuture<'_, ()>;
 }
 
+/// The language that a script says it is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Language {
+    /// TypeScript: type errors stop the script.
+    #[default]
+    TypeScript,
+    /// JavaScript: only unknown names and wrong uses of tools stop it.
+    JavaScript,
+}
+
 /// A script to check.
 #[derive(Debug, Clone)]
 pub struct Script {
@@ -28,8 +38,12 @@ pub struct Script {
     pub text: String,
     /// Lines of `text` that stand before the author's first line.
     pub line_offset: u32,
+    /// The language it is written in.
+    pub language: Language,
     /// Declarations of the tools and of the types they use.
     pub declarations: Arc<str>,
+    /// The same tools as values of any type.
+    pub untyped: Arc<str>,
     /// Time for the check of this script, the start of a process not counted.
     pub time: Duration,
 }

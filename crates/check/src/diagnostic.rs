@@ -31,12 +31,8 @@ pub struct Diagnostic {
     pub unknown_name: Option<String>,
 }
 
-/// The category of an error; the others are hints.
-const ERROR: u32 = 1;
-
 /// The errors of a script in the author's terms.
 pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
-    reported.retain(|error| error.category == ERROR);
     reported.sort_by(|a, b| (a.pos, a.code, &a.text).cmp(&(b.pos, b.code, &b.text)));
     reported.dedup_by(|a, b| a.pos == b.pos && a.text == b.text);
     let more = reported.len().saturating_sub(MAX_DIAGNOSTICS);
@@ -144,18 +140,16 @@ mod tests {
             line_offset: 1,
             declarations: "".into(),
             time: std::time::Duration::ZERO,
+            language: crate::checker::Language::TypeScript,
+            untyped: "".into(),
         };
         let error = |pos| Reported {
             pos,
-            category: ERROR,
+            category: 1,
             text: "Wrong.".to_owned(),
             ..Reported::default()
         };
-        let hint = Reported {
-            category: 2,
-            ..error(11)
-        };
-        let many = (0..20).map(error).chain([hint, error(11)]).collect();
+        let many = (0..20).map(error).chain([error(11)]).collect();
         let checked = checked(&script, many);
         assert_eq!((checked.diagnostics.len(), checked.more), (10, 10));
         let places: Vec<_> = checked

@@ -17,9 +17,10 @@ mod message;
 mod protocol;
 mod scan;
 mod session;
+mod strictness;
 mod typescript;
 
-pub use checker::{Checker, Script};
+pub use checker::{Checker, Language, Script};
 pub use confine::{Confinement, LayerUse};
 pub use diagnostic::{Checked, Diagnostic, MAX_DIAGNOSTICS};
 pub use error::{CheckError, Failure, Unavailable};

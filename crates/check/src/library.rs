@@ -35,6 +35,19 @@ pub(crate) const CHANGED_LINES: &[(&str, &str)] = &[
     ("(...args: string[]): GeneratorFunction;", ""),
     ("new (...args: string[]): AsyncGeneratorFunction;", ""),
     ("(...args: string[]): AsyncGeneratorFunction;", ""),
+    // Of an object or a set that is filled later, as in JavaScript, nothing is known.
+    (
+        "values<T>(o: { [s: string]: T; } | ArrayLike<T>): T[];",
+        "values<T = any>(o: { [s: string]: T; } | ArrayLike<T>): T[];",
+    ),
+    (
+        "entries<T>(o: { [s: string]: T; } | ArrayLike<T>): [string, T][];",
+        "entries<T = any>(o: { [s: string]: T; } | ArrayLike<T>): [string, T][];",
+    ),
+    (
+        "new <T>(iterable?: Iterable<T> | null): Set<T>;",
+        "new <T = any>(iterable?: Iterable<T> | null): Set<T>;",
+    ),
     // Names that are nowhere would make it anything at all.
     (
         "type FormattableTemporalObject = Temporal.PlainDate | Temporal.PlainYearMonth | \

@@ -1,4 +1,4 @@
-declare const console: {
+interface Console {
   debug(...data: unknown[]): void;
   log(...data: unknown[]): void;
   info(...data: unknown[]): void;
@@ -18,7 +18,13 @@ declare const console: {
   groupEnd(): void;
   trace(...data: unknown[]): void;
   clear(): void;
-};
+}
+declare const console: Console;
+
+interface Array<T> {
+  /** `[].concat(list)` is a list of the same. */
+  concat<U>(...items: (U | ConcatArray<U>)[]): (T | U)[];
+}
 
 interface ErrorConstructor {
   captureStackTrace(target: object, leaveOut?: Function): void;

@@ -1,8 +1,9 @@
 //! The checker that keeps a TypeScript process warm, and starts another where that one is busy.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -17,6 +18,7 @@ use crate::find::Executable;
 use crate::library::Library;
 use crate::message::Reported;
 use crate::session::Session;
+use crate::strictness::Consequence;
 
 /// The time that a check waits for the warm process before it starts one of its own.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -169,14 +171,31 @@ async fn examine(
     mut session: Session,
     script: &Script,
 ) -> Result<(Session, Vec<Reported>), CheckError> {
-    let Script {
-        text, declarations, ..
-    } = script;
-    match session.check(text, declarations, script.time).await {
+    match stopping_errors(&mut session, script).await {
         Ok(reported) => Ok((session, reported)),
         Err(failure) => {
             session.end().await;
             Err(failure.into())
         }
     }
+}
+
+/// The errors that stop a script.
+async fn stopping_errors(session: &mut Session, script: &Script) -> Result<Vec<Reported>, Failure> {
+    let started = Instant::now();
+    let consequence = |error: &Reported| Consequence::of(error, script.language);
+    let text = &script.text;
+    let mut found = session
+        .check(text, &script.declarations, script.time)
+        .await?;
+    found.retain(|error| consequence(error) != Consequence::Passes);
+    let depends_on_tools = |error: &Reported| consequence(error) == Consequence::StopsIfOfTool;
+    if found.iter().any(depends_on_tools) {
+        // An error that is still there when tools take and give anything is not about a tool.
+        let time = script.time.saturating_sub(started.elapsed());
+        let others = session.check(text, &script.untyped, time).await?;
+        let others: HashSet<(u64, u32)> = others.iter().map(|it| (it.pos, it.code)).collect();
+        found.retain(|it| !depends_on_tools(it) || !others.contains(&(it.pos, it.code)));
+    }
+    Ok(found)
 }

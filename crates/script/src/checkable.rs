@@ -26,6 +26,8 @@ pub struct Checkable {
     pub text: String,
     /// Lines of `text` that stand before the author's first line. Columns are the author's own.
     pub line_offset: u32,
+    /// True if the code block is marked as JavaScript.
+    pub is_javascript: bool,
 }
 
 /// The checkable text of statements, as they were parsed.
@@ -61,6 +63,7 @@ fn under(head: &str, source: &Source, edits: &Edits) -> Checkable {
     Checkable {
         text: format!("{head}\n{}\n", source.code_with(edits)),
         line_offset: 1,
+        is_javascript: source.is_javascript(),
     }
 }
 

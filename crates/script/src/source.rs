@@ -9,6 +9,8 @@ pub(crate) struct Source {
     text: String,
     /// The code: all of the text, or what is inside a fence.
     code: Range<usize>,
+    /// True if the fence says that the code is JavaScript.
+    is_javascript: bool,
     /// Where prose before a fence starts, if the text looks like that.
     prose: Option<usize>,
 }
@@ -20,6 +22,7 @@ impl Source {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
         let mut source = Self {
             code: 0..text.len(),
+            is_javascript: false,
             prose: None,
             text,
         };
@@ -54,6 +57,11 @@ impl Source {
     pub(crate) fn code(&self) -> String {
         let code = self.text.get(self.code.clone()).unwrap_or_default();
         " ".repeat(self.code.start) + code
+    }
+
+    /// True if the text says that the code is JavaScript.
+    pub(crate) fn is_javascript(&self) -> bool {
+        self.is_javascript
     }
 
     /// What is wrong with a text that is no code and looks like prose around a code block.
@@ -126,6 +134,10 @@ impl Source {
         };
         let before = self.text.get(..open).unwrap_or_default();
         let language = info.trim_start_matches('`').trim();
+        self.is_javascript = matches!(
+            language.to_ascii_lowercase().as_str(),
+            "js" | "javascript" | "mjs"
+        );
         let known = matches!(
             language.to_ascii_lowercase().as_str(),
             "" | "ts" | "typescript" | "js" | "javascript" | "mts" | "mjs"

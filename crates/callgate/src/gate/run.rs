@@ -130,6 +130,7 @@ impl Gate {
         }
         let input = CheckInput {
             source: &request.source,
+            file: &request.name,
             checkable: &prepared.checkable,
             catalog,
             scope: &request.scope,

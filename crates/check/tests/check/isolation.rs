@@ -1,7 +1,5 @@
 //! What the text of a script could make TypeScript read: nothing.
 
-use std::time::Duration;
-
 use callgate_check::{Checker as _, Script};
 
 use crate::support::{self, runtime, shown};
@@ -13,8 +11,7 @@ fn check(text: &str, expected: &str) {
         let script = Script {
             text: text.to_owned(),
             line_offset: 0,
-            declarations: "".into(),
-            time: Duration::from_secs(60),
+            ..support::script("", "")
         };
         shown(&support::checker().check(script).await.expect("an answer"))
     });

@@ -5,4 +5,5 @@ mod diagnostics;
 mod finding;
 mod isolation;
 mod pretenders;
+mod strictness;
 mod support;

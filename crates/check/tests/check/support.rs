@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_check::{Checked, Checker as _, Confinement, Executable, Script, TypeScript, find};
+use callgate_check::{
+    Checked, Checker as _, Confinement, Executable, Language, Script, TypeScript, find,
+};
 
 /// The TypeScript that set-up installed.
 pub fn executable() -> Executable {
@@ -26,9 +28,20 @@ pub fn script(text: &str, declarations: &str) -> Script {
     Script {
         text: format!("export {{}};\n{text}\n"),
         line_offset: 1,
+        language: Language::TypeScript,
         declarations: Arc::from(declarations),
+        untyped: Arc::from(untyped(declarations)),
         time: Duration::from_secs(60),
     }
+}
+
+/// The functions of declarations as values of any type.
+fn untyped(declarations: &str) -> String {
+    let names = declarations.split("declare function ").skip(1);
+    let names = names.filter_map(|rest| rest.split_once('('));
+    names
+        .map(|(name, _)| format!("declare const {name}: any;\n"))
+        .collect()
 }
 
 /// One line an error, and the count of the rest.

@@ -1,0 +1,116 @@
+//! What stops a script and what does not, in TypeScript and in JavaScript.
+
+use callgate_check::{Checker as _, Language, Script};
+
+use crate::support;
+
+const TOOLS: &str = "type Note = { id: number; title: string; due: string | null; tags: string[] };
+declare function notes_get(input: { id: number }): Promise<Note>;
+declare function notes_list(input?: { tag?: string }): Promise<{ notes: Note[] }>;
+declare function raw_get(input?: object): Promise<unknown>;
+";
+
+/// What is said of each script alone.
+fn said(language: Language, scripts: &[&str]) -> Vec<String> {
+    support::runtime().block_on(async {
+        let checker = support::checker();
+        let mut said = Vec::new();
+        for text in scripts {
+            let script = support::script(text, TOOLS);
+            let checked = checker.check(Script { language, ..script }).await;
+            said.push(support::shown(&checked.expect("an answer")));
+        }
+        said
+    })
+}
+
+#[track_caller]
+fn check_passes(language: Language, scripts: &[&str]) {
+    for (script, said) in scripts.iter().zip(said(language, scripts)) {
+        assert_eq!(said, "", "{script}");
+    }
+}
+
+/// Scripts that say too little for TypeScript, and use no tool wrongly.
+const LOOSE: &[&str] = &[
+    "function add(a, b) { return a + b; } add(1, 2);",
+    "const counts = {}; counts['x'] = 1; counts.y = 2; counts['x']++;",
+    "const counts = {}; for (const n of (await notes_list()).notes) for (const t of n.tags) counts[t] = (counts[t] ?? 0) + 1; \
+     Object.entries(counts).sort((a, b) => b[1] - a[1]).map(([tag, n]) => `${tag}: ${n}`); Math.max(...Object.values(counts));",
+    "const groups = (await notes_list()).notes.reduce((all, n) => { (all[n.title] ||= []).push(n); return all; }, {}); groups.x;",
+    "const o = { a: 1 }; o['b'] = 2;",
+    "let x = null; x = 1; let y; y = 2; y = 'a';",
+    "let list = []; list.push(1); list.push('b'); const all = []; for (const n of list) all.push({ n }); all[0].n;",
+    "[].concat(...[await notes_list()].map((page) => page.notes)).map((n) => n.title);",
+    "const seen = new Set(); seen.add('a'); for (const s of seen) s.length; [...seen].map((s) => s.length);",
+    "const byId = new Map(); byId.set(1, 'a'); byId.get(1).length;",
+    "try { await notes_get({ id: 1 }); } catch (e) { console.log(e.message, e.code); }",
+    "JSON.parse('{}').a.b.c; Object.entries(JSON.parse('{}')).map(([k, v]) => v.x);",
+    "const f = (x) => x; const g = async ({ id, ...rest }) => rest; const h = (...all) => all; h(f(1), g({ id: 1 }));",
+    "function Old() { this.a = 1; } console.log(Old);",
+    "const row = await notes_get({ id: 1 }); for (const key of Object.keys(row)) console.log(row[key]);",
+    "function walk(n) { return n ? walk(n - 1) : 0; } walk(3); const a = b(); function b() { return typeof a; }",
+];
+
+#[test]
+fn implicit_any_never_stops_a_script() {
+    check_passes(Language::TypeScript, LOOSE);
+    check_passes(Language::JavaScript, LOOSE);
+}
+
+#[test]
+fn only_wrong_uses_of_tools_and_unknown_names_stop_javascript() {
+    check_passes(
+        Language::JavaScript,
+        &[
+            "function show(note, options) { return note ?? options; } show(1);",
+            "const o = { a: 1 }; o.b = 2; console.log(o.b);",
+            "let s = ''; s = 1; const days = (new Date() - new Date(0)) / 864e5; parseInt(5); isNaN('x'); console.log(s, days);",
+            "function f(options = {}) { return options.limit; } f({ limit: 1 });",
+            "function g({ a, b } = {}) { return a + b; } g({ a: 1 });",
+            "const m = 'a'.match(/a/); console.log(m[0]);",
+            "class A { constructor() { this.x = 1; } } new A().y = 2;",
+            "function F() { this.a = 1; } console.log(new F().a);",
+            "const o = { m() { return this.z; } }; console.log(o.m());",
+            "add.count = 1; function add() {} setTimeout(() => {}, '5');",
+            "let best = null; for (const n of [{ v: 1 }]) if (!best || n.v > best.v) best = n; console.log(best.v);",
+        ],
+    );
+}
+
+#[test]
+fn wrong_uses_of_tools_stop_a_script_in_any_language() {
+    let scripts = [
+        "await nots_get({ id: 1 });",
+        "await notes_get({ ident: 1 });",
+        "await notes_get({ id: 'one' });",
+        "await notes_get();",
+        "(await notes_get({ id: 1 })).titel;",
+        "(await notes_get({ id: 1 }))['headline'];",
+        "(await notes_get({ id: 1 })).due.slice(0, 7);",
+        "const { headline } = await notes_get({ id: 1 });",
+        "notes_get({ id: 1 }).title;",
+        "for (const note of await notes_list()) console.log(note);",
+        "(await notes_list()).notes.map((n) => n.headline);",
+        "async function f(id) { const n = await notes_get({ id }); return n.headline; } f(1);",
+        "(await raw_get()).title;",
+    ];
+    for language in [Language::TypeScript, Language::JavaScript] {
+        for (script, said) in scripts.iter().zip(said(language, &scripts)) {
+            assert_eq!(said.lines().count(), 1, "{script}: {said}");
+        }
+    }
+}
+
+#[test]
+fn other_type_errors_stop_typescript() {
+    let scripts = [
+        "const n: number = 'a'; console.log(n);",
+        "'abc'.foo();",
+        "console.lgo('x');",
+        "const note: { a: number } = { a: 1 }; note.b;",
+    ];
+    for (script, said) in scripts.iter().zip(said(Language::TypeScript, &scripts)) {
+        assert_eq!(said.lines().count(), 1, "{script}: {said}");
+    }
+}
