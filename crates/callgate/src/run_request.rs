@@ -1,5 +1,6 @@
 //! A request to run a script, and the events of a run.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -102,6 +103,17 @@ impl RunRequest {
             check: None,
             scope: Scope::default(),
             read_ahead: ReadAhead::default(),
+        }
+    }
+
+    /// The request with the code that was read from its text, which positions are in.
+    pub(crate) fn as_read(&self, prepared: &Prepared) -> Cow<'_, Self> {
+        match callgate_script::rewritten(&self.source).filter(|_| prepared.is_rewritten) {
+            Some(code) => Cow::Owned(Self {
+                source: code.into(),
+                ..self.clone()
+            }),
+            None => Cow::Borrowed(self),
         }
     }
 

@@ -59,6 +59,11 @@ impl ScriptError {
         }
     }
 
+    /// An error with another message at the same place.
+    pub(crate) fn with_message(self, message: String) -> Self {
+        Self { message, ..self }
+    }
+
     /// The same error with the name of the script's file.
     #[must_use]
     pub fn in_file(self, name: impl Into<String>) -> Self {

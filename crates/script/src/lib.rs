@@ -21,6 +21,7 @@ mod operators;
 mod parse;
 mod parser_thread;
 mod positions;
+mod rewritten;
 mod source;
 mod strip;
 mod types;
@@ -61,9 +62,18 @@ pub struct Prepared {
     pub named: Named,
     /// The script with its types, for a type checker.
     pub checkable: Checkable,
+    /// True if the script is not the text itself but [`rewritten`] code, which the places above
+    /// are in.
+    pub is_rewritten: bool,
 }
 
-/// Prepares a script for the sandbox.
+/// The code that a text has in JSON, with HTML entities or with characters that look like others.
+pub fn rewritten(source: &str) -> Option<String> {
+    rewritten::reading(source).map(|reading| reading.text)
+}
+
+/// Prepares a script for the sandbox. A text that is none, but whose [`rewritten`] code is one,
+/// is taken for that.
 ///
 /// On some texts, the time it takes grows with the square of their length, or doubles with each
 /// level of what stands inside each other; others have it take several hundred MiB. So it is for a
@@ -84,7 +94,7 @@ pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
             None,
         ));
     }
-    match parser_thread::run("callgate-script", source, prepare_here) {
+    match parser_thread::run("callgate-script", source, prepare_reading) {
         Ok(result) => result,
         Err(Lost::Panicked) => Err(parser_failed(source)),
         Err(lost @ Lost::NotStarted(_)) => Err(internal(lost.to_string())),
@@ -109,6 +119,26 @@ fn parser_failed(text: &str) -> ScriptError {
             "the parser failed on this script; write it in simpler pieces",
             None,
         ),
+    }
+}
+
+fn prepare_reading(text: &str) -> Result<Prepared, ScriptError> {
+    let as_it_is = prepare_here(text);
+    let is_no_script = matches!(&as_it_is, Err(error) if error.kind() == ScriptErrorKind::Syntax);
+    let Some(reading) = rewritten::reading(text).filter(|it| is_no_script || it.is_preferred)
+    else {
+        return as_it_is;
+    };
+    match (prepare_here(&reading.text), as_it_is) {
+        (Ok(prepared), _) => Ok(Prepared {
+            is_rewritten: true,
+            ..prepared
+        }),
+        (Err(_), Ok(prepared)) => Ok(prepared),
+        (Err(inner), Err(error)) => {
+            let message = format!("{} (in that code: {})", reading.advice, inner.message());
+            Err(error.with_message(message))
+        }
     }
 }
 
@@ -176,6 +206,7 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
         form,
         named,
         checkable,
+        is_rewritten: false,
     })
 }
 

@@ -26,6 +26,7 @@ impl Source {
             prose: None,
             text,
         };
+        source.code.start = thoughts(&source.text);
         if let Some(code) = source.fenced()? {
             source.code = code;
         }
@@ -120,73 +121,115 @@ impl Source {
     /// The inside of a fence around the whole text, if there is one.
     fn fenced(&mut self) -> Result<Option<Range<usize>>, ScriptError> {
         let mut fences = Vec::new();
-        let mut start = 0;
-        let ends = line_ends(&self.text).chain([(self.text.len(), 0)]);
-        for (at, length) in ends {
+        let mut start = self.code.start;
+        let rest = self.text.get(start..).unwrap_or_default();
+        let ends = line_ends(rest).map(|(at, length)| (self.code.start + at, length));
+        for (at, length) in ends.chain([(self.text.len(), 0)]) {
             let line = self.text.get(start..at).unwrap_or_default();
-            if line.trim_start().starts_with("```") {
-                fences.push((start, at, at + length, line.trim()));
-            }
+            fences.extend(Fence::of(line).map(|fence| (start, at + length, fence)));
             start = at + length;
         }
-        let Some(&(open, _, inside, info)) = fences.first() else {
+        let Some(&(open, inside, fence)) = fences.first() else {
             return Ok(None);
         };
-        let before = self.text.get(..open).unwrap_or_default();
-        let language = info.trim_start_matches('`').trim();
-        self.is_javascript = matches!(
-            language.to_ascii_lowercase().as_str(),
-            "js" | "javascript" | "mjs"
-        );
-        let known = matches!(
-            language.to_ascii_lowercase().as_str(),
-            "" | "ts" | "typescript" | "js" | "javascript" | "mts" | "mjs"
-        );
+        let language = fence.language().to_ascii_lowercase();
+        self.is_javascript = JAVASCRIPT.contains(&language.as_str());
+        let is_known = self.is_javascript || TYPESCRIPT.contains(&language.as_str());
+        let before = self.text.get(self.code.start..open).unwrap_or_default();
         if !before.trim().is_empty() {
             // It may as well be a line inside a template literal.
-            if known && !language.is_empty() {
-                self.prose = Some(before.len() - before.trim_start().len());
+            if is_known && !language.is_empty() {
+                self.prose = Some(open - before.trim_start().len());
             }
+            self.is_javascript = false;
             return Ok(None);
         }
-        if !known {
-            return Err(self.error(
-                ScriptErrorKind::Unsupported,
-                format!("the code block is marked {language:?}; send TypeScript or JavaScript"),
-                open,
-            ));
+        let refused = |kind, message: &str, at| Err(self.error(kind, message, at));
+        if fence.info.contains(fence.mark) {
+            let message = "put the first and the last line of the code block on lines of their own";
+            return refused(ScriptErrorKind::Syntax, message, open);
         }
+        if !is_known {
+            let message =
+                format!("the code block is marked {language:?}; send TypeScript or JavaScript");
+            return refused(ScriptErrorKind::Unsupported, &message, open);
+        }
+        // Shorter or other fences are part of the code.
+        fences.retain(|(_, _, other)| other.mark == fence.mark && other.length >= fence.length);
         // The last fence closes the block: those between are in its code.
-        let Some(&(close, _, after, _)) = fences.iter().skip(1).rev().find(|f| f.3 == "```") else {
-            return Err(self.error(
-                ScriptErrorKind::Syntax,
-                "the code block is not closed; end it with a line \"```\"",
-                open,
-            ));
+        let mut others = fences.iter().skip(1);
+        let Some(&(close, after, _)) = others.rfind(|(_, _, other)| other.info.is_empty()) else {
+            let end = fence.mark.to_string().repeat(fence.length);
+            let message = format!("the code block is not closed; end it with a line {end:?}");
+            return refused(ScriptErrorKind::Syntax, &message, open);
         };
         let rest = self.text.get(after..).unwrap_or_default();
         if !rest.trim().is_empty() {
-            let at = after + rest.len() - rest.trim_start().len();
-            return Err(self.error(
-                ScriptErrorKind::Unsupported,
-                "there is text after the code block; send the code alone",
-                at,
-            ));
+            let at = self.text.len() - rest.trim_start().len();
+            let message = "there is text after the code block; send the code alone";
+            return refused(ScriptErrorKind::Unsupported, message, at);
         }
         // Two blocks would otherwise run as one.
-        let between = fences.iter().skip(1).filter(|fence| fence.0 < close);
-        if let Some(fence) = between.clone().find(|fence| fence.3.len() > 3).or_else(|| {
-            let mut between = between;
-            between.next().filter(|fence| fence.3 == "```")
-        }) {
-            return Err(self.error(
-                ScriptErrorKind::Unsupported,
-                "there is more than one code block; send one",
-                fence.0,
-            ));
+        let mut between = fences.iter().skip(1).filter(|(start, ..)| *start < close);
+        let marked = between.clone().find(|(_, _, fence)| !fence.info.is_empty());
+        if let Some(&(at, ..)) = marked.or_else(|| between.next()) {
+            let message = "there is more than one code block; send one";
+            return refused(ScriptErrorKind::Unsupported, message, at);
         }
         Ok(Some(inside..close))
     }
+}
+
+/// Words that mark a code block as TypeScript, and as JavaScript.
+const TYPESCRIPT: [&str; 6] = ["", "ts", "typescript", "mts", "cts", "tsx"];
+const JAVASCRIPT: [&str; 7] = ["js", "javascript", "mjs", "cjs", "jsx", "es6", "ecmascript"];
+/// Elements in which models put what they think before they answer.
+const THOUGHTS: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
+
+/// A line that opens or closes a code block.
+#[derive(Clone, Copy)]
+struct Fence<'t> {
+    mark: char,
+    length: usize,
+    /// The text after the marks.
+    info: &'t str,
+}
+
+impl<'t> Fence<'t> {
+    fn of(line: &'t str) -> Option<Self> {
+        let line = line.trim();
+        let mark = line
+            .chars()
+            .next()
+            .filter(|mark| matches!(mark, '`' | '~'))?;
+        let info = line.trim_start_matches(mark);
+        let length = line.len() - info.len();
+        let info = info.trim();
+        (length >= 3).then_some(Self { mark, length, info })
+    }
+
+    /// The first word, as in `ts`, `ts title="a"`, `ts:a.ts` and `{.ts}`; empty if there are
+    /// only attributes.
+    fn language(self) -> &'t str {
+        let info = self.info.trim_start_matches(['{', '.', ' ']);
+        let end = info.find(|c: char| !c.is_alphanumeric() && !matches!(c, '+' | '#' | '-' | '_'));
+        let (word, rest) = info.split_at(end.unwrap_or(info.len()));
+        if rest.starts_with('=') { "" } else { word }
+    }
+}
+
+/// The length of the thoughts at the beginning of a text.
+fn thoughts(text: &str) -> usize {
+    let length = |name: &&str| {
+        let rest = text
+            .trim_start()
+            .strip_prefix('<')?
+            .strip_prefix(*name)?
+            .strip_prefix('>')?;
+        let (_, after) = rest.split_once(&format!("</{name}>"))?;
+        Some(text.len() - after.len())
+    };
+    THOUGHTS.iter().find_map(length).unwrap_or(0)
 }
 
 /// Changes to a text that keep every line and column.

@@ -223,6 +223,7 @@ impl Gate {
         let mut preview = self.preview_names(&read.prepared, &request);
         // Declarations of missing tools are unknown, so a check would mislead.
         if preview.missing.is_empty() {
+            let request = request.as_read(&read.prepared);
             preview.check = self.type_check(&request, &read.prepared, &catalog).await?;
         }
         request.read_ahead.keep(read);

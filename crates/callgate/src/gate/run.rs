@@ -40,6 +40,7 @@ impl Gate {
         let ReadScript {
             prepared, worker, ..
         } = read(&self.launcher, limits, request).await?;
+        let request = &*request.as_read(&prepared);
         // The catalog of this run, whatever changes while it lasts.
         let catalog = self.live.for_script(&prepared.named).await;
         self.check_servers(request, &prepared.named)?;

@@ -4,6 +4,7 @@
 
 mod checkable;
 mod limits;
+mod readings;
 mod strange;
 
 use std::fmt::Write as _;
