@@ -170,6 +170,7 @@ impl LiveCatalog {
                     server: server.cloned().unwrap_or_default(),
                     function: function.to_owned(),
                     limit,
+                    unused: String::new(),
                     retryable: true,
                 }
             })?,

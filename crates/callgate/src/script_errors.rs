@@ -48,10 +48,12 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
         CallError::Timeout {
             server,
             limit,
+            unused,
             retryable,
             ..
         } => {
-            let message = format!("{function} gave no answer within {} ms", limit.as_millis());
+            let within = limit.as_millis();
+            let message = format!("{function} gave no answer within {within} ms{unused}");
             let fields = json!({ "tool": function, "server": server, "retryable": retryable });
             (ErrorClass::Timeout, message, text(&fields))
         }

@@ -169,7 +169,6 @@ impl Dispatcher {
         options: &CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
         let tool = call.tool;
-        let retryable = is_harmless(tool);
         let result = match answer {
             Ok(result) => result,
             Err(failure) => return Err(self.fail(call, entry, failure, options).await),
@@ -191,7 +190,7 @@ impl Dispatcher {
                         let data = RawValue::from_string(data).ok();
                         let result = Some(given.get());
                         let code = code::RESULT_MISMATCH;
-                        return Err(entry.fail_with(code, message, retryable, data, result));
+                        return Err(entry.fail_with(code, message, false, data, result));
                     }
                 }
                 entry.close(Outcome::Ok, Some(given.get()));
@@ -213,19 +212,19 @@ impl Dispatcher {
                     message,
                     content,
                     structured_content,
-                    retryable,
+                    retryable: false,
                 })
             }
             Answer::InputRequired => {
                 let message = "the tool wants input in a way that the protocol revision it speaks \
                                does not have";
-                Err(entry.fail(code::INPUT_REQUIRED, message.to_owned(), retryable))
+                Err(entry.fail(code::INPUT_REQUIRED, message.to_owned(), false))
             }
             Answer::Malformed(reason) => {
                 let message = format!("the answer is malformed: {reason}");
                 // It may name what the server wrote.
                 self.release(call, &mut entry, &message).await?;
-                Err(entry.fail(code::MALFORMED_RESULT, message, retryable))
+                Err(entry.fail(code::MALFORMED_RESULT, message, false))
             }
         }
     }
@@ -238,10 +237,10 @@ impl Dispatcher {
         failure: CallFailure,
         options: &CallOptions,
     ) -> CallError {
-        let harmless = is_harmless(call.tool);
+        let reads_only = call.tool.hints.read_only == Some(true);
         // A script can read these, too, and they may quote the server.
         let read = match &failure {
-            CallFailure::Timeout(_) => None,
+            CallFailure::Timeout { unused, .. } if unused.is_empty() => None,
             CallFailure::Refused(error) => Some(json!([error.message, error.data])),
             other => Some(Value::from(other.to_string())),
         };
@@ -251,12 +250,12 @@ impl Dispatcher {
             return kept;
         }
         let (code, data) = match &failure {
-            CallFailure::Timeout(limit) => {
+            CallFailure::Timeout { limit, unused } => {
                 // The whole limit, as the caller knows it.
                 let asked = options
                     .timeout
                     .filter(|_| time_left(options) == Some(*limit));
-                return entry.timed_out(asked.unwrap_or(*limit), harmless);
+                return entry.timed_out(asked.unwrap_or(*limit), unused.clone(), reads_only);
             }
             CallFailure::Refused(error) => (i64::from(error.code.0), error.data.as_ref()),
             CallFailure::ToolChanged { .. } => (code::TOOL_CHANGED, None),
@@ -270,8 +269,12 @@ impl Dispatcher {
             CallFailure::Refused(error) => error.message.to_string(),
             other => other.to_string(),
         };
-        // A call that was never sent cannot be done twice.
-        let retryable = harmless || !failure.was_sent();
+        let retryable = match &failure {
+            CallFailure::Lost(_) => reads_only || !failure.was_sent(),
+            CallFailure::ToolChanged { .. } => !failure.was_sent(),
+            // The server has answered, and would answer the same call in the same way.
+            _ => false,
+        };
         entry.fail_with(code, message, retryable, data, None)
     }
 
@@ -289,12 +292,6 @@ impl Dispatcher {
         self.flows.learn(call.tool, entry.ordinal(), text);
         Ok(())
     }
-}
-
-/// True if the tool says of itself that calling it once more does no harm. The script decides
-/// whether to believe it.
-fn is_harmless(tool: &Tool) -> bool {
-    tool.hints.read_only == Some(true) || tool.hints.idempotent == Some(true)
 }
 
 /// The time limit of a call, less the time that passed before it.

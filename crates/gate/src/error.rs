@@ -56,8 +56,7 @@ pub enum CallError {
         content: Box<RawValue>,
         /// The result's `structuredContent`, if it has one.
         structured_content: Option<Box<RawValue>>,
-        /// True if the tool says of itself that calling it once more does no harm: its annotations
-        /// call it read-only or idempotent.
+        /// False: the tool has answered, and would answer the same call in the same way.
         retryable: bool,
     },
     /// There is no valid result: the server refused the request, has ended, or gave an invalid
@@ -74,14 +73,14 @@ pub enum CallError {
         message: String,
         /// The server's error data, if it sent any.
         data: Option<Box<RawValue>>,
-        /// True if the same call can be made again without being done twice: it did not reach the
-        /// server, or the tool says of itself that calling it once more does no harm. Callgate
+        /// True if the same call may succeed later and cannot be done twice: it did not reach the
+        /// server, or its answer was lost and the tool says of itself that it only reads. Callgate
         /// never makes it again by itself.
         retryable: bool,
     },
     /// The server did not answer in time; it was told that the call is
     /// cancelled. Whether the tool did its work is not known.
-    #[error("{function} gave no answer within {} ms", limit.as_millis())]
+    #[error("{function} gave no answer within {} ms{unused}", limit.as_millis())]
     Timeout {
         /// The server's name.
         server: String,
@@ -89,8 +88,9 @@ pub enum CallError {
         function: String,
         /// The limit.
         limit: Duration,
-        /// True if the tool says of itself that calling it once more does no harm: its annotations
-        /// call it read-only or idempotent.
+        /// What the server wrote meanwhile and could not be used, as a clause; empty for nothing.
+        unused: String,
+        /// True if the tool says of itself that it only reads.
         retryable: bool,
     },
     /// The call was made, and a reviewer of the host keeps its result from the script.

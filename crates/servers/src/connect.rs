@@ -93,7 +93,7 @@ pub(crate) async fn start(
             Err(reason) => {
                 attempt.stderr = connection.stderr();
                 connection.shut_down().await;
-                reason
+                reason + &connection.session.tap.unused()
             }
         },
         Err(reason) => reason,
@@ -193,7 +193,7 @@ impl Attempt<'_> {
             Transport::Stdio(stdio) => stdio,
         };
         let connection = match self.connect_stdio(stdio, &greeting).await {
-            Err(failed) if self.spec.era == EraSetting::Auto => {
+            Err(failed) if self.spec.era == EraSetting::Auto && Instant::now() < self.deadline => {
                 let next = if is_older {
                     Some(Greeting::Auto)
                 } else {
@@ -251,10 +251,11 @@ impl Attempt<'_> {
             _ => None,
         };
         let next = next.filter(|_| *greeting == Greeting::Auto);
-        let reason = match reason {
+        let mut reason = match reason {
             Some(reason) => reason,
             None => end_of(&child).await,
         };
+        reason.push_str(&tap.unused());
         // A server that is still running has closed its output by its own will.
         drop(input);
         self.stderr = child.stderr_tail();
@@ -268,6 +269,7 @@ impl Attempt<'_> {
         greeting: &Greeting,
     ) -> Result<Connection, String> {
         let parts = self.parts(greeting);
+        let tap = Arc::clone(&parts.tap);
         // Without an endpoint nothing is authorized: a header is configured, or no login.
         let authorize: Arc<dyn Authorize> = match self.spec.endpoint() {
             Ok(endpoint) => callgate_auth::authorize(&endpoint, &self.redact),
@@ -287,7 +289,8 @@ impl Attempt<'_> {
         let greeted = self.greet(transport, parts, greeting, Some(endpoint.clone()));
         greeted.await.map_err(|reason| {
             endpoint.end();
-            reason.unwrap_or_else(|| self.no_endpoint(http, "it ended the connection"))
+            let ended = || self.no_endpoint(http, "it ended the connection");
+            reason.unwrap_or_else(ended) + &tap.unused()
         })
     }
 
@@ -303,7 +306,11 @@ impl Attempt<'_> {
             questions.ended(),
         ));
         Parts {
-            tap: Tap::new(Arc::clone(&notifications) as _, *greeting == Greeting::Auto),
+            tap: Tap::new(
+                Arc::clone(&notifications) as _,
+                self.redact.clone(),
+                *greeting == Greeting::Auto,
+            ),
             questions: Arc::new(questions),
             notifications,
             asking,
@@ -433,7 +440,7 @@ impl Attempt<'_> {
         let listed = connection.session.list_tools(self.spec.start_timeout);
         let listing = match timeout_at(self.deadline, listed).await {
             Ok(Ok(listing)) => listing,
-            Err(_) | Ok(Err(CallFailure::Timeout(_))) => {
+            Err(_) | Ok(Err(CallFailure::Timeout { .. })) => {
                 return Err(self.timed_out("waiting for its list of tools"));
             }
             // It was asked all the same: some have tools and do not say so.
@@ -461,7 +468,7 @@ impl Attempt<'_> {
         };
         let mut list = connection.tool_list(listing, &before);
         let junk = connection.session.tap.junk();
-        if junk > 0 {
+        if junk > 0 && connection.child.is_some() {
             list.warnings.push(format!(
                 "{junk} lines on its standard output were no MCP messages and were ignored; a \
                  server should log to stderr"

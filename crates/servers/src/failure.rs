@@ -19,8 +19,13 @@ pub enum CallFailure {
     },
     /// The server answered with a JSON-RPC error.
     Refused(ErrorData),
-    /// No answer in time: neither an answer nor a sign of work within this limit.
-    Timeout(Duration),
+    /// No answer in time.
+    Timeout {
+        /// The time in which there was neither an answer nor a sign of work.
+        limit: Duration,
+        /// What was read meanwhile and could not be used, as a clause; empty for nothing.
+        unused: String,
+    },
     /// The request did not reach the server, or its answer did not come back.
     Lost(Lost),
     /// The answer is over this limit, in bytes.
@@ -50,6 +55,8 @@ pub struct Lost {
     pub(crate) reason: String,
     /// Whether the server may have read the request.
     pub(crate) sent: bool,
+    /// What was read meanwhile and could not be used, as a clause; empty for nothing.
+    pub(crate) unused: String,
 }
 
 /// The kind of a lost request.
@@ -81,11 +88,13 @@ impl CallFailure {
 
     /// A connection that has ended.
     pub(crate) fn closed(reason: &str, sent: bool) -> Self {
-        Self::Lost(Lost {
-            kind: LostKind::Closed,
-            reason: reason.to_owned(),
-            sent,
-        })
+        Self::Lost(Lost::new(LostKind::Closed, reason, sent))
+    }
+
+    /// A time-out that does not say what was read.
+    pub(crate) fn timeout(limit: Duration) -> Self {
+        let unused = String::new();
+        Self::Timeout { limit, unused }
     }
 }
 
@@ -93,7 +102,7 @@ impl fmt::Display for CallFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(error) => write!(f, "{} (code {})", error.message, error.code.0),
-            Self::Lost(lost) => f.write_str(&lost.reason),
+            Self::Lost(lost) => write!(f, "{}{}", lost.reason, lost.unused),
             Self::ToolChanged { what, sent } => {
                 f.write_str(match what {
                     Changed::Gone => "its server no longer lists the tool; ",
@@ -115,7 +124,9 @@ impl fmt::Display for CallFailure {
                     }
                 })
             }
-            Self::Timeout(limit) => write!(f, "no answer within {} ms", limit.as_millis()),
+            Self::Timeout { limit, unused } => {
+                write!(f, "no answer within {} ms{unused}", limit.as_millis())
+            }
             Self::TooLarge(limit) => write!(
                 f,
                 "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, \
@@ -128,6 +139,15 @@ impl fmt::Display for CallFailure {
 }
 
 impl Lost {
+    pub(crate) fn new(kind: LostKind, reason: impl Into<String>, sent: bool) -> Self {
+        Self {
+            kind,
+            reason: reason.into(),
+            sent,
+            unused: String::new(),
+        }
+    }
+
     /// Whether the same request would fail again in the same way.
     pub(crate) fn is_permanent(&self) -> bool {
         match &self.kind {
@@ -150,11 +170,8 @@ impl Lost {
 
 impl From<AuthError> for Lost {
     fn from(error: AuthError) -> Self {
-        Self {
-            reason: error.to_string(),
-            kind: LostKind::Authorization(error),
-            sent: false,
-        }
+        let reason = error.to_string();
+        Self::new(LostKind::Authorization(error), reason, false)
     }
 }
 

@@ -255,7 +255,8 @@ impl Http {
                 }
                 Ok(StreamableHttpPostResponse::Accepted)
             }
-            Content::Json => {
+            // An answer can be nothing else, whatever its type says.
+            content => {
                 let body = match self.0.read(response, self.0.limit).await {
                     Ok(body) => body,
                     Err(failure) => return self.fail(Some(id), failure),
@@ -267,14 +268,14 @@ impl Http {
                         Ok(StreamableHttpPostResponse::Json(message, session))
                     }
                     _ => {
+                        let what = match content {
+                            Content::Other(what) => format!(" (it has {what})"),
+                            _ => String::new(),
+                        };
                         let reason = "the HTTP response to the request does not answer it";
-                        self.fail(Some(id), CallFailure::Malformed(reason.to_owned()))
+                        self.fail(Some(id), CallFailure::Malformed(format!("{reason}{what}")))
                     }
                 }
-            }
-            Content::Other(what) => {
-                let reason = format!("an HTTP response with {what} is no MCP message");
-                self.fail(Some(id), CallFailure::Malformed(reason))
             }
         }
     }
@@ -288,14 +289,12 @@ impl Http {
         is_discover: bool,
     ) -> Result<StreamableHttpPostResponse, Error> {
         let status = response.status();
-        let lost = Lost {
-            kind: match status {
-                StatusCode::UNAUTHORIZED => LostKind::Unauthorized,
-                status => LostKind::Status(status.as_u16()),
-            },
-            reason: format!("it answers with HTTP status {status}"),
-            sent: status != StatusCode::UNAUTHORIZED,
+        let kind = match status {
+            StatusCode::UNAUTHORIZED => LostKind::Unauthorized,
+            status => LostKind::Status(status.as_u16()),
         };
+        let reason = format!("it answers with HTTP status {status}");
+        let lost = Lost::new(kind, reason, status != StatusCode::UNAUTHORIZED);
         // "Later" is said by the status alone: a poll is repeated then.
         let is_poll = matches!(method, Some("tasks/get" | "tasks/update"));
         if status != StatusCode::UNAUTHORIZED
@@ -332,11 +331,8 @@ impl Endpoint {
                 // A person may have logged in meanwhile, for whom the server has other tools.
                 let login = self.authorize.login_id();
                 if (login.is_some() || bearer.is_some()) && login != *listed {
-                    return Err(Lost {
-                        kind: LostKind::OtherLogin,
-                        reason: "requests go with another login by now".to_owned(),
-                        sent: false,
-                    });
+                    let reason = "requests go with another login by now";
+                    return Err(Lost::new(LostKind::OtherLogin, reason, false));
                 }
             }
             match bearer.or_else(|| self.headers.get(AUTHORIZATION).cloned()) {
@@ -395,10 +391,9 @@ impl Endpoint {
             let location = location.and_then(|location| location.to_str().ok());
             let next = location.and_then(|location| url.join(location).ok());
             let status = response.status();
-            let refused = |reason: String| Lost {
-                kind: LostKind::Status(status.as_u16()),
-                reason: self.redact.message(&reason),
-                sent: false,
+            let refused = |reason: String| {
+                let kind = LostKind::Status(status.as_u16());
+                Lost::new(kind, self.redact.message(&reason), false)
             };
             url = match next {
                 Some(next) if next.origin() == url.origin() && self.authorize.may_follow(&next) => {
@@ -418,20 +413,15 @@ impl Endpoint {
                 }
             };
         }
-        Err(Lost {
-            kind: LostKind::Status(StatusCode::LOOP_DETECTED.as_u16()),
-            reason: format!("it redirects more than {MAX_REDIRECTS} times"),
-            sent: false,
-        })
+        let kind = LostKind::Status(StatusCode::LOOP_DETECTED.as_u16());
+        let reason = format!("it redirects more than {MAX_REDIRECTS} times");
+        Err(Lost::new(kind, reason, false))
     }
 
     fn lost(&self, error: reqwest::Error, sent: bool) -> Lost {
         let reason = self.redact.message(&innermost(&error.without_url()));
-        Lost {
-            kind: LostKind::Unreachable,
-            reason: format!("the server cannot be reached: {reason}"),
-            sent,
-        }
+        let reason = format!("the server cannot be reached: {reason}");
+        Lost::new(LostKind::Unreachable, reason, sent)
     }
 
     /// The whole body, of bounded size.
@@ -459,7 +449,8 @@ impl Endpoint {
             error: &'a RawValue,
         }
         let body = self.read(response, MAX_ERROR_BYTES).await.ok()?;
-        let message: Message<'_> = serde_json::from_slice(&body).ok()?;
+        let body = String::from_utf8_lossy(&body);
+        let message: Message<'_> = serde_json::from_str(tap::bare(&body)).ok()?;
         // `{"error": "invalid_token"}` is no JSON-RPC.
         let is_object = message.error.get().starts_with('{');
         is_object.then(|| tap::read_error(message.error))
@@ -729,16 +720,22 @@ fn content(response: &Response) -> Content {
         return Content::Other(format!("content encoding {encoding:?}"));
     }
     let text = header(CONTENT_TYPE).unwrap_or_default();
-    let essence = text.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case(JSON) {
+    // Some servers and proxies set it twice.
+    let types = text
+        .split(',')
+        .map(|one| one.split(';').next().unwrap_or_default().trim());
+    let mut types = types.filter(|essence| essence.contains('/'));
+    let essence = types.next().unwrap_or_default();
+    let is_one = types.all(|other| other.eq_ignore_ascii_case(essence));
+    if is_one && essence.eq_ignore_ascii_case(JSON) {
         Content::Json
-    } else if essence.eq_ignore_ascii_case(EVENTS) {
+    } else if is_one && essence.eq_ignore_ascii_case(EVENTS) {
         Content::Events
-    } else if essence.is_empty() {
+    } else if text.is_empty() {
         Content::Other("no content type".to_owned())
     } else {
-        let essence: String = essence.chars().take(60).collect();
-        Content::Other(format!("content type {essence:?}"))
+        let text: String = text.chars().take(60).collect();
+        Content::Other(format!("content type {text:?}"))
     }
 }
 

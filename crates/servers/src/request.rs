@@ -190,7 +190,7 @@ impl Clock {
                 }
                 () = sleep(idle_left.min(self.left)), if !is_paused => {
                     if idle_left < self.left {
-                        return Err(CallFailure::Timeout(self.idle));
+                        return Err(CallFailure::timeout(self.idle));
                     }
                     self.left = Duration::ZERO;
                 }
@@ -207,7 +207,7 @@ impl Clock {
                 idle_left = self.idle;
             }
         }
-        Err(CallFailure::Timeout(self.limit))
+        Err(CallFailure::timeout(self.limit))
     }
 
     /// Waits this long, unless the time is over before.
@@ -283,7 +283,7 @@ impl Session {
             Some(clock) => clock.limit(slot.signs(), answer).await,
             None => answer.await,
         };
-        answer.map_err(|failure| self.redacted(self.held_up(&slot, failure)))
+        answer.map_err(|failure| self.explained(&slot, self.redacted(failure)))
     }
 
     async fn exchange(
@@ -329,24 +329,29 @@ impl Session {
             None if self.peer.is_transport_closed() => {
                 CallFailure::closed("the connection was closed", false)
             }
-            None => CallFailure::Lost(Lost {
-                kind: LostKind::Unreachable,
-                reason: "the server ended its answer before there was one".to_owned(),
-                sent: true,
-            }),
+            None => {
+                let reason = "the server ended its answer before there was one";
+                CallFailure::Lost(Lost::new(LostKind::Unreachable, reason, true))
+            }
         }
     }
 
-    /// A failure that names the login that a request waited for until its time was over.
-    fn held_up(&self, slot: &Slot, failure: CallFailure) -> CallFailure {
-        let http = self.http.as_ref();
-        match failure {
-            CallFailure::Timeout(_) => {
-                let error = http.and_then(|http| http.held_up(slot));
-                error.map_or(failure, |error| CallFailure::Lost(error.into()))
+    /// A failure that names the login that a request waited for until its time was over, or what
+    /// was read and could not be used.
+    fn explained(&self, slot: &Slot, mut failure: CallFailure) -> CallFailure {
+        match &mut failure {
+            CallFailure::Timeout { unused, .. } => {
+                let held_up = self.http.as_ref().and_then(|http| http.held_up(slot));
+                match held_up {
+                    Some(error) => return CallFailure::Lost(error.into()),
+                    None => *unused = slot.unused(),
+                }
             }
-            failure => failure,
+            CallFailure::Lost(lost) => lost.unused = slot.unused(),
+            CallFailure::Malformed(reason) => reason.push_str(&slot.unused()),
+            _ => {}
         }
+        failure
     }
 
     /// A failure as it may be passed on, without secrets.

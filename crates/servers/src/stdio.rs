@@ -146,7 +146,7 @@ impl Transport<RoleClient> for Stdio {
                 if error.kind() == io::ErrorKind::Other {
                     let (kind, reason) = (LostKind::Unreachable, error.to_string());
                     let sent = false;
-                    tap.fail(id, CallFailure::Lost(Lost { kind, reason, sent }));
+                    tap.fail(id, CallFailure::Lost(Lost::new(kind, reason, sent)));
                 } else {
                     let reason = "the server closed its standard input";
                     tap.fail(id, CallFailure::closed(reason, false));

@@ -184,8 +184,9 @@ impl Server {
             clock.spend(began.elapsed());
             let failure = match connection.call(&made, &mut clock).await {
                 Ok(result) => return Ok(result),
-                Err(CallFailure::Timeout(limit)) if limit == patience.most => {
-                    return Err(CallFailure::Timeout(most));
+                Err(CallFailure::Timeout { limit, unused }) if limit == patience.most => {
+                    let limit = most;
+                    return Err(CallFailure::Timeout { limit, unused });
                 }
                 Err(failure) => failure,
             };
@@ -516,7 +517,7 @@ impl Server {
         let covered = self.reasons();
         let limit = self.spec.start_timeout;
         let listed = timeout(limit, connection.session.list_tools(limit)).await;
-        let failed = match listed.unwrap_or(Err(CallFailure::Timeout(limit))) {
+        let failed = match listed.unwrap_or(Err(CallFailure::timeout(limit))) {
             Ok(listing) if !listing.breaks_off => {
                 self.list
                     .take(connection.tool_list(listing, &before), covered);

@@ -12,9 +12,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
+use callgate_auth::Redact;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, CustomRequest, ErrorCode, ErrorData, GetExtensions,
     GetMeta, JsonObject, ListToolsResult, NumberOrString, ProgressToken, ProtocolVersion,
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
 use crate::failure::CallFailure;
+use crate::server_log::fit;
 
 /// The method by which a server's request reaches the handler; see [`Asked`].
 pub(crate) const ASK: &str = "callgate/ask";
@@ -37,6 +39,8 @@ const DISCOVER: &str = "server/discover";
 const INITIALIZE: &str = "initialize";
 /// The longest parameters, error data and greeting that become JSON values, in bytes.
 pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
+/// The characters that are shown of a message that cannot be used.
+const MAX_SHOWN: usize = 200;
 /// The bytes kept of each end of a message over the limit.
 pub(crate) const END_BYTES: usize = 512;
 
@@ -45,7 +49,7 @@ pub(crate) trait Listener: fmt::Debug + Send + Sync {
     /// A notification; `stream` is the request on whose own stream it came, if any.
     fn notification(&self, tap: &Tap, method: &str, params: &str, stream: Option<&RequestId>);
     /// The progress of a request that is made for this caller.
-    fn progress(&self, of: &Who, params: &str);
+    fn progress(&self, of: &Who, progress: f64, params: &str);
     /// There is a reason to ask for the tool list again.
     fn list_changed(&self);
     /// The connection has ended.
@@ -83,6 +87,7 @@ struct SlotState {
     who: Option<Who>,
     /// The last progress that was reported.
     progress: Mutex<Option<f64>>,
+    unused: Mutex<Unused>,
     is_waiting: AtomicBool,
     signs: Notify,
     over: CancellationToken,
@@ -109,6 +114,11 @@ impl Slot {
 
     pub(crate) fn set_waiting(&self, is_waiting: bool) {
         self.0.is_waiting.store(is_waiting, Ordering::Relaxed);
+    }
+
+    /// What was read since the request was sent and could not be used; see [`Unused`].
+    pub(crate) fn unused(&self) -> String {
+        crate::mutex::lock(&self.0.unused).to_string()
     }
 
     /// Notified for each progress notification.
@@ -177,8 +187,8 @@ pub(crate) struct Tap {
     opening: Mutex<Opening>,
     /// Whether servers may send requests: not in 2026-07-28.
     is_stateless: AtomicBool,
-    /// Messages that were no JSON-RPC.
-    junk: AtomicU64,
+    redact: Redact,
+    unused: Mutex<Unused>,
     lost: watch::Sender<Option<String>>,
     /// Why no more requests are sent, though answers to earlier ones may come.
     closing: OnceLock<String>,
@@ -193,6 +203,43 @@ struct Flight {
     sent: bool,
     /// Whether rmcp makes headers of arguments, for which it needs the tool list.
     mirrors: bool,
+}
+
+/// Messages that were read and could not be used. The `Display` form is a clause, empty if there
+/// are none.
+#[derive(Debug, Default)]
+struct Unused([(usize, Arc<str>); 2]);
+
+/// The kinds of messages in [`Unused`].
+#[derive(Debug, Clone, Copy)]
+enum Useless {
+    Junk,
+    Stray,
+}
+
+impl fmt::Display for Unused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [junk, strays] = &self.0;
+        for ((count, first), one, many) in [
+            (
+                junk,
+                "text that is no MCP message",
+                "texts that are no MCP messages",
+            ),
+            (
+                strays,
+                "message that belongs to no open request",
+                "messages that belong to no open request",
+            ),
+        ] {
+            match count {
+                0 => {}
+                1 => write!(f, "; the server wrote a {one}: {first}")?,
+                _ => write!(f, "; the server wrote {count} {many}, the first: {first}")?,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The handshake so far.
@@ -218,15 +265,28 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
+impl<'a> Envelope<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        // A struct can be read from an array, too.
+        let is_object = text.starts_with('{');
+        is_object.then(|| serde_json::from_str(text).ok()).flatten()
+    }
+}
+
 impl Tap {
-    pub(crate) fn new(listener: Arc<dyn Listener>, may_initialize: bool) -> Arc<Self> {
+    pub(crate) fn new(
+        listener: Arc<dyn Listener>,
+        redact: Redact,
+        may_initialize: bool,
+    ) -> Arc<Self> {
         Arc::new(Self {
             flights: Mutex::default(),
             listener,
             may_initialize,
             opening: Mutex::default(),
             is_stateless: AtomicBool::new(false),
-            junk: AtomicU64::new(0),
+            redact,
+            unused: Mutex::default(),
             lost: watch::Sender::default(),
             closing: OnceLock::new(),
         })
@@ -253,8 +313,40 @@ impl Tap {
     }
 
     /// The number of messages that were no JSON-RPC.
-    pub(crate) fn junk(&self) -> u64 {
-        self.junk.load(Ordering::Relaxed)
+    pub(crate) fn junk(&self) -> usize {
+        let [(count, _), _] = &crate::mutex::lock(&self.unused).0;
+        *count
+    }
+
+    /// What was read so far and could not be used; see [`Unused`].
+    pub(crate) fn unused(&self) -> String {
+        crate::mutex::lock(&self.unused).to_string()
+    }
+
+    /// Notes a message that cannot be used, for the requests that may wait for it.
+    fn note_unused(&self, kind: Useless, text: &str, stream: Option<&RequestId>) {
+        let mut shown: Option<Arc<str>> = None;
+        let mut note = |unused: &mut Unused| {
+            let (count, first) = match (&mut unused.0, kind) {
+                ([junk, _], Useless::Junk) => junk,
+                ([_, strays], Useless::Stray) => strays,
+            };
+            *count += 1;
+            if *count == 1 {
+                let shown = shown.get_or_insert_with(|| {
+                    format!("\"{}\"", fit(text, MAX_SHOWN, &self.redact)).into()
+                });
+                *first = Arc::clone(shown);
+            }
+        };
+        note(&mut crate::mutex::lock(&self.unused));
+        for (id, flight) in &*self.flights() {
+            if let Some(slot) = &flight.slot
+                && stream.is_none_or(|stream| stream == id)
+            {
+                note(&mut crate::mutex::lock(&slot.0.unused));
+            }
+        }
     }
 
     /// The reason for which the connection is gone, once it is.
@@ -381,6 +473,7 @@ impl Tap {
     /// Ends the request that a message over the limit answers.
     pub(crate) fn too_long(&self, ends: &[u8], limit: usize) -> Vec<ServerJsonRpcMessage> {
         if has_method(ends) {
+            self.note_unused(Useless::Junk, &String::from_utf8_lossy(ends), None);
             return Vec::new();
         }
         if let Some(id) = find_id(ends) {
@@ -403,49 +496,66 @@ impl Tap {
         stream: Option<&RequestId>,
     ) -> Vec<ServerJsonRpcMessage> {
         let text = String::from_utf8_lossy(text);
-        let text = text.trim();
-        if text.starts_with('[')
-            && let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(text)
-            && batch.iter().all(|one| one.get().starts_with('{'))
-        {
-            let read = batch
-                .into_iter()
-                .filter_map(|one| self.one(one.get(), stream));
-            return read.collect();
+        let text = bare(&text);
+        if text.is_empty() {
+            return Vec::new();
         }
-        self.one(text, stream).into_iter().collect()
+        if let Some(envelope) = Envelope::read(text) {
+            return self.one(envelope, text, stream).into_iter().collect();
+        }
+        let is_message = |one: &&RawValue| one.get().starts_with('{');
+        let several = split(text).filter(|several| several.iter().any(is_message));
+        let Some(several) = several else {
+            return self.unreadable(text, stream).into_iter().collect();
+        };
+        let read = several
+            .into_iter()
+            .filter_map(|one| match Envelope::read(one.get()) {
+                Some(envelope) => self.one(envelope, one.get(), stream),
+                None => self.unreadable(one.get(), stream),
+            });
+        read.collect()
     }
 
-    fn one(&self, text: &str, stream: Option<&RequestId>) -> Option<ServerJsonRpcMessage> {
-        // A struct can be read from an array, too.
-        let is_object = text.starts_with('{');
-        let envelope = serde_json::from_str::<Envelope<'_>>(text).ok();
-        let Some(envelope) = envelope.filter(|_| is_object) else {
-            return self.unreadable(text);
-        };
-        let id = envelope.id.and_then(read_id);
+    fn one(
+        &self,
+        envelope: Envelope<'_>,
+        text: &str,
+        stream: Option<&RequestId>,
+    ) -> Option<ServerJsonRpcMessage> {
         let params = envelope.params.map_or("{}", RawValue::get);
-        match (envelope.method, id) {
-            (Some(method), Some(id)) => self.request(&method, params, id, stream),
-            (Some(method), None) => self.notification(&method, params, stream),
-            (None, Some(id)) => self.answered(id, envelope.result, envelope.error),
-            (None, None) => {
-                // A server does not know the id of a request that it could not read.
-                let error = envelope.error?;
-                let id = stream?;
-                self.fail(id, CallFailure::Refused(read_error(error)))
-            }
+        if let Some(method) = envelope.method {
+            return match envelope.id.and_then(foreign_id) {
+                Some(id) => self.request(&method, params, id, stream),
+                None => self.notification(&method, params, stream),
+            };
         }
+        let is_answer = envelope.result.is_some() || envelope.error.is_some();
+        // A server does not know the id of a request that it could not read.
+        let of_stream = stream.filter(|_| is_answer);
+        let id = envelope.id.and_then(read_id).or_else(|| of_stream.cloned());
+        let Some(flight) = id.as_ref().and_then(|id| self.flights().remove(id)) else {
+            let kind = if is_answer {
+                Useless::Stray
+            } else {
+                Useless::Junk
+            };
+            self.note_unused(kind, text, stream);
+            return None;
+        };
+        self.answered(id?, flight, envelope.result, envelope.error)
     }
 
     /// A message that is no JSON-RPC: if it has the id of a request, it ends the request.
-    fn unreadable(&self, text: &str) -> Option<ServerJsonRpcMessage> {
-        self.junk.fetch_add(1, Ordering::Relaxed);
-        if !text.starts_with('{') {
-            return None;
-        }
+    fn unreadable(&self, text: &str, stream: Option<&RequestId>) -> Option<ServerJsonRpcMessage> {
+        let is_object = text.starts_with('{');
+        let id = is_object.then(|| find_id(text.as_bytes())).flatten();
         let reason = "it is no JSON-RPC message".to_owned();
-        self.fail(&find_id(text.as_bytes())?, CallFailure::Malformed(reason))
+        let ended = id.and_then(|id| self.fail(&id, CallFailure::Malformed(reason)));
+        if ended.is_none() {
+            self.note_unused(Useless::Junk, text, stream);
+        }
+        ended
     }
 
     fn request(
@@ -508,24 +618,31 @@ impl Tap {
     fn progress(&self, params: &str) {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params {
-            progress_token: ProgressToken,
-            progress: f64,
+        struct Params<'a> {
+            #[serde(borrow)]
+            progress_token: &'a RawValue,
+            #[serde(borrow)]
+            progress: &'a RawValue,
         }
-        let Ok(read) = serde_json::from_str::<Params>(params) else {
-            return;
-        };
-        let slot = {
+        let read = serde_json::from_str::<Params<'_>>(params).ok();
+        let token = read.as_ref().and_then(|read| read_id(read.progress_token));
+        let slot = token.map(ProgressToken).and_then(|token| {
             let flights = self.flights();
-            let mut all = flights.values();
-            let found = all.find(|flight| flight.token.as_ref() == Some(&read.progress_token));
+            let found = flights
+                .values()
+                .find(|flight| flight.token.as_ref() == Some(&token));
             found.and_then(|flight| flight.slot.clone())
-        };
-        if let Some(slot) = slot
-            && slot.goes_on(read.progress)
-            && let Some(who) = &slot.0.who
-        {
-            self.listener.progress(who, params);
+        });
+        let progress = read.and_then(|read| unquoted(read.progress).parse().ok());
+        match (slot, progress) {
+            (Some(slot), Some(progress)) => {
+                if slot.goes_on(progress)
+                    && let Some(who) = &slot.0.who
+                {
+                    self.listener.progress(who, progress, params);
+                }
+            }
+            _ => self.note_unused(Useless::Stray, params, None),
         }
     }
 
@@ -551,13 +668,10 @@ impl Tap {
     fn answered(
         &self,
         id: RequestId,
+        flight: Flight,
         result: Option<&RawValue>,
         error: Option<&RawValue>,
     ) -> Option<ServerJsonRpcMessage> {
-        let Some(flight) = self.flights().remove(&id) else {
-            tracing::trace!(%id, "an answer to no request in flight");
-            return None;
-        };
         let answer = match (result, error) {
             (_, Some(error)) if error.get() != "null" => {
                 Err(CallFailure::Refused(read_error(error)))
@@ -774,13 +888,46 @@ pub(crate) fn supported(error: &ErrorData) -> Vec<ProtocolVersion> {
     supported.unwrap_or_default()
 }
 
-/// An id as it was sent; a server may answer with it as a text.
+/// An id as it was sent; a server may answer with it as a text, or as a decimal number.
 pub(crate) fn read_id(id: &RawValue) -> Option<RequestId> {
-    let id: RequestId = serde_json::from_str(id.get()).ok()?;
-    Some(match &id {
-        NumberOrString::String(text) => text.parse().map_or(id, NumberOrString::Number),
-        NumberOrString::Number(_) => id,
-    })
+    let number = unquoted(id);
+    let whole = match number.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+        _ => number,
+    };
+    match whole.parse() {
+        Ok(number) => Some(NumberOrString::Number(number)),
+        Err(_) => serde_json::from_str(id.get()).ok(),
+    }
+}
+
+/// The id of a server's own request, as the server wrote it.
+fn foreign_id(id: &RawValue) -> Option<RequestId> {
+    serde_json::from_str(id.get()).ok().or_else(|| read_id(id))
+}
+
+/// A number that may be written as a text.
+fn unquoted(number: &RawValue) -> &str {
+    number.get().trim_matches('"').trim()
+}
+
+/// A message without the byte order mark that some writers put before it.
+pub(crate) fn bare(text: &str) -> &str {
+    text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
+}
+
+/// The messages of a batch, or of a line in which one follows the other.
+fn split(text: &str) -> Option<Vec<&RawValue>> {
+    let mut all = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        let value = value.ok()?;
+        if value.get().starts_with('[') {
+            all.extend(serde_json::from_str::<Vec<&RawValue>>(value.get()).ok()?);
+        } else {
+            all.push(value);
+        }
+    }
+    Some(all)
 }
 
 /// Whether a text that cannot be read is no answer.
@@ -821,7 +968,7 @@ mod tests {
 
     impl Listener for Deaf {
         fn notification(&self, _: &Tap, _: &str, _: &str, _: Option<&RequestId>) {}
-        fn progress(&self, _: &Who, _: &str) {}
+        fn progress(&self, _: &Who, _: f64, _: &str) {}
         fn list_changed(&self) {}
         fn ended(&self) {}
     }
@@ -840,7 +987,7 @@ mod tests {
 
     /// The answer to request 5 when the server writes this; and to request 6, if any.
     fn answer(text: &[u8]) -> String {
-        let tap = Tap::new(Arc::new(Deaf), true);
+        let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
         let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
         let settled = tap.incoming(text, None).len();
         let shown = |slot: &Slot| match slot.take() {
@@ -912,9 +1059,50 @@ mod tests {
     }
 
     #[test]
+    fn progress_is_heard_by_any_spelling_of_its_token() {
+        for (params, is_heard) in [
+            (r#"{"progressToken":7,"progress":1}"#, true),
+            (r#"{"progressToken":"7","progress":1}"#, true),
+            (
+                r#"{"progressToken":7.0,"progress":"0.5","total":"x"}"#,
+                true,
+            ),
+            (r#"{"progressToken":"8","progress":1}"#, false),
+            (r#"{"progressToken":7}"#, false),
+        ] {
+            let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
+            let slot = send(&tap, 5, "tools/call");
+            let token = ProgressToken(NumberOrString::Number(7));
+            tap.flights()
+                .values_mut()
+                .for_each(|it| it.token = Some(token.clone()));
+            let text = format!(r#"{{"method":"notifications/progress","params":{params}}}"#);
+            tap.incoming(text.as_bytes(), None);
+            let is_known = crate::mutex::lock(&slot.0.progress).is_some();
+            assert_eq!(
+                (is_known, slot.unused().is_empty()),
+                (is_heard, is_heard),
+                "{params}"
+            );
+        }
+    }
+
+    /// A server's request is answered with its id as the server wrote it.
+    #[test]
+    fn ids_of_the_server_are_kept() {
+        let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
+        for id in ["7", r#""7""#, r#""a""#] {
+            let text = format!(r#"{{"id":{id},"method":"ping"}}"#);
+            let read = tap.incoming(text.as_bytes(), None);
+            let sent = serde_json::to_value(read.first()).expect("JSON");
+            assert_eq!(sent["id"].to_string(), id);
+        }
+    }
+
+    #[test]
     fn an_answer_over_the_limit_ends_its_request() {
         let check = |ends: &str, five: bool, six: bool| {
-            let tap = Tap::new(Arc::new(Deaf), true);
+            let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
             let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
             tap.too_long(ends.as_bytes(), 7);
             assert_eq!(
@@ -933,7 +1121,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_connection_ends_its_requests() {
-        let tap = Tap::new(Arc::new(Deaf), true);
+        let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
         let slot = send(&tap, 5, "tools/call");
         assert_eq!(tap.end("it ended").len(), 1);
         let failure = slot.take().expect("an answer").expect_err("a failure");

@@ -125,25 +125,20 @@ impl Listener for Notifications {
         }
     }
 
-    fn progress(&self, of: &Who, params: &str) {
-        #[derive(Deserialize)]
+    fn progress(&self, of: &Who, progress: f64, params: &str) {
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
         struct Params {
-            progress: f64,
-            #[serde(default)]
             total: Option<f64>,
-            #[serde(default)]
             message: Option<String>,
         }
-        let Ok(params) = serde_json::from_str::<Params>(params) else {
-            return;
-        };
-        let message = params.message;
+        let Params { total, message } = serde_json::from_str(params).unwrap_or_default();
         let message = message.map(|text| fit(&text, MAX_PROGRESS_MESSAGE, &self.redact));
         of.caller.progress(Progress {
             server: &self.server,
             tool: &of.tool,
-            progress: params.progress,
-            total: params.total,
+            progress,
+            total,
             message: message.as_deref(),
         });
     }

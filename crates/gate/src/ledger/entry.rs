@@ -141,13 +141,19 @@ impl Entry {
     }
 
     /// Closes the line of a call whose time is over.
-    pub(crate) fn timed_out(&mut self, limit: Duration, retryable: bool) -> CallError {
+    pub(crate) fn timed_out(
+        &mut self,
+        limit: Duration,
+        unused: String,
+        retryable: bool,
+    ) -> CallError {
         let limit_ms = millis(limit);
         self.close(Outcome::TimedOut { limit_ms }, None);
         CallError::Timeout {
             server: self.server.clone(),
             function: self.function.clone(),
             limit,
+            unused,
             retryable,
         }
     }

@@ -107,7 +107,7 @@ async fn a_call_that_hangs_times_out_and_is_cancelled() {
     let mut spec = odd("hang-on-call");
     spec.call_timeout = Duration::from_millis(100);
     let (servers, run, server) = one(spec).await;
-    expect![[r#"Timeout { server: "hang-on-call", function: "hang_on_call_hang", limit: 100ms, retryable: false }"#]]
+    expect![[r#"Timeout { server: "hang-on-call", function: "hang_on_call_hang", limit: 100ms, unused: "", retryable: false }"#]]
     .assert_eq(&in_time(call(&run, &server, "hang", json!({}))).await);
     // Dropped before its answer: cancelled as well.
     let hang = tokio::time::timeout(
@@ -173,4 +173,45 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
     // The line before the first call was written, and it was not sent.
     assert_eq!(sent, [true, true]);
     servers.shut_down().await;
+}
+
+/// An answer of the tool or the server is final, whatever the tool says of itself. A lost answer
+/// can be asked for again from a tool that only reads.
+#[tokio::test]
+async fn only_what_may_succeed_later_and_is_not_done_twice_is_retryable() {
+    let retryable = async |mode: &str, tool: &str, arguments: Value| {
+        let mut shown = Vec::new();
+        for (read_only, idempotent) in [(false, false), (false, true), (true, true)] {
+            let mut spec = odd(mode);
+            spec.call_timeout = Duration::from_millis(100);
+            let (servers, run, server) = one(spec).await;
+            let mut target = target(&server, tool);
+            target.hints.read_only = Some(read_only);
+            target.hints.idempotent = Some(idempotent);
+            let called = run.call(target, raw(arguments.clone()), CallOptions::default());
+            let said = show(in_time(called).await);
+            shown.push(said.contains("retryable: true"));
+            servers.shut_down().await;
+        }
+        shown
+    };
+    for (mode, tool, arguments, expected) in [
+        ("flaky", "fails", json!({}), [false, false, false]),
+        ("flaky", "fails_silently", json!({}), [false, false, false]),
+        (
+            "flaky",
+            "rejects",
+            json!({ "code": -32602 }),
+            [false, false, false],
+        ),
+        ("flaky", "not_an_object", json!({}), [false, false, false]),
+        ("hang-on-call", "hang", json!({}), [false, false, true]),
+        ("dies-on-call", "die", json!({}), [false, false, true]),
+    ] {
+        assert_eq!(
+            retryable(mode, tool, arguments).await,
+            expected,
+            "{mode} {tool}"
+        );
+    }
 }

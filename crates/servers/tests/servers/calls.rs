@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use callgate_policy::Definition;
-use callgate_servers::{CallFailure, Status, ToolCall};
+use callgate_servers::{CallFailure, ServerSpec, Status, ToolCall, Transport};
 use expect_test::{Expect, expect};
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{call, definition, in_time, odd, one, try_call, until};
+use crate::support::{call, definition, in_time, odd, one, start, states, try_call, until};
 
 async fn check(mode: &str, tool: &str, arguments: Value, expected: Expect) {
     let servers = one(odd(mode)).await;
@@ -76,6 +76,107 @@ async fn a_large_result_stays_text() {
     in_time(servers.shut_down()).await;
 }
 
+/// A server that runs this shell command for each `tools/call`, whose id is `$id`.
+fn scripted(command: &str) -> ServerSpec {
+    let script = r#"while read -r line; do
+        id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        case "$line" in
+        *'"initialize"'*) say '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}' ;;
+        *'"tools/list"'*) say '{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+        *'"tools/call"'*) COMMAND ;;
+        esac
+    done"#;
+    let say = r#"say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }; R='{"structuredContent":"taken"}'; "#;
+    let script = format!("{say}{}", script.replace("COMMAND", command));
+    let mut spec = ServerSpec::stdio("s", "sh", ["-c", &script]);
+    spec.era = "2025-11-25".parse().expect("a revision");
+    spec
+}
+
+#[tokio::test]
+async fn an_answer_that_can_mean_one_thing_is_taken() {
+    for command in [
+        r#"printf '{"jsonrpc":"2.0","id":"%s","result":%s}\n' $id "$R""#,
+        r#"printf '{"id":%s.0,"result":%s}\n' $id "$R""#,
+        r#"printf '{"id":"%s.00","result":%s}\n' $id "$R""#,
+        r#"printf '\357\273\277'; say "$R""#,
+        r#"printf '\n \n\r\n{"id":%s,"result":%s}  \r\n' $id "$R""#,
+        r#"echo 'INFO: called'; echo '{"level":"info"}'; echo '[1, 2]'; say "$R""#,
+        r#"printf '{"method":"notifications/x"}{"id":%s,"result":%s}\n' $id "$R""#,
+        r#"printf '[{"method":"notifications/x"},{"id":%s,"result":%s}]\n' $id "$R""#,
+    ] {
+        let servers = one(scripted(command)).await;
+        assert_eq!(
+            call(&servers, "s", "t", json!({})).await,
+            "\"taken\"",
+            "{command}"
+        );
+        in_time(servers.shut_down()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_says_what_was_read() {
+    let timed_out = "no answer within 400 ms; the server wrote ";
+    let ended = "the server ended with exit code 3 during the call; ";
+    for (command, expected) in [
+        (
+            "echo 'on port 3000'",
+            format!("{timed_out}a text that is no MCP message: \"on port 3000\""),
+        ),
+        (
+            "for n in 1 2 3; do echo '{'; done",
+            format!("{timed_out}3 texts that are no MCP messages, the first: \"{{\""),
+        ),
+        (
+            r#"id=99; say "$R""#,
+            format!("{timed_out}a message that belongs to no open request: \"{{\"jsonrpc\""),
+        ),
+        (
+            r"printf '\033[2J key hunter2secret\n'",
+            format!("{timed_out}a text that is no MCP message: \"\\u{{1b}}[2J key [KEY]\""),
+        ),
+        (
+            "echo Traceback; exit 3",
+            format!("{ended}the server wrote a text that is no MCP message: \"Traceback\""),
+        ),
+    ] {
+        let mut spec = scripted(command);
+        spec.call_timeout = Duration::from_millis(400);
+        if let Transport::Stdio(stdio) = &mut spec.transport {
+            stdio
+                .secrets
+                .insert("KEY".to_owned(), "hunter2secret".to_owned());
+        }
+        let servers = one(spec).await;
+        let said = call(&servers, "s", "t", json!({})).await;
+        assert!(said.starts_with(&expected), "{said}\n{expected}");
+        in_time(servers.shut_down()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_start_without_an_answer_says_what_was_read() {
+    for (script, expected) in [
+        (
+            "echo 'Usage: server [stdio]'; exec sleep 60",
+            "(waiting for its handshake); raise its `startTimeout` if it is slow to start; the \
+             server wrote a text that is no MCP message: \"Usage: server [stdio]\"",
+        ),
+        (
+            "echo 'no license'; exit 3",
+            "it ended with exit code 3; run its command by hand to see why; the server wrote a \
+             text that is no MCP message: \"no license\"",
+        ),
+    ] {
+        let mut spec = ServerSpec::stdio("s", "sh", ["-c", script]);
+        spec.start_timeout = Duration::from_millis(500);
+        let servers = start(vec![spec]).await;
+        let said = states(&servers);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn a_call_that_is_given_up_is_cancelled() {
     let mut spec = odd("hang-on-call");
@@ -114,7 +215,7 @@ async fn a_limit_of_the_caller_holds_over_all_rounds() {
         limit: Some(Duration::from_millis(300)),
     });
     let failure = in_time(made).await.expect_err("it never ends");
-    assert!(matches!(failure, CallFailure::Timeout(limit) if limit.as_millis() == 300));
+    assert!(matches!(failure, CallFailure::Timeout { limit, .. } if limit.as_millis() == 300));
     in_time(servers.shut_down()).await;
 }
 

@@ -62,7 +62,7 @@ async fn handle(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let path = uri.path().trim_start_matches('/').to_owned();
+    let path = uri.path().trim_start_matches('/').replace("%22", "\"");
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let (id, rpc) = (
         &message["id"],
@@ -159,6 +159,7 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
             "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": "headers" },
         })
     };
+    let plain = r#"{"content":[],"structuredContent":"plain"}"#;
     let json_body = |body: String| reply(200, "application/json", body);
     match path {
         "expires" if session == "s0" => reply(404, "text/plain", ""),
@@ -170,6 +171,24 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
         "odd-event" => events(&[answer(
             r#"{"content":[{"type":"text","text":"\ud800"}],"n":1e400}"#,
         )]),
+        "no-type" => Response::new(answer(plain).into()),
+        "no-id" => json_body(format!(r#"{{"jsonrpc":"2.0","id":null,"result":{plain}}}"#)),
+        "text-id" => json_body(format!(
+            r#"{{"jsonrpc":"2.0","id":"{id}","result":{plain}}}"#
+        )),
+        "decimal-id" => events(&[format!(r#"{{"id":{id}.0,"result":{plain}}}"#)]),
+        "mark" => json_body(format!("\u{feff}{}\r\n", answer(plain))),
+        "mark-event" => events(&[format!("\u{feff} {} ", answer(plain))]),
+        "mark-error" => reply(
+            400,
+            "application/json",
+            "\u{feff}{\"error\":{\"code\":-7,\"message\":\"no\"}}",
+        ),
+        _ if path.starts_with("type/") => reply(200, &decoded(path, "type/"), answer(plain)),
+        _ if path.starts_with("events/") => {
+            let body = format!("data: {}\n\n", answer(plain));
+            reply(200, &decoded(path, "events/"), body)
+        }
         "malformed" => json_body(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":"boom"}}"#)),
         "no-answer" => json_body(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#.to_owned()),
         "html" => reply(200, "text/html", "<html>"),
@@ -237,6 +256,11 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
     }
 }
 
+/// The rest of a path, in which `+` stands for a space.
+fn decoded(path: &str, start: &str) -> String {
+    path.trim_start_matches(start).replace('+', " ")
+}
+
 async fn serve() -> (String, Shared) {
     let seen = Arc::new(Seen {
         requests: Mutex::default(),
@@ -257,7 +281,7 @@ fn spec(url: &str, path: &str) -> ServerSpec {
     let mut spec = ServerSpec::new(
         path,
         Transport::Http(Http {
-            url: format!("{url}/{path}"),
+            url: format!("{url}/{}", path.replace('"', "%22")),
             headers: BTreeMap::from([("X-Extra".to_owned(), "extra-secret".to_owned())]),
             oauth: None,
             ..Http::default()
@@ -309,7 +333,8 @@ async fn odd_answers_end_their_call_at_once() {
         ),
         (
             "html",
-            "the answer is malformed: an HTTP response with content type \"text/html\"",
+            "the answer is malformed: the HTTP response to the request does not answer it (it has \
+             content type \"text/html\"); the server wrote a text that is no MCP message: \"<html>\"",
         ),
         (
             "s500",
@@ -351,6 +376,28 @@ async fn odd_answers_end_their_call_at_once() {
         assert_eq!(in_time(made).await.expect("text").get(), odd);
         in_time(servers.shut_down()).await;
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_can_mean_one_thing_is_taken() {
+    for path in [
+        "no-type",
+        "no-id",
+        "text-id",
+        "decimal-id",
+        "mark",
+        "mark-event",
+        "type/application/json,+application/json",
+        "type/Application/JSON;+Charset=UTF-8;+odd",
+        "type/application/json;profile=\"a,b\"",
+        "type/text/plain",
+        "type/application/json,+text/event-stream",
+        "events/TEXT/EVENT-STREAM",
+        "events/text/event-stream;+charset=utf-8,+text/event-stream",
+    ] {
+        assert_eq!(answer(path).await, "\"plain\"", "{path}");
+    }
+    assert_eq!(answer("mark-error").await, "no (code -7) [sent: true]");
 }
 
 #[tokio::test]
