@@ -58,6 +58,8 @@ pub(crate) struct LastAttempt {
     authorize: Mutex<Option<Weak<dyn Authorize>>>,
     /// Whether the program knew only `initialize`.
     is_older: AtomicBool,
+    /// Whether the last HTTP session was refused, and no call has gone through since.
+    is_renewed: Arc<AtomicBool>,
 }
 
 impl LastAttempt {
@@ -283,6 +285,7 @@ impl Attempt<'_> {
             Arc::clone(&parts.tap),
             self.spec.max_message_bytes,
             *greeting == Greeting::Auto,
+            Arc::clone(&self.last.is_renewed),
         );
         let endpoint = endpoint?;
         let transport = endpoint.transport();

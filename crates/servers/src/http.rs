@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -96,6 +97,10 @@ struct Endpoint {
     accepted: Mutex<Option<HeaderValue>>,
     /// The login of the last request. Its receivers are told of changes.
     logins: watch::Sender<Option<Option<Arc<str>>>>,
+    /// Whether a request was answered after the handshake.
+    has_worked: AtomicBool,
+    /// Whether the session replaces one that was refused, and no call has gone through since.
+    is_renewed: Arc<AtomicBool>,
     /// Ends every exchange of a start that is given up.
     ended: CancellationToken,
 }
@@ -123,6 +128,7 @@ impl Http {
         tap: Arc<Tap>,
         limit: usize,
         may_initialize: bool,
+        is_renewed: Arc<AtomicBool>,
     ) -> Result<Self, String> {
         let bad_url = |reason: &str| format!("its URL cannot be used: {reason}");
         let url = Url::parse(&http.url)
@@ -156,6 +162,8 @@ impl Http {
             stream: watch::Sender::new(false),
             accepted: Mutex::default(),
             logins: watch::Sender::default(),
+            has_worked: AtomicBool::new(false),
+            is_renewed,
             ended: CancellationToken::new(),
         })))
     }
@@ -287,6 +295,7 @@ impl Http {
         id: Option<&RequestId>,
         method: Option<&str>,
         is_discover: bool,
+        in_session: bool,
     ) -> Result<StreamableHttpPostResponse, Error> {
         let status = response.status();
         let kind = match status {
@@ -297,10 +306,18 @@ impl Http {
         let lost = Lost::new(kind, reason, status != StatusCode::UNAUTHORIZED);
         // "Later" is said by the status alone: a poll is repeated then.
         let is_poll = matches!(method, Some("tasks/get" | "tasks/update"));
-        if status != StatusCode::UNAUTHORIZED
-            && (!is_poll || lost.is_permanent())
-            && let Some(error) = self.0.rpc_error(response).await
-        {
+        let mut error = None;
+        if status != StatusCode::UNAUTHORIZED && (!is_poll || lost.is_permanent()) {
+            error = self.0.rpc_error(response).await;
+        }
+        let is_answer = |(error, of): &(ErrorData, Option<RequestId>)| {
+            id == of.as_ref() && !is_of_sessions(error)
+        };
+        let in_session = in_session && id.is_some();
+        if in_session && !error.as_ref().is_some_and(is_answer) && self.is_forgotten(status) {
+            return self.fail(id, self.forgotten());
+        }
+        if let Some((error, _)) = error {
             return self.fail(id, CallFailure::Refused(error));
         }
         // An older server refuses `server/discover` by its status.
@@ -441,19 +458,22 @@ impl Endpoint {
         Ok(body)
     }
 
-    /// The JSON-RPC error in the body of a refusal, if there is one. Its id does not matter.
-    async fn rpc_error(&self, response: Response) -> Option<ErrorData> {
+    /// The JSON-RPC error in the body of a refusal, if there is one, and its id.
+    async fn rpc_error(&self, response: Response) -> Option<(ErrorData, Option<RequestId>)> {
         #[derive(Deserialize)]
         struct Message<'a> {
             #[serde(borrow)]
             error: &'a RawValue,
+            #[serde(borrow, default)]
+            id: Option<&'a RawValue>,
         }
         let body = self.read(response, MAX_ERROR_BYTES).await.ok()?;
         let body = String::from_utf8_lossy(&body);
         let message: Message<'_> = serde_json::from_str(tap::bare(&body)).ok()?;
         // `{"error": "invalid_token"}` is no JSON-RPC.
         let is_object = message.error.get().starts_with('{');
-        is_object.then(|| tap::read_error(message.error))
+        let id = message.id.and_then(tap::read_id);
+        is_object.then(|| (tap::read_error(message.error), id))
     }
 
     /// Tells the authorization of the first request that the server accepts with a token.
@@ -550,13 +570,16 @@ impl StreamableHttpClient for Http {
             Ok(Err(lost)) => return self.fail(id, CallFailure::Lost(lost)),
             Ok(Ok(response)) => response,
         };
-        let status = response.status();
-        if status == StatusCode::NOT_FOUND && session.is_some() {
-            return Err(self.expired(id));
-        }
-        match (status.is_success(), id) {
-            (false, _) => self.refusal(response, id, method, is_discover).await,
-            (true, Some(id)) => self.answer(response, id).await,
+        match (response.status().is_success(), id) {
+            (false, _) => {
+                let in_session = session.is_some();
+                self.refusal(response, id, method, is_discover, in_session)
+                    .await
+            }
+            (true, Some(id)) => {
+                self.note_success(id, method);
+                self.answer(response, id).await
+            }
             // Nothing is waited for; the body may never end.
             (true, None) => Ok(StreamableHttpPostResponse::Accepted),
         }
@@ -585,8 +608,9 @@ impl StreamableHttpClient for Http {
         self.0.stream.send_replace(true);
         let response = response.map_err(|_| StreamableHttpError::Client(ExchangeFailed))?;
         let status = response.status();
-        if status == StatusCode::NOT_FOUND && session.is_some() {
-            return Err(self.expired(None));
+        if status == StatusCode::NOT_FOUND && session.is_some() && self.is_forgotten(status) {
+            self.forgotten();
+            return Err(StreamableHttpError::SessionExpired);
         }
         match content(&response) {
             Content::Events if status.is_success() => Ok(self.tapped(response, None)),
@@ -625,15 +649,34 @@ impl Http {
         self.0.stream.send_replace(true);
     }
 
-    /// The session is over, and everything in flight with it.
-    fn expired(&self, id: Option<&RequestId>) -> Error {
-        let reason = "the server has ended the session";
-        if let Some(id) = id {
-            self.0.tap.fail(id, CallFailure::closed(reason, false));
+    /// Notes that the session works.
+    fn note_success(&self, id: &RequestId, method: Option<&str>) {
+        if self.0.tap.has_slot(id) {
+            self.0.has_worked.store(true, Ordering::Relaxed);
         }
-        // rmcp settles nothing here: the owner closes the connection.
-        let _ = self.0.tap.end(reason);
-        StreamableHttpError::SessionExpired
+        if method == Some("tools/call") {
+            self.0.is_renewed.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a refusal of this status means that the server does not know the session any more.
+    /// Servers that were restarted answer with any status that says that the client is at fault.
+    /// One refusal leads to one new session: refused there again, it is an answer.
+    fn is_forgotten(&self, status: StatusCode) -> bool {
+        let is_other = matches!(status.as_u16(), 401 | 403 | 408 | 429);
+        let may_be = status.is_client_error() && !is_other;
+        let is_closed = || self.0.tap.closed().is_some();
+        may_be
+            && self.0.has_worked.load(Ordering::Relaxed)
+            && (is_closed() || !self.0.is_renewed.fetch_xor(true, Ordering::Relaxed))
+    }
+
+    /// Lets the connection end: the next one has another session. Returns the failure of the
+    /// request, which the server did not carry out.
+    fn forgotten(&self) -> CallFailure {
+        let reason = "the server has ended the session";
+        self.0.tap.close(reason);
+        CallFailure::closed(reason, false)
     }
 }
 
@@ -697,6 +740,14 @@ fn bounded(
             *ended |= matches!(item, Some(Err(_)));
             std::future::ready(item)
         })
+}
+
+/// Whether an error with the id of a request may be about the session, and not an answer.
+fn is_of_sessions(error: &ErrorData) -> bool {
+    matches!(
+        error.code,
+        ErrorCode(-32_000 | -32_001) | ErrorCode::INVALID_REQUEST
+    )
 }
 
 /// The content of a response.

@@ -62,7 +62,11 @@ async fn handle(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let path = uri.path().trim_start_matches('/').replace("%22", "\"");
+    let path = uri
+        .path()
+        .trim_start_matches('/')
+        .replace("%22", "\"")
+        .replace("%20", " ");
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
     let (id, rpc) = (
         &message["id"],
@@ -163,6 +167,28 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
     let json_body = |body: String| reply(200, "application/json", body);
     match path {
         "expires" if session == "s0" => reply(404, "text/plain", ""),
+        _ if path.starts_with("refuses-") && message["params"]["arguments"]["n"] == 2 => {
+            let is_old = session == "s0" || path.contains("-always-");
+            if !is_old {
+                return ok(id, &json!({ "structuredContent": "taken" }));
+            }
+            let refusal = path
+                .trim_start_matches("refuses-")
+                .trim_start_matches("always-");
+            let (status, body) = refusal.split_once('/').expect("a body");
+            let error = |id: &Value, code: i64| {
+                let error = json!({ "code": code, "message": "No valid session ID provided" });
+                json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string()
+            };
+            let body = match body {
+                "no-id" => error(&Value::Null, -32000),
+                "other-id" => error(&"server-error".into(), -32600),
+                "own-id" => error(id, -32600),
+                "answer" => error(id, -32602),
+                text => text.to_owned(),
+            };
+            reply(status.parse().expect("a status"), "application/json", body)
+        }
         "big-json" => json_body(answer(&format!(r#"{{"content":"{}"}}"#, big()))),
         "big-event" => events(&[answer(&format!(r#"{{"content":"{}"}}"#, big()))]),
         "odd-json" => json_body(answer(
@@ -281,7 +307,7 @@ fn spec(url: &str, path: &str) -> ServerSpec {
     let mut spec = ServerSpec::new(
         path,
         Transport::Http(Http {
-            url: format!("{url}/{}", path.replace('"', "%22")),
+            url: format!("{url}/{}", path.replace('"', "%22").replace(' ', "%20")),
             headers: BTreeMap::from([("X-Extra".to_owned(), "extra-secret".to_owned())]),
             oauth: None,
             ..Http::default()
@@ -424,6 +450,97 @@ async fn a_call_is_made_again_in_another_session() {
     let servers = one(spec(&url, "expires")).await;
     let said = call(&servers, "expires", "tool", json!({ "a": 1 })).await;
     assert!(said.contains(r#""a":1"#), "{said}");
+    assert_eq!(seen.sessions.load(Ordering::SeqCst), 2);
+    in_time(servers.shut_down()).await;
+}
+
+/// A server that was restarted knows no session of before, and says so in its own way.
+#[tokio::test]
+async fn a_refused_session_is_replaced_once() {
+    for (path, said, sessions, posts) in [
+        ("refuses-400/no-id", "\"taken\"", 2, 2),
+        ("refuses-400/other-id", "\"taken\"", 2, 2),
+        ("refuses-400/own-id", "\"taken\"", 2, 2),
+        ("refuses-400/Bad Request", "\"taken\"", 2, 2),
+        ("refuses-404/no-id", "\"taken\"", 2, 2),
+        ("refuses-404/", "\"taken\"", 2, 2),
+        ("refuses-410/gone", "\"taken\"", 2, 2),
+        ("refuses-422/no-id", "\"taken\"", 2, 2),
+        // Refused in the new session, too, it is an answer.
+        (
+            "refuses-always-400/no-id",
+            "No valid session ID provided (code -32000)",
+            2,
+            2,
+        ),
+        (
+            "refuses-always-404/",
+            "it answers with HTTP status 404 Not Found",
+            2,
+            2,
+        ),
+        // No refusal of the session, or a call that may have been carried out.
+        (
+            "refuses-400/answer",
+            "No valid session ID provided (code -32602)",
+            1,
+            1,
+        ),
+        (
+            "refuses-403/no-id",
+            "No valid session ID provided (code -32000)",
+            1,
+            1,
+        ),
+        (
+            "refuses-429/later",
+            "it answers with HTTP status 429 Too Many Requests",
+            1,
+            1,
+        ),
+        (
+            "refuses-500/no-id",
+            "No valid session ID provided (code -32000)",
+            1,
+            1,
+        ),
+        (
+            "refuses-503/",
+            "it answers with HTTP status 503 Service Unavailable",
+            1,
+            1,
+        ),
+    ] {
+        let (url, seen) = serve().await;
+        let servers = one(spec(&url, path)).await;
+        let call = |n: u64| call(&servers, path, "tool", json!({ "n": n }));
+        call(1).await;
+        let answer = call(2).await;
+        assert!(answer.starts_with(said), "{path}: {answer}");
+        // The session that is there goes on.
+        let answer = call(1).await;
+        assert!(answer.starts_with("{\""), "{path}: {answer}");
+        let calls = seen.requests.lock().expect("no panic").clone();
+        let calls = calls
+            .iter()
+            .filter(|it| it.starts_with("POST tools/call"))
+            .count();
+        let made = seen.sessions.load(Ordering::SeqCst);
+        assert_eq!((made, calls), (sessions, posts + 2), "{path}");
+        in_time(servers.shut_down()).await;
+    }
+}
+
+/// Calls that were refused together go on in one new session.
+#[tokio::test]
+async fn a_refused_session_is_replaced_for_all_calls() {
+    let path = "refuses-400/no-id";
+    let (url, seen) = serve().await;
+    let servers = one(spec(&url, path)).await;
+    let calls = (0..20).map(|_| call(&servers, path, "tool", json!({ "n": 2 })));
+    for said in in_time(join_all(calls)).await {
+        assert_eq!(said, "\"taken\"");
+    }
     assert_eq!(seen.sessions.load(Ordering::SeqCst), 2);
     in_time(servers.shut_down()).await;
 }
