@@ -249,3 +249,54 @@ async fn python_asks_and_grows_over_http() {
     check_asks(&server, &REVISIONS).await;
     check_grows(&server, "2026-07-28").await;
 }
+
+/// Starts a server that knows sessions on this port; 0 is any.
+fn with_sessions(sdk: Sdk, port: u16) -> Listening {
+    let mut command = match sdk {
+        Sdk::TypeScript => {
+            let everything = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+            let mut command = Command::new("node");
+            command
+                .arg("--require")
+                .arg(repository().join("fixtures/real-servers/loopback.cjs"))
+                .arg(real_servers().join("node").join(everything))
+                .arg("streamableHttp");
+            command
+        }
+        Sdk::Python => {
+            let (program, args) = sdk.program();
+            let mut command = Command::new(program);
+            command.args(args).arg("http");
+            command
+        }
+    };
+    Listening::start(command.env("PORT", port.to_string()))
+}
+
+/// A server that was restarted knows no session of before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restarted_server_is_called_in_a_new_session() {
+    for (sdk, tool, arguments) in [
+        (Sdk::TypeScript, "sdk_echo", json!({ "message": "hello" })),
+        (Sdk::Python, "sdk_add", json!({ "a": 2, "b": 40 })),
+    ] {
+        let mut listening = with_sessions(sdk, 0);
+        let port = listening.port;
+        let server = json!({ "url": format!("http://127.0.0.1:{port}/mcp") });
+        let gate = gate(&server, "2025-11-25", &Arc::default()).await;
+        let call = async || {
+            let arguments = to_raw_value(&arguments).expect("JSON");
+            let called = gate.call(tool, arguments).await;
+            called
+                .unwrap_or_else(|error| panic!("{error}"))
+                .get()
+                .to_owned()
+        };
+        let before = call().await;
+        listening.kill();
+        let _listening = with_sessions(sdk, port);
+        assert_eq!(call().await, before);
+        assert_eq!(call().await, before);
+        gate.shutdown().await;
+    }
+}
