@@ -15,6 +15,7 @@ mod dry_run;
 mod elicit;
 mod endpoint;
 mod extract;
+mod forbidding;
 mod foreign_texts;
 mod foreseen;
 mod globals;

@@ -38,6 +38,7 @@ mod gate;
 mod harmless;
 mod host_functions;
 mod keep_in_file;
+mod lint;
 mod live_catalog;
 mod model_tools;
 mod models;
@@ -57,7 +58,6 @@ mod setters;
 mod settings;
 mod skill;
 mod type_check;
-mod unmatched;
 mod workers;
 
 pub use callgate_auth::Source;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use callgate_catalog::{Catalog, CatalogTool, ToolDefinition};
-use callgate_gate::{CallError, CallOptions};
+use callgate_gate::{CallError, CallOptions, code};
 use callgate_script::Named;
 use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
 use tokio::task::JoinHandle;
@@ -15,10 +15,10 @@ use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
 use crate::config::ToolSettings;
+use crate::lint::Lint;
 use crate::model_tools;
-use crate::names::{ServerNames, unavailable_message};
+use crate::names::{ServerNames, unavailable_message, unsent};
 use crate::scope::Scope;
-use crate::unmatched::Lint;
 
 /// The time that fresh lists are waited for; after that, the known lists serve.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -153,7 +153,7 @@ impl LiveCatalog {
     ///
     /// # Errors
     ///
-    /// The time is over, so no call is made.
+    /// The time is over, or the configuration permits no calls, so none is made.
     pub(crate) async fn tool_in_time(
         &self,
         function: &str,
@@ -175,6 +175,15 @@ impl LiveCatalog {
                 }
             })?,
         };
+        if let Some(reason) = self.shared.lint.refusal(&found.0, &self.servers()) {
+            let tool = found.1.as_ref().map(|tool| tool.definition.server.as_str());
+            return Err(unsent(
+                function,
+                tool.unwrap_or_default(),
+                code::REFUSED,
+                reason,
+            ));
+        }
         options.waited = began.elapsed();
         Ok(found)
     }

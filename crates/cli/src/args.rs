@@ -17,7 +17,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   callgate run report.ts                         a script against ./callgate.json
   echo 'return await git_git_status({repo_path: \".\"})' | callgate run -
-  callgate run sync.ts --allow 'fs_read*' --deny '*_delete_*' --timeout 5s
+  callgate run sync.ts --allow 'fs_read*' --deny 'fs_move*' --timeout 5s
   callgate run sync.ts --yes --json | jq .calls
   callgate run sync.ts --dry-run                 only what reads; says what it would do
 
@@ -178,6 +178,11 @@ pub struct PermissionArgs {
     /// Answer every question with yes in this run (rules that deny still win)
     #[arg(long)]
     pub yes: bool,
+
+    /// Go on where a rule that denies, or another setting that forbids, matches no tool, with a
+    /// warning (as `allowUnmatched` in `permissions`)
+    #[arg(long)]
+    pub allow_unmatched_rules: bool,
 }
 
 /// A dry run.

@@ -64,6 +64,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let progress = Arc::new(Progress::new());
     let setting = Setting {
         rules: Some(&args.permissions.rules),
+        allow_unmatched: args.permissions.allow_unmatched_rules,
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
         asker: setup::asker(&args.permissions, &progress),
@@ -295,6 +296,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let progress = Arc::new(Progress::new());
     let setting = Setting {
         rules: Some(&args.permissions.rules),
+        allow_unmatched: args.permissions.allow_unmatched_rules,
         ledger: Some(&args.ledger),
         asker: setup::asker(&args.permissions, &progress),
         caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),

@@ -146,6 +146,7 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
 pub fn setting(args: &ServeArgs, workers: Option<Workers>) -> Setting<'_> {
     Setting {
         rules: Some(&args.permissions.rules),
+        allow_unmatched: args.permissions.allow_unmatched_rules,
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
         asker: setup::unattended_asker(&args.permissions),

@@ -105,6 +105,8 @@ pub fn tell_what_was_missing(config: Option<&Config>, gate: &Gate, source: &str,
 pub struct Setting<'a> {
     /// `None` for commands that decide nothing.
     pub rules: Option<&'a RuleArgs>,
+    /// True if rules that deny may match no tool.
+    pub allow_unmatched: bool,
     pub limits: Option<&'a LimitArgs>,
     /// `None` for commands that make no calls.
     pub ledger: Option<&'a LedgerArgs>,
@@ -120,6 +122,7 @@ impl Default for Setting<'_> {
     fn default() -> Self {
         Self {
             rules: None,
+            allow_unmatched: false,
             limits: None,
             ledger: None,
             asker: Arc::new(NobodyToAsk),
@@ -149,7 +152,12 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
     for rule in setting.rules.into_iter().flat_map(RuleArgs::iter) {
         rules.push_for_run(rule.clone());
     }
+    // Commands without a ledger call nothing.
+    let allow_unmatched = setting.allow_unmatched
+        || setting.ledger.is_none()
+        || config.is_some_and(|config| config.allow_unmatched);
     Ok(builder
+        .allow_unmatched(allow_unmatched)
         .ledger(ledger(config, setting.ledger)?)
         .rules(rules)
         .limits(limits)

@@ -33,6 +33,9 @@ pub mod code {
     /// none, or is of another login. The call was not sent, or was given up before its next round:
     /// the message says which. A script may call again, which is decided anew.
     pub const TOOL_CHANGED: i64 = -32056;
+    /// A rule that denies, or another setting that forbids, matches no tool. No call is made until
+    /// the configuration is corrected.
+    pub const REFUSED: i64 = -32057;
     /// The arguments are not a JSON object (JSON-RPC's "invalid params").
     pub const INVALID_ARGUMENTS: i64 = -32602;
 }

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::facts::KnownTool;
-use crate::name_pattern::Pattern;
+use crate::name_pattern::matches;
 use crate::nearest::nearest;
 use crate::pointer::Pointer;
-use crate::rule::{Rank, Rule};
+use crate::rule::{Effect, Rank, Rule};
 use crate::rule_match::hints_match;
 use crate::rules::Rules;
 
@@ -36,13 +36,24 @@ pub struct Unmatched {
     pub why: Why,
 }
 
+/// A part of a configuration that decides nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule, label or setting.
+    pub what: String,
+    /// A sentence about it.
+    pub message: String,
+    /// True if it should forbid something, and matches nothing.
+    pub forbids: bool,
+}
+
 /// Why a rule decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
     /// No function matches its pattern.
     NoTool {
-        /// The most similar function.
+        /// The most similar function, or a pattern that matches some.
         nearest: Option<String>,
     },
     /// Functions match, but their servers do not.
@@ -80,7 +91,9 @@ impl fmt::Display for Unmatched {
             Why::NoTool { nearest } => {
                 write!(f, "{rule} matches no tool")?;
                 match nearest {
-                    Some(nearest) if rule.pattern.as_str().contains('*') => {
+                    Some(nearest)
+                        if rule.pattern.as_str().contains('*') && !nearest.contains('*') =>
+                    {
                         write!(f, "; the nearest is {nearest:?}")
                     }
                     _ => did_you_mean(f, nearest.as_deref()),
@@ -123,6 +136,12 @@ fn did_you_mean(f: &mut fmt::Formatter<'_>, nearest: Option<&str>) -> fmt::Resul
 }
 
 impl Unmatched {
+    /// True if the rule should forbid something, and matches no tool.
+    pub fn forbids(&self) -> bool {
+        let no_tool = matches!(self.why, Why::NoTool { .. } | Why::NoServer { .. });
+        self.rule.effect == Effect::Deny && no_tool
+    }
+
     /// True if it may decide about tools of this server, of which none is known yet:
     /// their names begin so, if that is known.
     pub fn may_be_about(&self, server: &str, beginning: Option<&str>, trusted: bool) -> bool {
@@ -169,9 +188,9 @@ impl Rules {
             let renamed = tools
                 .iter()
                 .find(|tool| rule.has_lost(tool.function, tool.other_names));
-            let nearest = renamed.map(|tool| tool.function);
-            let nearest = nearest.or_else(|| nearest_tool(&rule.pattern, tools));
-            let nearest = nearest.map(str::to_owned);
+            let tools = || tools.iter().map(|tool| (tool.function, tool.server));
+            let nearest = renamed.map(|tool| tool.function.to_owned());
+            let nearest = nearest.or_else(|| nearest_tool(rule.pattern.as_str(), tools));
             return Some(Why::NoTool { nearest });
         }
         left.retain(|tool| rule.server.as_ref().is_none_or(|s| s.matches(tool.server)));
@@ -243,11 +262,18 @@ impl Rule {
     }
 }
 
-/// The function that a pattern was most likely meant to match.
-fn nearest_tool<'t>(pattern: &Pattern, tools: &[KnownTool<'t>]) -> Option<&'t str> {
-    let functions = || tools.iter().map(|tool| tool.function);
-    let Some((begin, _)) = pattern.as_str().split_once('*') else {
-        return nearest(pattern.as_str(), functions());
+/// The function, or the pattern over functions, that was most likely meant. Functions come with
+/// their servers.
+pub fn nearest_tool<'t, T>(pattern: &str, tools: impl Fn() -> T) -> Option<String>
+where
+    T: Iterator<Item = (&'t str, &'t str)>,
+{
+    if let Some(meant) = other_spelling(pattern, &tools) {
+        return Some(meant);
+    }
+    let functions = || tools().map(|(function, _)| function);
+    let Some((begin, _)) = pattern.split_once('*') else {
+        return nearest(pattern, functions()).map(str::to_owned);
     };
     // A letter too many or too few moves where the beginning ends.
     let beginnings = functions().flat_map(|function| {
@@ -255,7 +281,51 @@ fn nearest_tool<'t>(pattern: &Pattern, tools: &[KnownTool<'t>]) -> Option<&'t st
         around.filter_map(|end| function.get(..end))
     });
     let near = nearest(begin, beginnings).filter(|near| near.len() > 2)?;
-    functions().find(|function| function.starts_with(near))
+    let mut functions = functions();
+    let near = functions.find(|function| function.starts_with(near));
+    near.map(str::to_owned)
+}
+
+/// The function or pattern that is written as another client names it: `mcp__files__delete_file`,
+/// `mcp_files_deleteFile`, `mcp__files`, or the tool's own name.
+fn other_spelling<'t, T>(pattern: &str, tools: &impl Fn() -> T) -> Option<String>
+where
+    T: Iterator<Item = (&'t str, &'t str)>,
+{
+    let meant = match pattern.strip_prefix("mcp") {
+        Some(rest) => rest.trim_start_matches('_'),
+        None => pattern,
+    };
+    let spelled = meant.replace("__", "_");
+    let is_other = !spelled.is_empty() && spelled != pattern;
+    if is_other && tools().any(|(function, _)| matches(&spelled, function)) {
+        return Some(spelled);
+    }
+    let (begin, rest) = meant.split_once('*').unwrap_or((meant, ""));
+    let key = plain(begin);
+    let is_whole = !meant.contains('*');
+    let found = tools().find_map(|(function, server)| {
+        let (name, owner) = (plain(function), plain(server));
+        let is_named = is_whole
+            && (name == key || name == owner.clone() + &key || owner.clone() + &name == key);
+        if is_named {
+            return Some(function.to_owned());
+        }
+        // The beginning of the function, up to and with what separates it from the rest.
+        let end = (0..=function.len())
+            .find(|end| function.get(..*end).map(plain) == Some(key.clone()))?;
+        let (begin, after) = function.split_at(end);
+        let gap = after.len() - after.trim_start_matches('_').len();
+        let is_server = is_whole && key == owner && gap > 0;
+        (is_server || !is_whole).then(|| format!("{begin}{}*{rest}", &after[..gap]))
+    });
+    found.filter(|found| !key.is_empty() && found != pattern)
+}
+
+/// The letters and digits of a name, in lower case.
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// The server that a rule was most likely meant for. A pattern with stars is no name.

@@ -151,6 +151,11 @@ impl PatternError {
     /// The error about a pattern with a character that no name has.
     fn new(pattern: &str, unfit: char) -> Self {
         let meant = pattern.trim().replace(|c| !can_occur(c), "_");
+        // As other clients name tools.
+        let meant = match meant.strip_prefix("mcp__") {
+            Some(rest) => rest.replacen("__", "_", 1),
+            None => meant,
+        };
         let message = if pattern.trim().is_empty() {
             format!("pattern {pattern:?} is only white space; {NAME_OR_STAR}")
         } else {
@@ -232,6 +237,12 @@ mod tests {
             " git_log",
             expect![[
                 r#"pattern " git_log" can never match: generated names have no white space; did you mean "git_log"?"#
+            ]],
+        );
+        check(
+            "mcp__my-files__delete",
+            expect![[
+                r#"pattern "mcp__my-files__delete" can never match: generated names have "_" in place of "-"; did you mean "my_files_delete"?"#
             ]],
         );
         check(

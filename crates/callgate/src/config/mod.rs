@@ -71,8 +71,12 @@ pub struct Config {
     /// Names of the servers that the file disables, or whose entries have mistakes in a file of
     /// another client.
     pub disabled: Vec<String>,
+    /// Names of the servers that the roles of a user leave out; see [`Config::for_user`].
+    pub withheld: Vec<String>,
     /// The rules of `permissions`.
     pub permissions: Rules,
+    /// `allowUnmatched` of `permissions`: rules that deny may match no tool.
+    pub allow_unmatched: bool,
     /// The rules of `flows`, and the labels of servers and tools.
     pub flows: FlowRules,
     /// The limits the file sets.
@@ -183,6 +187,9 @@ impl Config {
                 let mut given = roles.iter().flat_map(|role| &role.servers);
                 given.any(|name| name == "*" || name == server)
             };
+            let names = config.servers.iter().map(|server| &server.name);
+            let withheld = names.filter(|server| !gives(server)).cloned().collect();
+            config.withheld = withheld;
             config.servers.retain(|server| gives(&server.name));
             config.disabled.retain(|server| gives(server));
             if config.servers.is_empty() {
@@ -314,7 +321,7 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
         tree.error(both.range().start, ConfigErrorKind::Key, message);
     }
     if let Some(section) = tree.find(&["permissions"]) {
-        permissions::read(tree, section, &mut config.permissions);
+        config.allow_unmatched = permissions::read(tree, section, &mut config.permissions);
     }
     permissions::read_flows(tree, &mut config.flows);
     if let Some(section) = tree.find(&["tools"]) {

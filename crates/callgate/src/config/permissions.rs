@@ -15,8 +15,9 @@ use super::tree::Tree;
 
 /// `permissions`. Its rules are read from the tree, for the policy has its own messages.
 #[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Permissions {
+    allow_unmatched: bool,
     #[serde(rename = "allow")]
     _allow: IgnoredAny,
     #[serde(rename = "ask")]
@@ -25,16 +26,17 @@ struct Permissions {
     _deny: IgnoredAny,
 }
 
-/// Reads `permissions` into `rules`.
-pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, rules: &mut Rules) {
-    if tree.read::<Permissions>(section).is_none() {
-        return;
-    }
+/// Reads `permissions` into `rules`. Returns whether rules that deny may match no tool.
+pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, rules: &mut Rules) -> bool {
+    let Some(permissions) = tree.read::<Permissions>(section) else {
+        return false;
+    };
     for member in tree.members(section) {
         let effect = match member.name.as_str() {
             "allow" => Effect::Allow,
             "ask" => Effect::Ask,
-            _ => Effect::Deny,
+            "deny" => Effect::Deny,
+            _ => continue,
         };
         for entry in tree.elements(&member.value, "an array of rules") {
             if let Some(rule) = rule(tree, effect, entry) {
@@ -42,6 +44,7 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, rules: &mut Rules) {
             }
         }
     }
+    permissions.allow_unmatched
 }
 
 fn rule(tree: &Tree<'_>, effect: Effect, entry: &Value<'_>) -> Option<Rule> {

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use callgate_catalog::{Catalog, CatalogTool};
-use callgate_policy::{OtherNames, Pattern};
+use callgate_policy::{Finding, OtherNames, Pattern, nearest_tool};
 use jsonc_parser::ast::Value;
 use serde::{Deserialize, Deserializer};
 
 use super::fields;
 use super::tree::Tree;
+use crate::names::did_you_mean;
 
 /// The most bytes of one keyword.
 const MAX_KEYWORD: usize = 100;
@@ -124,12 +125,12 @@ impl ToolSettings {
     }
 
     /// The patterns that match none of these tools, hidden ones among them, and none that
-    /// `may` be there, each in a sentence.
+    /// `may` be there.
     pub(crate) fn unmatched(
         &self,
         catalog: &Catalog,
         may: impl Fn(&Pattern) -> bool,
-    ) -> Vec<String> {
+    ) -> Vec<Finding> {
         let unmatched = self.entries.iter().filter(|(pattern, setting)| {
             let is_for = |tool: &CatalogTool| {
                 pattern.matches(&tool.function)
@@ -137,9 +138,20 @@ impl ToolSettings {
             };
             !catalog.with_hidden().any(is_for) && !may(pattern)
         });
-        unmatched
-            .map(|(pattern, _)| format!("{:?} in \"tools\" matches no tool", pattern.as_str()))
-            .collect()
+        let names = || {
+            let tools = catalog.tools().iter();
+            tools.map(|tool| (tool.function.as_str(), tool.definition.server.as_str()))
+        };
+        let unmatched = unmatched.map(|(pattern, setting)| {
+            let what = format!("{:?} in \"tools\"", pattern.as_str());
+            let near = nearest_tool(pattern.as_str(), names);
+            Finding {
+                message: format!("{what} matches no tool{}", did_you_mean(near.as_deref())),
+                what,
+                forbids: setting.hides(),
+            }
+        });
+        unmatched.collect()
     }
 
     fn of<'s>(&'s self, function: &'s str) -> impl Iterator<Item = &'s (Pattern, ToolSetting)> {
@@ -182,6 +194,10 @@ mod tests {
         settings
     }
 
+    fn messages(found: Vec<Finding>) -> Vec<String> {
+        found.into_iter().map(|finding| finding.message).collect()
+    }
+
     #[test]
     fn the_closest_pattern_decides_and_hidden_wins() {
         let (native, on_demand, hidden) = (
@@ -210,9 +226,11 @@ mod tests {
         assert_eq!(settings.keywords("fs_read"), ["any", "vcs"]);
         assert!(settings.always_on("git_status") && !settings.always_on("git_log"));
         assert_eq!(
-            settings.unmatched(&catalog(&[("git", "log"), ("fs", "read")]), |pattern| {
-                pattern.as_str() == "git_push"
-            }),
+            messages(
+                settings.unmatched(&catalog(&[("git", "log"), ("fs", "read")]), |pattern| {
+                    pattern.as_str() == "git_push"
+                })
+            ),
             [
                 r#""*_push" in "tools" matches no tool"#,
                 r#""git_status" in "tools" matches no tool"#,
@@ -254,7 +272,7 @@ mod tests {
         assert!(settings.keywords("s_put_user").is_empty());
         assert!(!settings.always_on("s_put_user"));
         assert_eq!(
-            settings.unmatched(&catalog, |_| false),
+            messages(settings.unmatched(&catalog, |_| false)),
             [r#""s_cut_user_a1a1a1a1" in "tools" matches no tool"#]
         );
     }

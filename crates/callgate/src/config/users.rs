@@ -109,7 +109,10 @@ pub(super) fn read<'a>(
     for (name, role) in users.roles.iter_mut().flatten() {
         let find = |key: &str| tree.find(&["serve", "users", "roles", name, key]);
         if let Some(section) = find("permissions") {
-            permissions::read(tree, section, &mut role.permissions);
+            if permissions::read(tree, section, &mut role.permissions) {
+                let clause = "has \"allowUnmatched\", which stands in the file's \"permissions\"";
+                tree.wrong(section, ConfigErrorKind::Key, clause);
+            }
         }
         if let Some(section) = find("tools") {
             tools::read(tree, section, &mut role.tools);

@@ -10,12 +10,14 @@ use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
 use callgate_servers::{Caller, Connect, Root, ServerSpec, Servers, Transport};
+use callgate_typegen::names::beginning;
 
 use super::Gate;
 use crate::cache::Cache;
 use crate::config::ToolSettings;
 use crate::config::{CacheConfig, Config, ModelsConfig};
 use crate::keep_in_file::KeepInFile;
+use crate::lint::Lint;
 use crate::live_catalog::LiveCatalog;
 use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::models::Models;
@@ -27,7 +29,6 @@ use crate::setters::setters;
 use crate::settings::{CheckMode, ExtractLimits, SearchBy};
 use crate::skill::Skill;
 use crate::type_check::{TypeChecker, TypeScriptPlaces};
-use crate::unmatched::Lint;
 use crate::workers::Workers;
 
 /// Why a gate could not be built. Servers that do not start are no reason: see
@@ -38,6 +39,13 @@ pub enum BuildError {
     /// Two servers have the same name.
     #[error("two servers are named {0:?}; give one of them another name")]
     DuplicateServer(String),
+    /// Rules or settings that should forbid something match no tool; see
+    /// [`GateBuilder::allow_unmatched`].
+    #[error(
+        "{}; correct that, or make it a warning with --allow-unmatched-rules or \"allowUnmatched\": \
+         true in \"permissions\"", .0.join("\n")
+    )]
+    Unmatched(Vec<String>),
     /// The ledger's file cannot be written, so no call could be made.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -66,7 +74,10 @@ pub struct GateBuilder {
     servers: Vec<ServerSpec>,
     /// Names of servers that the configuration disables.
     left_out: Vec<String>,
+    /// Names of servers that the roles of the user leave out.
+    withheld: Vec<String>,
     rules: Rules,
+    allow_unmatched: bool,
     limits: Limits,
     models: ModelsConfig,
     extract: ExtractLimits,
@@ -109,6 +120,8 @@ impl GateBuilder {
             self.servers.push(server);
         }
         self.left_out.clone_from(&config.disabled);
+        self.withheld.clone_from(&config.withheld);
+        self.allow_unmatched = config.allow_unmatched;
         self.rules = config.permissions.clone();
         self.flows = config.flows.clone();
         self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
@@ -136,6 +149,11 @@ impl GateBuilder {
 
         /// Sets the rules. Default: none, so only read-only calls on trusted servers do not ask.
         rules(self, rules: Rules) { self.rules = rules; }
+
+        /// Sets whether rules that deny, and other settings that forbid, may match nothing. Default:
+        /// false, and then the gate is not built if no server that lists its tools has such a tool.
+        /// Where a server lists its tools later, runs and calls are refused from then on.
+        allow_unmatched(self, allow: bool) { self.allow_unmatched = allow; }
 
         /// Sets the limits of each run.
         limits(self, limits: Limits) { self.limits = limits; }
@@ -253,8 +271,14 @@ impl GateBuilder {
             flows: Arc::new(self.flows),
             settings: Arc::clone(&tool_settings),
             names: Arc::clone(&names),
+            withheld: self
+                .withheld
+                .into_iter()
+                .map(|it| (it.clone(), beginning(&it)))
+                .collect(),
             consults: models_in_use(&self.models),
             told: Mutex::default(),
+            pending: Mutex::default(),
         });
         let live = LiveCatalog::follow(
             broker.clone(),
@@ -264,7 +288,14 @@ impl GateBuilder {
             cache.clone(),
         );
         let live = Arc::new(live.await);
-        lint.begin(&live.catalog(), &live.servers());
+        let void = lint.begin(&live.catalog(), &live.servers());
+        if self.allow_unmatched {
+            lint.pending().clear();
+        } else if !void.is_empty() {
+            broker.shut_down().await;
+            checker.shut_down().await;
+            return Err(BuildError::Unmatched(void));
+        }
         if let Some(cache) = cache.clone() {
             let (rules, catalog) = (Arc::clone(&lint.rules), live.catalog());
             drop(tokio::task::spawn_blocking(move || {

@@ -19,6 +19,7 @@ use callgate_servers::{Caller, Root, Servers};
 
 use crate::cache::Cache;
 use crate::config::ToolSettings;
+use crate::lint::Lint;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
 use crate::names::ServerNames;
@@ -26,7 +27,6 @@ use crate::search::Searcher;
 use crate::settings::ExtractLimits;
 use crate::skill::Skill;
 use crate::type_check::TypeChecker;
-use crate::unmatched::Lint;
 
 /// Connections to MCP servers and the rules over their tools; runs scripts.
 ///

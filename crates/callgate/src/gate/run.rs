@@ -43,6 +43,9 @@ impl Gate {
         let request = &*request.as_read(&prepared);
         // The catalog of this run, whatever changes while it lasts.
         let catalog = self.live.for_script(&prepared.named).await;
+        if let Some(reason) = self.lint.refusal(&catalog, &self.live.servers()) {
+            return Err(Box::new(build::refused(request, &reason)));
+        }
         self.check_servers(request, &prepared.named)?;
         let checked = self.type_check(request, &prepared, &catalog).await?;
         let functions = stubs(&prepared.named, &catalog, &request.scope);

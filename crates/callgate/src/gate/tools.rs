@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::Gate;
 use crate::config::ToolSettings;
+use crate::lint;
 use crate::names;
 use crate::scope::Scope;
 use crate::search::request::{Found, SearchError, SearchRequest};
 use crate::settings::SearchBy;
-use crate::unmatched;
 
 /// A tool in a list.
 #[derive(Debug, Clone, Serialize)]
@@ -100,7 +100,7 @@ impl Gate {
         let catalog = self.live.catalog();
         let mut kept = catalog.not_for_models();
         kept.any(|kept| kept == function)
-            .then(|| unmatched::not_for_models(function))
+            .then(|| lint::not_for_models(function))
     }
 
     /// The chosen tools at this level of detail: names, or TypeScript declarations with the

@@ -36,6 +36,15 @@ pub(crate) fn rejected(request: &RunRequest, error: &ScriptError) -> RunReport {
     failed(request, Status::Failed, error)
 }
 
+/// The report of a run that the configuration does not permit.
+pub(crate) fn refused(request: &RunRequest, reason: &str) -> RunReport {
+    let error = RunError::new(
+        ErrorKind::Configuration,
+        format!("{reason}; nothing was run"),
+    );
+    failed(request, Status::Failed, error)
+}
+
 /// The report of a script that names a tool of a server that did not start.
 pub(crate) fn missing_server(
     request: &RunRequest,

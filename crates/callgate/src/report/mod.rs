@@ -169,6 +169,8 @@ pub enum ErrorKind {
     NeverSettled,
     /// A server that the script needs did not start.
     MissingServer,
+    /// A rule that denies, or another setting that forbids, matches no tool; nothing ran.
+    Configuration,
     /// The worker process died or broke the protocol.
     Crashed,
     /// The worker tried a forbidden system call, and the kernel killed it: a bug, or an

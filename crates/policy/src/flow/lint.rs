@@ -2,6 +2,8 @@
 
 use super::finding::{Names, Side};
 use super::rules::{FlowEnd, FlowRule, FlowRules};
+use crate::lint::{Finding, nearest_tool};
+use crate::verdict::Verdict;
 
 /// A server whose tools are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +22,8 @@ impl UnknownTools<'_> {
 }
 
 impl FlowRules {
-    /// The rules and the labels of tools that can match nothing, each as a sentence for a person.
-    pub fn unmatched(&self, tools: &[Side], unknown: &[UnknownTools<'_>]) -> Vec<String> {
+    /// The rules and the labels of tools that can match nothing.
+    pub fn unmatched(&self, tools: &[Side], unknown: &[UnknownTools<'_>]) -> Vec<Finding> {
         let may_be_about = |end: &FlowEnd| match end {
             FlowEnd::Label(label) => unknown.iter().any(|it| self.may_label(it, label)),
             FlowEnd::Name(pattern) => unknown.iter().any(|it| {
@@ -31,16 +33,32 @@ impl FlowRules {
         let known = |end: &FlowEnd, by: Names| {
             tools.iter().any(|tool| self.is_end(end, tool, by)) || may_be_about(end)
         };
+        let meant = |pattern: &str| {
+            let names = || {
+                tools
+                    .iter()
+                    .map(|it| (it.function.as_str(), it.server.as_str()))
+            };
+            let near = nearest_tool(pattern, names);
+            near.map(|near| format!("; did you mean {near:?}?"))
+                .unwrap_or_default()
+        };
         let of_rule = |rule: &FlowRule| {
             let ends = [("from", &rule.from), ("to", &rule.to)];
             let (key, end) = ends
                 .into_iter()
                 .find(|(_, end)| !known(end, rule.goes_by()))?;
-            let what = match end {
-                FlowEnd::Label(_) => "no server or tool has this label",
-                FlowEnd::Name(_) => "there is no such server or tool",
+            let why = match end {
+                FlowEnd::Label(_) => "no server or tool has this label".to_owned(),
+                FlowEnd::Name(name) => {
+                    format!("there is no such server or tool{}", meant(name.as_str()))
+                }
             };
-            Some(format!("{rule} matches nothing: {key} {end}: {what}"))
+            Some(Finding {
+                what: rule.to_string(),
+                message: format!("{rule} matches nothing: {key} {end}: {why}"),
+                forbids: rule.action == Verdict::Deny,
+            })
         };
         let rules = self.rules.iter().filter_map(of_rule);
         let labels = self.tools.iter().filter_map(|(pattern, label)| {
@@ -49,7 +67,16 @@ impl FlowRules {
                 && !unknown
                     .iter()
                     .any(|it| it.may_have(|begin| pattern.may_match_with(begin)));
-            on_none.then(|| format!("label {label:?} of \"{pattern}\" in toolLabels is on no tool"))
+            let forbids = |rule: &FlowRule| {
+                let is_it = |end: &FlowEnd| matches!(end, FlowEnd::Label(it) if it == label);
+                rule.action == Verdict::Deny && (is_it(&rule.from) || is_it(&rule.to))
+            };
+            let what = format!("label {label:?} of \"{pattern}\" in toolLabels");
+            on_none.then(|| Finding {
+                message: format!("{what} is on no tool{}", meant(pattern.as_str())),
+                what,
+                forbids: self.rules.iter().any(forbids),
+            })
         });
         rules.chain(labels).collect()
     }
@@ -71,7 +98,6 @@ mod tests {
 
     use super::*;
     use crate::name_pattern::Pattern;
-    use crate::verdict::Verdict;
 
     fn rules() -> FlowRules {
         let end = |text: &str| FlowEnd::parse(text).expect("an end");
@@ -106,7 +132,9 @@ mod tests {
             let (server, tool) = function.split_once('_').expect("server_tool");
             Side::new(function, server, tool)
         });
-        expected.assert_eq(&rules().unmatched(&tools, unknown).join("\n"));
+        let found = rules().unmatched(&tools, unknown);
+        let lines: Vec<String> = found.into_iter().map(|it| it.message).collect();
+        expected.assert_eq(&lines.join("\n"));
     }
 
     #[test]

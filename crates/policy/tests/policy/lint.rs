@@ -73,6 +73,55 @@ fn rules_that_match_no_tool() {
     );
 }
 
+/// As other clients name them.
+#[test]
+fn names_of_other_clients_are_known() {
+    let tool = |function, server| KnownTool {
+        function,
+        other_names: None,
+        server,
+        hints: Hints::default(),
+        trusted: false,
+        definition: None,
+        input_schema: None,
+    };
+    let tools = [
+        tool("files_delete_file", "files"),
+        tool("my_notes_getNote", "my-notes"),
+        tool("git_log", "git"),
+    ];
+    for (written, meant) in [
+        ("mcp__files__delete_file", "files_delete_file"),
+        ("mcp_files_delete_file", "files_delete_file"),
+        ("mcp__files__deleteFile", "files_delete_file"),
+        ("files__delete_file", "files_delete_file"),
+        ("filesDeleteFile", "files_delete_file"),
+        ("Files_Delete_File", "files_delete_file"),
+        ("delete_file", "files_delete_file"),
+        ("deleteFile", "files_delete_file"),
+        ("mcp__my_notes__get_note", "my_notes_getNote"),
+        ("mcp__git__git_log", "git_log"),
+        ("mcp__files__*", "files_*"),
+        ("mcp__files", "files_*"),
+        ("files", "files_*"),
+        ("mcp__my_notes", "my_notes_*"),
+        ("mcp__files__delete*", "files_delete*"),
+        ("mcp__files__deleteF*", "files_delete_f*"),
+        ("mcp__*__delete_file", "*_delete_file"),
+    ] {
+        let rules = rules(json!({ "deny": [written] }));
+        let found = rules.unmatched(tools, time(NOW));
+        let said: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let expected = format!(
+            "rule {written:?} in permissions.deny matches no tool; did you mean {meant:?}?"
+        );
+        assert_eq!(said, [expected]);
+        assert!(found[0].forbids());
+    }
+    let found = rules(json!({ "ask": ["mcp__files"] })).unmatched(tools, time(NOW));
+    assert!(!found[0].forbids());
+}
+
 #[test]
 fn rules_by_hints_and_definitions() {
     let other = Definition::of(&json!({ "name": "other" }))

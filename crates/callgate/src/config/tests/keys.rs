@@ -150,6 +150,8 @@ fn keys_of_the_file() {
         row!(r#""models": { "small": { "api": "anthropic", "url": "https://a.b", "model": "m", "key": { "keyring": { "service": "s", "account": "a" } }, "timeout": "5s", "maxTokens": 100 } }"#,
             c => c.models.small.as_ref().map(|it| (it.api, it.key.as_ref().map(source), it.timeout, it.max_tokens)), r#"Some((Anthropic, Some("s/a"), 5s, 100))"#),
         row!(r#""models": { "small": { "api": "openai", "url": "https://a.b", "model": "m" } }"#, c => c.models.small.as_ref().map(|it| it.api), "Some(OpenAi)"),
+        row!(r#""permissions": { "deny": ["x"] }"#, c => c.allow_unmatched, "false"),
+        row!(r#""permissions": { "allowUnmatched": true }"#, c => c.allow_unmatched, "true"),
         row!(r#""search": { "by": "auto" }"#, c => c.search, "Auto"),
         row!(r#""search": { "by": "words" }"#, c => c.search, "Words"),
         row!(r#""search": { "by": "model" }"#, c => (c.search, c.warnings.len()), "(Model, 0)"),

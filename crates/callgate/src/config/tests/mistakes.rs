@@ -309,7 +309,7 @@ fn of_rules() {
             "2 empty pattern; write a tool's generated name, or \"*\" for every tool",
         ]),
         (r#""git_*""#, &["2 \"allow\" in \"permissions\" must be an array of rules, and this is a string"]),
-        (r#"[], "denied": []"#, &["2 unknown key \"denied\" in \"permissions\"; remove it, or use one of allow, ask, deny"]),
+        (r#"[], "denied": []"#, &["2 unknown key \"denied\" in \"permissions\"; remove it, or use one of …allow, ask, deny"]),
         ("[\n{\n\"server\": \"x\" }]", &["3 a rule has no \"tool\"; write a tool's generated name, or \"*\" for every tool"]),
         ("[{ \"tool\": \"a\",\n\"maxcalls\": 1,\n\"maxCalls\": 0 }]", &[
             "3 unknown key \"maxcalls\" in a rule; did you mean \"maxCalls\"?",
@@ -362,6 +362,7 @@ fn of_serving_over_http() {
             "5 \"alice\" in \"named\" in \"users\" in \"serve\" must be an array…and this is a string",
             "5 \"named\"…\"alcie\", and no token of \"bearer\" has this name; did you mean \"alice\"?",
         ]),
+        (r#""users": { "roles": { "a": { "permissions": { "allowUnmatched": true } } } }"#, &["2 \"allowUnmatched\", which stands in the file's \"permissions\""]),
         (r#""users": { "roles": { "a": { "permissions": { "allow": ["["] } } } }"#, &["2 pattern \"[\" can never match"]),
     ], |serve| format!("{{ \"mcpServers\": {{ \"crm\": {{ \"command\": \"x\" }} }},\n\"serve\": {{ {serve} }} }}"));
 }

@@ -31,20 +31,20 @@ fn has_the_servers_and_rules_of_the_roles_alone() {
             .map(|rule| rule.to_json())
             .collect();
         let purge = config.tools.visibility("wiki_purge");
+        let (disabled, withheld) = (config.disabled, config.withheld);
         Some(format!(
-            "{servers:?} {:?} {rules:?} {purge:?}",
-            config.disabled
+            "{servers:?} {disabled:?} {withheld:?} {rules:?} {purge:?}"
         ))
     };
     for (roles, expected) in [
         (
             &["analyst"][..],
-            Some(r#"["crm"] ["old"] [String("*_delete"), String("crm_*")] Native"#),
+            Some(r#"["crm"] ["old"] ["wiki"] [String("*_delete"), String("crm_*")] Native"#),
         ),
         (
             &["analyst", "writer"],
             Some(
-                r#"["crm", "wiki"] ["old"] [String("*_delete"), String("crm_*"), String("wiki_*")] Hidden"#,
+                r#"["crm", "wiki"] ["old"] [] [String("*_delete"), String("crm_*"), String("wiki_*")] Hidden"#,
             ),
         ),
         (&["unknown", "nothing"], None),

@@ -200,12 +200,11 @@ fn check_other_names(end: &str) {
     rules.push(rule(from, "*", None, Verdict::Deny));
     rules.push(rule("*", to, None, Verdict::Allow));
     rules.label_tools(pattern(from), "private");
-    assert_eq!(
-        rules.unmatched(&[crm.clone(), mail.clone()], &[]),
-        [format!(
-            "the rule from \"*\" to \"{to}\" in flows matches nothing: to \"{to}\": there is \
-             no such server or tool"
-        )]
+    let found = rules.unmatched(&[crm.clone(), mail.clone()], &[]);
+    let expected = format!("to \"{to}\": there is no such server or tool");
+    assert!(
+        found.len() == 1 && found[0].message.contains(&expected),
+        "{found:?}"
     );
 }
 

@@ -2,13 +2,13 @@
 //!
 //! One that may be about a server without a known list of tools is not counted.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgate_catalog::{Catalog, Tool};
 use callgate_gate::DryRun;
 use callgate_policy::flow::{FlowRules, Side, UnknownTools};
-use callgate_policy::{Hints, KnownTool, Rules, Unmatched, Why};
+use callgate_policy::{Finding, Hints, KnownTool, Rules, Unmatched, Why};
 use callgate_servers::{Phase, ServerState, Status};
 use jiff::Timestamp;
 
@@ -23,17 +23,80 @@ pub(crate) struct Lint {
     pub(crate) flows: Arc<FlowRules>,
     pub(crate) settings: Arc<ToolSettings>,
     pub(crate) names: Arc<ServerNames>,
+    /// Servers of the configuration that this gate does not have, with the beginnings of their
+    /// functions.
+    pub(crate) withheld: Vec<(String, String)>,
     /// Models that are consulted like tools.
     pub(crate) consults: Vec<&'static Tool>,
     /// The warnings so far; `None` before the gate is built.
     pub(crate) told: Mutex<Option<HashSet<String>>>,
+    /// What should forbid something, and may match tools that are not listed yet.
+    pub(crate) pending: Mutex<HashSet<String>>,
 }
 
 impl Lint {
     /// The warnings, each a sentence.
     pub(crate) fn find(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
-        let unknown = self.unknown_tools(servers);
-        let mut warnings = self.of_rules(catalog, servers);
+        let found = self.findings(catalog, servers, is_known).into_iter();
+        found.map(|finding| finding.message).collect()
+    }
+
+    /// Takes the current warnings as told: the host asks for them. Returns those about what should
+    /// forbid something, and matches nothing.
+    pub(crate) fn begin(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
+        let told = self.find(catalog, servers).into_iter().collect();
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        let void = self.void(catalog, servers, has_listed);
+        let mut pending = self.void(catalog, servers, |_| true);
+        pending.retain(|finding| !void.contains(finding));
+        *self.pending() = pending.into_iter().map(|finding| finding.what).collect();
+        void.into_iter().map(|finding| finding.message).collect()
+    }
+
+    /// Why no call is made: something that should forbid calls matches nothing, which is known
+    /// since a server listed its tools after the start. What has matched before is no reason.
+    pub(crate) fn refusal(&self, catalog: &Catalog, servers: &[ServerState]) -> Option<String> {
+        let mut pending = self.pending();
+        if pending.is_empty() {
+            return None;
+        }
+        let still = self.void(catalog, servers, |_| true).into_iter();
+        let still: HashSet<String> = still.map(|finding| finding.what).collect();
+        pending.retain(|what| still.contains(what));
+        let void = self.void(catalog, servers, has_listed).into_iter();
+        let mut void = void.filter(|finding| pending.contains(&finding.what));
+        let message = void.next()?.message;
+        Some(format!(
+            "{message}; nothing is called before the configuration of Callgate is corrected"
+        ))
+    }
+
+    pub(crate) fn pending(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What should forbid something, and matches nothing.
+    fn void(
+        &self,
+        catalog: &Catalog,
+        servers: &[ServerState],
+        is_known: fn(&ServerState) -> bool,
+    ) -> Vec<Finding> {
+        let mut found = self.findings(catalog, servers, is_known);
+        // Without tools there is nothing to forbid.
+        found.retain(|finding| finding.forbids && !catalog.tools().is_empty());
+        found
+    }
+
+    /// What decides nothing, as far as the servers of which `is_known` holds say.
+    fn findings(
+        &self,
+        catalog: &Catalog,
+        servers: &[ServerState],
+        is_known: fn(&ServerState) -> bool,
+    ) -> Vec<Finding> {
+        let unknown = self.unknown_tools(servers, is_known);
+        let mut findings = self.of_rules(catalog, servers, is_known);
         let tools = catalog.tools().iter().map(|tool| {
             let definition = &tool.definition;
             Side::new(&tool.function, &definition.server, &definition.name)
@@ -42,18 +105,12 @@ impl Lint {
         let models = [&*EXTRACTION, &*SEARCH];
         let models = models.map(|it| Side::new(&it.function, &it.server, &it.name));
         let sides: Vec<Side> = tools.chain(models).collect();
-        warnings.extend(self.flows.unmatched(&sides, &unknown));
-        warnings.extend(self.settings.unmatched(catalog, |pattern| {
+        findings.extend(self.flows.unmatched(&sides, &unknown));
+        findings.extend(self.settings.unmatched(catalog, |pattern| {
             let mut unknown = unknown.iter();
             unknown.any(|it| it.may_have(|beginning| pattern.may_match_with(beginning)))
         }));
-        warnings
-    }
-
-    /// Takes the current warnings as told: the host asks for them.
-    pub(crate) fn begin(&self, catalog: &Catalog, servers: &[ServerState]) {
-        let told = self.find(catalog, servers).into_iter().collect();
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        findings
     }
 
     /// Logs the warnings that are new.
@@ -78,7 +135,7 @@ impl Lint {
         catalog: &Catalog,
         servers: &[ServerState],
     ) -> Vec<String> {
-        let unknown = self.unknown_tools(servers);
+        let unknown = self.unknown_tools(servers, is_known);
         let may_come =
             |fits: &dyn Fn(&str) -> bool| unknown.iter().any(|server| server.may_have(fits));
         let patterns = dry_run.patterns().iter().filter(|pattern| {
@@ -100,7 +157,12 @@ impl Lint {
         .collect()
     }
 
-    fn of_rules(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
+    fn of_rules(
+        &self,
+        catalog: &Catalog,
+        servers: &[ServerState],
+        is_known: fn(&ServerState) -> bool,
+    ) -> Vec<Finding> {
         let trusted = servers.iter().filter(|server| server.trusted);
         let trusted: HashSet<&str> = trusted.map(|server| server.name.as_str()).collect();
         let tools = catalog.tools().iter().map(|tool| KnownTool {
@@ -122,32 +184,43 @@ impl Lint {
             input_schema: None,
         }));
         let may_match = |rule: &Unmatched| {
-            let may = |server: &str, trusted| {
-                rule.may_be_about(server, self.names.beginning(server), trusted)
-            };
-            let mut unknown = servers.iter().filter(|server| !is_known(server));
-            let mut left_out = self.names.left_out().iter();
-            unknown.any(|server| may(&server.name, server.trusted))
-                || left_out.any(|server| may(server, true) || may(server, false))
+            let trusted: HashMap<&str, bool> = servers
+                .iter()
+                .map(|it| (it.name.as_str(), it.trusted))
+                .collect();
+            self.unknown_tools(servers, is_known).iter().any(|it| {
+                let may = |trusted| rule.may_be_about(it.server, it.beginning, trusted);
+                match trusted.get(it.server) {
+                    Some(trusted) => may(*trusted),
+                    None => may(true) || may(false),
+                }
+            })
         };
         let mut unmatched = self.rules.unmatched(tools, Timestamp::now());
         unmatched.retain(|rule| !may_match(rule));
-        unmatched
-            .iter()
-            .map(|rule| warning(rule, catalog))
-            .collect()
+        let findings = unmatched.iter().map(|rule| Finding {
+            what: rule.rule.to_string(),
+            message: warning(rule, catalog),
+            forbids: rule.forbids(),
+        });
+        findings.collect()
     }
 
-    /// The servers whose tools are not known, and those that the configuration disables.
-    fn unknown_tools<'a>(&'a self, servers: &'a [ServerState]) -> Vec<UnknownTools<'a>> {
+    /// The servers whose tools are not known, and those that the configuration disables or
+    /// that this gate does not have.
+    fn unknown_tools<'a>(
+        &'a self,
+        servers: &'a [ServerState],
+        is_known: fn(&ServerState) -> bool,
+    ) -> Vec<UnknownTools<'a>> {
         let unknown = servers.iter().filter(|server| !is_known(server));
-        let unknown = unknown.map(|server| server.name.as_str());
-        let left_out = self.names.left_out().iter().map(String::as_str);
-        let all = unknown.chain(left_out).map(|server| UnknownTools {
-            server,
-            beginning: self.names.beginning(server),
-        });
-        all.collect()
+        let unknown = unknown.map(|server| &server.name);
+        let all = unknown.chain(self.names.left_out());
+        let all = all.map(|server| (server, self.names.beginning(server)));
+        let withheld = self.withheld.iter();
+        let all = all.chain(withheld.map(|(server, beginning)| (server, Some(&**beginning))));
+        all.map(|(server, beginning)| UnknownTools { server, beginning })
+            .collect()
     }
 }
 
@@ -170,6 +243,11 @@ pub(crate) fn not_for_models(function: &str) -> String {
 
 fn is_known(server: &ServerState) -> bool {
     matches!(server.status, Status::Ready(_)) && server.phase != Phase::Disabled
+}
+
+/// True if the server has listed its tools to this process.
+fn has_listed(server: &ServerState) -> bool {
+    is_known(server) && server.heard
 }
 
 #[cfg(test)]

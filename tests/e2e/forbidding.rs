@@ -1,0 +1,144 @@
+//! What should forbid something and matches no tool stops a command, where that is known.
+
+use std::process::Stdio;
+
+use callgate::{CallError, Gate, Rules, ServerSpec, Status, code};
+use callgate_servers::Connect;
+use callgate_tests::{Workbench, binary, fixture};
+use serde_json::{Value, json};
+
+/// A configuration with the server `files`, whose tools are `createIssue` and `listIssues`.
+fn bench(members: Value) -> Workbench {
+    let mut config = json!({
+        "mcpServers": { "files": fixture("callgate-demo-ticketing", &[]) },
+    });
+    for (key, value) in members.as_object().expect("members") {
+        config[key] = value.clone();
+    }
+    Workbench::with_config(config)
+}
+
+#[test]
+fn what_forbids_nothing_stops_run_call_and_serve() {
+    for (members, said) in [
+        (
+            json!({ "permissions": { "deny": ["mcp__files__createIssue"] } }),
+            "rule \"mcp__files__createIssue\" in permissions.deny matches no tool; did you mean \"files_createIssue\"?",
+        ),
+        (
+            json!({ "permissions": { "deny": [{ "tool": "mcp__files__*" }] } }),
+            "did you mean \"files_*\"?",
+        ),
+        (
+            json!({ "permissions": { "deny": [{ "tool": "files_*", "server": "file" }] } }),
+            "matches no tool of such a server; did you mean \"files\"?",
+        ),
+        (
+            json!({ "flows": [{ "from": "mcp__files__listIssues", "to": "*", "action": "deny" }] }),
+            "did you mean \"files_listIssues\"?",
+        ),
+        (
+            json!({
+                "toolLabels": { "mcp__files__listIssues": ["private"], "files_createIssue": ["private"] },
+                "flows": [{ "from": "label:private", "to": "*", "action": "deny" }],
+            }),
+            "toolLabels is on no tool; did you mean \"files_listIssues\"?",
+        ),
+        (
+            json!({ "tools": { "files_create_issue": { "visibility": "hidden" } } }),
+            "\"files_create_issue\" in \"tools\" matches no tool; did you mean \"files_createIssue\"?",
+        ),
+    ] {
+        let bench = bench(members);
+        let called = bench.callgate(&["call", "files_listIssues", "{}"]);
+        for ran in [bench.run("1", &[]), called] {
+            let advice = ran.stderr.contains("--allow-unmatched-rules");
+            assert!(
+                ran.code == 2 && ran.stderr.contains(said) && advice,
+                "{ran:#?}"
+            );
+        }
+        let mut serving = bench.command(&["serve"]);
+        let serving = serving.stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut serving = serving.spawn().expect("start callgate");
+        let input = serving.stdin.take();
+        let served = callgate_tests::Ran::from(serving.wait_with_output().expect("an end"));
+        drop(input);
+        assert!(
+            served.code == 2 && served.stderr.contains(said),
+            "{served:#?}"
+        );
+        // It shows what the tools are called.
+        let listed = bench.callgate(&["tools"]);
+        assert!(
+            listed.code == 0 && listed.stderr.contains(said),
+            "{listed:#?}"
+        );
+        let ran = bench.run("1", &["--allow-unmatched-rules"]);
+        assert!(ran.code == 0 && ran.stderr.contains(said), "{ran:#?}");
+    }
+    let flag = bench(json!({})).run("1", &["--deny", "mcp_files_create_issue"]);
+    assert_eq!(flag.code, 2, "{flag:#?}");
+}
+
+#[test]
+fn what_may_forbid_something_yet_stops_nothing() {
+    let deny = json!({ "deny": ["mcp__files__createIssue"] });
+    let servers =
+        |more: Value| json!({ "files": more, "log": fixture("callgate-demo-logging", &[]) });
+    for members in [
+        json!({ "permissions": { "deny": deny["deny"], "allowUnmatched": true } }),
+        json!({ "permissions": { "ask": ["mcp__files__createIssue"] } }),
+        json!({ "permissions": { "deny": ["files_createIssue"] } }),
+        json!({ "tools": { "files_create": { "visibility": "on-demand" } } }),
+        json!({ "flows": [{ "from": "file", "to": "*", "action": "ask" }] }),
+        // Servers that are off, that are down, and that do not begin at once.
+        json!({ "mcpServers": servers(json!({ "disabled": true })), "permissions": { "deny": ["files_*"] } }),
+        json!({ "mcpServers": servers(json!({ "command": "/no/such/program" })), "permissions": { "deny": ["files_x"] } }),
+        json!({ "mcpServers": servers(json!({ "command": "x", "connect": "manual" })), "permissions": { "deny": ["files_x"] } }),
+        // Nothing to forbid.
+        json!({ "mcpServers": {}, "permissions": { "deny": ["files_x"] } }),
+    ] {
+        let ran = bench(members.clone()).run("1", &[]);
+        assert_eq!(ran.code, 0, "{members}: {ran:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_lists_later_stops_runs_and_calls() {
+    let server = |name: &str, program: &str| ServerSpec::stdio(name, binary(program), [""; 0]);
+    let mut files = server("files", "callgate-demo-ticketing");
+    files.connect = Connect::Manual;
+    let gate = Gate::builder()
+        .worker_binary(binary("callgate-worker"))
+        .server(server("log", "callgate-demo-logging"))
+        .server(files)
+        .rules(Rules::new(["*"], [], ["files_create_issue"]).expect("patterns"))
+        .build()
+        .await
+        .expect("a gate");
+    assert_eq!(gate.run("return 1").await.status, Status::Completed);
+    gate.enable("files").await.expect("a server");
+    let report = gate.run("await files_createIssue({ title: 'x' })").await;
+    let error = report.error.as_ref().expect("an error");
+    assert_eq!(format!("{:?}", error.kind), "Configuration", "{report}");
+    assert!(
+        error
+            .message
+            .contains("did you mean \"files_createIssue\"?"),
+        "{report}"
+    );
+    let arguments = serde_json::value::to_raw_value(&json!({ "title": "x" })).expect("JSON");
+    let called = gate.call("files_createIssue", arguments).await;
+    assert!(
+        matches!(
+            called,
+            Err(CallError::Protocol {
+                code: code::REFUSED,
+                ..
+            })
+        ),
+        "{called:?}"
+    );
+    gate.shutdown().await;
+}
