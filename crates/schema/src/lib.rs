@@ -12,4 +12,4 @@ mod schema;
 pub use bounds::Author;
 pub use json_text::{Extent, extent, read, replace_lone_surrogates, without_lone_surrogates};
 pub use output::{Declared, Fit};
-pub use schema::Schema;
+pub use schema::{Schema, not_2020_12};

@@ -26,6 +26,14 @@ struct Inner {
     shape: Shape,
 }
 
+/// Why this is no schema of draft 2020-12, if it is none.
+pub fn not_2020_12(schema: &Value) -> Option<String> {
+    let error = jsonschema::draft202012::meta::validate(schema).err()?;
+    let (place, shown) = (error.instance_path(), error.masked().to_string());
+    let shown: String = shown.chars().take(MAX_PROBLEM).collect();
+    Some(format!("at {:?}: {shown}", place.to_string()))
+}
+
 impl Schema {
     /// Takes a schema; may take a while.
     ///

@@ -12,6 +12,10 @@ use callgate_catalog::{Catalog, CatalogTool};
 use serde_json::{Value, json};
 
 use super::Gate;
+use schema::Fitted;
+
+/// The most characters of a description for OpenAI.
+const MAX_DESCRIPTION: usize = 1024;
 
 /// The provider's interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,7 +38,7 @@ pub struct Exported {
     /// Functions with another name in the array, by that name: the provider does not take
     /// their own.
     pub renamed: BTreeMap<String, String>,
-    /// Parts of schemas that the array leaves out; sentences.
+    /// Tools, and parts of tools, that the array leaves out; sentences.
     pub notes: Vec<String>,
 }
 
@@ -105,8 +109,19 @@ fn exported(
     for (server, tools) in catalog.by_server() {
         let mut later = Vec::new();
         for tool in tools.into_iter().filter(|tool| choose(&tool.function)) {
-            let name = name::fit(format, &tool.function, &mut taken);
-            let mut entry = entry(format, tool, &name, &mut exported.notes);
+            let function = &tool.function;
+            // The provider would refuse the whole request.
+            let schema = match schema::fit(format, &tool.definition.input_schema) {
+                Ok(schema) => schema,
+                Err(why) => {
+                    exported.notes.push(format!(
+                        "{function} is left out, for the provider would refuse it: {why}"
+                    ));
+                    continue;
+                }
+            };
+            let name = name::fit(format, function, &mut taken);
+            let mut entry = entry(format, tool, &name, schema, &mut exported.notes);
             if name != tool.function {
                 exported.renamed.insert(name, tool.function.clone());
             }
@@ -125,10 +140,15 @@ fn exported(
     exported
 }
 
-fn entry(format: ExportFormat, tool: &CatalogTool, name: &str, notes: &mut Vec<String>) -> Value {
+fn entry(
+    format: ExportFormat,
+    tool: &CatalogTool,
+    name: &str,
+    Fitted { schema, lost }: Fitted,
+    notes: &mut Vec<String>,
+) -> Value {
     let definition = &tool.definition;
-    let (schema, left_out) = schema::fit(format, &definition.input_schema);
-    for keyword in left_out {
+    for keyword in lost {
         notes.push(format!(
             "{name}: the provider takes no {keyword} at the root of a schema, so it is left \
              out; the server still minds it"
@@ -141,7 +161,16 @@ fn entry(format: ExportFormat, tool: &CatalogTool, name: &str, notes: &mut Vec<S
     let title = definition.title.as_ref();
     let title = title.or(definition.annotations.title.as_ref());
     if let Some(description) = definition.description.as_ref().or(title) {
-        entry["description"] = description.as_str().into();
+        let cut = description.char_indices().nth(MAX_DESCRIPTION);
+        let cut = cut.filter(|_| format == ExportFormat::OpenAi);
+        if cut.is_some() {
+            notes.push(format!(
+                "{name}: its description is cut to the {MAX_DESCRIPTION} characters that the \
+                 provider takes"
+            ));
+        }
+        let end = cut.map_or(description.len(), |(end, _)| end);
+        entry["description"] = description[..end].into();
     }
     match format {
         ExportFormat::Anthropic => entry["input_schema"] = schema,

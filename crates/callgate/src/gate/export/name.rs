@@ -6,6 +6,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::ExportFormat;
 
+/// The most characters of a name that all providers take.
+const LONGEST: usize = 64;
+
 /// Hexadecimal digits of the hash at the end of a changed name.
 const DIGITS: usize = 8;
 
@@ -16,7 +19,7 @@ pub(super) fn fit(format: ExportFormat, name: &str, taken: &mut HashSet<String>)
         return name.to_owned();
     }
     let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
-    let plain: String = plain.take(longest(format) - DIGITS - 1).collect();
+    let plain: String = plain.take(LONGEST - DIGITS - 1).collect();
     let start = if begins(format, &plain) { "" } else { "_" };
     let mut salt = 0_u32;
     loop {
@@ -33,20 +36,12 @@ pub(super) fn fit(format: ExportFormat, name: &str, taken: &mut HashSet<String>)
     }
 }
 
-/// The most characters of a name in the provider's documentation.
-fn longest(format: ExportFormat) -> usize {
-    match format {
-        ExportFormat::Anthropic => 128,
-        ExportFormat::OpenAi | ExportFormat::Gemini => 64,
-    }
-}
-
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
 fn fits(format: ExportFormat, name: &str) -> bool {
-    name.len() <= longest(format) && begins(format, name) && name.chars().all(is_plain)
+    name.len() <= LONGEST && begins(format, name) && name.chars().all(is_plain)
 }
 
 /// True if the provider takes the name's first character.

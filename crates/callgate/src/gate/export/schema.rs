@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::ExportFormat;
+use crate::harmless::one_line;
 
 /// Keywords that the provider refuses at the root of a schema.
 fn refused(format: ExportFormat) -> &'static [&'static str] {
@@ -14,15 +15,23 @@ fn refused(format: ExportFormat) -> &'static [&'static str] {
     }
 }
 
-/// The schema without refused keywords, and these keywords. Properties of the combined schemas
-/// are kept: their names, and their schemas if all that describe them agree.
-pub(super) fn fit(format: ExportFormat, schema: &Value) -> (Value, Vec<&'static str>) {
-    let Value::Object(root) = schema else {
-        return (schema.clone(), Vec::new());
-    };
-    let mut fitted = root.clone();
+/// A schema as a provider takes it, and what it has lost.
+pub(super) struct Fitted {
+    pub(super) schema: Value,
+    /// Keywords of the root that are left out.
+    pub(super) lost: Vec<&'static str>,
+}
+
+/// The schema without refused keywords. Properties of the combined schemas are kept: their names,
+/// and their schemas if all that describe them agree.
+///
+/// # Errors
+///
+/// A clause that says why the provider takes no such schema.
+pub(super) fn fit(format: ExportFormat, schema: &Value) -> Result<Fitted, String> {
+    let mut fitted = schema.as_object().cloned().unwrap_or_default();
     fitted.shift_remove("$schema");
-    fitted.entry("type").or_insert_with(|| "object".into());
+    fitted.insert("type".to_owned(), "object".into());
     let mut lost = Vec::new();
     let mut found = Map::new();
     for keyword in refused(format) {
@@ -33,7 +42,7 @@ pub(super) fn fit(format: ExportFormat, schema: &Value) -> (Value, Vec<&'static 
             }
         }
     }
-    if !found.is_empty()
+    if (!found.is_empty() || format == ExportFormat::OpenAi)
         && let Value::Object(properties) = fitted
             .entry("properties")
             .or_insert_with(|| Value::Object(Map::new()))
@@ -42,7 +51,68 @@ pub(super) fn fit(format: ExportFormat, schema: &Value) -> (Value, Vec<&'static 
             properties.entry(name).or_insert(schema);
         }
     }
-    (Value::Object(fitted), lost)
+    let mut schema = Value::Object(fitted);
+    match format {
+        ExportFormat::Anthropic => check_for_anthropic(&mut schema)?,
+        ExportFormat::OpenAi | ExportFormat::Gemini => each_schema(&mut schema, &mut |it| {
+            let kind = it.get("type");
+            let is_array = kind.is_some_and(|kind| {
+                kind == "array"
+                    || kind
+                        .as_array()
+                        .is_some_and(|all| all.contains(&"array".into()))
+            });
+            if is_array && !it.contains_key("items") {
+                it.insert("items".to_owned(), Value::Object(Map::new()));
+            }
+        }),
+    }
+    Ok(Fitted { schema, lost })
+}
+
+/// Anthropic refuses a request for one wrong key of a property, and for one schema that is not of
+/// draft 2020-12.
+fn check_for_anthropic(schema: &mut Value) -> Result<(), String> {
+    if let Some(problem) = callgate_schema::not_2020_12(schema) {
+        return Err(format!("its schema is not of draft 2020-12 ({problem})"));
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    let mut unfit = None;
+    each_schema(schema, &mut |it| {
+        let properties = it.get("properties").and_then(Value::as_object);
+        let mut keys = properties.into_iter().flat_map(Map::keys);
+        unfit = unfit.take().or_else(|| {
+            let key = keys.find(|key| !(1..=64).contains(&key.len()) || !key.chars().all(is_plain));
+            key.map(|key| one_line(key, 80))
+        });
+    });
+    unfit.map_or(Ok(()), |key| {
+        Err(format!(
+            "its property {key:?} is not 1 to 64 letters, digits, \"_\", \".\" or \"-\""
+        ))
+    })
+}
+
+/// Calls `visit` with each object that is a schema in this one, itself included.
+fn each_schema(schema: &mut Value, visit: &mut impl FnMut(&mut Map<String, Value>)) {
+    match schema {
+        Value::Array(schemas) => schemas.iter_mut().for_each(|it| each_schema(it, visit)),
+        Value::Object(object) => {
+            visit(object);
+            for (keyword, value) in object {
+                match (keyword.as_str(), value) {
+                    (
+                        "properties" | "patternProperties" | "dependentSchemas" | "$defs"
+                        | "definitions",
+                        Value::Object(schemas),
+                    ) => schemas.values_mut().for_each(|it| each_schema(it, visit)),
+                    ("const" | "default" | "enum" | "examples", _) => {}
+                    (_, value) => each_schema(value, visit),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Adds the properties of one of the combined schemas. A property that two of them describe
@@ -77,7 +147,11 @@ mod tests {
                 true
             ]
         });
-        let (fitted, lost) = fit(ExportFormat::Anthropic, &schema);
+        let fit = |format, schema| super::fit(format, schema).expect("a schema");
+        let Fitted {
+            schema: fitted,
+            lost,
+        } = fit(ExportFormat::Anthropic, &schema);
         assert_eq!(
             fitted,
             json!({
@@ -91,7 +165,10 @@ mod tests {
             })
         );
         assert_eq!(lost, ["oneOf"]);
-        let (whole, lost) = fit(ExportFormat::Gemini, &schema);
+        let Fitted {
+            schema: whole,
+            lost,
+        } = fit(ExportFormat::Gemini, &schema);
         assert_eq!(whole["oneOf"], schema["oneOf"]);
         assert_eq!(lost, Vec::<&str>::new());
     }
@@ -100,7 +177,84 @@ mod tests {
     fn combinations_below_the_root_stay() {
         let schema = json!({ "type": "object", "properties": { "a": { "anyOf": [{}, true] } } });
         for format in ExportFormat::ALL {
-            assert_eq!(fit(format, &schema), (schema.clone(), Vec::new()));
+            let Ok(Fitted {
+                schema: fitted,
+                lost,
+            }) = fit(format, &schema)
+            else {
+                panic!("{format} takes it");
+            };
+            assert_eq!((fitted, lost.len()), (schema.clone(), 0));
         }
+    }
+
+    #[test]
+    fn anthropic_takes_no_odd_keys_and_no_older_drafts() {
+        let long = "k".repeat(65);
+        for (schema, why) in [
+            (
+                json!({ "properties": { "filter[name]": {} } }),
+                "filter[name]",
+            ),
+            (json!({ "properties": { "größe": {} } }), "größe"),
+            (json!({ "properties": { "": {} } }), "\"\" is not"),
+            (json!({ "properties": { (&*long): {} } }), "kkk"),
+            (
+                json!({ "properties": { "a": { "properties": { "$top": {} } } } }),
+                "$top",
+            ),
+            (
+                json!({ "properties": { "a": { "items": { "properties": { "a b": {} } } } } }),
+                "a b",
+            ),
+            (
+                json!({ "$defs": { "D": { "properties": { "@id": {} } } } }),
+                "@id",
+            ),
+            (json!({ "oneOf": [{ "properties": { "a/b": {} } }] }), "a/b"),
+            (
+                json!({ "properties": { "a": { "anyOf": [{ "properties": { "x:y": {} } }] } } }),
+                "x:y",
+            ),
+            (
+                json!({ "properties": { "a": { "type": "int" } } }),
+                "2020-12",
+            ),
+            (
+                json!({ "properties": { "a": { "items": [{}, {}] } } }),
+                "2020-12",
+            ),
+            (
+                json!({ "properties": { "a": { "minimum": 0, "exclusiveMinimum": true } } }),
+                "2020-12",
+            ),
+        ] {
+            let refused = fit(ExportFormat::Anthropic, &schema)
+                .err()
+                .expect("no such schema");
+            assert!(refused.contains(why), "{schema}: {refused}");
+            assert!(fit(ExportFormat::OpenAi, &schema).is_ok());
+        }
+        for schema in [
+            json!({ "properties": { "a.b-c_D9": {}, "enum": { "enum": [{ "properties": { "a b": 1 } }] } } }),
+            json!({ "properties": { "a": { "default": { "properties": { "a b": 1 } } } } }),
+            json!({ "properties": { "properties": { "type": "object" } } }),
+        ] {
+            assert!(fit(ExportFormat::Anthropic, &schema).is_ok(), "{schema}");
+        }
+    }
+
+    #[test]
+    fn arrays_have_items_and_the_root_is_an_object() {
+        let schema = json!({ "type": ["object"], "properties": { "a": { "type": "array" }, "b": { "type": ["array", "null"] } } });
+        let fitted = fit(ExportFormat::OpenAi, &schema).expect("a schema").schema;
+        assert_eq!(
+            fitted,
+            json!({ "type": "object", "properties": { "a": { "type": "array", "items": {} }, "b": { "type": ["array", "null"], "items": {} } } })
+        );
+        let fitted = fit(ExportFormat::OpenAi, &json!({}))
+            .expect("a schema")
+            .schema;
+        assert_eq!(fitted, json!({ "type": "object", "properties": {} }));
     }
 }

@@ -63,9 +63,9 @@ fn for_openai() {
         ExportFormat::OpenAi,
         false,
         &expect![[r#"
-        {"type":"function","name":"crm_find","description":"does find","parameters":{"type":"object"},"strict":false}
-        {"type":"function","name":"crm_merge","description":"does merge","parameters":{"type":"object"},"strict":false}
-        {"type":"function","name":"b__x_4e4053bd","description":"does x","parameters":{"type":"object"},"strict":false}
+        {"type":"function","name":"crm_find","description":"does find","parameters":{"type":"object","properties":{}},"strict":false}
+        {"type":"function","name":"crm_merge","description":"does merge","parameters":{"type":"object","properties":{}},"strict":false}
+        {"type":"function","name":"b__x_4e4053bd","description":"does x","parameters":{"type":"object","properties":{}},"strict":false}
         b__x_4e4053bd is b$_x
     "#]],
     );
@@ -74,9 +74,9 @@ fn for_openai() {
         true,
         &expect![[r#"
         {"type":"tool_search"}
-        {"type":"function","name":"crm_find","description":"does find","parameters":{"type":"object"},"strict":false}
-        {"type":"namespace","name":"crm","description":"tools of the server crm (1)","tools":[{"type":"function","name":"crm_merge","description":"does merge","parameters":{"type":"object"},"strict":false,"defer_loading":true}]}
-        {"type":"namespace","name":"b__155b0534","description":"tools of the server b$ (1)","tools":[{"type":"function","name":"b__x_4e4053bd","description":"does x","parameters":{"type":"object"},"strict":false,"defer_loading":true}]}
+        {"type":"function","name":"crm_find","description":"does find","parameters":{"type":"object","properties":{}},"strict":false}
+        {"type":"namespace","name":"crm","description":"tools of the server crm (1)","tools":[{"type":"function","name":"crm_merge","description":"does merge","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}]}
+        {"type":"namespace","name":"b__155b0534","description":"tools of the server b$ (1)","tools":[{"type":"function","name":"b__x_4e4053bd","description":"does x","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}]}
         b__x_4e4053bd is b$_x
     "#]],
     );
