@@ -9,7 +9,7 @@ use callgate_gate::{Asker, Keep, LedgerError, LedgerFile, LedgerOptions, NobodyT
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
-use callgate_servers::{Caller, Connect, Root, ServerSpec, Servers, Transport};
+use callgate_servers::{Caller, Connect, ServerSpec, Servers, Transport};
 use callgate_typegen::names::beginning;
 
 use super::Gate;
@@ -26,7 +26,7 @@ use crate::roots::with_roots;
 use crate::search::Searcher;
 use crate::search::vectors::Vectors;
 use crate::setters::setters;
-use crate::settings::{CheckMode, ExtractLimits, SearchBy};
+use crate::settings::CheckMode;
 use crate::skill::Skill;
 use crate::type_check::{TypeChecker, TypeScriptPlaces};
 use crate::workers::Workers;
@@ -71,35 +71,19 @@ pub enum BuildError {
 #[derive(Default)]
 #[must_use]
 pub struct GateBuilder {
-    servers: Vec<ServerSpec>,
-    /// Names of servers that the configuration disables.
-    left_out: Vec<String>,
-    /// Names of servers that the roles of the user leave out.
-    withheld: Vec<String>,
-    rules: Rules,
-    allow_unmatched: bool,
+    config: Config,
     limits: Limits,
-    models: ModelsConfig,
-    extract: ExtractLimits,
-    search: SearchBy,
+    ledger: Option<(PathBuf, LedgerOptions)>,
+    cache: Option<CacheConfig>,
+    cache_scope: Option<String>,
     asker: Option<Arc<dyn Asker>>,
     caller: Option<Arc<dyn Caller>>,
-    flows: FlowRules,
     reviewers: Vec<Arc<dyn Reviewer>>,
     keep: Option<Arc<dyn Keep>>,
     browser: Option<Browser>,
-    ledger: Option<(PathBuf, LedgerOptions)>,
     worker: Option<WorkerProgram>,
     spares: Option<usize>,
     workers: Option<Workers>,
-    jail: JailOptions,
-    check: CheckMode,
-    typescript: TypeScriptPlaces,
-    roots: Vec<Root>,
-    tool_settings: ToolSettings,
-    cache: Option<CacheConfig>,
-    cache_scope: Option<String>,
-    skills: Vec<Skill>,
 }
 
 impl Gate {
@@ -112,57 +96,41 @@ impl Gate {
 impl GateBuilder {
     /// Takes all settings from a configuration.
     pub fn config(mut self, config: &Config) -> Self {
-        for server in &config.servers {
-            let mut server = server.clone();
-            if let Some(result) = config.limits.result {
+        let before = std::mem::replace(&mut self.config, config.clone());
+        if let Some(result) = config.limits.result {
+            for server in &mut self.config.servers {
                 server.max_message_bytes = usize::try_from(result).unwrap_or(usize::MAX);
             }
-            self.servers.push(server);
         }
-        self.left_out.clone_from(&config.disabled);
-        self.withheld.clone_from(&config.withheld);
-        self.allow_unmatched = config.allow_unmatched;
-        self.rules = config.permissions.clone();
-        self.flows = config.flows.clone();
+        self.config.servers.splice(0..0, before.servers);
+        self.config.skills.splice(0..0, before.skills);
         self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
         self.ledger = config.ledger.file();
         self.limits = config.limits.over_defaults();
-        self.jail = config.jail.clone();
-        self.models = config.models.clone();
-        self.extract = config.extract;
-        self.search = config.search;
-        self.roots.clone_from(&config.roots);
-        self.tool_settings = config.tools.clone();
         self.cache = Some(config.cache.clone());
-        self.skills.extend_from_slice(&config.skills);
-        self.check = config.check.mode.unwrap_or_default();
-        self.typescript = TypeScriptPlaces {
-            named: config.check.typescript.clone(),
-            project: Some(config.folder.clone()),
-        };
         self
     }
 
     setters! {
         /// Adds a server.
-        server(self, server: ServerSpec) { self.servers.push(server); }
+        server(self, server: ServerSpec) { self.config.servers.push(server); }
 
         /// Sets the rules. Default: none, so only read-only calls on trusted servers do not ask.
-        rules(self, rules: Rules) { self.rules = rules; }
+        rules(self, rules: Rules) { self.config.permissions = rules; }
 
         /// Sets whether rules that deny, and other settings that forbid, may match nothing. Default:
         /// false, and then the gate is not built if no server that lists its tools has such a tool.
         /// Where a server lists its tools later, runs and calls are refused from then on.
-        allow_unmatched(self, allow: bool) { self.allow_unmatched = allow; }
+        allow_unmatched(self, allow: bool) { self.config.allow_unmatched = allow; }
 
         /// Sets the limits of each run.
         limits(self, limits: Limits) { self.limits = limits; }
 
         /// Sets the model endpoints for searches by meaning and for `mcp.extract`. Default: none.
-        models(self, models: ModelsConfig) { self.models = models; }
+        models(self, models: ModelsConfig) { self.config.models = models; }
 
         /// Sets settings of single tools.
-        tool_settings(self, settings: ToolSettings) { self.tool_settings = settings; }
+        tool_settings(self, settings: ToolSettings) { self.config.tools = settings; }
 
         /// Sets the caller that all servers can ask, in place of each [`ServerSpec::caller`].
         /// Servers learn its abilities when they are connected to; if the caller of a run offers
@@ -173,7 +141,7 @@ impl GateBuilder {
         asker(self, asker: Arc<dyn Asker>) { self.asker = Some(asker); }
 
         /// Sets the rules over data between servers. Default: none, so flows are recorded and pass.
-        flow_rules(self, rules: FlowRules) { self.flows = rules; }
+        flow_rules(self, rules: FlowRules) { self.config.flows = rules; }
 
         /// Adds a reviewer of arguments and results.
         reviewer(self, reviewer: Arc<dyn Reviewer>) { self.reviewers.push(reviewer); }
@@ -209,7 +177,7 @@ impl GateBuilder {
 
         /// Sets the kernel layers around the gate's own workers. Default: all that the kernel has,
         /// and at least Landlock and seccomp.
-        jail(self, jail: JailOptions) { self.jail = jail; }
+        jail(self, jail: JailOptions) { self.config.jail = jail; }
 
         /// Sets the number of workers that wait for a script. Default: 1. More wait while runs
         /// come faster than workers start: up to twice the number of processors.
@@ -219,12 +187,14 @@ impl GateBuilder {
         workers(self, workers: Workers) { self.workers = Some(workers); }
 
         /// Sets the mode of the type check. Default: [`CheckMode::On`].
-        check(self, mode: CheckMode) { self.check = mode; }
+        check(self, mode: CheckMode) { self.config.check.mode = Some(mode); }
 
         /// Sets the native TypeScript 7: its program, `lib/tsc` in its package, or a folder it is
         /// installed in. Default: the one in `typescript` beside this executable or one folder
         /// above, else the nearest `node_modules` at or above the configuration's folder.
-        typescript(self, path: impl Into<PathBuf>) { self.typescript.named = Some(path.into()); }
+        typescript(self, path: impl Into<PathBuf>) {
+            self.config.check.typescript = Some(path.into());
+        }
 
         /// Sets the cache for servers' lists and tools' vectors; `None` for no cache. If the folder
         /// cannot be used, [`Gate::warnings`] says so.
@@ -234,7 +204,7 @@ impl GateBuilder {
         cache_scope(self, scope: impl Into<String>) { self.cache_scope = Some(scope.into()); }
 
         /// Adds a skill. If skills name servers, all other servers are disabled.
-        skill(self, skill: Skill) { self.skills.push(skill); }
+        skill(self, skill: Skill) { self.config.skills.push(skill); }
     }
 
     /// Connects to the servers, side by side, and asks for their tools.
@@ -247,6 +217,7 @@ impl GateBuilder {
         self.check_names()?;
         self.apply_skills()?;
         self.complete_servers();
+        let config = self.config;
         let journal = match self.ledger.take() {
             Some((path, options)) => Some(Arc::new(LedgerFile::open(&path, options)?)),
             None => None,
@@ -254,29 +225,38 @@ impl GateBuilder {
         // Workers and TypeScript start while the servers do.
         let workers = self.workers.take().unwrap_or_else(|| {
             let program = self.worker.unwrap_or(WorkerProgram::CurrentExe);
-            Workers::new(program, self.spares.unwrap_or(1), &self.limits, &self.jail)
+            Workers::new(
+                program,
+                self.spares.unwrap_or(1),
+                &self.limits,
+                &config.jail,
+            )
         });
-        if self.typescript.project.is_none() {
-            self.typescript.project = std::env::current_dir().ok();
-        }
-        let checker = TypeChecker::new(self.check, self.typescript, &self.jail);
+        let folder = Some(config.folder).filter(|folder| folder.is_absolute());
+        let typescript = TypeScriptPlaces {
+            named: config.check.typescript,
+            project: folder.or_else(|| std::env::current_dir().ok()),
+        };
+        let mode = config.check.mode.unwrap_or_default();
+        let checker = TypeChecker::new(mode, typescript, &config.jail);
         checker.start();
-        let (cache, uncached) = open_cache(self.cache, self.cache_scope, &mut self.servers).await;
-        let broker = Servers::connect(self.servers, |_| {}).await;
+        let mut servers = config.servers;
+        let (cache, uncached) = open_cache(self.cache, self.cache_scope, &mut servers).await;
+        let broker = Servers::connect(servers, |_| {}).await;
         let in_use = broker.list().map(|server| server.name);
-        let names = Arc::new(ServerNames::new(in_use, self.left_out));
-        let tool_settings = Arc::new(self.tool_settings);
+        let names = Arc::new(ServerNames::new(in_use, config.disabled));
+        let tool_settings = Arc::new(config.tools);
         let lint = Arc::new(Lint {
-            rules: Arc::new(self.rules),
-            flows: Arc::new(self.flows),
+            rules: Arc::new(config.permissions),
+            flows: Arc::new(config.flows),
             settings: Arc::clone(&tool_settings),
             names: Arc::clone(&names),
-            withheld: self
+            withheld: config
                 .withheld
                 .into_iter()
                 .map(|it| (it.clone(), beginning(&it)))
                 .collect(),
-            consults: models_in_use(&self.models),
+            consults: models_in_use(&config.models),
             told: Mutex::default(),
             pending: Mutex::default(),
         });
@@ -289,7 +269,7 @@ impl GateBuilder {
         );
         let live = Arc::new(live.await);
         let void = lint.begin(&live.catalog(), &live.servers());
-        if self.allow_unmatched {
+        if config.allow_unmatched {
             lint.pending().clear();
         } else if !void.is_empty() {
             broker.shut_down().await;
@@ -303,7 +283,7 @@ impl GateBuilder {
                 cache.tidy();
             }));
         }
-        let models = Arc::new(Models::new(self.models));
+        let models = Arc::new(Models::new(config.models));
         let folder = cache.as_ref().map(|cache| cache.vectors());
         let searcher = Searcher::new(
             Arc::clone(&live),
@@ -311,7 +291,7 @@ impl GateBuilder {
             &broker,
             Arc::clone(&models),
             Arc::new(Vectors::new(Arc::clone(&models), folder)),
-            self.search,
+            config.search,
         );
         Ok(Gate {
             broker,
@@ -321,9 +301,9 @@ impl GateBuilder {
             rules: Arc::clone(&lint.rules),
             limits: self.limits,
             models,
-            extract: self.extract,
+            extract: config.extract,
             caller: self.caller,
-            roots: self.roots,
+            roots: config.roots,
             asker: self.asker.unwrap_or_else(|| Arc::new(NobodyToAsk)),
             flows: Arc::clone(&lint.flows),
             reviewers: self.reviewers,
@@ -334,7 +314,7 @@ impl GateBuilder {
             names,
             lint,
             tool_settings,
-            skills: self.skills,
+            skills: config.skills,
             cache,
             uncached,
         })
@@ -342,12 +322,12 @@ impl GateBuilder {
 
     fn check_names(&self) -> Result<(), BuildError> {
         let mut names = HashSet::new();
-        let mut servers = self.servers.iter();
+        let mut servers = self.config.servers.iter();
         if let Some(server) = servers.find(|server| !names.insert(&server.name)) {
             return Err(BuildError::DuplicateServer(server.name.clone()));
         }
         let mut names = HashSet::new();
-        let mut skills = self.skills.iter();
+        let mut skills = self.config.skills.iter();
         if let Some(skill) = skills.find(|skill| !names.insert(&skill.name)) {
             return Err(BuildError::DuplicateSkill(skill.name.clone()));
         }
@@ -357,9 +337,14 @@ impl GateBuilder {
     /// Disables the servers that no skill names, if skills name any.
     fn apply_skills(&mut self) -> Result<(), BuildError> {
         let mut named = HashSet::new();
-        for skill in &self.skills {
+        for skill in &self.config.skills {
             for server in skill.servers.iter().flatten() {
-                let known = || self.servers.iter().map(|server| server.name.as_str());
+                let known = || {
+                    self.config
+                        .servers
+                        .iter()
+                        .map(|server| server.name.as_str())
+                };
                 if !known().any(|name| name == server) {
                     return Err(BuildError::SkillServer {
                         skill: skill.name.clone(),
@@ -370,10 +355,15 @@ impl GateBuilder {
                 named.insert(server.as_str());
             }
         }
-        if self.skills.iter().all(|skill| skill.servers.is_none()) {
+        if self
+            .config
+            .skills
+            .iter()
+            .all(|skill| skill.servers.is_none())
+        {
             return Ok(());
         }
-        for server in &mut self.servers {
+        for server in &mut self.config.servers {
             if !named.contains(server.name.as_str()) {
                 server.connect = Connect::Manual;
             } else if server.connect == Connect::Manual {
@@ -385,9 +375,9 @@ impl GateBuilder {
 
     /// Gives the servers the gate's caller, folders and browser.
     fn complete_servers(&mut self) {
-        for server in &mut self.servers {
+        for server in &mut self.config.servers {
             let caller = self.caller.as_ref().unwrap_or(&server.caller);
-            server.caller = with_roots(&self.roots, Arc::clone(caller));
+            server.caller = with_roots(&self.config.roots, Arc::clone(caller));
             if let Transport::Http(http) = &mut server.transport
                 && let Some(oauth) = &mut http.oauth
             {
