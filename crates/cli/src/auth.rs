@@ -59,7 +59,7 @@ fn owner(config: &Config, args: &OwnerArgs) -> anyhow::Result<Option<String>> {
     if let Some(name) = &args.user {
         return Ok(Some(token_user(name)));
     }
-    match (&args.subject, &config.http.oauth) {
+    match (&args.subject, &config.serve.http.oauth) {
         (None, _) => Ok(None),
         (Some(subject), Some(oauth)) => Ok(Some(subject_user(&oauth.issuer, subject))),
         (Some(_), None) => bail!(
@@ -72,10 +72,10 @@ fn owner(config: &Config, args: &OwnerArgs) -> anyhow::Result<Option<String>> {
 /// Refuses a login for a name that no token of the configuration has. A login from before the
 /// token was removed can be shown and ended.
 fn check_name(config: &Config, name: &str, command: &AuthCommand) -> anyhow::Result<()> {
-    if config.http.token_names().any(|known| known == name) {
+    if config.serve.http.token_names().any(|known| known == name) {
         return Ok(());
     }
-    let names: Vec<&str> = config.http.token_names().collect();
+    let names: Vec<&str> = config.serve.http.token_names().collect();
     let unknown = format!(
         "no token of \"bearer\" in \"serve\", \"http\" of the configuration is named {name:?}; there \
          are: {}",

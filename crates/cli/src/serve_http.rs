@@ -25,14 +25,14 @@ const DESCRIPTORS: u64 = 1 << 16;
 /// Serves over HTTP until a signal.
 pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     let stop = setup::cancel_on_signal()?;
-    let address = args.http.http.flatten().or(config.http.address);
+    let address = args.http.http.flatten().or(config.serve.http.address);
     let Some(address) = address else {
         bail!(
             "--http needs an address, such as 127.0.0.1:8080, here or as \"address\" in \"serve\", \
              \"http\" of the configuration"
         );
     };
-    let mut http = with_flags(config.http.clone(), &args.http)?;
+    let mut http = with_flags(config.serve.http.clone(), &args.http)?;
     let wanted = http.connections;
     http.connections = connections(wanted, raise_descriptors(wanted));
     if http.connections < wanted {
@@ -43,7 +43,7 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
             http.connections
         ));
     }
-    let users = config.users.clone();
+    let users = config.serve.users.clone();
     let options = setup::serve_options(&config, &args);
     setup::tell_blind_flow_rules(&config, options.mode);
     // Wrong flags are wrong for all users.

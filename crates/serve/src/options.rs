@@ -69,8 +69,8 @@ impl ServeOptions {
     #[must_use]
     pub fn config(mut self, config: &ServeConfig) -> Self {
         self.mode = config.mode.unwrap_or(self.mode);
-        self.context_window = config.window.unwrap_or(self.context_window);
-        self.context_share = config.share.unwrap_or(self.context_share);
+        self.context_window = config.context.window.unwrap_or(self.context_window);
+        self.context_share = config.context.share.unwrap_or(self.context_share);
         self.tools_ttl = config.tools_ttl.unwrap_or(self.tools_ttl);
         self.wait = config.wait.unwrap_or(self.wait);
         self.answer_time = config.answer_time.unwrap_or(self.answer_time);

@@ -6,42 +6,10 @@ use std::time::Duration;
 use callgate_gate::LedgerOptions;
 use callgate_sandbox::{JailLayer, Limits};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny};
+use serde::de::{Deserializer, Error};
 
-use super::models::ModelsConfig;
-use super::{fields, serve};
+use super::fields;
 use crate::settings::{CheckMode, ExtractLimits, SearchBy};
-
-/// The file. Its other sections are read by the modules of their names.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct File {
-    #[serde(rename = "$schema")]
-    _schema: IgnoredAny,
-    #[serde(rename = "mcpServers")]
-    _mcp_servers: IgnoredAny,
-    #[serde(rename = "servers")]
-    _servers: IgnoredAny,
-    #[serde(rename = "permissions")]
-    _permissions: IgnoredAny,
-    pub(super) limits: LimitsConfig,
-    pub(super) sandbox: Sandbox,
-    pub(super) check: CheckConfig,
-    pub(super) ledger: Option<LedgerConfig>,
-    pub(super) cache: CacheConfig,
-    pub(super) models: ModelsConfig,
-    pub(super) search: Search,
-    #[serde(with = "Extract")]
-    pub(super) extract: ExtractLimits,
-    pub(super) roots: Vec<String>,
-    pub(super) serve: serve::Section,
-    #[serde(rename = "flows")]
-    _flows: IgnoredAny,
-    #[serde(rename = "toolLabels")]
-    _tool_labels: IgnoredAny,
-    #[serde(rename = "tools")]
-    _tools: IgnoredAny,
-}
 
 /// `extract`: the limits of `mcp.extract`.
 #[derive(Deserialize)]
@@ -51,7 +19,7 @@ pub(super) struct File {
     deny_unknown_fields,
     default = "ExtractLimits::default"
 )]
-struct Extract {
+pub(super) struct Extract {
     calls: u64,
     same_schema: u64,
     #[serde(rename = "input", deserialize_with = "fields::size")]
@@ -90,11 +58,14 @@ fn layers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<JailL
     layers.ok_or_else(unknown).map(Some)
 }
 
-/// `search`: how tools are searched where a request does not say it.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Search {
-    pub(super) by: SearchBy,
+/// Reads `search`.
+pub(super) fn search<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SearchBy, D::Error> {
+    #[derive(Deserialize, Default)]
+    #[serde(deny_unknown_fields, default)]
+    struct Search {
+        by: SearchBy,
+    }
+    Search::deserialize(deserializer).map(|search| search.by)
 }
 
 /// The cache of the lists of servers and of vectors of tools.

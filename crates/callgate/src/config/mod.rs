@@ -34,12 +34,14 @@ use callgate_servers::{Root, ServerSpec, Transport};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, parse_to_ast};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::settings::{ExtractLimits, SearchBy};
 use crate::skill::Skill;
 use error::shown;
 use expand::Variables;
-use file::{File, Level};
+use file::{Level, Sandbox};
 use server::ServerList;
 use tree::{SYNTAX, Tree};
 
@@ -49,65 +51,84 @@ pub use file::{CacheConfig, CheckConfig, LedgerConfig, LimitsConfig};
 pub use find::find;
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use serve::{
-    ALGORITHMS, HttpConfig, LEAST_TOKEN, NoShare, RateConfig, ResourceConfig, ServeConfig,
-    TOKEN_OF_ONE, ToolMode, UnknownToolMode, address, host, origin, parse_share,
+    ALGORITHMS, ContextConfig, HttpConfig, LEAST_TOKEN, NoShare, RateConfig, ResourceConfig,
+    ServeConfig, TOKEN_OF_ONE, ToolMode, UnknownToolMode, address, host, origin, parse_share,
 };
 pub use tools::{ToolSetting, ToolSettings, Visibility};
 pub use units::{LEAST_MEMORY, UnitError, parse_bytes, parse_duration, parse_memory};
 pub use users::{Role, UsersConfig, subject_user, token_user};
 
-/// The contents of one configuration file.
-#[derive(Debug, Clone, Default)]
+/// The contents of one configuration file. What serde skips is not a key of the file, and what is
+/// read `later` needs the file's tree.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Config {
+    #[serde(rename = "$schema")]
+    _schema: IgnoredAny,
     /// The file, in its folder.
+    #[serde(skip)]
     pub path: PathBuf,
     /// The folder of the project, by its real path, without links, however the file was named:
     /// the file's own, or the one above that of an editor, such as `.vscode`. Relative paths in
     /// the file start here.
+    #[serde(skip)]
     pub folder: PathBuf,
-    /// The servers to start, in the order of the file.
+    /// `mcpServers`: the servers to start, in the order of the file.
+    #[serde(rename = "mcpServers", deserialize_with = "fields::later")]
     pub servers: Vec<ServerSpec>,
+    #[serde(rename = "servers")]
+    _servers: IgnoredAny,
     /// Names of the servers that the file disables, or whose entries have mistakes in a file of
     /// another client.
+    #[serde(skip)]
     pub disabled: Vec<String>,
     /// Names of the servers that the roles of a user leave out; see [`Config::for_user`].
+    #[serde(skip)]
     pub withheld: Vec<String>,
     /// The rules of `permissions`.
+    #[serde(deserialize_with = "fields::later")]
     pub permissions: Rules,
     /// `allowUnmatched` of `permissions`: rules that deny may match no tool.
+    #[serde(skip)]
     pub allow_unmatched: bool,
-    /// The rules of `flows`, and the labels of servers and tools.
-    pub flows: FlowRules,
     /// The limits the file sets.
     pub limits: LimitsConfig,
     /// `sandbox`: the kernel layers around the workers that run scripts.
+    #[serde(rename = "sandbox", deserialize_with = "fields::later")]
     pub jail: JailOptions,
     /// How scripts are type-checked.
     pub check: CheckConfig,
     /// The file that calls are written to.
     pub ledger: LedgerConfig,
-    /// `serve`, `http`: how MCP is served over HTTP.
-    pub http: HttpConfig,
-    /// `serve`, `users`: who may use what over HTTP.
-    pub users: UsersConfig,
+    /// `cache`: where the lists of servers are kept.
+    pub cache: CacheConfig,
     /// `models`: endpoints of models, and their keys.
     pub models: ModelsConfig,
     /// `search`: how tools are searched where a request does not say it.
+    #[serde(deserialize_with = "file::search")]
     pub search: SearchBy,
     /// `extract`: the limits of `mcp.extract`.
+    #[serde(with = "file::Extract")]
     pub extract: ExtractLimits,
     /// `roots`: the folders to work in, for servers that ask.
+    #[serde(deserialize_with = "fields::later")]
     pub roots: Vec<Root>,
-    /// `serve`: what the clients of `callgate serve` see.
+    /// `serve`: how `callgate serve` serves, to whom, and what its clients see.
     pub serve: ServeConfig,
+    /// The rules of `flows`, and the labels of servers and tools.
+    #[serde(deserialize_with = "fields::later")]
+    pub flows: FlowRules,
+    #[serde(rename = "toolLabels")]
+    _tool_labels: IgnoredAny,
     /// `tools`: visibility and keywords of tools.
+    #[serde(deserialize_with = "fields::later")]
     pub tools: ToolSettings,
-    /// `cache`: where the lists of servers are kept.
-    pub cache: CacheConfig,
     /// The skills to work with. They are not in the file: the caller adds them.
+    #[serde(skip)]
     pub skills: Vec<Skill>,
     /// Warnings, such as keys that only other clients know.
+    #[serde(skip)]
     pub warnings: Vec<Problem>,
 }
 
@@ -180,7 +201,7 @@ impl Config {
         roles: impl IntoIterator<Item = &'a str>,
     ) -> Option<Self> {
         let mut config = self.clone();
-        if let Some(known) = &self.users.roles {
+        if let Some(known) = &self.serve.users.roles {
             let roles = roles.into_iter();
             let roles: Vec<&Role> = roles.filter_map(|role| known.get(role)).collect();
             let gives = |server: &str| {
@@ -287,18 +308,9 @@ fn read(
 
 /// Reads the sections. What has mistakes, which are reported, keeps its default.
 fn sections(tree: &Tree<'_>, place: &Place) -> Config {
-    let file: File = tree.read(tree.root).unwrap_or_default();
-    let mut config = Config {
-        path: place.path.clone(),
-        folder: place.folder.clone(),
-        limits: file.limits,
-        check: file.check,
-        cache: file.cache,
-        models: file.models,
-        search: file.search.by,
-        extract: file.extract,
-        ..Config::default()
-    };
+    let mut config: Config = tree.read(tree.root).unwrap_or_default();
+    config.path.clone_from(&place.path);
+    config.folder.clone_from(&place.folder);
     let mut servers = ServerList::default();
     for under in ["mcpServers", "servers"] {
         if let Some(section) = tree.find(&[under]) {
@@ -327,45 +339,43 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
     if let Some(section) = tree.find(&["tools"]) {
         tools::read(tree, section, &mut config.tools);
     }
-    config.jail = jail(tree, file.sandbox);
-    if let Some(section) = tree.find(&["ledger"])
-        && let Some(ledger) = file.ledger
-    {
-        config.ledger = ledger;
+    if let Some(section) = tree.find(&["sandbox"]) {
+        config.jail = jail(tree, section);
+    }
+    if let Some(section) = tree.find(&["ledger"]) {
         check_ledger(tree, section, &config.ledger);
     }
     let ledger = &mut config.ledger.path;
     for path in [&mut config.check.typescript, ledger, &mut config.cache.path] {
         *path = path.take().map(|path| place.folder.join(path));
     }
-    let roots = file
-        .roots
-        .iter()
-        .map(|root| expand::root(&place.folder, root));
-    config.roots = roots.clone().flatten().collect();
-    if let Some(section) = tree.find(&["roots"])
-        && roots.len() > config.roots.len()
-    {
-        let clause = "must hold paths of folders, such as \".\"";
-        tree.wrong(section, ConfigErrorKind::Value, clause);
+    if let Some(section) = tree.find(&["roots"]) {
+        let paths: Vec<String> = tree.read(section).unwrap_or_default();
+        let roots = paths.iter().map(|path| expand::root(&place.folder, path));
+        config.roots = roots.flatten().collect();
+        if paths.len() > config.roots.len() {
+            let clause = "must hold paths of folders, such as \".\"";
+            tree.wrong(section, ConfigErrorKind::Value, clause);
+        }
     }
     models::read(tree, &mut config.models, config.search);
-    config.serve = file.serve.shown();
-    config.http = file.serve.http;
+    let (http, users) = (&mut config.serve.http, &mut config.serve.users);
     if let Some(tokens) = tree.find(&["serve", "http", "bearer"]) {
-        config.http.bearer = serve::bearer(tree, tokens);
+        http.bearer = serve::bearer(tree, tokens);
     }
-    config.users = file.serve.users;
     let enabled = config.servers.iter().map(|server| &server.name);
-    let servers: Vec<&str> = enabled
-        .chain(&config.disabled)
-        .map(String::as_str)
-        .collect();
-    users::read(tree, &mut config.users, &servers, config.http.token_names());
+    let servers = enabled.chain(&config.disabled).map(String::as_str);
+    users::read(
+        tree,
+        users,
+        &servers.collect::<Vec<_>>(),
+        http.token_names(),
+    );
     config
 }
 
-fn jail(tree: &Tree<'_>, sandbox: file::Sandbox) -> JailOptions {
+fn jail(tree: &Tree<'_>, section: &Value<'_>) -> JailOptions {
+    let sandbox: Sandbox = tree.read(section).unwrap_or_default();
     let is_process = sandbox.level == Level::Process;
     let mut jail = if is_process {
         JailOptions::process_only()
@@ -373,8 +383,7 @@ fn jail(tree: &Tree<'_>, sandbox: file::Sandbox) -> JailOptions {
         JailOptions::default()
     };
     if let Some(layers) = sandbox.require {
-        let is_wrong = is_process && !layers.is_empty();
-        if let Some(section) = tree.find(&["sandbox"]).filter(|_| is_wrong) {
+        if is_process && !layers.is_empty() {
             let message = "\"level\": \"process\" uses no kernel layer, so \"require\" in \
                            \"sandbox\" must be empty";
             tree.error(section.range().start, ConfigErrorKind::Value, message);

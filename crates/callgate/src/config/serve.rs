@@ -17,42 +17,6 @@ use super::tree::Tree;
 use super::users::UsersConfig;
 use super::{fields, server};
 
-/// `serve`.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(super) struct Section {
-    mode: Option<ToolMode>,
-    context: Context,
-    tools_ttl: Option<Duration>,
-    wait: Option<Duration>,
-    answer_time: Option<Duration>,
-    pub(super) http: HttpConfig,
-    pub(super) users: UsersConfig,
-}
-
-impl Section {
-    /// The settings of what clients see.
-    pub(super) fn shown(&self) -> ServeConfig {
-        ServeConfig {
-            mode: self.mode,
-            window: self.context.window,
-            share: self.context.share,
-            tools_ttl: self.tools_ttl,
-            wait: self.wait,
-            answer_time: self.answer_time,
-        }
-    }
-}
-
-/// `context` of `serve`.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct Context {
-    window: Option<u64>,
-    #[serde(deserialize_with = "share")]
-    share: Option<f64>,
-}
-
 fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let share = serde_json::Value::deserialize(deserializer)?.as_f64();
     let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
@@ -61,23 +25,38 @@ fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::E
         .ok_or_else(|| D::Error::custom(format_args!(": {NoShare}")))
 }
 
-/// `serve`: what clients see; `None` where the file leaves the default.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// `serve`: to whom it serves, and what clients see; `None` where the file leaves the default.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ServeConfig {
     /// `mode`: the tools of a client that does not choose itself.
     pub mode: Option<ToolMode>,
-    /// `context`, `window`: the size of the model's context, in tokens.
-    pub window: Option<u64>,
-    /// `context`, `share`: the part of the context that the descriptions of
-    /// tools may take, above 0 and at most 1.
-    pub share: Option<f64>,
+    /// `context`: the context of the model, and the part of it for descriptions.
+    pub context: ContextConfig,
     /// `toolsTtl`: how long clients without sessions may keep the list of tools.
     pub tools_ttl: Option<Duration>,
     /// `wait`: how long a call waits for its script before it is answered that the script goes on.
     pub wait: Option<Duration>,
     /// `answerTime`: how long a question to a client's user waits for its answer.
     pub answer_time: Option<Duration>,
+    /// `http`: how MCP is served over HTTP.
+    pub http: HttpConfig,
+    /// `users`: who may use what over HTTP.
+    pub users: UsersConfig,
+}
+
+/// `context` of `serve`; `None` where the file leaves the default.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ContextConfig {
+    /// `window`: the size of the model's context, in tokens.
+    pub window: Option<u64>,
+    /// `share`: the part of the context that the descriptions of tools may take, above 0 and at
+    /// most 1.
+    #[serde(deserialize_with = "share")]
+    pub share: Option<f64>,
 }
 
 /// The tools that a client of `callgate serve` sees.

@@ -160,8 +160,8 @@ fn keys_of_the_file() {
         row!(r#""extract": { "calls": 3, "sameSchema": 2, "input": "1KiB", "output": "2KiB" }"#,
             c => c.extract, "ExtractLimits { calls: 3, same_schema: 2, input_bytes: 1024, output_bytes: 2048 }"),
         row!(r#""serve": { "mode": "native" }"#, c => c.serve.mode, "Some(Native)"),
-        row!(r#""serve": { "context": { "window": 128000, "share": 0.05 } }"#, c => (c.serve.window, c.serve.share), "(Some(128000), Some(0.05))"),
-        row!(r#""serve": { "context": { "share": 1 } }"#, c => c.serve.share, "Some(1.0)"),
+        row!(r#""serve": { "context": { "window": 128000, "share": 0.05 } }"#, c => (c.serve.context.window, c.serve.context.share), "(Some(128000), Some(0.05))"),
+        row!(r#""serve": { "context": { "share": 1 } }"#, c => c.serve.context.share, "Some(1.0)"),
         row!(r#""serve": { "toolsTtl": "1m" }"#, c => c.serve.tools_ttl, "Some(60s)"),
         row!(r#""serve": { "wait": "20s" }"#, c => c.serve.wait, "Some(20s)"),
         row!(r#""serve": { "answerTime": "1h" }"#, c => c.serve.answer_time, "Some(3600s)"),
@@ -175,32 +175,32 @@ fn keys_of_the_file() {
 #[test]
 fn keys_of_serving_over_http() {
     let rows: &[Row] = &[
-        row!("", c => (c.http == HttpConfig::default(), c.users == UsersConfig::default()), "(true, true)"),
-        row!(r#""http": { "address": "localhost:8080" }"#, c => c.http.address, "Some(127.0.0.1:8080)"),
-        row!(r#""http": { "address": "[::1]:0" }"#, c => c.http.address, "Some([::1]:0)"),
-        row!(r#""http": { "allowedHosts": ["A.${HOST}", "a.example:8443", "10.0.0.1"] }"#, c => c.http.allowed_hosts, r#"["a.example.com", "a.example:8443", "10.0.0.1"]"#),
-        row!(r#""http": { "allowedOrigins": ["https://app.example.com", "http://localhost:3000"] }"#, c => c.http.allowed_origins, r#"["https://app.example.com", "http://localhost:3000"]"#),
+        row!("", c => (c.serve.http == HttpConfig::default(), c.serve.users == UsersConfig::default()), "(true, true)"),
+        row!(r#""http": { "address": "localhost:8080" }"#, c => c.serve.http.address, "Some(127.0.0.1:8080)"),
+        row!(r#""http": { "address": "[::1]:0" }"#, c => c.serve.http.address, "Some([::1]:0)"),
+        row!(r#""http": { "allowedHosts": ["A.${HOST}", "a.example:8443", "10.0.0.1"] }"#, c => c.serve.http.allowed_hosts, r#"["a.example.com", "a.example:8443", "10.0.0.1"]"#),
+        row!(r#""http": { "allowedOrigins": ["https://app.example.com", "http://localhost:3000"] }"#, c => c.serve.http.allowed_origins, r#"["https://app.example.com", "http://localhost:3000"]"#),
         row!(r#""http": { "bearer": "${LONG_TOKEN}" }"#, c => tokens(c), r#"["default: hunter2-0123456789"]"#),
         row!(r#""http": { "bearer": { "keyring": { "service": "s", "account": "a" } } }"#, c => tokens(c), r#"["default: s/a"]"#),
         row!(r#""http": { "bearer": { "command": ["op"] } }"#, c => tokens(c).len(), "1"),
         row!(r#""http": { "bearer": { "bob@ci": "${LONG_TOKEN}", "al-ice": { "keyring": { "service": "s", "account": "a" } } } }"#, c => tokens(c), r#"["bob@ci: hunter2-0123456789", "al-ice: s/a"]"#),
         row!(r#""http": { "oauth": { "issuer": "https://${HOST}/" } }"#,
-            c => c.http.oauth.as_ref().map(|it| (&it.issuer, &it.resource, &it.audience, &it.scopes, it.algorithms.len())), r#"Some(("https://example.com/", None, None, [], 9))"#),
+            c => c.serve.http.oauth.as_ref().map(|it| (&it.issuer, &it.resource, &it.audience, &it.scopes, it.algorithms.len())), r#"Some(("https://example.com/", None, None, [], 9))"#),
         row!(r#""http": { "oauth": { "issuer": "http://127.0.0.1:9", "resource": "https://${HOST}/mcp", "audience": "${PROGRAM}", "scopes": ["callgate"], "algorithms": ["ES256"] } }"#,
-            c => c.http.oauth.as_ref().map(|it| (&it.resource, &it.audience, &it.scopes, &it.algorithms)), r#"Some((Some("https://example.com/mcp"), Some("node"), ["callgate"], ["ES256"]))"#),
-        row!(r#""http": { "maxBody": "1MiB" }"#, c => c.http.max_body, "1048576"),
-        row!(r#""http": { "requestTime": "5s" }"#, c => c.http.request_time, "5s"),
-        row!(r#""http": { "rate": { "perSecond": 5, "burst": 10 } }"#, c => c.http.rate, "RateConfig { per_second: 5, burst: 10 }"),
-        row!(r#""http": { "rate": { "burst": 10 } }"#, c => c.http.rate, "RateConfig { per_second: 500, burst: 10 }"),
+            c => c.serve.http.oauth.as_ref().map(|it| (&it.resource, &it.audience, &it.scopes, &it.algorithms)), r#"Some((Some("https://example.com/mcp"), Some("node"), ["callgate"], ["ES256"]))"#),
+        row!(r#""http": { "maxBody": "1MiB" }"#, c => c.serve.http.max_body, "1048576"),
+        row!(r#""http": { "requestTime": "5s" }"#, c => c.serve.http.request_time, "5s"),
+        row!(r#""http": { "rate": { "perSecond": 5, "burst": 10 } }"#, c => c.serve.http.rate, "RateConfig { per_second: 5, burst: 10 }"),
+        row!(r#""http": { "rate": { "burst": 10 } }"#, c => c.serve.http.rate, "RateConfig { per_second: 500, burst: 10 }"),
         row!(r#""http": { "connections": 7, "requests": 8, "sessions": 9, "sessionsPerUser": 3 }"#,
-            c => (c.http.connections, c.http.requests, c.http.sessions, c.http.sessions_per_user), "(7, 8, 9, 3)"),
-        row!(r#""http": { "sessionIdle": "5m", "shutdownTime": "2s" }"#, c => (c.http.session_idle, c.http.shutdown_time), "(300s, 2s)"),
-        row!(r#""users": { "claim": "/realm/roles" }"#, c => c.users.claim, r#""/realm/roles""#),
-        row!(r#""users": { "most": 3, "idle": "1m" }"#, c => (c.users.most, c.users.idle), "(3, 60s)"),
-        row!(r#""users": { "default": ["r"], "roles": { "r": {} } }"#, c => c.users.default, r#"["r"]"#),
+            c => (c.serve.http.connections, c.serve.http.requests, c.serve.http.sessions, c.serve.http.sessions_per_user), "(7, 8, 9, 3)"),
+        row!(r#""http": { "sessionIdle": "5m", "shutdownTime": "2s" }"#, c => (c.serve.http.session_idle, c.serve.http.shutdown_time), "(300s, 2s)"),
+        row!(r#""users": { "claim": "/realm/roles" }"#, c => c.serve.users.claim, r#""/realm/roles""#),
+        row!(r#""users": { "most": 3, "idle": "1m" }"#, c => (c.serve.users.most, c.serve.users.idle), "(3, 60s)"),
+        row!(r#""users": { "default": ["r"], "roles": { "r": {} } }"#, c => c.serve.users.default, r#"["r"]"#),
         row!(r#""users": { "named": { "alice": ["r"], "default": [] }, "roles": { "r": {} } }, "http": { "bearer": { "alice": "${LONG_TOKEN}" } }"#,
-            c => c.users.named, r#"{"alice": ["r"], "default": []}"#),
-        row!(r#""users": { "subjects": { "u-1": ["r"] }, "roles": { "r": {} } }"#, c => c.users.subjects, r#"{"u-1": ["r"]}"#),
+            c => c.serve.users.named, r#"{"alice": ["r"], "default": []}"#),
+        row!(r#""users": { "subjects": { "u-1": ["r"] }, "roles": { "r": {} } }"#, c => c.serve.users.subjects, r#"{"u-1": ["r"]}"#),
         row!(r#""users": { "roles": { "r": { "servers": ["crm", "off", "*"] } } }"#, c => role(c).servers, r#"["crm", "off", "*"]"#),
         row!(r#""users": { "roles": { "r": { "permissions": { "deny": ["crm_*"] } } } }"#, c => rules(&role(c).permissions), r#"["Deny \"crm_*\""]"#),
         row!(r#""users": { "roles": { "r": { "tools": { "crm_*": { "visibility": "hidden" } } } } }"#, c => role(c).tools.visibility("crm_x"), "Hidden"),
@@ -209,14 +209,14 @@ fn keys_of_serving_over_http() {
 }
 
 fn tokens(config: &Config) -> Vec<String> {
-    let tokens = config.http.bearer.iter();
+    let tokens = config.serve.http.bearer.iter();
     tokens
         .map(|(name, token)| format!("{name}: {}", source(token)))
         .collect()
 }
 
 fn role(config: &Config) -> &Role {
-    &config.users.roles.as_ref().expect("roles")["r"]
+    &config.serve.users.roles.as_ref().expect("roles")["r"]
 }
 
 /// The effect of each rule, and its JSON.

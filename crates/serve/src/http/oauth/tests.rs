@@ -98,6 +98,7 @@ fn config(file: &Value) -> HttpConfig {
     std::fs::write(&path, file.to_string()).expect("a file");
     callgate::config::Config::load(&path)
         .expect("a configuration")
+        .serve
         .http
 }
 
