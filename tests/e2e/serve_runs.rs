@@ -149,6 +149,42 @@ async fn a_cancelled_call_takes_its_run_with_it() {
     }
 }
 
+/// A model has no command line and no configuration.
+#[tokio::test]
+async fn hints_are_for_a_model() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": {},
+        "limits": { "memory": "32MiB" },
+        "check": { "typescript": "./nowhere" },
+    }));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    for (code, limits, expected) in [
+        (
+            "for (;;);",
+            json!({ "timeoutMs": 50 }),
+            "split it into several",
+        ),
+        (
+            "await new Promise((done) => setTimeout(done, 60_000))",
+            json!({ "runTimeoutMs": 300 }),
+            "split it into several",
+        ),
+        (
+            "const all = []; for (;;) all.push(new Array(100_000).fill(all.length))",
+            json!({}),
+            "keep less at once",
+        ),
+    ] {
+        let given = json!({ "code": code, "limits": limits });
+        let (_, said) = session.result("run_script", given).await;
+        assert!(said.contains(expected), "{said}");
+        for word in ["--", "limits.", "nowhere", "\"check\""] {
+            assert!(!said.contains(word), "{word}: {said}");
+        }
+    }
+    session.client.cancel().await.expect("a clean end");
+}
+
 #[tokio::test]
 async fn limits_and_servers_are_held() {
     let bench = Workbench::new(json!({

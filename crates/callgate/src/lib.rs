@@ -86,7 +86,7 @@ pub use crate::report::emitted::{Emitted, EmittedResource};
 pub use crate::report::{
     Denial, ErrorKind, LimitHit, Output, Returned, RunError, RunReport, Status, Unavailable,
 };
-pub use crate::run_request::{CallEnd, Event, RunRequest};
+pub use crate::run_request::{CallEnd, Event, Reader, RunRequest};
 pub use crate::search::request::{Found, Hit, SearchError, SearchRequest};
 pub use crate::settings::{CheckMode, ExtractLimits, SearchBy, UnknownCheckMode};
 pub use crate::skill::{Skill, SkillError};

@@ -87,6 +87,11 @@ impl TypeCheck {
         }
     }
 
+    /// True if no script can be checked.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        self.status == CheckStatus::Unchecked && self.advice.is_none()
+    }
+
     /// True if a run in this mode ends with this check.
     pub(crate) fn stops(&self, mode: CheckMode) -> bool {
         match (self.status, mode) {

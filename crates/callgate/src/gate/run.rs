@@ -16,7 +16,7 @@ use crate::host_functions::lookup::{Counts, Lookups};
 use crate::names::unknown_tool_message;
 use crate::read_script::read;
 use crate::report::{RunReport, build};
-use crate::run_request::{ReadScript, RunRequest};
+use crate::run_request::{ReadScript, Reader, RunRequest};
 use crate::scope::Scope;
 use crate::script_calls::{CallContext, ScriptCalls};
 use crate::settings::CheckMode;
@@ -141,10 +141,13 @@ impl Gate {
             script_time: request.limits.as_ref().unwrap_or(&self.limits).script_time,
         };
         let disabled = |name: &str| self.live.disabled_message(name, &request.scope);
-        let checked = tokio::select! {
+        let mut checked = tokio::select! {
             checked = self.checker.check(input, disabled) => checked,
             () = request.settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
         };
+        if request.reader == Reader::Caller && checked.is_unavailable() {
+            checked.reason = Some("TypeScript is not available here".to_owned());
+        }
         if !checked.stops(mode) {
             return Ok(Some(checked));
         }

@@ -15,7 +15,7 @@ use super::{
     Denial, ErrorKind, LimitHit, Output, REPORT_VERSION, Returned, RunError, RunReport, Status,
 };
 use crate::position::Position;
-use crate::run_request::RunRequest;
+use crate::run_request::{Reader, RunRequest};
 use crate::type_check::{CheckStatus, TypeCheck};
 
 impl RunRequest {
@@ -88,7 +88,7 @@ pub(crate) fn stopped_by_check(request: &RunRequest, check: TypeCheck) -> RunRep
 
 /// The report of a script whose worker ended before reading it.
 pub(crate) fn unread(request: &RunRequest, end: End) -> RunReport {
-    let (status, error) = failure(end);
+    let (status, error) = failure(end, request.reader);
     failed(request, status, error)
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn ended(
             None
         }
         End::Threw(exception) => Some(threw(request, exception, &report.calls, hint)),
-        end => Some(failure(end)),
+        end => Some(failure(end, request.reader)),
     };
     if let Some((status, error)) = failure {
         report.status = status;
@@ -130,13 +130,13 @@ pub(crate) fn ended(
 }
 
 /// Status and error of an end without a value or an exception.
-fn failure(end: End) -> (Status, RunError) {
+fn failure(end: End, reader: Reader) -> (Status, RunError) {
     let (kind, message) = match end {
         End::Limit {
             which,
             limit,
             observed,
-        } => return (Status::Limit, limit_error(which, limit, observed)),
+        } => return (Status::Limit, limit_error(which, limit, observed, reader)),
         End::Cancelled => {
             let error = RunError::new(ErrorKind::Cancelled, "the run was cancelled");
             return (Status::Cancelled, error);
@@ -240,34 +240,51 @@ fn threw(
     (status, error)
 }
 
-/// The frames of a stack and its causes, without the first line: class and message stand elsewhere.
+/// The frames of a stack in the script and its causes, without the first line: class and message
+/// stand elsewhere.
 fn frames(stack: &str) -> String {
-    let is_frame = |line: &&str| line.starts_with("at ") || line.starts_with("Caused by: ");
+    let is_frame = |line: &&str| {
+        let is_own = line.starts_with("at ") && !line.ends_with("(<anonymous>)");
+        is_own || line.starts_with("Caused by: ")
+    };
     let lines = stack.lines().skip(1).map(str::trim_start);
     let frames: Vec<&str> = lines.filter(is_frame).collect();
     frames.join("\n")
 }
 
-fn limit_error(which: WhichLimit, limit: u64, observed: u64) -> RunError {
+fn limit_error(which: WhichLimit, limit: u64, observed: u64, reader: Reader) -> RunError {
+    let is_operator = reader == Reader::Operator;
     let (name, unit, message, hint) = match which {
         WhichLimit::ScriptTime => (
             "timeout",
             "ms",
             format!("the script ran for {observed} ms, over its limit of {limit} ms"),
-            "waiting for tools is not counted; raise the limit with --timeout or limits.timeout, or \
-             where the call set it, timeoutMs",
+            if is_operator {
+                "waiting for tools is not counted; raise the limit with --timeout or limits.timeout"
+            } else {
+                "waiting for tools is not counted; do less per script, or split it into several"
+            },
         ),
         WhichLimit::RunTime => (
             "runTimeout",
             "ms",
             format!("the run took {observed} ms, over its limit of {limit} ms"),
-            "waiting for tools and answers is counted; raise the limit with limits.runTimeout",
+            if is_operator {
+                "waiting for tools and answers is counted; raise the limit with limits.runTimeout"
+            } else {
+                "waiting for tools and answers is counted; do less per script, or split it into \
+                 several"
+            },
         ),
         WhichLimit::Memory => (
             "memory",
             "bytes",
             format!("the script reached its memory limit of {limit} bytes"),
-            "keep less at once, or raise the limit with --memory or limits.memory",
+            if is_operator {
+                "keep less at once, or raise the limit with --memory or limits.memory"
+            } else {
+                "keep less at once: take data in parts, and drop what is not needed"
+            },
         ),
         WhichLimit::Calls => (
             "calls",
