@@ -41,3 +41,41 @@ fn a_tool_that_was_looked_up_can_be_called() {
     assert_eq!(called.len(), 1, "{report:#}");
     assert_eq!(called[0]["function"], "ticketing_createIssue");
 }
+
+/// Scripts and configurations may have the names of tools with the server's name twice.
+#[test]
+fn a_long_name_calls_the_tool_and_rules_go_by_it() {
+    let bench = Workbench::new(json!({ "list": fixture("callgate-demo-ticketing", &[]) }));
+    let report = completed(
+        &bench,
+        "const { tools } = await mcp.searchTools('issues', { detail: 'names' });
+         const { declarations } = await mcp.getToolDetails('list_listIssues');
+         const short = await list_issues();
+         const long = await list_listIssues({});
+         const named = await mcp.callTool('list_listIssues', {});
+         const same = [long, named].every(it => JSON.stringify(it) === JSON.stringify(short));
+         return [tools.map(tool => tool.name), declarations.includes('list_issues('), same];",
+    );
+    let names = json!(["list_createIssue", "list_issues"]);
+    assert_eq!(
+        report["value"]["json"],
+        json!([names, true, true]),
+        "{report:#}"
+    );
+    for call in report["calls"].as_array().expect("calls") {
+        assert_eq!(call["function"], "list_issues");
+    }
+    let call =
+        |flags: &[&str]| bench.callgate(&[&["call", "list_listIssues", "{}"], flags].concat());
+    assert_eq!(call(&[]).code, 0);
+    for rule in ["list_listIssues", "list_issues", "list_list*"] {
+        let denied = call(&["--deny", rule]);
+        assert_ne!(denied.code, 0, "{rule}");
+        assert!(denied.stderr.contains(rule), "{}", denied.stderr);
+    }
+    let asked = ["--ask", "*", "--allow"];
+    assert_ne!(call(&asked[..2]).code, 0);
+    for rule in ["list_listIssues", "list_issues"] {
+        assert_eq!(call(&[&asked[..], &[rule]].concat()).code, 0, "{rule}");
+    }
+}

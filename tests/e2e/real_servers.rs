@@ -54,9 +54,9 @@ fn a_file_written_by_one_server_is_committed_by_another() {
     let script = format!(
         "const folder = {folder:?};
          await fs_write_file({{ path: `${{folder}}/note.txt`, content: 'written by a script\\n' }});
-         await git_git_add({{ repo_path: folder, files: ['note.txt'] }});
-         await git_git_commit({{ repo_path: folder, message: 'Add a note' }});
-         const log = await git_git_log({{ repo_path: folder, max_count: 1 }});
+         await git_add({{ repo_path: folder, files: ['note.txt'] }});
+         await git_commit({{ repo_path: folder, message: 'Add a note' }});
+         const log = await git_log({{ repo_path: folder, max_count: 1 }});
          return String(log).includes('Add a note');"
     );
     let ran = bench.run(&script, &[]);
@@ -124,7 +124,7 @@ fn five_servers_start_side_by_side_and_list_their_tools() {
         "fs_read_text_file",
         "memory_create_entities",
         "time_get_current_time",
-        "git_git_log",
+        "git_log",
     ] {
         assert!(
             functions.contains(&expected),

@@ -1,5 +1,7 @@
 //! Function names for tools: `{server}_{tool}`, injective over a catalog and
-//! the same whatever order the tools come in.
+//! the same whatever order the tools come in. Where a tool's own name begins with its server's,
+//! that is not repeated: `git_log` of `git` is `git_log`, and its long name `git_git_log` finds
+//! it too.
 //!
 //! Everything that could make two tools answer to one name makes *all* of them
 //! lose it: a permission written for a plain name then matches nothing instead
@@ -64,6 +66,7 @@ pub fn assign_after<'a>(
             .originals
             .insert(function, (server.to_owned(), tool.to_owned()));
     }
+    names.add_long(&pairs, before);
     names.collisions = groups
         .into_iter()
         .map(|(name, members)| Collision {
@@ -81,6 +84,8 @@ pub struct Names {
     originals: BTreeMap<String, (String, String)>,
     /// The natural names of functions that are called otherwise.
     naturals: BTreeMap<String, String>,
+    /// The long names of functions whose tools' names begin with their servers'.
+    long: BTreeMap<String, String>,
     collisions: Vec<Collision>,
     /// Names that no pair gets.
     reserved: BTreeSet<String>,
@@ -143,6 +148,32 @@ impl Names {
     /// another name.
     pub fn natural(&self, function: &str) -> Option<&str> {
         Some(self.naturals.get(function)?.as_str())
+    }
+
+    /// The name of a function with its server's name twice, if it has the name once because the
+    /// tool's own name has it too. No function has this name, and no other tool would.
+    pub fn long(&self, function: &str) -> Option<&str> {
+        Some(self.long.get(function)?.as_str())
+    }
+
+    fn add_long(&mut self, pairs: &[(&str, &str)], before: &Self) {
+        let mut wanted: BTreeMap<String, Vec<(&str, &str)>> = BTreeMap::new();
+        for &(server, tool) in pairs {
+            let own = identifier(tool);
+            if after_server(&identifier(server), &own).is_some() {
+                let long = before.own_name(server, joined_name(server, &own));
+                wanted.entry(long).or_default().push((server, tool));
+            }
+        }
+        for (long, wanting) in wanted {
+            if let [(server, tool)] = *wanting
+                && !before.reserved.contains(&long)
+                && !self.originals.contains_key(&long)
+                && let Some(function) = self.function(server, tool).map(str::to_owned)
+            {
+                self.long.insert(function, long);
+            }
+        }
     }
 
     /// The name that a tool gets where others want the same ones, with all 64 digits of its
@@ -222,11 +253,14 @@ pub struct Member {
 
 /// The name a pair has when nobody else wants it.
 fn natural_name(server: &str, tool: &str) -> String {
-    let mut name = String::with_capacity(server.len() + tool.len() + 2);
-    for character in server.chars().chain(['_']).chain(tool.chars()) {
-        let keep = character.is_ascii_alphanumeric() || matches!(character, '_' | '$');
-        name.push(if keep { character } else { '_' });
-    }
+    let own = identifier(tool);
+    let short = after_server(&identifier(server), &own);
+    joined_name(server, &short.unwrap_or(own))
+}
+
+/// A server and the rest of a name, as one name.
+fn joined_name(server: &str, rest: &str) -> String {
+    let mut name = format!("{}_{rest}", identifier(server));
     if name.starts_with(|first: char| first.is_ascii_digit()) {
         name.insert(0, '_');
     }
@@ -234,6 +268,44 @@ fn natural_name(server: &str, tool: &str) -> String {
         name.push('_');
     }
     name
+}
+
+/// A text without the characters that no name has.
+fn identifier(text: &str) -> String {
+    text.replace(
+        |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$'),
+        "_",
+    )
+}
+
+/// A tool's own name without its server's, where it begins with that as a word: `log` of
+/// `git_log`, and of `gitLog`. Not where that begins so again, since a long name could then be
+/// another tool's short one.
+fn after_server(server: &str, tool: &str) -> Option<String> {
+    let rest = after_word(server, tool)?;
+    let is_again = after_word(server, &rest).is_some();
+    (!is_again && server.contains(|c: char| c.is_ascii_alphanumeric())).then_some(rest)
+}
+
+fn after_word(word: &str, text: &str) -> Option<String> {
+    let (begin, rest) = text.split_at_checked(word.len())?;
+    let mut chars = rest.chars();
+    let (first, second) = (chars.next()?, chars.next());
+    if !begin.eq_ignore_ascii_case(word) {
+        return None;
+    }
+    if first == '_' {
+        return second.and(rest.get(1..)).map(str::to_owned);
+    }
+    let is_camel = first.is_ascii_uppercase() && !begin.ends_with(|c: char| c.is_ascii_uppercase());
+    is_camel.then(|| match second {
+        Some(second) if second.is_ascii_uppercase() => rest.to_owned(),
+        _ => format!(
+            "{}{}",
+            first.to_ascii_lowercase(),
+            rest.get(1..).unwrap_or_default()
+        ),
+    })
 }
 
 /// What the names of a server's tools begin with.

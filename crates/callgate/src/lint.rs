@@ -139,7 +139,9 @@ impl Lint {
         let may_come =
             |fits: &dyn Fn(&str) -> bool| unknown.iter().any(|server| server.may_have(fits));
         let patterns = dry_run.patterns().iter().filter(|pattern| {
-            !catalog.functions().any(|it| pattern.matches(it))
+            !catalog
+                .with_hidden()
+                .any(|it| pattern.means(&it.function, Some(&it.other_names)))
                 && !may_come(&|beginning| pattern.may_match_with(beginning))
         });
         let names = dry_run.functions().into_iter().filter(|function| {

@@ -23,6 +23,7 @@ const MAX_ASKED: usize = 300;
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     tools: Vec<CatalogTool>,
+    /// The tools by function name and by long name.
     by_function: HashMap<String, usize>,
     names: Names,
     /// Tools that are left out.
@@ -93,9 +94,10 @@ impl Catalog {
             let (server, name) = (&definition.server, &definition.name);
             let function = names.function(server, name)?;
             let suffixed = names.suffixed(server, name);
+            let other_names = OtherNames::new(names.natural(function), &suffixed);
             Some(CatalogTool {
                 function: function.to_owned(),
-                other_names: Arc::new(OtherNames::new(names.natural(function), &suffixed)),
+                other_names: Arc::new(other_names.with_long(names.long(function))),
                 definition,
             })
         });
@@ -108,7 +110,13 @@ impl Catalog {
         let by_function = tools
             .iter()
             .enumerate()
-            .map(|(index, tool)| (tool.function.clone(), index))
+            .flat_map(|(index, tool)| {
+                let names = [Some(tool.function.as_str()), tool.other_names.long()];
+                names
+                    .into_iter()
+                    .flatten()
+                    .map(move |name| (name.to_owned(), index))
+            })
             .collect();
         Self {
             tools,
@@ -131,7 +139,7 @@ impl Catalog {
         &self.tools
     }
 
-    /// The tool behind a function.
+    /// The tool behind a function, by its name or its long name.
     pub fn get(&self, function: &str) -> Option<&CatalogTool> {
         self.tools.get(*self.by_function.get(function)?)
     }
@@ -203,18 +211,33 @@ impl Catalog {
 
     /// TypeScript declarations to check a script against that has no names but these, as
     /// [`Declarations::for_script`] gives them: without the functions that `known` does not take.
-    pub fn declarations_for(
-        &self,
-        names: Option<&HashSet<&str>>,
+    pub fn declarations_for<'a>(
+        &'a self,
+        names: Option<&HashSet<&'a str>>,
         known: impl Fn(&str) -> bool,
     ) -> String {
-        self.declared().for_script(names, known)
+        let mut text = String::new();
+        let mut all = names.cloned();
+        for tool in self.tools.iter().filter(|tool| known(&tool.function)) {
+            if let Some(long) = tool.other_names.long()
+                && names.is_none_or(|names| names.contains(long))
+            {
+                all.as_mut().map(|names| names.insert(&tool.function));
+                text.push_str(&format!(
+                    "declare const {long}: typeof {};\n",
+                    tool.function
+                ));
+            }
+        }
+        self.declared().for_script(all.as_ref(), known) + &text
     }
 
     /// As [`Catalog::declarations`], of these functions in this order; names that
     /// are none are passed over.
     pub fn declarations_of(&self, detail: Detail, functions: &[&str]) -> String {
-        self.declared().text_of(detail, functions)
+        let tools = functions.iter().filter_map(|function| self.get(function));
+        let functions: Vec<&str> = tools.map(|tool| tool.function.as_str()).collect();
+        self.declared().text_of(detail, &functions)
     }
 
     /// The first line of what a function's tool does, if its server says so.

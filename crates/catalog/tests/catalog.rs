@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 
+use std::collections::HashSet;
+
 use callgate_catalog::{Catalog, Detail, ToolDefinition};
 use callgate_policy::Pattern;
 use callgate_schema::Declared;
@@ -240,6 +242,34 @@ fn a_tool_has_its_other_names_whoever_is_there() {
     for pattern in ["s_get_user_*", "*_user_*", "*c2"] {
         assert!(!other_names(&alone, plain, pattern), "{pattern}");
     }
+}
+
+#[test]
+fn a_long_name_finds_the_tool_and_is_not_listed() {
+    let entries = [("git", tool("git_log")), ("notion", tool("notion-search"))];
+    let (catalog, _) = build(&entries);
+    for (long, function) in [
+        ("git_git_log", "git_log"),
+        ("notion_notion_search", "notion_search"),
+    ] {
+        assert_eq!(catalog.get(long).unwrap().function, function);
+        let declared = format!("declare function {function}(");
+        let text = catalog.declarations_of(Detail::Full, &[long]);
+        assert!(text.starts_with(&declared), "{text}");
+        let alias = format!("declare const {long}: typeof {function};\n");
+        let named = HashSet::from([long]);
+        let text = catalog.declarations_for(Some(&named), |_| true);
+        assert!(text.contains(&format!("{declared}input?: {{")), "{text}");
+        assert!(text.ends_with(&alias), "{text}");
+        assert!(
+            !catalog
+                .declarations_for(Some(&named), |_| false)
+                .contains(long)
+        );
+        assert!(catalog.declarations_for(None, |_| true).contains(&alias));
+        assert!(!catalog.declarations(Detail::Full, |_| true).contains(long));
+    }
+    assert_eq!(catalog.functions().count(), 2);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::rules::RuleArgs;
 const RUN_EXAMPLES: &str = "\
 Examples:
   callgate run report.ts                         a script against ./callgate.json
-  echo 'return await git_git_status({repo_path: \".\"})' | callgate run -
+  echo 'return await git_status({repo_path: \".\"})' | callgate run -
   callgate run sync.ts --allow 'fs_read*' --deny 'fs_move*' --timeout 5s
   callgate run sync.ts --yes --json | jq .calls
   callgate run sync.ts --dry-run                 only what reads; says what it would do
@@ -53,7 +53,7 @@ Exit codes:
 const TOP_EXAMPLES: &str = "\
 Examples:
   callgate tools                                 what the configured servers offer
-  callgate types git_git_log                     the declaration of one tool
+  callgate types git_log                     the declaration of one tool
   callgate check report.ts                       what a script would call, and what it needs
   callgate run report.ts                         run it
   callgate call time_get_current_time '{\"timezone\":\"UTC\"}'

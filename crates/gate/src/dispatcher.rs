@@ -149,7 +149,7 @@ impl Dispatcher {
         }
         let (tool, ordinal) = (call.tool, entry.ordinal());
         let decision = ruling.decision.to_string();
-        let recorded = dry_run.recorded_for(&tool.function);
+        let recorded = dry_run.recorded_for(tool);
         let is_recorded = recorded.is_some();
         self.withheld.add(ordinal, call, &decision, is_recorded);
         entry.withheld(&decision, recorded.as_deref().map(RawValue::get));

@@ -69,14 +69,15 @@ impl DryRun {
     pub(crate) fn sends(&self, tool: &Tool, is_trusted: bool) -> bool {
         let is_hinted = is_trusted && tool.hints.read_only == Some(true);
         let mut patterns = self.reads.iter();
-        is_hinted || patterns.any(|pattern| pattern.matches(&tool.function))
+        is_hinted
+            || patterns.any(|pattern| pattern.means(&tool.function, tool.other_names.as_ref()))
     }
 
-    /// The recorded answer of a function, if there is one.
-    pub(crate) fn recorded_for(&self, function: &str) -> Option<Box<RawValue>> {
-        self.recorded
-            .get(function)
-            .map(|value| value.as_ref().to_owned())
+    /// The recorded answer of a tool, if there is one.
+    pub(crate) fn recorded_for(&self, tool: &Tool) -> Option<Box<RawValue>> {
+        let long = || self.recorded.get(tool.other_names.as_ref()?.long()?);
+        let value = self.recorded.get(&tool.function).or_else(long)?;
+        Some(value.as_ref().to_owned())
     }
 }
 

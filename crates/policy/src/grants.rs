@@ -226,28 +226,26 @@ impl SessionGrants {
     pub(crate) fn answer(&self, facts: &CallFacts<'_>, take: bool) -> Answer {
         let mut granted = self.lock();
         let mut answer = Answer::Nothing;
-        for given in granted
-            .by_function
-            .get_mut(facts.function)
-            .into_iter()
-            .flatten()
-        {
-            let void = match given.grant.matches(facts) {
-                Match::No => continue,
-                Match::Depends => {
-                    if matches!(answer, Answer::Nothing) {
-                        answer = Answer::Depends;
+        let long = facts.other_names.and_then(|names| names.long());
+        for name in [Some(facts.function), long].into_iter().flatten() {
+            for given in granted.by_function.get_mut(name).into_iter().flatten() {
+                let void = match given.grant.matches(facts) {
+                    Match::No => continue,
+                    Match::Depends => {
+                        if matches!(answer, Answer::Nothing) {
+                            answer = Answer::Depends;
+                        }
+                        continue;
                     }
-                    continue;
+                    Match::Yes if given.use_once(take) => {
+                        return Answer::Granted(Arc::clone(&given.grant));
+                    }
+                    Match::Yes => Void::Spent,
+                    Match::Void(void) => void,
+                };
+                if !matches!(&answer, Answer::Void(_, known) if *known <= void) {
+                    answer = Answer::Void(Arc::clone(&given.grant), void);
                 }
-                Match::Yes if given.use_once(take) => {
-                    return Answer::Granted(Arc::clone(&given.grant));
-                }
-                Match::Yes => Void::Spent,
-                Match::Void(void) => void,
-            };
-            if !matches!(&answer, Answer::Void(_, known) if *known <= void) {
-                answer = Answer::Void(Arc::clone(&given.grant), void);
             }
         }
         answer

@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::other_names::OtherNames;
 
 /// A pattern over generated names (`{server}_{tool}`). `*` stands for any run
 /// of characters, the empty one too; everything else stands for itself, and
@@ -47,6 +50,12 @@ impl Pattern {
     /// True if the pattern matches all of `name`.
     pub fn matches(&self, name: &str) -> bool {
         matches(&self.0, name)
+    }
+
+    /// True if the pattern matches a tool's function name or its long name.
+    pub fn means(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
+        let is_long = |names: &Arc<OtherNames>| names.long_matches(&self.0);
+        self.matches(function) || other_names.is_some_and(is_long)
     }
 
     /// True if the pattern matches a name that begins so, if one has the right end.

@@ -14,6 +14,7 @@ const DIGITS: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OtherNames {
     natural: Option<Box<str>>,
+    long: Option<Box<str>>,
     /// The name before a suffix.
     stem: Box<str>,
     /// The longest suffix, with which longer ones begin anew.
@@ -28,9 +29,27 @@ impl OtherNames {
         let (stem, digits) = suffixed.rsplit_once('_').unwrap_or((suffixed, ""));
         Self {
             natural: natural.map(Box::from),
+            long: None,
             stem: stem.into(),
             digits: digits.into(),
         }
+    }
+
+    /// Adds the long name, with the server's name twice: every rule matches it as it does the
+    /// function's.
+    #[must_use]
+    pub fn with_long(mut self, long: Option<&str>) -> Self {
+        self.long = long.map(Box::from);
+        self
+    }
+
+    /// The long name, if there is one.
+    pub fn long(&self) -> Option<&str> {
+        self.long.as_deref()
+    }
+
+    pub(crate) fn long_matches(&self, pattern: &str) -> bool {
+        self.long().is_some_and(|long| matches(pattern, long))
     }
 
     /// True if a pattern matches one of them.
@@ -39,14 +58,14 @@ impl OtherNames {
     }
 
     pub(crate) fn any_matches_text(&self, pattern: &str) -> bool {
-        let natural = |pattern: &str| {
+        let whole = |pattern: &str| {
             let natural = self.natural.as_deref();
-            natural.is_some_and(|natural| matches(pattern, natural))
+            natural.is_some_and(|natural| matches(pattern, natural)) || self.long_matches(pattern)
         };
-        natural(pattern)
+        whole(pattern)
             || self
                 .without_suffix(pattern)
-                .is_some_and(|pattern| matches(pattern, &self.stem) || natural(pattern))
+                .is_some_and(|pattern| matches(pattern, &self.stem) || whole(pattern))
     }
 
     /// The pattern before the tool's suffix, if it ends in that.

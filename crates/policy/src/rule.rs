@@ -20,8 +20,8 @@ use crate::verdict::Verdict;
 pub struct Rule {
     /// The effect on the calls that it matches.
     pub effect: Effect,
-    /// The functions it matches. Under a deny or ask rule, those tools too of whose other names
-    /// ([`OtherNames`]) it matches one.
+    /// The functions it matches, by their names and long names. Under a deny or ask rule, those
+    /// tools too of whose other names ([`OtherNames`]) it matches one.
     pub pattern: Pattern,
     /// The servers whose tools it matches; `None` for all.
     pub server: Option<ServerPattern>,
@@ -204,13 +204,16 @@ impl Rule {
 
     /// True if its pattern means this tool. Doubt speaks against what would let calls through.
     pub(crate) fn means(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
-        self.pattern.matches(function) || !self.effect.widens() && self.means_one_of(other_names)
+        self.pattern.means(function, other_names)
+            || !self.effect.widens() && self.means_one_of(other_names)
     }
 
     /// True if it lets calls of this tool through no more, because the tool has another name
     /// than the one that its pattern matches.
     pub(crate) fn has_lost(&self, function: &str, other_names: Option<&Arc<OtherNames>>) -> bool {
-        self.effect.widens() && !self.pattern.matches(function) && self.means_one_of(other_names)
+        self.effect.widens()
+            && !self.pattern.means(function, other_names)
+            && self.means_one_of(other_names)
     }
 
     fn means_one_of(&self, other_names: Option<&Arc<OtherNames>>) -> bool {

@@ -60,6 +60,88 @@ fn plain_names_are_server_and_tool() {
 }
 
 #[test]
+fn a_server_that_a_tools_own_name_begins_with_is_named_once() {
+    for (server, tool, function, long) in [
+        ("git", "git_log", "git_log", Some("git_git_log")),
+        ("git", "git-log", "git_log", Some("git_git_log")),
+        ("git", "git.log", "git_log", Some("git_git_log")),
+        ("git", "gitLog", "git_log", Some("git_gitLog")),
+        ("git", "gitHTTPGet", "git_HTTPGet", Some("git_gitHTTPGet")),
+        ("git", "git__log", "git__log", Some("git_git__log")),
+        (
+            "github",
+            "github_create_issue",
+            "github_create_issue",
+            Some("github_github_create_issue"),
+        ),
+        (
+            "notion",
+            "notion-search",
+            "notion_search",
+            Some("notion_notion_search"),
+        ),
+        (
+            "GitHub",
+            "github_get",
+            "GitHub_get",
+            Some("GitHub_github_get"),
+        ),
+        (
+            "google-maps",
+            "google_maps_find",
+            "google_maps_find",
+            Some("google_maps_google_maps_find"),
+        ),
+        ("3d", "3d-print", "_3d_print", Some("_3d_3d_print")),
+        // Not at the end of a word, or with nothing after it.
+        ("git", "github_x", "git_github_x", None),
+        ("git", "gitlog", "git_gitlog", None),
+        ("git", "GITLog", "git_GITLog", None),
+        ("fetch", "fetch", "fetch_fetch", None),
+        ("git", "git_", "git_git_", None),
+        ("", "_x", "__x", None),
+        ("日", "__x", "____x", None),
+        // Its short name would be the long one of git_log.
+        ("git", "git_git_log", "git_git_git_log", None),
+    ] {
+        let names = assign([(server, tool)]);
+        assert_eq!(
+            names.function(server, tool),
+            Some(function),
+            "{server} {tool}"
+        );
+        assert_eq!(names.long(function), long, "{server} {tool}");
+    }
+}
+
+#[test]
+fn short_names_that_meet_are_suffixed_and_keep_their_long_ones() {
+    let pairs = [("git", "git_log"), ("git", "log")];
+    check(
+        &pairs,
+        expect![[r#"
+        "git" "git_log" -> git_log_cc24f5ac
+        "git" "log" -> git_log_933cc077
+        collision on git_log | "git" "git_log" | "git" "log"
+    "#]],
+    );
+    let names = assign(pairs);
+    let function = names.function("git", "git_log").unwrap();
+    assert_eq!(names.long(function), Some("git_git_log"));
+    // Two tools with one long name have none, and no reserved name is one.
+    let twins = assign([("git", "git_log"), ("git", "git-log")]);
+    assert_eq!(twins.iter().find_map(|(it, ..)| twins.long(it)), None);
+    let reserving = Names::reserving(["git_git_log"]);
+    let names = assign_after(&reserving, [("git", "git_log")]);
+    assert_eq!(names.long("git_log"), None);
+    // A short name that begins as another server's names do.
+    let among = Names::default().among(["git", "git_log"]);
+    let names = assign_after(&among, [("git", "git_log_all"), ("git_log", "all")]);
+    assert_eq!(names.original("git_log_all"), Some(("git_log", "all")));
+    assert_eq!(names.long("git_$log_all"), Some("git_git_log_all"));
+}
+
+#[test]
 fn words_and_strange_names_become_identifiers() {
     check(
         &[
@@ -81,7 +163,7 @@ fn words_and_strange_names_become_identifiers() {
             "s" "then" -> s_then
             "s" "__proto__" -> s___proto__
             "" "_proto__" -> __proto___
-            "3d" "3d-print" -> _3d_3d_print
+            "3d" "3d-print" -> _3d_print
             "s" "日本" -> s___
             "s" "" -> s_
             "" "" -> _
@@ -240,9 +322,13 @@ proptest! {
         let names = assign(pairs.iter().copied());
         prop_assert_eq!(names.iter().count(), distinct.len());
         prop_assert_eq!(&names, &assign(pairs.iter().rev().copied()));
+        let mut long = BTreeSet::new();
         for (function, server, tool) in names.iter() {
             prop_assert_eq!(names.function(server, tool), Some(function));
             prop_assert!(distinct.contains(&(server, tool)));
+            if let Some(name) = names.long(function) {
+                prop_assert!(long.insert(name) && names.original(name).is_none());
+            }
         }
     }
 

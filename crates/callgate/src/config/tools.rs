@@ -1,6 +1,7 @@
 //! `tools`: visibility, keywords and always-on of tools, by patterns over their names.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use callgate_catalog::{Catalog, CatalogTool};
 use callgate_policy::{Finding, OtherNames, Pattern, nearest_tool};
@@ -36,7 +37,7 @@ fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D
     Ok(keywords)
 }
 
-/// Visibility and keywords of tools, by patterns over their generated names.
+/// Visibility and keywords of tools, by patterns over their generated names and long names.
 ///
 /// Several patterns may match a tool: it has the keywords of all of them, and is always on or
 /// hidden if one of them says so; to hide, a pattern may also match one of the tool's other names
@@ -88,10 +89,10 @@ impl ToolSettings {
     }
 
     /// The visibility of this function's tool.
-    pub fn visibility(&self, function: &str) -> Visibility {
+    pub fn visibility(&self, function: &str, names: Option<&Arc<OtherNames>>) -> Visibility {
         let mut decided = Visibility::default();
         let mut most = None;
-        for (pattern, setting) in self.of(function) {
+        for (pattern, setting) in self.of(function, names) {
             let literal = pattern.as_str().chars().filter(|c| *c != '*').count();
             match setting.visibility {
                 Some(Visibility::Hidden) => return Visibility::Hidden,
@@ -113,15 +114,22 @@ impl ToolSettings {
     }
 
     /// Words by which this function's tool is found, each once.
-    pub fn keywords<'s>(&'s self, function: &'s str) -> Vec<&'s str> {
-        let words = self.of(function).flat_map(|(_, setting)| &setting.keywords);
+    pub fn keywords<'s>(
+        &'s self,
+        function: &'s str,
+        names: Option<&'s Arc<OtherNames>>,
+    ) -> Vec<&'s str> {
+        let words = self
+            .of(function, names)
+            .flat_map(|(_, setting)| &setting.keywords);
         let words: BTreeSet<&str> = words.map(String::as_str).collect();
         words.into_iter().collect()
     }
 
     /// True if this function's tool is shown even where not all can be.
-    pub fn always_on(&self, function: &str) -> bool {
-        self.of(function).any(|(_, setting)| setting.always_on)
+    pub fn always_on(&self, function: &str, names: Option<&Arc<OtherNames>>) -> bool {
+        self.of(function, names)
+            .any(|(_, setting)| setting.always_on)
     }
 
     /// The patterns that match none of these tools, hidden ones among them, and none that
@@ -133,7 +141,7 @@ impl ToolSettings {
     ) -> Vec<Finding> {
         let unmatched = self.entries.iter().filter(|(pattern, setting)| {
             let is_for = |tool: &CatalogTool| {
-                pattern.matches(&tool.function)
+                pattern.means(&tool.function, Some(&tool.other_names))
                     || setting.hides() && tool.other_names.any_matches(pattern)
             };
             !catalog.with_hidden().any(is_for) && !may(pattern)
@@ -154,9 +162,13 @@ impl ToolSettings {
         unmatched.collect()
     }
 
-    fn of<'s>(&'s self, function: &'s str) -> impl Iterator<Item = &'s (Pattern, ToolSetting)> {
-        let matches = move |(pattern, _): &&(Pattern, ToolSetting)| pattern.matches(function);
-        self.entries.iter().filter(matches)
+    fn of<'s>(
+        &'s self,
+        function: &'s str,
+        names: Option<&'s Arc<OtherNames>>,
+    ) -> impl Iterator<Item = &'s (Pattern, ToolSetting)> {
+        let entries = self.entries.iter();
+        entries.filter(move |(pattern, _)| pattern.means(function, names))
     }
 }
 
@@ -218,13 +230,17 @@ mod tests {
             ("fs_read", Visibility::OnDemand),
             ("git_push", Visibility::Hidden),
         ] {
-            assert_eq!(settings.visibility(function), visibility, "{function}");
+            assert_eq!(
+                settings.visibility(function, None),
+                visibility,
+                "{function}"
+            );
             let hides = settings.hides(function, &OtherNames::new(None, "other"));
             assert_eq!(hides, visibility == Visibility::Hidden);
         }
-        assert_eq!(settings.keywords("git_log"), ["any", "vcs"]);
-        assert_eq!(settings.keywords("fs_read"), ["any", "vcs"]);
-        assert!(settings.always_on("git_status") && !settings.always_on("git_log"));
+        assert_eq!(settings.keywords("git_log", None), ["any", "vcs"]);
+        assert_eq!(settings.keywords("fs_read", None), ["any", "vcs"]);
+        assert!(settings.always_on("git_status", None) && !settings.always_on("git_log", None));
         assert_eq!(
             messages(
                 settings.unmatched(&catalog(&[("git", "log"), ("fs", "read")]), |pattern| {
@@ -268,9 +284,9 @@ mod tests {
             hidden,
             ["s_get_user_c97c69b6", "s_get_user_7e0bb0c2", "s_put_user"]
         );
-        assert_eq!(settings.keywords("s_get_user_7e0bb0c2"), ["other"]);
-        assert!(settings.keywords("s_put_user").is_empty());
-        assert!(!settings.always_on("s_put_user"));
+        assert_eq!(settings.keywords("s_get_user_7e0bb0c2", None), ["other"]);
+        assert!(settings.keywords("s_put_user", None).is_empty());
+        assert!(!settings.always_on("s_put_user", None));
         assert_eq!(
             messages(settings.unmatched(&catalog, |_| false)),
             [r#""s_cut_user_a1a1a1a1" in "tools" matches no tool"#]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Gate;
-use crate::config::ToolSettings;
+use crate::config::{ToolSettings, Visibility};
 use crate::lint;
 use crate::names;
 use crate::scope::Scope;
@@ -60,9 +60,18 @@ impl Gate {
         let _ = self.live.fresh().await;
     }
 
-    /// The settings of single tools.
-    pub fn tool_settings(&self) -> &ToolSettings {
-        &self.tool_settings
+    /// The visibility of this function's tool.
+    pub fn visibility(&self, function: &str) -> Visibility {
+        let catalog = self.live.catalog();
+        let names = catalog.get(function).map(|tool| &tool.other_names);
+        self.tool_settings.visibility(function, names)
+    }
+
+    /// True if this function's tool is shown even where not all can be.
+    pub fn always_on(&self, function: &str) -> bool {
+        let catalog = self.live.catalog();
+        let names = catalog.get(function).map(|tool| &tool.other_names);
+        self.tool_settings.always_on(function, names)
     }
 
     /// Searches the current tools.

@@ -206,10 +206,11 @@ fn found_tool(catalog: &Catalog, tool: &CatalogTool, detail: Detail) -> Value {
 /// nearest tool, for the first unknown names of a run.
 fn details(catalog: &Catalog, names: &[String], scope: &Scope, unknown: &AtomicU64) -> Value {
     let mut seen = HashSet::new();
-    let (mut tools, mut others) = (Vec::new(), Vec::new());
+    let (mut functions, mut tools, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for name in names.iter().filter(|name| seen.insert(name.as_str())) {
         let tool = catalog.get(name);
         if let Some(tool) = tool.filter(|tool| scope.has(&tool.definition.server)) {
+            functions.push(tool.function.as_str());
             tools.push(described(tool));
             continue;
         }
@@ -219,9 +220,7 @@ fn details(catalog: &Catalog, names: &[String], scope: &Scope, unknown: &AtomicU
         others.push(json!({ "name": shown, "near": near }));
     }
     json!({
-        "declarations": catalog.declarations(Detail::Full, |function| {
-            seen.contains(function) && !scope.excludes(catalog, function)
-        }),
+        "declarations": catalog.declarations_of(Detail::Full, &functions),
         "tools": tools,
         "unknown": others,
     })

@@ -45,7 +45,7 @@ impl IndexCache {
             let entries = of.tools().iter().map(|tool| Entry {
                 function: &tool.function,
                 definition: &tool.definition,
-                keywords: settings.keywords(&tool.function),
+                keywords: settings.keywords(&tool.function, Some(&tool.other_names)),
                 about: described.get(&tool.definition.server).map(String::as_str),
             });
             SearchIndex::build(entries)

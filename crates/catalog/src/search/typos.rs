@@ -144,7 +144,7 @@ mod tests {
         let names = [
             ("github_create_issue", "create_issue"),
             ("github_list_issues", "list_issues"),
-            ("git_git_log", "git_log"),
+            ("git_log", "git_log"),
             ("fs_read", "read"),
         ];
         let index = Names::new(names.into_iter());
@@ -157,7 +157,7 @@ mod tests {
         check("github_create_issue", &["github_create_issue"]);
         check("GitHub.createIssue", &["github_create_issue"]);
         check("create-isue", &["github_create_issue"]);
-        check("gitlog", &["git_git_log"]);
+        check("gitlog", &["git_log"]);
         check("FS read", &["fs_read"]);
         check("weather", &[]);
         check("", &[]);

@@ -51,18 +51,18 @@ impl Side {
 
     /// True if a pattern over names matches one of these names of it.
     pub(super) fn is_named(&self, by: Names, pattern: &str) -> bool {
-        let others = || {
-            let names = self.other_names.as_ref();
-            names.is_some_and(|names| names.any_matches_text(pattern))
+        let others = |names: &Arc<OtherNames>| match by {
+            Names::Function => names.long_matches(pattern),
+            Names::All => names.any_matches_text(pattern),
         };
-        matches(pattern, &self.function) || by == Names::All && others()
+        matches(pattern, &self.function) || self.other_names.as_ref().is_some_and(others)
     }
 }
 
 /// The names of a tool that rules and labels match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
-    /// The function's name alone, for rules that let data pass.
+    /// The function's name and long name, for rules that let data pass.
     Function,
     /// The other names too, for rules that hold data up.
     All,

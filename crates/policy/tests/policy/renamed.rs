@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use callgate_policy::{CallFacts, Count, Hints, KnownTool, OtherNames, Permissions};
+use callgate_policy::{
+    CallFacts, Count, Grant, Hints, KnownTool, OtherNames, Permissions, SessionGrants,
+};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -193,6 +195,54 @@ fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hin
     expect![[r#"Ask: needs approval: rule "github_*" (1 call) in permissions.allow is void, it is for another name of the tool"#]].assert_eq(&line(&permissions.decide(&lost, Count::All)));
     expect![[r#"Allow: allowed by rule "github_*" (1 call) in permissions.allow"#]]
         .assert_eq(&line(&permissions.decide(&call(true, None), Count::All)));
+}
+
+#[test]
+fn every_rule_goes_by_the_long_name_too() {
+    let names = OtherNames::new(None, "git_log_0123456789abcdef").with_long(Some("git_git_log"));
+    let names = Arc::new(names);
+    let call = CallFacts {
+        function: "git_log",
+        other_names: Some(&names),
+        ..call(false, None)
+    };
+    for pattern in ["git_git_log", "git_git_*", "git_log", "*_git_l*"] {
+        for (list, verdict) in [("allow", "Allow"), ("ask", "Ask"), ("deny", "Deny")] {
+            let lists = json!({ list: [pattern], "allow": ["git_*", pattern] });
+            let decision = rules(lists).decide(&call);
+            assert_eq!(
+                format!("{:?}", decision.verdict),
+                verdict,
+                "{list} {pattern}"
+            );
+        }
+    }
+    // Suffixed names hold calls up alone.
+    let lists = json!({ "allow": ["*"], "deny": ["git_git_log_01234567"] });
+    assert!(line(&rules(lists).decide(&call)).starts_with("Deny"));
+    let lists = json!({ "allow": ["git_git_log_01234567"] });
+    assert!(line(&rules(lists).decide(&call)).starts_with("Ask"));
+    let granted = granted(rules(json!({ "ask": ["*"] })), "git_git_log");
+    assert!(line(&granted.decide(&call)).starts_with("Allow"));
+    // The name of a session's grant is no pattern.
+    for (function, verdict) in [("git_git_log", "Allow"), ("git_git_*", "Ask")] {
+        let session = Arc::new(SessionGrants::new());
+        session.add(Grant::new(function));
+        let permissions = Permissions::new(Arc::default(), session);
+        let decision = permissions.decide(&call, Count::All);
+        assert_eq!(format!("{:?}", decision.verdict), verdict, "{function}");
+    }
+    let tool = KnownTool {
+        function: "git_log",
+        other_names: Some(&names),
+        server: "git",
+        hints: Hints::default(),
+        trusted: false,
+        definition: None,
+        input_schema: None,
+    };
+    let rules = rules(json!({ "allow": ["git_git_log"] }));
+    assert_eq!(rules.unmatched([tool], time(NOW)), []);
 }
 
 #[test]

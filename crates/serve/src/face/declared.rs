@@ -39,11 +39,10 @@ impl Declared {
                 all,
             };
         }
-        let settings = gate.tool_settings();
         let always_on: Vec<&str> = functions
             .iter()
             .copied()
-            .filter(|function| settings.always_on(function))
+            .filter(|function| gate.always_on(function))
             .collect();
         let (text, shown) = first_that_fit(&always_on, most, declare);
         if shown < always_on.len() {

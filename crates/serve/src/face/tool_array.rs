@@ -72,9 +72,8 @@ impl ToolArray {
     }
 
     fn native(gate: &Gate, callable: &[&str], servers: &[Server], any_result: bool) -> Self {
-        let settings = gate.tool_settings();
         let (listed, on_demand): (Vec<&str>, Vec<&str>) = callable.iter().partition(|function| {
-            settings.visibility(function) != Visibility::OnDemand || settings.always_on(function)
+            gate.visibility(function) != Visibility::OnDemand || gate.always_on(function)
         });
         let mut names = Vec::new();
         let more = servers.iter().any(may_have_more);

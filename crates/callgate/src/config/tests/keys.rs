@@ -166,7 +166,7 @@ fn keys_of_the_file() {
         row!(r#""serve": { "wait": "20s" }"#, c => c.serve.wait, "Some(20s)"),
         row!(r#""serve": { "answerTime": "1h" }"#, c => c.serve.answer_time, "Some(3600s)"),
         row!(r#""tools": { "*": { "visibility": "on-demand" }, "git_log": { "keywords": ["history", "blame"], "alwaysOn": true } }"#,
-            c => (c.tools.visibility("x"), c.tools.keywords("git_log"), c.tools.always_on("git_log"), c.tools.always_on("x")), r#"(OnDemand, ["blame", "history"], true, false)"#),
+            c => (c.tools.visibility("x", None), c.tools.keywords("git_log", None), c.tools.always_on("git_log", None), c.tools.always_on("x", None)), r#"(OnDemand, ["blame", "history"], true, false)"#),
     ];
     check(rows, |members| format!("// All of it.\n{{ {members} }}"));
 }
@@ -203,7 +203,7 @@ fn keys_of_serving_over_http() {
         row!(r#""users": { "subjects": { "u-1": ["r"] }, "roles": { "r": {} } }"#, c => c.serve.users.subjects, r#"{"u-1": ["r"]}"#),
         row!(r#""users": { "roles": { "r": { "servers": ["crm", "off", "*"] } } }"#, c => role(c).servers, r#"["crm", "off", "*"]"#),
         row!(r#""users": { "roles": { "r": { "permissions": { "deny": ["crm_*"] } } } }"#, c => rules(&role(c).permissions), r#"["Deny \"crm_*\""]"#),
-        row!(r#""users": { "roles": { "r": { "tools": { "crm_*": { "visibility": "hidden" } } } } }"#, c => role(c).tools.visibility("crm_x"), "Hidden"),
+        row!(r#""users": { "roles": { "r": { "tools": { "crm_*": { "visibility": "hidden" } } } } }"#, c => role(c).tools.visibility("crm_x", None), "Hidden"),
     ];
     check(rows, |members| format!(r#"{{ "mcpServers": {{ "crm": {{ "command": "x" }}, "off": {{ "disabled": true }} }}, "serve": {{ {members} }} }}"#));
 }

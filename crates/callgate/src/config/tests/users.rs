@@ -30,7 +30,7 @@ fn has_the_servers_and_rules_of_the_roles_alone() {
             .iter()
             .map(|rule| rule.to_json())
             .collect();
-        let purge = config.tools.visibility("wiki_purge");
+        let purge = config.tools.visibility("wiki_purge", None);
         let (disabled, withheld) = (config.disabled, config.withheld);
         Some(format!(
             "{servers:?} {disabled:?} {withheld:?} {rules:?} {purge:?}"

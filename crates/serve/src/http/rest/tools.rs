@@ -123,8 +123,10 @@ async fn details(user: &User, name: &str) -> Result<Value, Refusal> {
     let gate = user.made_gate().await?;
     gate.refresh().await;
     let tools = gate.tools();
-    let known = tools.iter().find(|tool| tool.function == name);
-    let known = known.and_then(|tool| Some((tool, gate.tool_entry(name)?)));
+    let known = gate.tool_entry(name).and_then(|entry| {
+        let tool = tools.iter().find(|tool| entry["name"] == *tool.function)?;
+        Some((tool, entry))
+    });
     let Some((tool, entry)) = known else {
         return Err(match gate.unavailable_server_of(name) {
             Some(server) => {
