@@ -33,7 +33,7 @@ fn every_global_of_the_sandbox_is_declared() {
     assert_eq!(report["status"], "completed", "{report:#}");
 }
 
-/// What no rule or advice is there for is null, as it is declared.
+/// The fields of the error are as they are declared.
 #[test]
 fn a_denial_is_as_it_is_declared() {
     let bench = Workbench::with_config(json!({
@@ -42,15 +42,24 @@ fn a_denial_is_as_it_is_declared() {
     }));
     let script = "try { await ticketing_listIssues(); } catch (error) {
   if (!(error instanceof McpDeniedError)) throw error;
-  const told: [unknown, string | null, string | null] = [error.rule, error.writtenIn, error.advice];
+  const told: [unknown, string | null, string] = [error.rule, error.writtenIn, error.advice];
   return told;
 }";
     let report = bench.report(script, &["--check=require"]);
+    let advice = "that is the operator's configuration, and only the operator can change it; \
+                  calling again will not help";
     assert_eq!(
         report["value"]["json"],
-        json!(["ticketing_list*", "permissions.deny", null]),
+        json!(["ticketing_list*", "permissions.deny", advice]),
         "{report:#}"
     );
+    assert_eq!(report["denials"][0]["advice"], advice);
+    let shown = bench.run(script, &[]).stderr;
+    let footer = format!(
+        "denied: ticketing_listIssues (line 1): by rule \"ticketing_list*\" in permissions.deny; \
+         {advice}\n"
+    );
+    assert!(shown.ends_with(&footer), "{shown}");
 }
 
 #[test]

@@ -230,11 +230,15 @@ async fn limits_and_servers_are_held() {
     let caught: Value = serde_json::from_str(caught).expect("JSON");
     let why = "ticketing_createIssue is of server \"ticketing\", and this run may use the tools of \
                \"logging\" alone";
-    let message = format!("ticketing_createIssue was not called: denied: {why}");
+    let message = format!(
+        "ticketing_createIssue was not called: denied: {why}; begin another run with that server among its own"
+    );
     assert_eq!(caught, json!([true, message, "ticketing"]));
     assert_eq!(
         told,
-        format!("denied: ticketing_createIssue (line 1): denied: {why}\n")
+        format!(
+            "denied: ticketing_createIssue (line 1): {why}; begin another run with that server among its own\n"
+        )
     );
     // What is named is known before anything runs, whatever it is given.
     let stated = only("await ticketing_createIssue({ titel: 1 })");

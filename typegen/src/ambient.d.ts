@@ -73,8 +73,8 @@ declare class McpDeniedError extends McpError {
   readonly rule: unknown;
   /** Where that rule is written. */
   readonly writtenIn: string | null;
-  /** What the person who runs the script can do about it. */
-  readonly advice: string | null;
+  /** Who can permit the call, and how. */
+  readonly advice: string;
 }
 /** A dry run did not make the call. */
 declare class McpDryRunError extends McpError {

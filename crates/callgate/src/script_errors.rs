@@ -65,11 +65,14 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
         } => {
             // The name that rules know: not `mcp.extract`.
             let advice = ruling.advice(&ruled);
-            let fields = denied(function, &server, ruling.to_string(), Some(&ruling), advice);
+            let because = ruling.to_string();
+            let fields = denied(function, &server, &because, Some(&ruling), &advice);
             (ErrorClass::Denied, shown, text(&fields))
         }
         CallError::Kept { server, reason, .. } => {
-            let fields = denied(function, &server, reason, None, None);
+            let advice = "the call was made, and only the operator can change the check that keeps \
+                          its result";
+            let fields = denied(function, &server, &reason, None, advice);
             (ErrorClass::Denied, shown, text(&fields))
         }
         CallError::DryRun {
@@ -132,9 +135,9 @@ fn text(fields: &impl Serialize) -> String {
 fn denied(
     function: &str,
     server: &str,
-    because: String,
+    because: &str,
     ruling: Option<&Ruling>,
-    advice: Option<String>,
+    advice: &str,
 ) -> Value {
     let (rule, written_in) = ruling.and_then(Ruling::written_rule).unzip();
     json!({

@@ -107,7 +107,7 @@ pub enum CallError {
         reason: String,
     },
     /// The call was not sent.
-    #[error("{function} was not called: {ruling}{}", advice(function, ruling))]
+    #[error("{function} was not called: {ruling}; {}", ruling.advice(function))]
     Denied {
         /// The server's name.
         server: String,
@@ -149,9 +149,4 @@ fn how_far(sent: bool) -> &'static str {
     } else {
         "before it was sent"
     }
-}
-
-fn advice(function: &str, ruling: &Ruling) -> String {
-    let advice = ruling.advice(function);
-    advice.map_or(String::new(), |advice| format!("; {advice}"))
 }

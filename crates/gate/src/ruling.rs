@@ -69,24 +69,45 @@ impl Ruling {
         }
     }
 
-    /// The advice on a denial of this function that an answer could have prevented. It names who
-    /// can follow it, since a client or a model has no flags. `None` if a rule or a person
-    /// denied.
-    pub fn advice(&self, function: &str) -> Option<String> {
-        if !matches!(self.answer, Some(Answer::Nobody | Answer::Late)) {
-            return None;
+    /// The advice on a denial of this function: who can permit the call, how, and if it helps to
+    /// call again. It names who can follow it, since a model has neither flags nor files.
+    pub fn advice(&self, function: &str) -> String {
+        let because = &self.decision.because;
+        if self.answer == Some(Answer::Deny) {
+            return "a person refused; call again only if that person says so".to_owned();
         }
+        if let Because::Scope(_) = because {
+            return "begin another run with that server among its own".to_owned();
+        }
+        if self.decision.verdict == Verdict::Deny {
+            let (whose, with) = match because {
+                Because::Rule(rule) if rule.arguments.is_empty() => ("configuration", ""),
+                Because::Rule(_) => ("configuration", " with these arguments"),
+                Because::Flow(_) => ("configuration", " with this data"),
+                _ => ("own check", " with these arguments"),
+            };
+            return format!(
+                "that is the operator's {whose}, and only the operator can change it; calling \
+                 again{with} will not help"
+            );
+        }
+        let again = match self.answer {
+            Some(Answer::Late) => "calling again asks again",
+            _ => "calling again will not help",
+        };
         let word = shell_word(function);
-        let how = match &self.decision.because {
+        let how = match because {
             Because::Flow(_) => "under flows".to_owned(),
-            Because::Reviewer(_) => return None,
+            Because::Reviewer(_) => {
+                return format!("the operator's own check wants a person's approval; {again}");
+            }
             // A rule that asks comes before those that allow.
             because if matches!(because, Because::Rule(_)) || self.decision.asked_by.is_some() => {
                 format!("with --allow {word}")
             }
             _ => format!("with --allow {word}, or under permissions.allow"),
         };
-        Some(format!("whoever runs Callgate can allow it {how}"))
+        format!("only the operator can allow it unasked, {how}; {again}")
     }
 }
 
@@ -113,11 +134,108 @@ impl fmt::Display for Ruling {
 mod tests {
     use std::sync::Arc;
 
-    use callgate_policy::{CallFacts, Count, Definition, Effect, Hints, Permissions, Rules};
+    use callgate_policy::flow::{Detector, FlowRules, Side};
+    use callgate_policy::{
+        CallFacts, Count, Definition, Effect, Grant, Hints, Permissions, Rules, Scope,
+    };
     use jiff::Timestamp;
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn every_denial_says_who_can_permit_the_call() {
+        let rule = |effect, entry| Arc::new(Rule::parse(effect, &entry).expect("a rule"));
+        let deny = rule(Effect::Deny, json!("fs_*"));
+        let some = json!({ "tool": "fs_*", "arguments": [{ "at": "/path", "prefix": "/etc/" }] });
+        let ask = rule(Effect::Ask, json!("fs_*"));
+        let allow = Leave::Rule(rule(
+            Effect::Allow,
+            json!({ "tool": "fs_write", "maxCalls": 1 }),
+        ));
+        let grant = Leave::Grant(Arc::new(Grant::new("fs_write")), Scope::Run);
+        let flow = |verdict| {
+            let flows = Detector::new("");
+            let text = r#""the quick brown fox jumps over the lazy dog""#;
+            flows.learn(&Side::new("a_x", "a", "x"), 1, text);
+            let found = flows.find(&Side::new("fs_write", "fs", "write"), text, "");
+            let mut decision = FlowRules::default().decide(&found[0]);
+            decision.verdict = verdict;
+            decision
+        };
+        let decided = Decision::new;
+        let mut asked_by = decided(Verdict::Ask, Because::Spent(grant.clone()));
+        asked_by.asked_by = Some(Arc::clone(&ask));
+        let reviewer = || Because::Reviewer("not now".to_owned());
+        let (nobody, late) = (Some(Answer::Nobody), Some(Answer::Late));
+        let own = "that is the operator's configuration, and only the operator can change it; calling again";
+        let allow_it = "only the operator can allow it unasked, with --allow fs_write";
+        let either = format!("{allow_it}, or under permissions.allow; calling again will not help");
+        let check = |decision, answer, expected: &str| {
+            let ruling = Ruling::new(decision, answer);
+            assert!(!ruling.allows());
+            assert_eq!(ruling.advice("fs_write"), expected, "{ruling}");
+        };
+        check(
+            decided(Verdict::Deny, Because::Rule(deny)),
+            None,
+            &format!("{own} will not help"),
+        );
+        let some = Because::Rule(rule(Effect::Deny, some));
+        check(
+            decided(Verdict::Deny, some),
+            None,
+            &format!("{own} with these arguments will not help"),
+        );
+        check(
+            flow(Verdict::Deny),
+            None,
+            &format!("{own} with this data will not help"),
+        );
+        check(
+            decided(Verdict::Deny, reviewer()),
+            None,
+            "that is the operator's own check, and only the operator can change it; calling again \
+             with these arguments will not help",
+        );
+        let scope = Because::Scope("the run may use the tools of \"git\" alone".to_owned());
+        check(
+            decided(Verdict::Deny, scope),
+            None,
+            "begin another run with that server among its own",
+        );
+        for because in [
+            Because::NoRule,
+            Because::UntrustedHint,
+            Because::DefinitionChanged(grant.clone()),
+            Because::Spent(allow.clone()),
+            Because::Expired(allow.clone()),
+            Because::OtherName(allow),
+        ] {
+            check(decided(Verdict::Ask, because.clone()), nobody, &either);
+            check(decided(Verdict::Ask, because.clone()), None, &either);
+            check(
+                decided(Verdict::Ask, because),
+                Some(Answer::Deny),
+                "a person refused; call again only if that person says so",
+            );
+        }
+        let only = format!("{allow_it}; calling again will not help");
+        check(decided(Verdict::Ask, Because::Rule(ask)), nobody, &only);
+        check(asked_by, nobody, &only);
+        let again = format!("{allow_it}, or under permissions.allow; calling again asks again");
+        check(decided(Verdict::Ask, Because::NoRule), late, &again);
+        check(
+            flow(Verdict::Ask),
+            nobody,
+            "only the operator can allow it unasked, under flows; calling again will not help",
+        );
+        check(
+            decided(Verdict::Ask, reviewer()),
+            late,
+            "the operator's own check wants a person's approval; calling again asks again",
+        );
+    }
 
     #[test]
     fn the_rule_that_asks_is_named_and_not_the_leave_that_is_used_up() {

@@ -439,6 +439,7 @@ fn denials(calls: &[LedgerLine]) -> Vec<Denial> {
                 function: call.function.clone(),
                 line: call.line,
                 because: call.decision.clone(),
+                advice: call.advice.clone(),
                 count: 1,
             });
         }

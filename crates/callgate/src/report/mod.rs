@@ -233,6 +233,8 @@ pub struct Denial {
     pub line: Option<u32>,
     /// The reason.
     pub because: String,
+    /// Who can permit such a call, and how.
+    pub advice: String,
     /// The number of calls.
     pub count: usize,
 }

@@ -203,12 +203,16 @@ fn write_denials(f: &mut fmt::Formatter<'_>, report: &RunReport) -> fmt::Result 
             1 => String::new(),
             count => format!(" {count} times"),
         };
+        let because = denial.because.as_str();
+        let short = because.strip_prefix("denied: ");
+        let short = short.or_else(|| because.strip_prefix("denied "));
         writeln!(
             f,
-            "denied{times}: {}{}: {}",
+            "denied{times}: {}{}: {}; {}",
             denial.function,
             line.unwrap_or_default(),
-            denial.because
+            short.unwrap_or(because),
+            denial.advice,
         )?;
     }
     write_more(f, "denied: and", denials.len())

@@ -19,6 +19,9 @@ pub struct LedgerLine {
     pub tool: String,
     /// The decision in words; empty while the asker is asked.
     pub decision: String,
+    /// The advice on a call that was denied; empty for any other.
+    #[serde(skip)]
+    pub advice: String,
     /// The script's line that called, from 1, where it is known. The worker says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,

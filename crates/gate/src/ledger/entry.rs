@@ -111,6 +111,8 @@ impl Entry {
 
     /// Closes the line of a call that was not allowed.
     pub(crate) fn denied(&mut self, ruling: Ruling) -> CallError {
+        let advice = ruling.advice(&self.function);
+        self.change(|line| line.advice = advice);
         self.close(Outcome::Denied, None);
         CallError::Denied {
             server: self.server.clone(),

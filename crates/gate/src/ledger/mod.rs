@@ -97,6 +97,7 @@ impl Ledger {
             server: server.clone(),
             tool: tool.name.clone(),
             decision: String::new(),
+            advice: String::new(),
             line: place.map(|place| place.line),
             at: format!("{:.3}", Timestamp::now()),
             argument_bytes: arguments.get().len(),

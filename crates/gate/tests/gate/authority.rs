@@ -194,7 +194,7 @@ async fn what_to_allow_is_one_word_of_a_command() {
         function: "flaky_empty$x".to_owned(),
         ..target("flaky", "empty")
     };
-    expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is nobody to ask; whoever runs Callgate can allow it with --allow 'flaky_empty$x', or under permissions.allow"].assert_eq(&go(&run, target).await);
+    expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is nobody to ask; only the operator can allow it unasked, with --allow 'flaky_empty$x', or under permissions.allow; calling again will not help"].assert_eq(&go(&run, target).await);
     servers.shut_down().await;
 }
 

@@ -19,7 +19,7 @@ async fn a_dry_run_makes_only_calls_that_read() {
                 null
                 ""
                 {"made":"up"}
-                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny
+                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help
                 flaky_structured was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
                 flaky_empty Ok true
                 flaky_text Ok true
@@ -36,7 +36,7 @@ async fn a_dry_run_makes_only_calls_that_read() {
                 flaky_empty was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
                 ""
                 {"made":"up"}
-                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny
+                flaky_bare was not called: denied by rule "flaky_bare" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help
                 flaky_structured was not called: this is a dry run, and it is not known to read only (allowed by rule "*" in permissions.allow)
                 flaky_empty Withheld false
                 flaky_text Ok true
