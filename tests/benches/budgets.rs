@@ -5,11 +5,11 @@
 
 #![expect(clippy::print_stdout, reason = "the figures go to standard output")]
 
-use std::io::{BufRead as _, BufReader, Lines, Write as _};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use callgate_tests::host::{self, program};
 use callgate_tests::{Workbench, binary, odd};
 use serde_json::{Value, json};
 
@@ -82,7 +82,6 @@ fn calls() -> Result<()> {
             "let start = performance.now(); {script} return (performance.now() - start) / {CALLS};"
         );
         print(what, budget, host.median(&script)?);
-        host.end()?;
     }
     Ok(())
 }
@@ -107,7 +106,7 @@ fn large_arguments() -> Result<()> {
         "+ ≤ 50 ms",
         learned - alone,
     );
-    host.end()
+    Ok(())
 }
 
 /// Large results as JavaScript values, and the memory of the host.
@@ -132,10 +131,10 @@ fn large_results() -> Result<()> {
             time,
         );
     }
-    host.end()?;
+    drop(host);
     let mut host = Host::start(&config)?;
     host.run(&script("t_rows_unchecked", 60_000_000))?;
-    let status = std::fs::read_to_string(format!("/proc/{}/status", host.child.id()))?;
+    let status = std::fs::read_to_string(format!("/proc/{}/status", host.client.process_id()))?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak: f64 = peak
         .and_then(|peak| peak.split_whitespace().next())
@@ -147,7 +146,7 @@ fn large_results() -> Result<()> {
         "",
         peak / 1024.0
     );
-    host.end()
+    Ok(())
 }
 
 /// Whole runs: warm, checked against many tools, and cold.
@@ -159,7 +158,6 @@ fn runs() -> Result<()> {
         "≤ 5 ms",
         time,
     );
-    host.end()?;
     let servers = (0..13).map(|n| (format!("many{n}"), odd("many")));
     let servers: serde_json::Map<String, Value> = servers.collect();
     let script = "const more = async () => many0_search_records_1({ query: '', project: '' });
@@ -168,8 +166,7 @@ fn runs() -> Result<()> {
     let mut free = Host::start(&json!({ "mcpServers": servers, "check": { "mode": "off" } }))?;
     let check = checked.requests(script)? - free.requests(script)?;
     print("type check against 520 tools, warm", "≤ 15 ms", check);
-    checked.end()?;
-    free.end()?;
+    drop((host, checked, free));
     let bench = Workbench::with_config(json!({ "mcpServers": {} }));
     let script = bench.write("hello.ts", "console.log('hello')");
     let cold = |command: &mut Command| -> Result<f64> {
@@ -207,7 +204,9 @@ fn by_pipes() -> Result<f64> {
         let start = Instant::now();
         for id in 0..CALLS {
             let params = json!({ "name": "echo", "arguments": { "i": id } });
-            writeln!(requests, "{}", request(id.into(), "tools/call", &params))?;
+            let request =
+                json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+            writeln!(requests, "{request}")?;
             answers.next().ok_or("the server has ended")??;
         }
         Ok(milliseconds(start) / f64::from(CALLS))
@@ -218,42 +217,19 @@ fn by_pipes() -> Result<f64> {
     Ok(time)
 }
 
-/// `callgate serve` over stdio.
+/// `callgate serve`, to measure runs of scripts.
 struct Host {
-    child: Child,
-    requests: ChildStdin,
-    answers: Lines<BufReader<ChildStdout>>,
-    id: u64,
+    client: host::Host,
     _bench: Workbench,
 }
 
 impl Host {
     fn start(config: &Value) -> Result<Self> {
         let bench = Workbench::with_config(config.clone());
-        let mut child = Command::new(program())
-            .arg("serve")
-            .current_dir(bench.path())
-            .env("XDG_CACHE_HOME", bench.cache())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
         let mut host = Self {
-            requests: child.stdin.take().ok_or("it is piped")?,
-            answers: BufReader::new(child.stdout.take().ok_or("it is piped")?).lines(),
-            child,
-            id: 0,
+            client: host::Host::start(&bench, &[])?,
             _bench: bench,
         };
-        let client = json!({ "name": "bench", "version": "1" });
-        let params = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client,
-        });
-        host.request("initialize", &params)?;
-        writeln!(
-            host.requests,
-            r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#
-        )?;
         // The first run of a process takes longer.
         host.run("return 0")?;
         Ok(host)
@@ -277,40 +253,10 @@ impl Host {
 
     /// Runs a script that returns a number.
     fn run(&mut self, script: &str) -> Result<f64> {
-        let params = json!({ "name": "run_script", "arguments": { "code": script } });
-        let answer = self.request("tools/call", &params)?;
-        let text = answer["result"]["content"][0]["text"]
-            .as_str()
-            .unwrap_or_default();
+        let (text, _) = self.client.call("run_script", &json!({ "code": script }))?;
         let number = text.lines().next().unwrap_or_default().parse();
-        number.map_err(|_| format!("no number: {answer}").into())
+        number.map_err(|_| format!("no number: {text}").into())
     }
-
-    fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
-        self.id += 1;
-        writeln!(self.requests, "{}", request(self.id, method, params))?;
-        loop {
-            let line = self.answers.next().ok_or("the host has ended")??;
-            let message: Value = serde_json::from_str(&line)?;
-            if message["id"] == json!(self.id) {
-                return Ok(message);
-            }
-        }
-    }
-
-    fn end(mut self) -> Result<()> {
-        drop(self.requests);
-        self.child.wait()?;
-        Ok(())
-    }
-}
-
-fn request(id: u64, method: &str, params: &Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
-}
-
-fn program() -> PathBuf {
-    std::env::var_os("CALLGATE_BENCH_PROGRAM").map_or_else(|| binary("callgate"), PathBuf::from)
 }
 
 fn milliseconds(start: Instant) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use callgate_tests::{Workbench, real_servers};
+use callgate_tests::{Workbench, node};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -28,23 +28,11 @@ impl Setting {
         let folder = TempDir::with_prefix("callgate-flow-").expect("a folder");
         let path = folder.path().canonicalize().expect("a real path");
         std::fs::write(path.join("secret.txt"), format!("{SECRET}\n")).expect("a file");
-        let node = |package: &str, argument: Option<&str>| {
-            let entry = real_servers()
-                .join("node/node_modules/@modelcontextprotocol")
-                .join(package)
-                .join("dist/index.js");
-            let all = [
-                Some(entry.display().to_string()),
-                argument.map(str::to_owned),
-            ];
-            let all: Vec<String> = all.into_iter().flatten().collect();
-            json!({ "command": "node", "args": all })
-        };
-        let mut files = node("server-filesystem", path.to_str());
+        let mut files = node("server-filesystem", &[&path.to_string_lossy()]);
         for (key, value) in fs.as_object().into_iter().flatten() {
             files[key] = value.clone();
         }
-        let mut memory = node("server-memory", None);
+        let mut memory = node("server-memory", &[]);
         memory["env"] = json!({ "MEMORY_FILE_PATH": path.join("memory.jsonl") });
         let mut config = json!({
             "mcpServers": { "fs": files, "memory": memory },

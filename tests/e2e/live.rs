@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use callgate::{Gate, Rules, SearchRequest, ServerSpec, Status};
-use callgate_tests::{Workbench, binary, odd, real_servers};
+use callgate_tests::{Workbench, binary, node, odd};
 use serde_json::json;
 
 /// What one run changed, the next one has: names, declarations, stubs and what is found.
@@ -67,9 +67,7 @@ fn the_filesystem_server_works_in_the_configured_folders() {
     let folder = tempfile::TempDir::with_prefix("callgate-root-").expect("a folder");
     let path = folder.path().canonicalize().expect("a real path");
     let elsewhere = tempfile::TempDir::with_prefix("callgate-else-").expect("a folder");
-    let entry = real_servers()
-        .join("node/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
-    let fs = json!({ "command": "node", "args": [entry, elsewhere.path()] });
+    let fs = node("server-filesystem", &[&elsewhere.path().to_string_lossy()]);
     let bench = Workbench::with_config(json!({
         "mcpServers": { "fs": fs },
         "permissions": { "allow": ["*"] },

@@ -2,25 +2,8 @@
 
 use std::process::Command;
 
-use callgate_tests::{Ran, Workbench, real_servers};
-use serde_json::{Value, json};
-
-pub(crate) fn node(package: &str, entry: &str, arguments: &[&str]) -> Value {
-    let entry = real_servers()
-        .join("node/node_modules/@modelcontextprotocol")
-        .join(package)
-        .join(entry);
-    let mut all = vec![entry.display().to_string()];
-    all.extend(arguments.iter().map(ToString::to_string));
-    json!({ "command": "node", "args": all })
-}
-
-fn python(module: &str, arguments: &[&str]) -> Value {
-    json!({
-        "command": real_servers().join("venv/bin").join(module),
-        "args": arguments,
-    })
-}
+use callgate_tests::{Ran, Workbench, five_servers, node, python};
+use serde_json::json;
 
 #[track_caller]
 fn completed(ran: &Ran) {
@@ -48,7 +31,7 @@ fn a_file_written_by_one_server_is_committed_by_another() {
     git(&path, &["config", "user.email", "t@example.com"]);
     let folder = path.to_str().expect("a UTF-8 path");
     let bench = Workbench::new(json!({
-        "fs": node("server-filesystem", "dist/index.js", &[folder]),
+        "fs": node("server-filesystem", &[folder]),
         "git": python("mcp-server-git", &["--repository", folder]),
     }));
     let script = format!(
@@ -75,7 +58,7 @@ fn a_file_written_by_one_server_is_committed_by_another() {
 fn an_entity_made_from_the_time_is_stored_and_found() {
     let store = tempfile::TempDir::with_prefix("callgate-memory-").expect("a folder");
     let file = store.path().join("memory.jsonl");
-    let mut memory = node("server-memory", "dist/index.js", &[]);
+    let mut memory = node("server-memory", &[]);
     memory["env"] = json!({ "MEMORY_FILE_PATH": file });
     let bench = Workbench::new(json!({
         "memory": memory,
@@ -101,15 +84,8 @@ fn an_entity_made_from_the_time_is_stored_and_found() {
 fn five_servers_start_side_by_side_and_list_their_tools() {
     let folder = tempfile::TempDir::with_prefix("callgate-five-").expect("a folder");
     let path = folder.path().canonicalize().expect("a real path");
-    git(&path, &["init", "-q"]);
-    let folder = path.to_str().expect("a UTF-8 path");
-    let bench = Workbench::new(json!({
-        "everything": node("server-everything", "dist/index.js", &["stdio"]),
-        "fs": node("server-filesystem", "dist/index.js", &[folder]),
-        "memory": node("server-memory", "dist/index.js", &[]),
-        "time": python("mcp-server-time", &[]),
-        "git": python("mcp-server-git", &["--repository", folder]),
-    }));
+    git(&path, &["init", "-q", "repository"]);
+    let bench = Workbench::new(five_servers(&path.join("repository")));
     let ran = bench.callgate(&["tools", "--json"]);
     completed(&ran);
     let tools = ran.json();
@@ -137,7 +113,7 @@ fn five_servers_start_side_by_side_and_list_their_tools() {
 #[test]
 fn everything_echoes() {
     let bench = Workbench::new(json!({
-        "everything": node("server-everything", "dist/index.js", &["stdio"]),
+        "everything": node("server-everything", &["stdio"]),
     }));
     let ran = bench.run("return await everything_echo({ message: 'hello' })", &[]);
     completed(&ran);

@@ -63,7 +63,7 @@ async fn what_a_client_cannot_do_is_declined() {
 async fn progress_is_passed_on() {
     for version in [&OLDER[0], &NEWEST] {
         let bench = Workbench::new(json!({
-            "everything": crate::real_servers::node("server-everything", "dist/index.js", &["stdio"]),
+            "everything": callgate_tests::node("server-everything", &["stdio"]),
         }));
         let mut user = User::new(version, &[]);
         let (told, mut heard) = mpsc::unbounded_channel();

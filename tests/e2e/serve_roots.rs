@@ -3,10 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use callgate_tests::Workbench;
+use callgate_tests::{Workbench, node};
 use serde_json::{Value, json};
 
-use crate::real_servers::node;
 use crate::serve_client::{OLDER, Session, User, can, connect, value};
 
 /// A folder with a file in it.
@@ -58,7 +57,7 @@ async fn read(session: &Session, folders: [&Path; 2]) -> Value {
 async fn the_filesystem_server_works_in_the_folders_of_the_client() {
     let (first, second) = (Folder::new("the first"), Folder::new("the second"));
     // Without a folder of its own, it allows nothing until it is told of one.
-    let bench = Workbench::new(json!({ "fs": node("server-filesystem", "dist/index.js", &[]) }));
+    let bench = Workbench::new(json!({ "fs": node("server-filesystem", &[]) }));
     let session = connect_with(&bench, &[first.uri()]).await;
     let check = async |refused: &Folder, allowed: &Folder, text: &str| {
         let read = read(&session, [&refused.path, &allowed.path]).await;

@@ -1,6 +1,7 @@
 //! Where the end-to-end tests and benchmarks find the binaries and servers they run, and
 //! a folder with a configuration to run them in.
 
+pub mod host;
 pub mod listening;
 pub mod stand_in;
 
@@ -34,7 +35,13 @@ pub fn binary(name: &str) -> PathBuf {
 /// If they are not installed.
 #[must_use]
 pub fn real_servers() -> PathBuf {
-    let path = real_servers_folder();
+    let path = match std::env::var_os("CALLGATE_REAL_SERVERS") {
+        Some(path) => PathBuf::from(path),
+        None => profile_dir()
+            .parent()
+            .map(|target| target.join("real-servers"))
+            .unwrap_or_default(),
+    };
     assert!(
         path.is_dir(),
         "{} does not exist; run `cargo xtask setup --tests` first",
@@ -43,25 +50,36 @@ pub fn real_servers() -> PathBuf {
     path
 }
 
-/// The program of one of the servers in Node, by the name of its package; none if it is
-/// not installed.
+/// A configuration's entry for one of the servers in Node, by the name of its package.
 #[must_use]
-pub fn node_server(package: &str) -> Option<PathBuf> {
-    let entry = real_servers_folder()
-        .join("node/node_modules/@modelcontextprotocol")
-        .join(package)
-        .join("dist/index.js");
-    entry.is_file().then_some(entry)
+pub fn node(package: &str, arguments: &[&str]) -> Value {
+    let packages = real_servers().join("node/node_modules/@modelcontextprotocol");
+    let entry = packages.join(package).join("dist/index.js");
+    let mut all = vec![entry.display().to_string()];
+    all.extend(arguments.iter().map(ToString::to_string));
+    json!({ "command": "node", "args": all })
 }
 
-fn real_servers_folder() -> PathBuf {
-    match std::env::var_os("CALLGATE_REAL_SERVERS") {
-        Some(path) => PathBuf::from(path),
-        None => profile_dir()
-            .parent()
-            .map(|target| target.join("real-servers"))
-            .unwrap_or_default(),
-    }
+/// A configuration's entry for one of the servers in Python, by the name of its program.
+#[must_use]
+pub fn python(program: &str, arguments: &[&str]) -> Value {
+    json!({ "command": real_servers().join("venv/bin").join(program), "args": arguments })
+}
+
+/// The servers of a configuration with more than fifty tools, for a folder that has a
+/// repository. Beside it is the memory.
+#[must_use]
+pub fn five_servers(folder: &Path) -> Value {
+    let mut memory = node("server-memory", &[]);
+    memory["env"] = json!({ "MEMORY_FILE_PATH": folder.with_file_name("memory.jsonl") });
+    let folder = folder.to_string_lossy();
+    json!({
+        "everything": node("server-everything", &["stdio"]),
+        "fs": node("server-filesystem", &[&folder]),
+        "memory": memory,
+        "time": python("mcp-server-time", &["--local-timezone", "UTC"]),
+        "git": python("mcp-server-git", &["--repository", &folder]),
+    })
 }
 
 /// The folder that `cargo xtask setup --tests` puts the conformance suite in.
