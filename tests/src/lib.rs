@@ -3,6 +3,7 @@
 
 pub mod host;
 pub mod listening;
+pub mod model_tasks;
 pub mod stand_in;
 
 use std::io::Write as _;

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result};
 
 use crate::project::Project;
-use crate::{corpus, process, say, setup, test};
+use crate::{corpus, process, real_servers, say, setup, test};
 
 const DOCUMENT: &str = "docs/tokens.md";
 /// The lines around the tables in it.
@@ -17,11 +17,13 @@ const END: &str = "<!-- end -->\n";
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     setup::for_build(project)?;
     let corpus = corpus::folder(project)?;
+    let real_servers = real_servers::install(project)?;
     say::step("build (the first time: about ten minutes on two cores)");
     test::build(project)?;
     say::step("tokens (half a minute)");
     let mut ledger = Command::new(project.built("examples/token_ledger"));
-    let tables = process::output(ledger.arg(corpus))?;
+    ledger.arg(corpus).env(real_servers::VARIABLE, real_servers);
+    let tables = process::output(&mut ledger)?;
     let file = project.root.join(DOCUMENT);
     let text = fs::read_to_string(&file).with_context(|| format!("cannot read {DOCUMENT}"))?;
     fs::write(&file, with_tables(&text, &tables)?)?;

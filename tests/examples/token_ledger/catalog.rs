@@ -88,10 +88,15 @@ impl Catalog {
         if count < size {
             return Err(format!("the corpus has {count} tools for models, not {size}").into());
         }
+        Self::of_servers(&chosen)
+    }
+
+    /// All tools of these servers.
+    pub fn of_servers(chosen: &Tools) -> Fallible<Self> {
         let bench = Workbench::empty();
         let own = std::env::current_exe()?;
         let mut servers = Map::new();
-        for (name, tools) in &chosen {
+        for (name, tools) in chosen {
             let list = json!({ "tools": tools }).to_string();
             let file = bench.write(&format!("{name}.tools"), &list);
             let server = json!({ "command": own, "args": ["--replay", file] });
@@ -100,7 +105,7 @@ impl Catalog {
         let config = json!({ "mcpServers": servers, "permissions": { "allow": ["*"] } });
         bench.write("callgate.json", &config.to_string());
         Ok(Self {
-            size: count,
+            size: chosen.values().map(Vec::len).sum(),
             servers: chosen.len(),
             bench,
         })

@@ -1,9 +1,12 @@
 //! What a model is given and gives back, in tokens: for catalogs of several sizes,
-//! before it does anything, and for five tasks in each mode of `callgate serve`.
+//! before it does anything, and for five tasks in each mode of `callgate serve`; and in bytes,
+//! for the tasks of `fixtures/tasks`. `CALLGATE_BENCH_PROGRAM` names another `callgate`.
 //!
 //! `token_ledger CORPUS` prints tables. CORPUS is a folder with a `tools/list` result
 //! for each server, `SERVER.json`, as `cargo xtask corpus` makes it. Each task is
 //! really done in each mode; the tools answer what `answers` says.
+//!
+//! `token_ledger` prints the table of `fixtures/tasks` alone.
 //!
 //! `token_ledger --replay FILE` is a server with the tools of a file.
 
@@ -12,6 +15,7 @@
 mod answers;
 mod catalog;
 mod meter;
+mod model;
 mod replay;
 mod session;
 mod tasks;
@@ -21,7 +25,7 @@ use std::path::Path;
 
 use callgate::config::ToolMode;
 
-use catalog::Catalog;
+use catalog::{Catalog, Tools};
 use meter::{Meter, grouped};
 use session::Session;
 use tasks::Task;
@@ -32,14 +36,14 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 const SIZES: [usize; 4] = [10, 100, 500, 1000];
 const MODES: [ToolMode; 3] = [ToolMode::Native, ToolMode::Discovery, ToolMode::Code];
 
-#[tokio::main]
-async fn main() -> Fallible<()> {
+fn main() -> Fallible<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["--replay", file] => replay::serve(Path::new(file)),
-        [corpus] => measure(Path::new(corpus)).await,
-        _ => Err("usage: token_ledger CORPUS".into()),
+        [corpus] => measure(Path::new(corpus)),
+        [] => model::measure(),
+        _ => Err("usage: token_ledger [CORPUS]".into()),
     }
 }
 
@@ -50,58 +54,70 @@ struct Cost {
     turns: usize,
 }
 
-async fn measure(corpus: &Path) -> Fallible<()> {
+fn measure(corpus: &Path) -> Fallible<()> {
     if meter::tokens("a") == 0 {
         return Err("the vocabulary o200k_base cannot be loaded".into());
     }
     let all = catalog::tools(corpus)?;
     let tasks = tasks::all()?;
-    let mut starts = Vec::new();
+    print_starts(&all)?;
     let mut costs = Vec::new();
     for size in SIZES {
         let catalog = Catalog::of(&all, size)?;
-        let mut start = Vec::new();
         for mode in MODES {
-            let session = Session::begin(&catalog, mode).await?;
-            start.push(session.start());
+            let mut session = Session::begin(&catalog, mode)?;
             for (at, task) in tasks.iter().enumerate() {
-                let cost = do_task(&session, task, mode).await;
+                let cost = do_task(&mut session, task, mode);
                 let cost = cost.map_err(|error| {
                     format!("{} with {} tools, {mode}: {error}", task.name, catalog.size)
                 })?;
                 costs.push((catalog.size, mode, at, cost));
             }
-            session.end().await?;
         }
-        starts.push((catalog.size, catalog.servers, start));
     }
-    print_starts(&starts);
     for (at, task) in tasks.iter().enumerate() {
         let of_task = costs.iter().filter(|(_, _, of, _)| *of == at);
         let of_task = of_task.map(|(size, mode, _, cost)| (*size, *mode, cost));
         print_task(task, &of_task.collect::<Vec<_>>());
     }
-    Ok(())
+    println!("\n### Seven tasks over five servers\n");
+    model::measure()
 }
 
-async fn do_task(session: &Session<'_>, task: &Task, mode: ToolMode) -> Fallible<Cost> {
+fn do_task(session: &mut Session, task: &Task, mode: ToolMode) -> Fallible<Cost> {
     let mut meter = Meter::new(session.start(), &task.prompt);
     match mode {
-        ToolMode::Native => task.by_calls(session, &mut meter).await?,
-        ToolMode::Discovery => task.by_discovery(session, &mut meter).await?,
-        _ => task.by_scripts(session, &mut meter).await?,
+        ToolMode::Native => task.by_calls(session, &mut meter)?,
+        ToolMode::Discovery => task.by_discovery(session, &mut meter)?,
+        _ => task.by_scripts(session, &mut meter)?,
     }
     Ok(meter.cost())
 }
 
-fn print_starts(starts: &[(usize, usize, Vec<usize>)]) {
+fn print_starts(all: &Tools) -> Fallible<()> {
     println!("Tokens at the start (the array of tools):\n");
     println!("| tools | servers | direct | discovery | code |");
     println!("|---:|---:|---:|---:|---:|");
-    for (size, servers, start) in starts {
-        let start: Vec<String> = start.iter().map(|tokens| grouped(*tokens)).collect();
-        println!("| {} | {servers} | {} |", grouped(*size), start.join(" | "));
+    let github = all.iter().filter(|(name, _)| *name == "github");
+    let github = github.map(|(name, tools)| (name.clone(), tools.clone()));
+    let mut catalogs = vec![model::catalog()?, Catalog::of_servers(&github.collect())?];
+    for size in SIZES {
+        catalogs.push(Catalog::of(all, size)?);
     }
+    catalogs.sort_by_key(|catalog| catalog.size);
+    for catalog in catalogs {
+        let starts = MODES.map(|mode| Session::begin(&catalog, mode));
+        let starts = starts
+            .into_iter()
+            .map(|session| Ok(grouped(session?.start())));
+        let starts = starts.collect::<Fallible<Vec<_>>>()?.join(" | ");
+        println!(
+            "| {} | {} | {starts} |",
+            grouped(catalog.size),
+            catalog.servers
+        );
+    }
+    Ok(())
 }
 
 /// A row for each size; what is least is bold.

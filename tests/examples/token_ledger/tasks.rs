@@ -45,40 +45,38 @@ pub struct Task {
 
 impl Task {
     /// By the servers' own tools.
-    pub async fn by_calls(&self, session: &Session<'_>, meter: &mut Meter) -> Fallible<()> {
+    pub fn by_calls(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
         for calls in &self.turns {
-            session.turn(meter, calls).await?;
+            session.turn(meter, calls)?;
         }
         Ok(())
     }
 
     /// By looking for tools, reading what they take, and calling them.
-    pub async fn by_discovery(&self, session: &Session<'_>, meter: &mut Meter) -> Fallible<()> {
-        self.search(session, meter, &json!({})).await?;
+    pub fn by_discovery(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
+        self.search(session, meter, &json!({}))?;
         let details = json!({ "names": self.functions });
-        session
-            .turn(meter, &[("get_tool_details".to_owned(), details)])
-            .await?;
+        session.turn(meter, &[("get_tool_details".to_owned(), details)])?;
         for calls in &self.turns {
             let calls = calls.iter().map(|(function, given)| {
                 let call = json!({ "name": function, "args": given });
                 ("call_tool".to_owned(), call)
             });
-            session.turn(meter, &calls.collect::<Vec<_>>()).await?;
+            session.turn(meter, &calls.collect::<Vec<_>>())?;
         }
         Ok(())
     }
 
     /// By scripts; what is not declared is looked for first.
-    pub async fn by_scripts(&self, session: &Session<'_>, meter: &mut Meter) -> Fallible<()> {
+    pub fn by_scripts(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
         if !self.functions.iter().all(|name| session.declares(name)) {
             let how = json!({ "detail": "signatures", "limit": 3 });
-            self.search(session, meter, &how).await?;
+            self.search(session, meter, &how)?;
         }
         let mut last = String::new();
         for script in &self.scripts {
             let call = ("run_script".to_owned(), json!({ "code": script }));
-            last = session.turn(meter, &[call]).await?.concat();
+            last = session.turn(meter, &[call])?.concat();
         }
         if !last.contains(&self.expected) {
             return Err(format!("{:?} is not in {last}", self.expected).into());
@@ -87,16 +85,13 @@ impl Task {
     }
 
     /// All queries in one turn.
-    async fn search(&self, session: &Session<'_>, meter: &mut Meter, how: &Value) -> Fallible<()> {
+    fn search(&self, session: &mut Session, meter: &mut Meter, how: &Value) -> Fallible<()> {
         let calls = self.queries.iter().map(|query| {
             let mut arguments = how.clone();
             arguments["query"] = json!(query);
             ("search_tools".to_owned(), arguments)
         });
-        let found = session
-            .turn(meter, &calls.collect::<Vec<_>>())
-            .await?
-            .concat();
+        let found = session.turn(meter, &calls.collect::<Vec<_>>())?.concat();
         let missing = self
             .functions
             .iter()
