@@ -8,12 +8,10 @@ use crate::Fallible;
 use crate::catalog::Catalog;
 use crate::meter::{Meter, tokens};
 
-/// A connection, and the tools that its model has seen before it does anything.
+/// A connection, and the array of tools as its model sees it.
 pub struct Session {
     host: Host,
-    start: usize,
-    /// The description of `run_script`, if there is one.
-    inlined: String,
+    array: String,
 }
 
 impl Session {
@@ -33,24 +31,18 @@ impl Session {
                 "input_schema": tool["inputSchema"],
             })
         });
-        let start = tokens(&Value::from_iter(array).to_string());
-        let inlined = tools.iter().find(|tool| tool["name"] == "run_script");
-        let inlined = inlined.and_then(|tool| tool["description"].as_str());
-        Ok(Self {
-            inlined: inlined.unwrap_or_default().to_owned(),
-            host,
-            start,
-        })
+        let array = Value::from_iter(array).to_string();
+        Ok(Self { host, array })
     }
 
     /// Tokens of the array of tools.
     pub fn start(&self) -> usize {
-        self.start
+        tokens(&self.array)
     }
 
-    /// True if the description of `run_script` declares the function.
-    pub fn declares(&self, function: &str) -> bool {
-        self.inlined.contains(&format!("{function}("))
+    /// True if the array of tools has this text.
+    pub fn shows(&self, text: &str) -> bool {
+        self.array.contains(text)
     }
 
     /// One turn: the model writes calls, and is given their results.

@@ -31,7 +31,7 @@ pub struct Task {
     pub about: String,
     /// What the user says.
     pub prompt: String,
-    /// What is looked for where functions are not declared.
+    /// The words to search by where functions are not named.
     queries: Vec<String>,
     /// The functions it takes.
     functions: Vec<String>,
@@ -52,11 +52,9 @@ impl Task {
         Ok(())
     }
 
-    /// By looking for tools, reading what they take, and calling them.
+    /// By looking tools up, and calling them.
     pub fn by_discovery(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
-        self.search(session, meter, &json!({}))?;
-        let details = json!({ "names": self.functions });
-        session.turn(meter, &[("get_tool_details".to_owned(), details)])?;
+        self.look_up(session, meter)?;
         for calls in &self.turns {
             let calls = calls.iter().map(|(function, given)| {
                 let call = json!({ "name": function, "args": given });
@@ -67,12 +65,9 @@ impl Task {
         Ok(())
     }
 
-    /// By scripts; what is not declared is looked for first.
+    /// By scripts; what is not declared is looked up first.
     pub fn by_scripts(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
-        if !self.functions.iter().all(|name| session.declares(name)) {
-            let how = json!({ "detail": "signatures", "limit": 3 });
-            self.search(session, meter, &how)?;
-        }
+        self.look_up(session, meter)?;
         let mut last = String::new();
         for script in &self.scripts {
             let call = ("run_script".to_owned(), json!({ "code": script }));
@@ -84,22 +79,31 @@ impl Task {
         Ok(())
     }
 
-    /// All queries in one turn.
-    fn search(&self, session: &mut Session, meter: &mut Meter, how: &Value) -> Fallible<()> {
-        let calls = self.queries.iter().map(|query| {
-            let mut arguments = how.clone();
-            arguments["query"] = json!(query);
-            ("search_tools".to_owned(), arguments)
-        });
-        let found = session.turn(meter, &calls.collect::<Vec<_>>())?.concat();
-        let missing = self
-            .functions
-            .iter()
-            .find(|name| !found.contains(name.as_str()));
-        if let Some(name) = missing {
-            return Err(format!("{name} is not found by {:?}:\n{found}", self.queries).into());
+    /// One turn, unless the functions are declared: by their names, or, if those are not shown, by
+    /// words.
+    fn look_up(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
+        let shows = |end: &str| {
+            let mut functions = self.functions.iter();
+            functions.all(|name| session.shows(&format!("{name}{end}")))
+        };
+        if shows("(") {
+            return Ok(());
         }
-        Ok(())
+        let calls = if shows("") {
+            let names = json!({ "names": self.functions });
+            vec![("get_tool_details".to_owned(), names)]
+        } else {
+            let search = |query: &String| {
+                let words = json!({ "query": query, "detail": "signatures", "limit": 3 });
+                ("search_tools".to_owned(), words)
+            };
+            self.queries.iter().map(search).collect()
+        };
+        let found = session.turn(meter, &calls)?.concat();
+        match self.functions.iter().find(|name| !found.contains(*name)) {
+            Some(name) => Err(format!("{name} is not in the answer to {calls:?}:\n{found}").into()),
+            None => Ok(()),
+        }
     }
 }
 
