@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Gate;
-use crate::config::{ToolSettings, Visibility};
+use crate::config::Visibility;
 use crate::lint;
 use crate::names;
 use crate::scope::Scope;
