@@ -223,7 +223,7 @@
       const signal = new AbortSignal(key);
       const fire = () => signal[abort](new DOMException("Signal timed out.", "TimeoutError"));
       // A signal that nothing waits for does not keep the script alive.
-      shared.setTimer(fire, ms, [], false, false);
+      shared.setTimer(fire, ms, [], shared.QUIET);
       return signal;
     }
     static any(signals) {

@@ -44,6 +44,7 @@
     op_callgate_clone,
     op_callgate_decode,
     op_callgate_encode,
+    op_callgate_line,
     op_callgate_now,
     op_callgate_random,
     op_callgate_set_timer,
@@ -58,14 +59,19 @@
   const timers = new SafeMap();
   let lastTimer = 0;
 
-  shared.setTimer = (callback, delay, args, repeat, keepsAlive) => {
+  // Kinds of timers: one that does not keep the script alive; one that does not once the script has
+  // returned; all others. The same numbers are in src/worker/timers.rs.
+  shared.QUIET = 0;
+  const REPEATS = 1, ONCE = 2;
+
+  shared.setTimer = (callback, delay, args, kind) => {
     if (typeof callback !== "function") {
       throw new TypeError("a timer needs a function to call");
     }
-    const timer = { __proto__: null, callback, delay: +delay, args, repeat, keepsAlive };
+    const timer = { __proto__: null, callback, delay: +delay, args, kind, line: op_callgate_line() };
     const id = ++lastTimer;
     timers.set(id, timer);
-    op_callgate_set_timer(id, timer.delay, keepsAlive);
+    op_callgate_set_timer(id, timer.delay, kind, timer.line);
     return id;
   };
 
@@ -73,23 +79,23 @@
   shared.fireTimer = (id) => {
     const timer = timers.get(id);
     if (timer === undefined) return;
-    if (!timer.repeat) timers.delete(id);
+    if (timer.kind !== REPEATS) timers.delete(id);
     try {
       ReflectApply(timer.callback, undefined, timer.args);
     } catch (error) {
       shared.fail(error);
     }
-    if (timers.has(id)) op_callgate_set_timer(id, timer.delay, timer.keepsAlive);
+    if (timers.has(id)) op_callgate_set_timer(id, timer.delay, timer.kind, timer.line);
   };
 
   function setTimeout(callback, delay = 0, ...args) {
-    return shared.setTimer(callback, delay, args, false, true);
+    return shared.setTimer(callback, delay, args, ONCE);
   }
   function setInterval(callback, delay = 0, ...args) {
-    return shared.setTimer(callback, delay, args, true, true);
+    return shared.setTimer(callback, delay, args, REPEATS);
   }
   function setImmediate(callback, ...args) {
-    return shared.setTimer(callback, 0, args, false, true);
+    return shared.setTimer(callback, 0, args, ONCE);
   }
   function clearTimeout(id = 0) {
     id = +id;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::host::jail::Jail;
+use crate::wire::LeftTimer;
 
 /// The end of a run. There is exactly one for every run, whatever happened.
 #[derive(Debug)]
@@ -17,6 +18,10 @@ pub struct Ended {
     /// What it handed to its caller by `mcp.emit`, in order, as JSON. All of it comes from the
     /// worker, and nothing more is known about it.
     pub emitted: Vec<Box<RawValue>>,
+    /// Timers that never fired: where a script has returned, those of `setInterval` and those that
+    /// are due after the limits; where a limit or the caller ended the run, those that it waited for. As the worker says,
+    /// and at most [`TIMERS`].
+    pub timers: Vec<LeftTimer>,
     /// The jail of the worker; `None` where no script ran.
     pub jail: Option<Jail>,
     /// The script's own time, see [`Limits::script_time`](crate::Limits::script_time).
@@ -25,6 +30,9 @@ pub struct Ended {
     /// been dropped before the handler began with it.
     pub calls: u64,
 }
+
+/// The most timers that are told of.
+pub(crate) const TIMERS: usize = 8;
 
 /// How a run ended.
 #[derive(Debug)]
@@ -97,6 +105,7 @@ impl Ended {
             end,
             output: Captured::default(),
             emitted: Vec::new(),
+            timers: Vec::new(),
             jail: None,
             script_time: Duration::ZERO,
             calls: 0,

@@ -23,7 +23,7 @@ pub use host::{
     Reserved, ScriptCall, Undelivered, WorkerProgram, forbid_inspection,
 };
 pub use job::{ERROR_BYTES, Job, Limits};
-pub use wire::{ErrorClass, Stretch, Thrown};
+pub use wire::{ErrorClass, LeftTimer, Stretch, Thrown};
 #[doc(hidden)]
 pub use worker::native_worker_main_if_requested;
 pub use worker::worker_main_if_requested;

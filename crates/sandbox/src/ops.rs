@@ -26,9 +26,9 @@ pub(crate) trait Link {
     /// Hands a block, as JSON text, to the caller; `data` is what of it must be base64. An error is
     /// for the script to catch.
     fn emit(&self, block: String, data: &str) -> Result<(), String>;
-    /// Calls `fireTimer` in `32_web.js` with this number in so many milliseconds. The script is not
-    /// at its end while a timer that `keeps_alive` is left.
-    fn set_timer(&self, timer: u64, after_ms: f64, keeps_alive: bool);
+    /// Calls `fireTimer` in `32_web.js` with this number in so many milliseconds. `kind` is one of
+    /// the numbers there; `line` is where the author set it, or 0.
+    fn set_timer(&self, timer: u64, after_ms: f64, kind: u32, line: u32);
     /// Drops a timer; one that is not there is ignored.
     fn clear_timer(&self, timer: u64);
     /// Takes the first promise that was rejected and has no handler, once.
@@ -115,6 +115,7 @@ const OPS: &[OpDecl] = &[
     op_callgate_encode(),
     op_callgate_form_parse(),
     op_callgate_form_write(),
+    op_callgate_line(),
     op_callgate_now(),
     op_callgate_place(),
     op_callgate_print(),
@@ -239,9 +240,15 @@ fn op_callgate_print(state: &mut OpState, #[string] message: String, missing: f6
 }
 
 #[op2(fast)]
-fn op_callgate_set_timer(state: &mut OpState, timer: f64, after_ms: f64, keeps_alive: bool) {
+fn op_callgate_set_timer(state: &mut OpState, timer: f64, after_ms: f64, kind: u32, line: u32) {
     let link = state.borrow::<Rc<dyn Link>>();
-    link.set_timer(timer as u64, after_ms, keeps_alive);
+    link.set_timer(timer as u64, after_ms, kind, line);
+}
+
+/// The author's line that is running; 0 where it is not known.
+#[op2(fast)]
+fn op_callgate_line(scope: &mut v8::PinScope<'_, '_>) -> u32 {
+    place_of_call(scope).map_or(0, |(line, _)| line)
 }
 
 #[op2(fast)]

@@ -154,6 +154,7 @@ async fn too_much_output_is_cut() {
         8
     ];
     frames.push(WorkerFrame::OutputEnd(OutputEnd {
+        timers: Vec::new(),
         cut_bytes: u64::MAX,
         missing_bytes: u64::MAX,
         cut_lines: u64::MAX,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_gate::{LedgerLine, Outcome, Withheld};
-use callgate_sandbox::{Captured, End, Ended, Limits, ScriptException, WhichLimit};
+use callgate_sandbox::{Captured, End, Ended, LeftTimer, Limits, ScriptException, WhichLimit};
 use callgate_schema::{read, without_lone_surrogates};
 use callgate_script::ScriptError;
 use serde_json::value::RawValue;
@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::emitted::Emitted;
 use super::{
     Denial, ErrorKind, LimitHit, Output, REPORT_VERSION, Returned, RunError, RunReport, Status,
+    Warning,
 };
 use crate::position::Position;
 use crate::run_request::{Reader, RunRequest};
@@ -105,6 +106,7 @@ pub(crate) fn ended(
     let mut report = RunReport {
         output: output(ended.output),
         emitted: emitted(&ended.emitted),
+        warnings: left_timers(&ended.timers, &ended.end),
         sandbox: ended.jail,
         script_ms: millis(ended.script_time),
         denials: denials(&calls),
@@ -412,6 +414,32 @@ fn whole(report: &RunReport, printed: Option<String>, value: Option<String>) -> 
     let cut = report.value.as_ref().map(|value| value.text.clone());
     whole.push_str(&value.or(cut).unwrap_or_default());
     Some(whole.into())
+}
+
+/// A warning for each timer that never fired.
+fn left_timers(timers: &[LeftTimer], end: &End) -> Vec<Warning> {
+    let warnings = timers.iter().map(|timer| {
+        let line = Some(timer.line).filter(|line| *line > 0);
+        let name = if timer.repeats {
+            "setInterval"
+        } else {
+            "setTimeout"
+        };
+        let place = line.map_or(String::new(), |line| format!(" of line {line}"));
+        let why = match end {
+            End::Returned(_) if timer.repeats => {
+                "was stopped when the script had returned: an interval does not keep a run going; \
+                 await a promise that it resolves"
+            }
+            End::Returned(_) => "was given up: it is due after the time limit of the run",
+            _ => "was still waited for",
+        };
+        Warning {
+            line,
+            message: format!("{name}{place} {why}"),
+        }
+    });
+    warnings.collect()
 }
 
 /// The valid content blocks.

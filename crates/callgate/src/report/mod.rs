@@ -59,6 +59,8 @@ pub struct RunReport {
     pub dry_run: Option<Vec<Withheld>>,
     /// The type check; `None` if it is off or the run ended before it.
     pub check: Option<TypeCheck>,
+    /// Timers of the script that never fired, and why.
+    pub warnings: Vec<Warning>,
     /// Servers that could not be used, with reasons.
     pub unavailable: Vec<Unavailable>,
     /// The kernel layers around the script; `None` if no script ran.
@@ -237,6 +239,17 @@ pub struct Denial {
     pub advice: String,
     /// The number of calls.
     pub count: usize,
+}
+
+/// A part of the script that may not have done what its author expects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Warning {
+    /// Its line in the script, from 1, if known.
+    pub line: Option<u32>,
+    /// The message for people, with the line.
+    pub message: String,
 }
 
 /// A configured server that could not be used in this run.

@@ -49,6 +49,9 @@ impl RunReport {
                 None => {}
             }
             write_unchecked(f, &self.calls)?;
+            for warning in &self.warnings {
+                writeln!(f, "warning: {}", warning.message)?;
+            }
             for server in &self.unavailable {
                 writeln!(f, "warning: {}", server.reason)?;
             }
@@ -182,7 +185,10 @@ fn call_outcome(line: &LedgerLine) -> String {
         }
         Outcome::Withheld | Outcome::Recorded => "was not made".to_owned(),
         Outcome::Asking => "was being asked about".to_owned(),
-        Outcome::InFlight => "had no answer yet".to_owned(),
+        Outcome::InFlight => {
+            let line = line.line.map(|line| format!(" (line {line})"));
+            format!("had no answer yet{}", line.unwrap_or_default())
+        }
         Outcome::Cancelled if line.took_ms.is_none() => {
             "was cancelled before it was sent".to_owned()
         }

@@ -134,6 +134,7 @@ mod tests {
         collector.head("ab\n");
         collector.head("cde\n");
         collector.end(&OutputEnd {
+            timers: Vec::new(),
             cut_bytes: u64::MAX,
             cut_lines: 1,
             missing_bytes: 1,
@@ -164,6 +165,7 @@ mod tests {
         // An honest worker says no more.
         collector.more("too much");
         collector.end(&OutputEnd {
+            timers: Vec::new(),
             cut_bytes: 6,
             cut_lines: 0,
             missing_bytes: 5,

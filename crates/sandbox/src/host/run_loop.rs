@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::wire::{
-    Call, Done, HostFrame, LimitHit, Reply, Start, Text, WireError, WorkerFrame, WorkerLimits,
+    Call, Done, HostFrame, LeftTimer, LimitHit, Reply, Start, Text, WireError, WorkerFrame,
+    WorkerLimits,
 };
 use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use super::output::{Emitted, Printed};
 use super::pending_calls::{Answered, Outcome, PendingCalls, Refusal, error_bytes};
 use super::script_clock::{ScriptClock, Work, WorkRead};
 use super::worker_process::{Death, Worker};
-use crate::ended::{End, Ended, WhichLimit};
+use crate::ended::{End, Ended, TIMERS, WhichLimit};
 use crate::job::{ERROR_BYTES, Job, Limits};
 use crate::wire::reader::FrameReader;
 
@@ -51,6 +52,7 @@ pub(super) async fn run(
         printed: Printed::new(limits.output_bytes, limits.whole_bytes),
         calls: PendingCalls::new(handler, limits.calls_in_flight),
         emitted: Emitted::default(),
+        timers: Vec::new(),
         call_count: 0,
         memory: None,
         stopping: None,
@@ -69,6 +71,7 @@ struct RunLoop {
     printed: Printed,
     calls: PendingCalls,
     emitted: Emitted,
+    timers: Vec<LeftTimer>,
     call_count: u64,
     memory: Option<LimitHit>,
     stopping: Option<Stopping>,
@@ -179,7 +182,11 @@ impl RunLoop {
                     return Some(violation(what));
                 }
             }
-            WorkerFrame::OutputEnd(end) => self.printed.end(&end),
+            WorkerFrame::OutputEnd(mut end) => {
+                self.printed.end(&end);
+                end.timers.truncate(TIMERS);
+                self.timers = end.timers;
+            }
             WorkerFrame::LimitHit(hit) => {
                 self.memory.get_or_insert(hit);
                 if self.stopping.is_none() {
@@ -210,6 +217,8 @@ impl RunLoop {
                 result_bytes: l.result_bytes.max(l.whole_bytes),
                 frame_bytes: l.input_bytes,
                 buffer_bytes: l.buffer_bytes,
+                script_ms: milliseconds(l.script_time),
+                run_ms: milliseconds(l.run_time),
             },
             code: job.code.into(),
         }))
@@ -334,6 +343,7 @@ impl RunLoop {
             end,
             output: self.printed.into_captured(),
             emitted: self.emitted.blocks,
+            timers: self.timers,
             jail: None,
             script_time,
             calls: self.call_count,

@@ -170,6 +170,10 @@ pub struct WorkerLimits {
     pub frame_bytes: u64,
     /// Bytes of all array buffers together.
     pub buffer_bytes: u64,
+    /// Milliseconds of script time. The host alone ends a script that passes it.
+    pub script_ms: u64,
+    /// Milliseconds of the whole run; likewise.
+    pub run_ms: u64,
 }
 
 /// A call that a script makes.
@@ -236,8 +240,19 @@ pub struct OutputEnd {
     pub cut_lines: u64,
     /// Bytes that were left out within messages, and are in none of the frames.
     pub missing_bytes: u64,
+    /// Timers that were still set, the next to fire first; not all of many.
+    pub timers: Vec<LeftTimer>,
     /// The tail: whole messages, each ended by a line feed.
     pub tail: Text,
+}
+
+/// A timer that was still set when the script ended or was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftTimer {
+    /// True if it is one of `setInterval`.
+    pub repeats: bool,
+    /// Line in the author's text where it was set, from 1; 0 when it is not known.
+    pub line: u32,
 }
 
 /// The limit of memory that the worker saw pass: of the heap, or of the buffers.

@@ -23,8 +23,8 @@ mod text;
 
 pub use codec::{Decoder, Encoded, Frame, WireError};
 pub use frames::{
-    Call, Done, ErrorClass, Exception, HostFrame, LimitHit, OutputEnd, Read, Readable, Ready,
-    Reply, ReturnValue, Start, Thrown, WorkerFrame, WorkerLimits,
+    Call, Done, ErrorClass, Exception, HostFrame, LeftTimer, LimitHit, OutputEnd, Read, Readable,
+    Ready, Reply, ReturnValue, Start, Thrown, WorkerFrame, WorkerLimits,
 };
 pub use positions::Stretch;
 pub use text::Text;

@@ -30,6 +30,8 @@ fn host_frames() -> Vec<HostFrame> {
             result_bytes: 8,
             frame_bytes: 9,
             buffer_bytes: u64::MAX,
+            script_ms: 10,
+            run_ms: 11,
         },
         code: "async () => {}".into(),
     };
@@ -73,6 +75,10 @@ fn worker_frames() -> Vec<WorkerFrame> {
         WorkerFrame::More { text: text() },
         WorkerFrame::Emit { block: "{}".into() },
         WorkerFrame::OutputEnd(OutputEnd {
+            timers: vec![LeftTimer {
+                repeats: true,
+                line: 3,
+            }],
             cut_bytes: 1,
             cut_lines: 2,
             missing_bytes: 3,

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::wire::{
-    Done, Exception, Frame, LimitHit, OutputEnd, ReturnValue, Text, WorkerFrame, WorkerLimits,
+    Done, Exception, Frame, LeftTimer, LimitHit, OutputEnd, ReturnValue, Text, WorkerFrame,
+    WorkerLimits,
 };
 use deno_core::futures::task::AtomicWaker;
 use deno_core::v8::{self, IsolateHandle};
@@ -33,6 +34,8 @@ pub(super) struct HostChannel {
     socket: Mutex<UnixStream>,
     console: Mutex<Console>,
     emits: Mutex<Emits>,
+    /// Timers that the script waits for, while it waits.
+    timers: Mutex<Vec<LeftTimer>>,
     frame_bytes: AtomicUsize,
     result_bytes: AtomicUsize,
     terminated: AtomicBool,
@@ -49,6 +52,7 @@ impl HostChannel {
             socket: Mutex::new(socket),
             console: Mutex::new(Console::default()),
             emits: Mutex::default(),
+            timers: Mutex::default(),
             frame_bytes: AtomicUsize::new(FIRST_FRAME_BYTES),
             result_bytes: AtomicUsize::new(0),
             terminated: AtomicBool::new(false),
@@ -105,6 +109,11 @@ impl HostChannel {
         }
     }
 
+    /// Says which timers the script waits for from now on.
+    pub(super) fn set_timers(&self, timers: Vec<LeftTimer>) {
+        *lock(&self.timers) = timers;
+    }
+
     /// Tells the host that the heap has reached its limit.
     pub(super) fn send_memory_limit(&self, limit: usize, observed: usize) {
         self.send(WorkerFrame::LimitHit(LimitHit {
@@ -127,6 +136,7 @@ impl HostChannel {
                 cut_bytes: rest.cut_bytes,
                 cut_lines: rest.cut_lines,
                 missing_bytes: rest.missing_bytes,
+                timers: std::mem::take(&mut lock(&self.timers)),
                 tail: rest.tail.into(),
             }));
         }
@@ -231,8 +241,8 @@ impl Link for IsolateLink {
         Ok(())
     }
 
-    fn set_timer(&self, timer: u64, after_ms: f64, keeps_alive: bool) {
-        self.timers.set(timer, after_ms, keeps_alive);
+    fn set_timer(&self, timer: u64, after_ms: f64, kind: u32, line: u32) {
+        self.timers.set(timer, after_ms, kind, line);
     }
 
     fn clear_timer(&self, timer: u64) {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::wire::positions::author_place;
 use crate::wire::{Done, Exception, HostFrame, Reply, ReturnValue, Start, WorkerFrame};
@@ -98,6 +98,11 @@ struct Isolate {
     fail: v8::Global<v8::Function>,
     deliver: v8::Global<v8::Function>,
     fire_timer: v8::Global<v8::Function>,
+    /// The moment by which the script must have ended if it makes no more calls, as far as this end
+    /// knows, without [`OpenCalls::waited`](super::open_calls::OpenCalls::waited); and the moment
+    /// with all waiting.
+    script_end: Instant,
+    run_end: Instant,
 }
 
 impl Isolate {
@@ -177,11 +182,16 @@ impl Isolate {
             fail,
             deliver,
             fire_timer,
+            script_end: Instant::now(),
+            run_end: Instant::now(),
         })
     }
 
     /// Runs the script to its end, whatever that is.
     async fn execute(&mut self, start: &Start) -> Done {
+        let limits = &start.limits;
+        self.script_end = Instant::now() + Duration::from_millis(limits.script_ms);
+        self.run_end = Instant::now() + Duration::from_millis(limits.run_ms);
         ops::set_stretches(start.stretches.clone());
         let prepared = call(&mut self.runtime, &self.prepare, |scope| {
             let mut names = Vec::with_capacity(start.functions.len());
@@ -218,6 +228,7 @@ impl Isolate {
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Done> {
         self.link.channel.wake.register(context.waker());
+        self.link.channel.set_timers(Vec::new());
         if let Some(done) = self.ended() {
             return Poll::Ready(done);
         }
@@ -246,12 +257,16 @@ impl Isolate {
         if let Some(done) = self.ended() {
             return Poll::Ready(done);
         }
-        // A script that has returned may have left calls alone, such as those of an async callback
-        // of `forEach`. They are made to their end, with all that follows from them: a write that
-        // is dropped without a word would be worse than a wait. Timers are not waited for, since
-        // many a script leaves one behind that was only to limit a wait.
+        self.link.channel.set_timers(self.link.timers.left());
+        // A script that has returned may have left calls and timers alone, such as those of an async
+        // function that it did not await. They are waited for, with all that follows from them: a
+        // write that is dropped without a word would be worse than a wait. Many a script leaves a
+        // timer behind that was only to limit a wait, so one that cannot fire within the limits
+        // is not waited for.
         let calls = self.link.channel.calls.load(Ordering::Relaxed);
+        let end = self.run_end.min(self.script_end + self.link.calls.waited());
         if calls == 0
+            && !self.link.timers.fires_by(end)
             && let Some(value) = self.link.returned.borrow_mut().take()
         {
             return Poll::Ready(Done::Returned(value));

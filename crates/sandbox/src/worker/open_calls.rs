@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::host_channel::HostChannel;
 use crate::ops::NewCall;
@@ -19,6 +20,9 @@ pub(super) struct OpenCalls {
     open: RefCell<HashSet<u64>>,
     /// Cancelled calls that the host is not told of yet.
     cancelled: RefCell<Vec<u64>>,
+    /// The time with open calls that is over, and the beginning of that which is not.
+    waited: Cell<Duration>,
+    waits_since: Cell<Option<Instant>>,
 }
 
 impl OpenCalls {
@@ -28,7 +32,14 @@ impl OpenCalls {
             last: Cell::new(0),
             open: RefCell::default(),
             cancelled: RefCell::default(),
+            waited: Cell::default(),
+            waits_since: Cell::default(),
         }
+    }
+
+    /// The time with open calls, up to the last time that there were none.
+    pub(super) fn waited(&self) -> Duration {
+        self.waited.get()
     }
 
     /// Sends a call and returns its number. The script catches an error.
@@ -83,5 +94,13 @@ impl OpenCalls {
     fn count(&self) {
         let open = self.open.borrow().len();
         self.channel.calls.store(open, Ordering::Relaxed);
+        match self.waits_since.get() {
+            None if open > 0 => self.waits_since.set(Some(Instant::now())),
+            Some(since) if open == 0 => {
+                self.waits_since.set(None);
+                self.waited.set(self.waited.get() + since.elapsed());
+            }
+            _ => {}
+        }
     }
 }

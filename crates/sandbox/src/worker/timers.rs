@@ -8,8 +8,19 @@ use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
 
+use crate::ended::TIMERS;
+use crate::wire::LeftTimer;
+
 /// The longest time of a timer, as in browsers and Node.js; a longer one is due at once.
 const LONGEST_MS: f64 = 2_147_483_647.0;
+
+/// A timer that no one hears of: a signal's time limit. The same numbers are in `32_web.js`.
+const QUIET: u32 = 0;
+/// One of `setInterval`. A script that has returned does not go on for it.
+const REPEATS: u32 = 1;
+
+/// Timers that are looked at for those that are told of.
+const LOOKED_AT: usize = 64;
 
 /// Timers that are not due yet.
 #[derive(Debug, Default)]
@@ -25,18 +36,31 @@ struct Due {
     timers: BTreeMap<(Instant, u64), Timer>,
     moments: HashMap<u64, (Instant, u64)>,
     set: u64,
+    /// Those that are not quiet, and of them those that do not repeat.
     keep_alive: usize,
+    once: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Timer {
     id: u64,
-    keeps_alive: bool,
+    kind: u32,
+    line: u32,
+}
+
+impl Timer {
+    fn keeps_alive(self) -> bool {
+        self.kind != QUIET
+    }
+
+    fn is_once(self) -> bool {
+        self.kind > REPEATS
+    }
 }
 
 impl Timers {
     /// Sets a timer. Less than a millisecond counts as one.
-    pub(super) fn set(&self, id: u64, after_ms: f64, keeps_alive: bool) {
+    pub(super) fn set(&self, id: u64, after_ms: f64, kind: u32, line: u32) {
         let after_ms = match after_ms {
             1.0..=LONGEST_MS => after_ms.trunc(),
             _ => 1.0,
@@ -46,9 +70,11 @@ impl Timers {
         let mut due = self.due.borrow_mut();
         due.set += 1;
         let key = (at, due.set);
-        due.timers.insert(key, Timer { id, keeps_alive });
+        let timer = Timer { id, kind, line };
+        due.timers.insert(key, timer);
         due.moments.insert(id, key);
-        due.keep_alive += usize::from(keeps_alive);
+        due.keep_alive += usize::from(timer.keeps_alive());
+        due.once += usize::from(timer.is_once());
     }
 
     /// Drops a timer, if it is there.
@@ -57,13 +83,38 @@ impl Timers {
         if let Some(key) = due.moments.remove(&id)
             && let Some(timer) = due.timers.remove(&key)
         {
-            due.keep_alive -= usize::from(timer.keeps_alive);
+            due.keep_alive -= usize::from(timer.keeps_alive());
+            due.once -= usize::from(timer.is_once());
         }
     }
 
     /// True if the script is not at its end because of a timer.
     pub(super) fn keep_alive(&self) -> bool {
         self.due.borrow().keep_alive > 0
+    }
+
+    /// True if a timer that does not repeat fires by this moment.
+    pub(super) fn fires_by(&self, moment: Instant) -> bool {
+        let due = self.due.borrow();
+        let mut first = due.timers.iter().filter(|(_, timer)| timer.is_once());
+        due.once > 0 && first.next().is_some_and(|((at, _), _)| *at <= moment)
+    }
+
+    /// The timers that are set, those of one line once, without quiet ones.
+    pub(super) fn left(&self) -> Vec<LeftTimer> {
+        let due = self.due.borrow();
+        let set = due.timers.values().take(LOOKED_AT);
+        let mut left: Vec<LeftTimer> = Vec::new();
+        for timer in set.filter(|timer| timer.keeps_alive()) {
+            let timer = LeftTimer {
+                repeats: !timer.is_once(),
+                line: timer.line,
+            };
+            if left.len() < TIMERS && !left.contains(&timer) {
+                left.push(timer);
+            }
+        }
+        left
     }
 
     /// Takes out the first timer that is due at this moment.
@@ -111,18 +162,27 @@ mod tests {
     #[test]
     fn timers_fire_in_the_order_they_are_due() {
         let timers = Timers::default();
-        timers.set(1, 40_000.0, true);
-        timers.set(2, 20_000.0, true);
-        timers.set(3, f64::NAN, false);
-        timers.set(4, 1e300, true);
-        timers.set(5, 90_000.0, false);
-        timers.set(6, 30_000.0, true);
-        timers.set(2, 45_000.0, true);
+        timers.set(1, 40_000.0, 2, 1);
+        timers.set(2, 20_000.0, 2, 2);
+        timers.set(3, f64::NAN, QUIET, 3);
+        timers.set(4, 1e300, REPEATS, 4);
+        timers.set(5, 90_000.0, QUIET, 5);
+        timers.set(6, 30_000.0, 2, 6);
+        timers.set(2, 45_000.0, 2, 2);
         timers.clear(6);
         timers.clear(6);
         assert_eq!(timers.take(Instant::now() - Duration::from_secs(1)), None);
         assert!(timers.keep_alive());
+        let in_seconds = |seconds| Instant::now() + Duration::from_secs(seconds);
+        assert!(!timers.fires_by(in_seconds(30)) && timers.fires_by(in_seconds(50)));
+        let left: Vec<_> = timers
+            .left()
+            .iter()
+            .map(|it| (it.line, it.repeats))
+            .collect();
+        assert_eq!(left, [(4, true), (1, false), (2, false)]);
         assert_eq!(due(&timers), [3, 4, 1, 2]);
+        assert!(!timers.fires_by(in_seconds(90)));
         assert!(!timers.keep_alive());
     }
 }

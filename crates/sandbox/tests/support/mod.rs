@@ -102,6 +102,10 @@ pub fn shown(ended: &Ended) -> String {
         )),
         other => text.push_str(&format!("{other:?}\n")),
     }
+    for timer in &ended.timers {
+        let what = if timer.repeats { "interval" } else { "timer" };
+        text.push_str(&format!("left: {what} of line {}\n", timer.line));
+    }
     text
 }
 
