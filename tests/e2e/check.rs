@@ -50,6 +50,87 @@ fn type_errors_stop_the_run_before_its_first_call() {
     );
 }
 
+/// The errors of a script that is not run, without their places.
+#[track_caller]
+fn check_errors(bench: &Workbench, script: &str, expected: Expect) {
+    let ran = bench.run(script, &[]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let errors = ran
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("error: "));
+    expected.assert_eq(&errors.map(|line| format!("{line}\n")).collect::<String>());
+}
+
+#[test]
+fn an_unknown_name_leads_to_the_function_that_was_meant() {
+    let bench = ticketing();
+    check_errors(
+        &bench,
+        "tools.ticketing_createIssue({ title: 'a' });\n\
+         ticketing.create_issue({ title: 'a' });\n\
+         mcp.ticketing.createIssue({ title: 'a' });\n\
+         servers.ticketing.issues();\n\
+         mcp__ticketing__createIssue({ title: 'a' });\n\
+         createIssue({ title: 'a' });\n\
+         await client.callTool({ name: 'create_issue', arguments: {} });\n\
+         functions.weather();\n\
+         fetch('https://example.com');",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn a_result_without_a_schema_leads_to_the_functions_that_read_it() {
+    let bench = Workbench::new(json!({ "odd": fixture("callgate-fixture-odd", &[]) }));
+    check_errors(
+        &bench,
+        "(await odd_echo({ text: 'a' })).title;\nconst said = await odd_echo({ text: 'a' });\n\
+         said.split('a');",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn javascript_runs_unless_it_uses_a_tool_wrongly() {
+    let bench = ticketing();
+    let script = "function add(a, b) { return a + b; }\n\
+                  const counts = {}; counts['x'] = 1; counts.y = add(1);\n\
+                  let s = ''; s = 1; const o = { a: 1 }; o.b = s;\n";
+    for name in ["script.js", "script.mjs"] {
+        bench.write(name, script);
+        let ran = bench.callgate(&["run", name]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        bench.write(
+            name,
+            &format!("{script}await ticketing_createIssue({{ titel: 'a' }});"),
+        );
+        let ran = bench.callgate(&["run", name]);
+        assert!(
+            ran.stderr.contains("error: object literal"),
+            "{}",
+            ran.stderr
+        );
+    }
+    for mark in ["js", "jsx"] {
+        let ran = bench.run(&format!("```{mark}\n{script}```"), &[]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    assert_eq!(bench.run(script, &[]).code, 1);
+}
+
+#[test]
+fn code_in_json_runs_and_its_errors_have_its_places() {
+    let bench = ticketing();
+    let run = |code: &str| bench.run(&json!({ "code": code }).to_string(), &[]);
+    let ran = run("const { issues } = await ticketing_listIssues();\nreturn issues.length >= 0;");
+    assert_eq!((ran.code, ran.stdout.trim()), (0, "true"), "{}", ran.stderr);
+    let ran = run("const a = 1;\nthrow new Error('b');");
+    assert!(ran.stderr.contains("stdin.ts:2:7"), "{}", ran.stderr);
+    let ran = run("const a = 1;\nissues();");
+    assert!(ran.stderr.contains("stdin.ts:2:1"), "{}", ran.stderr);
+}
+
 #[test]
 fn each_mode() {
     let bench = ticketing();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use callgate_catalog::Catalog;
 use callgate_check::{
-    CheckError, Checker, Confinement, Failure, Language, Script, TypeScript, Unavailable,
+    CheckError, Checker, Confinement, Failure, Language, Script, TypeScript, Unavailable, Unknown,
 };
 use callgate_sandbox::{JailLayer, JailOptions};
 use callgate_script::Checkable;
@@ -197,19 +197,22 @@ impl TypeChecker {
             Ok(checked) => checked,
             Err(error) => return self.unchecked(error.to_string(), advice(&error)),
         };
-        let better_message = |name: &str, message: &str| {
+        let better_message = |unknown: &Unknown, message: &str| {
+            let Unknown { name, path } = unknown;
             let excluded = || scope.refusal(name, &catalog.get(name)?.definition.server);
-            let suggested = || {
+            let advised = || {
+                let advice = scope.advice(catalog, name, path)?;
                 // TypeScript does not know that a server's name is easily left out.
-                let near = scope.nearest(catalog, name)?;
-                let text = format!("cannot find name `{name}`; did you mean `{near}`?");
-                (!message.contains("did you mean")).then_some(text)
+                let is_other = message.contains("did you mean") && advice.starts_with("did you");
+                let separator = if advice.starts_with("did") { ';' } else { ':' };
+                let text = format!("cannot find name `{path}`{separator} {advice}");
+                (!is_other).then_some(text)
             };
-            disabled_message(name).or_else(excluded).or_else(suggested)
+            disabled_message(name).or_else(excluded).or_else(advised)
         };
         let errors = checked.diagnostics.into_iter().map(|found| {
-            let name = found.unknown_name.as_deref();
-            let better = name.and_then(|name| better_message(name, &found.message));
+            let unknown = found.unknown.as_ref();
+            let better = unknown.and_then(|unknown| better_message(unknown, &found.message));
             TypeError {
                 message: better.unwrap_or(found.message),
                 code: found.code,

@@ -11,11 +11,6 @@ use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
 use crate::definition::ToolDefinition;
 use crate::warning::Warning;
 
-/// The likeness from which on a name is suggested: 1 is equal, 0 is nothing alike.
-const MIN_LIKENESS: f64 = 0.75;
-/// Bytes of a name for which suggestions are looked for.
-const MAX_ASKED: usize = 300;
-
 /// The tools of a run. It does not change once built.
 ///
 /// What takes the longest, the declarations, is made when it is first asked for,
@@ -165,27 +160,6 @@ impl Catalog {
         &self.names
     }
 
-    /// The function most like a name that is none, if one is like it at all.
-    pub fn suggest(&self, name: &str) -> Option<&str> {
-        if name.is_empty() || name.len() > MAX_ASKED {
-            return None;
-        }
-        let asked = plain(name);
-        self.tools
-            .iter()
-            .map(|tool| {
-                // Whoever forgets the server has the rest right.
-                let likeness = match plain(&tool.definition.name) == asked {
-                    true => 1.0,
-                    false => likeness(&asked, &plain(&tool.function)),
-                };
-                (likeness, tool.function.as_str())
-            })
-            .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
-            .max_by(|(a, first), (b, second)| a.total_cmp(b).then_with(|| second.cmp(first)))
-            .map(|(_, function)| function)
-    }
-
     /// The tools of each server, servers and tools in the order given.
     pub fn by_server(&self) -> Vec<(&str, Vec<&CatalogTool>)> {
         let mut servers: Vec<(&str, Vec<&CatalogTool>)> = Vec::new();
@@ -307,22 +281,4 @@ fn functions_of(definitions: &[Arc<ToolDefinition>]) -> Vec<String> {
     let names = names::assign(pairs.clone());
     let functions = pairs.filter_map(|(server, tool)| names.function(server, tool));
     functions.map(str::to_owned).collect()
-}
-
-/// How like each other two plain names are. It is 0 where their lengths say that it is
-/// less than [`MIN_LIKENESS`]: to find it takes the product of both.
-fn likeness(a: &str, b: &str) -> f64 {
-    let (shorter, longer) = (a.len().min(b.len()), a.len().max(b.len()));
-    if (shorter as f64) < MIN_LIKENESS * longer as f64 {
-        return 0.0;
-    }
-    strsim::normalized_damerau_levenshtein(a, b)
-}
-
-/// A name without what is easily mistaken: case and separators.
-fn plain(name: &str) -> String {
-    name.chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
 }

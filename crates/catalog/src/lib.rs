@@ -6,6 +6,7 @@
 
 mod catalog;
 mod definition;
+mod meant;
 pub mod search;
 mod tool;
 mod warning;
@@ -13,5 +14,6 @@ mod warning;
 pub use callgate_typegen::Detail;
 pub use catalog::{Catalog, CatalogTool};
 pub use definition::{Annotations, ToolDefinition};
+pub use meant::Meant;
 pub use tool::Tool;
 pub use warning::{Malformed, MalformedReason, SchemaFault, Warning};

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use callgate_catalog::{Catalog, Detail, ToolDefinition};
+use callgate_catalog::{Catalog, Detail, Meant, ToolDefinition};
 use callgate_policy::Pattern;
 use callgate_schema::Declared;
 use expect_test::{Expect, expect};
@@ -294,6 +294,62 @@ fn a_name_like_a_function_suggests_it() {
     ] {
         assert_eq!(catalog.suggest(name), expected);
     }
+}
+
+#[test]
+fn a_name_as_others_spell_it_means_a_function() {
+    let entries = [
+        ("fs", tool("read_text_file")),
+        ("fs", tool("list")),
+        ("notes", tool("list")),
+        ("my-mail", tool("sendMail")),
+        ("tools", tool("list_all")),
+    ];
+    let (catalog, _) = build(&entries);
+    let functions = |names: &[&'static str]| Some(Meant::Functions(names.to_vec()));
+    for name in [
+        "fs.read_text_file",
+        "fs.readTextFile",
+        "tools.fs_read_text_file",
+        "tools.fs.read_text_file",
+        "mcp.fs.readTextFile",
+        "servers.fs.read_text_file",
+        "functions.fs_read_text_file",
+        "mcp__fs__read_text_file",
+        "fsReadTextFile",
+        "fs_readTextFile",
+        "readTextFile",
+        "read_text_file",
+    ] {
+        let found = catalog.meant(name, |_| true);
+        assert_eq!(found, functions(&["fs_read_text_file"]), "{name}");
+    }
+    for (name, expected) in [
+        ("list", functions(&["fs_list", "notes_list"])),
+        ("tools.list_all", functions(&["tools_list_all"])),
+        ("myMail.send_mail", functions(&["my_mail_sendMail"])),
+        (
+            "fs",
+            Some(Meant::Server("fs", vec!["fs_read_text_file", "fs_list"])),
+        ),
+        (
+            "fs.listFiles",
+            Some(Meant::Server("fs", vec!["fs_list", "fs_read_text_file"])),
+        ),
+        (
+            "mcp.fs.promises.readText",
+            Some(Meant::Server("fs", vec!["fs_read_text_file", "fs_list"])),
+        ),
+        ("client.nothing", Some(Meant::Namespace)),
+        ("weather.now", None),
+        ("", None),
+        ("_._", None),
+        (&"mcp.".repeat(100), None),
+    ] {
+        assert_eq!(catalog.meant(name, |_| true), expected, "{name}");
+    }
+    let known = |function: &str| function != "fs_list";
+    assert_eq!(catalog.meant("list", known), functions(&["notes_list"]));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::checker::Script;
 use crate::message::{self, Reported};
+use crate::unknown::{self, ResultHints};
 
 /// The most type errors of a script that are shown; the rest is counted.
 pub const MAX_DIAGNOSTICS: usize = 10;
@@ -28,7 +29,16 @@ pub struct Diagnostic {
     /// The error, in one line of bounded length.
     pub message: String,
     /// The name, where the error is that nothing has it.
-    pub unknown_name: Option<String>,
+    pub unknown: Option<Unknown>,
+}
+
+/// A name that nothing has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// The name itself, or the property of `mcp`.
+    pub name: String,
+    /// The dotted name that it begins, such as `fs.read_file`.
+    pub path: String,
 }
 
 /// The errors of a script in the author's terms.
@@ -38,6 +48,7 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
     let more = reported.len().saturating_sub(MAX_DIAGNOSTICS);
     reported.truncate(MAX_DIAGNOSTICS);
     let mut places = Places::new(&script.text);
+    let mut hints = ResultHints::default();
     let diagnostics = reported.iter().map(|error| {
         let place = places.at(error.pos);
         // Nothing before the author's first line is his, so nothing is wrong there.
@@ -46,12 +57,16 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
             Some(line) => (line, place.column),
         };
         let rest = script.text.get(place.byte..).unwrap_or_default();
+        let mut message = message::of(error, rest, &script.declarations);
+        if let Some(hint) = hints.next(error, rest, script) {
+            message = format!("{message}: {hint}");
+        }
         Diagnostic {
             line,
             column,
             code: error.code,
-            message: message::of(error, rest, &script.declarations),
-            unknown_name: message::unknown_name(error),
+            message,
+            unknown: unknown::name(error, rest),
         }
     });
     Checked {

@@ -19,10 +19,11 @@ mod scan;
 mod session;
 mod strictness;
 mod typescript;
+mod unknown;
 
 pub use checker::{Checker, Language, Script};
 pub use confine::{Confinement, LayerUse};
-pub use diagnostic::{Checked, Diagnostic, MAX_DIAGNOSTICS};
+pub use diagnostic::{Checked, Diagnostic, MAX_DIAGNOSTICS, Unknown};
 pub use error::{CheckError, Failure, Unavailable};
 pub use find::{Executable, FindError, MIN_MAJOR, find};
 pub use scan::words;

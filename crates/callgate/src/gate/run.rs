@@ -95,7 +95,10 @@ impl Gate {
         let handler = Arc::new(calls.clone());
         let ended = worker.run(job, handler, settings.cancel.clone()).await;
         let withheld = settings.dry_run.is_some().then(|| run.withheld());
-        let hint = |name: &str| self.why_unknown(name, &request.scope);
+        let hint = |name: &str| {
+            let unknown = self.why_unknown(name, &request.scope);
+            unknown.or_else(|| request.scope.advice(&self.live.catalog(), name, name))
+        };
         let mut report = build::ended(request, limits, ended, run.lines(), withheld, hint);
         report.run = Some(run.id().to_owned());
         report.lookups = calls.lookups();

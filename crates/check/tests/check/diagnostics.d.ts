@@ -18,3 +18,4 @@ declare function wide_set(input: {
   third: { one: string; two: number[]; three: { four: string } };
   choice: "aaaaaaaaaaaaaaaa" | "bbbbbbbbbbbbbbbb" | "cccccccccccccccc" | "dddddddddddddddd" | "eeeeeeeeeeeeeeee" | "ffffffffffffffff";
 }): Promise<string>;
+declare function part_get(input?: { id?: number }): Promise<{ data: unknown }>;

@@ -1,0 +1,137 @@
+//! The functions that were meant by names that none has.
+
+use crate::catalog::{Catalog, CatalogTool};
+
+/// The likeness from which on a name is suggested: 1 is equal, 0 is nothing alike.
+const MIN_LIKENESS: f64 = 0.75;
+/// Bytes of a name for which suggestions are looked for.
+const MAX_ASKED: usize = 300;
+/// Names that other programs put before those of tools and servers.
+const NAMESPACES: [&str; 11] = [
+    "mcp",
+    "tools",
+    "tool",
+    "servers",
+    "server",
+    "functions",
+    "function",
+    "client",
+    "api",
+    "session",
+    "globalThis",
+];
+
+/// Names of namespaces that may stand before a name.
+const MAX_NAMESPACES: usize = 4;
+
+/// What was meant by a name, as other programs spell it: `fs.read_file`, `tools.fs_read_file`,
+/// `mcp__fs__read_file`, `fsReadFile`, `read_file`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meant<'c> {
+    /// These functions have the name in another spelling; more than one if it names no server.
+    Functions(Vec<&'c str>),
+    /// The name begins with this server's; these are its functions, the nearest first.
+    Server(&'c str, Vec<&'c str>),
+    /// The name is only one that other programs put before those of tools.
+    Namespace,
+}
+
+impl Catalog {
+    /// What was meant by a name that is no function, among the functions that `is_known` takes.
+    /// Parts of the name are parted by dots.
+    pub fn meant(&self, name: &str, is_known: impl Fn(&str) -> bool) -> Option<Meant<'_>> {
+        if name.is_empty() || name.len() > MAX_ASKED {
+            return None;
+        }
+        let known: Vec<_> = self
+            .tools()
+            .iter()
+            .filter(|it| is_known(&it.function))
+            .collect();
+        let parts: Vec<&str> = name.split('.').flat_map(|part| part.split("__")).collect();
+        // A server may be named as a namespace is, so the whole name comes first.
+        let starts = (0..parts.len().min(MAX_NAMESPACES)).filter(|start| {
+            let before = parts.get(..*start).unwrap_or_default();
+            before.iter().all(|part| NAMESPACES.contains(part))
+        });
+        for start in starts.clone() {
+            let parts = parts.get(start..).unwrap_or_default();
+            let asked = plain(&parts.concat());
+            let same = |name: &str| !asked.is_empty() && plain(name) == asked;
+            let named = known.iter().filter(|it| same(&it.function));
+            let mut found: Vec<&str> = named.map(|it| it.function.as_str()).collect();
+            if found.is_empty() {
+                let own = known.iter().filter(|it| same(&it.definition.name));
+                found = own.map(|it| it.function.as_str()).collect();
+            }
+            if !found.is_empty() {
+                return Some(Meant::Functions(found));
+            }
+        }
+        for start in starts {
+            let (server, rest) = parts.get(start..)?.split_first()?;
+            let of_server = |it: &&&CatalogTool| plain(&it.definition.server) == plain(server);
+            let asked = plain(&rest.concat());
+            let mut tools: Vec<_> = known.iter().filter(of_server).collect();
+            let Some(first) = tools.first() else {
+                continue;
+            };
+            let server = first.definition.server.as_str();
+            let unlike = |own: &str| {
+                let own = plain(own);
+                let part = own.contains(&asked) || asked.contains(&own);
+                let like = likeness(&asked, &own);
+                if part { -1.0 - like } else { -like }
+            };
+            tools.sort_by(|a, b| {
+                let names = (&a.definition.name, &b.definition.name);
+                unlike(names.0).total_cmp(&unlike(names.1))
+            });
+            let functions = tools.iter().map(|it| it.function.as_str());
+            return Some(Meant::Server(server, functions.collect()));
+        }
+        NAMESPACES
+            .contains(&parts.first()?)
+            .then_some(Meant::Namespace)
+    }
+
+    /// The function most like a name that is none, if one is like it at all.
+    pub fn suggest(&self, name: &str) -> Option<&str> {
+        if let Some(Meant::Functions(functions)) = self.meant(name, |_| true) {
+            return functions.first().copied();
+        }
+        if name.is_empty() || name.len() > MAX_ASKED {
+            return None;
+        }
+        let asked = plain(name);
+        self.tools()
+            .iter()
+            .map(|tool| {
+                (
+                    likeness(&asked, &plain(&tool.function)),
+                    tool.function.as_str(),
+                )
+            })
+            .filter(|(likeness, _)| *likeness >= MIN_LIKENESS)
+            .max_by(|(a, first), (b, second)| a.total_cmp(b).then_with(|| second.cmp(first)))
+            .map(|(_, function)| function)
+    }
+}
+
+/// How like each other two plain names are. It is 0 where their lengths say that it is
+/// less than [`MIN_LIKENESS`]: to find it takes the product of both.
+fn likeness(a: &str, b: &str) -> f64 {
+    let (shorter, longer) = (a.len().min(b.len()), a.len().max(b.len()));
+    if (shorter as f64) < MIN_LIKENESS * longer as f64 {
+        return 0.0;
+    }
+    strsim::normalized_damerau_levenshtein(a, b)
+}
+
+/// A name without what is easily mistaken: case and separators.
+fn plain(name: &str) -> String {
+    name.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
+}

@@ -1,0 +1,173 @@
+//! Names that nothing has, as the script spells them, and values of type `unknown`.
+
+use std::collections::HashSet;
+
+use crate::checker::Script;
+use crate::diagnostic::Unknown;
+use crate::message::{self, Reported};
+
+/// Bytes of a dotted name.
+const MAX_PATH: usize = 200;
+/// Bytes after a call of `callTool` in which the tool's name is looked for.
+const MAX_ARGUMENTS: usize = 200;
+/// Tools without a declared result that a hint names.
+const MAX_TOOLS: usize = 3;
+
+/// The name that nothing has, if that is the error. `at` is the text from its place on.
+pub(crate) fn name(error: &Reported, at: &str) -> Option<Unknown> {
+    if let Some(name) = message::unknown_name(error) {
+        let path = path(at);
+        let path = path.filter(|path| path.starts_with(&name));
+        return Some(Unknown {
+            path: path.unwrap_or_else(|| name.clone()),
+            name,
+        });
+    }
+    let property = error.text.strip_prefix("Property '")?;
+    let (property, rest) = property.split_once('\'')?;
+    let is_of_mcp = rest.starts_with(" does not exist on type 'typeof mcp'.");
+    is_of_mcp.then(|| Unknown {
+        name: format!("mcp.{property}"),
+        path: format!("mcp.{}", path(at).unwrap_or_default()),
+    })
+}
+
+/// The dotted name that a text begins with, `a.b` for `a?.["b"](…)`. A call of a function such as
+/// `callTool` has the tool's name in its arguments.
+fn path(text: &str) -> Option<String> {
+    let (first, mut rest) = word(text)?;
+    let (mut path, mut last) = (first.to_owned(), first);
+    while path.len() < MAX_PATH {
+        rest = rest.strip_prefix('?').unwrap_or(rest).trim_start();
+        let after = rest.strip_prefix('.').unwrap_or(rest);
+        let step = match after.strip_prefix(['[']) {
+            Some(inside) => string(inside).filter(|(_, rest)| rest.starts_with(']')),
+            None if after.len() < rest.len() => word(after.trim_start()),
+            None => None,
+        };
+        let Some((step, after)) = step else { break };
+        path = format!("{path}.{step}");
+        (last, rest) = (step, after.strip_prefix(']').unwrap_or(after));
+    }
+    let arguments = rest
+        .strip_prefix('(')
+        .filter(|_| last.to_ascii_lowercase().ends_with("tool"));
+    let arguments = arguments.map(|text| text.get(..text.floor_char_boundary(MAX_ARGUMENTS)));
+    let called = arguments.flatten().and_then(|text| {
+        let at = text.find(['"', '\''])?;
+        string(text.get(at..)?)
+    });
+    match called {
+        Some((tool, _)) => Some(format!("{first}.{tool}")),
+        None => Some(path).filter(|path| path.len() <= MAX_PATH),
+    }
+}
+
+/// The identifier that a text begins with, and the rest.
+fn word(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));
+    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    (!word.is_empty() && word.len() <= MAX_PATH).then_some((word, rest))
+}
+
+/// What stands in the quotes that a text begins with, and the rest.
+fn string(text: &str) -> Option<(&str, &str)> {
+    let mark = text
+        .chars()
+        .next()
+        .filter(|mark| matches!(mark, '"' | '\''))?;
+    let (inside, rest) = text.get(1..)?.split_once(mark)?;
+    let (inside, left) = word(inside).map_or(("", inside), |(inside, left)| (inside, left));
+    (!inside.is_empty() && left.is_empty()).then_some((inside, rest))
+}
+
+/// Hints about results that their tools do not declare, each given once.
+#[derive(Default)]
+pub(crate) struct ResultHints(HashSet<String>);
+
+impl ResultHints {
+    /// What to do about an error of a value of type `unknown`, if it is a tool's result.
+    pub(crate) fn next(&mut self, error: &Reported, at: &str, script: &Script) -> Option<String> {
+        let is_unknown = |error: &Reported| {
+            ["'unknown'", "'Promise<unknown>'"]
+                .iter()
+                .any(|ty| error.text.contains(ty))
+        };
+        // A spread says only that it wants an object.
+        let is_spread = error.code == 2698;
+        if !is_spread && !is_unknown(error) && !error.message_chain.iter().any(is_unknown) {
+            return None;
+        }
+        let tools = untyped_tools(at, script);
+        let hint = match tools.as_slice() {
+            [] => return None,
+            [tool] => format!("{tool} declares no result"),
+            tools => format!("{} declare no result", tools.join(", ")),
+        };
+        let waited = if error.text.contains("'Promise<unknown>'") {
+            "await it and "
+        } else {
+            ""
+        };
+        let hint = format!("{hint}; {waited}read it with mcp.text(result) or mcp.json(result)");
+        self.0.insert(hint.clone()).then_some(hint)
+    }
+}
+
+/// The tools without a declared result that a value can come from: that of its own call, that of
+/// the variable that it is in, or all that the script calls.
+fn untyped_tools<'s>(at: &'s str, script: &'s Script) -> Vec<&'s str> {
+    let is_untyped = |name: &str| {
+        let declaration = format!("declare function {name}(");
+        let rest = script
+            .declarations
+            .split_once(&declaration)
+            .map(|(_, rest)| rest);
+        let own = rest.and_then(|rest| rest.split("\ndeclare function ").next());
+        name == "mcp.callTool"
+            || own.is_some_and(|own| own.trim_end().ends_with("): Promise<unknown>;"))
+    };
+    let calls = |text: &'s str| {
+        let calls = text.match_indices('(').filter_map(|(at, _)| {
+            let before = text.get(..at)?;
+            let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.');
+            let start = before.rfind(|c| !is_name(c)).map_or(0, |end| {
+                end + before
+                    .get(end..)
+                    .and_then(|c| c.chars().next())
+                    .map_or(1, char::len_utf8)
+            });
+            before.get(start..).filter(|name| !name.is_empty())
+        });
+        calls.collect::<Vec<&'s str>>()
+    };
+    // The call in the statement itself, or the one whose result the variable got.
+    let statement = at.split([';', '\n']).next().unwrap_or_default();
+    let variable = word(
+        at.trim_start_matches(['(', ' '])
+            .trim_start_matches("await "),
+    )
+    .map(|(name, _)| name);
+    let assigned = variable.and_then(|name| {
+        let assignment = [format!("{name} = "), format!("{name}=")];
+        let (_, value) = assignment
+            .iter()
+            .find_map(|it| script.text.split_once(it.as_str()))?;
+        value.split([';', '\n']).next()
+    });
+    for text in [assigned, Some(statement)].into_iter().flatten() {
+        let found = calls(text);
+        if let Some(tool) = found.iter().find(|name| is_untyped(name)) {
+            return vec![tool];
+        }
+        let is_tool = |name: &&&str| script.declarations.contains(&format!("function {name}("));
+        if found.iter().any(|name| is_tool(&name)) {
+            return Vec::new();
+        }
+    }
+    let mut tools = calls(&script.text);
+    tools.retain(|name| is_untyped(name));
+    tools.dedup();
+    tools.truncate(MAX_TOOLS);
+    tools
+}
