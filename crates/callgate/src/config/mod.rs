@@ -208,9 +208,9 @@ impl Config {
                 let mut given = roles.iter().flat_map(|role| &role.servers);
                 given.any(|name| name == "*" || name == server)
             };
-            let names = config.servers.iter().map(|server| &server.name);
-            let withheld = names.filter(|server| !gives(server)).cloned().collect();
-            config.withheld = withheld;
+            let enabled = config.servers.iter().map(|server| &server.name);
+            let names = enabled.chain(&config.disabled).cloned();
+            config.withheld = names.filter(|server| !gives(server)).collect();
             config.servers.retain(|server| gives(&server.name));
             config.disabled.retain(|server| gives(server));
             if config.servers.is_empty() {
@@ -262,15 +262,10 @@ fn read(
         failed(error.range().start, ConfigErrorKind::Syntax, &message)
     })?;
     let is_shared = foreign::is_shared(&place.path);
-    let mut warnings = Vec::new();
-    if let Some(root) = parsed.value.as_mut().filter(|_| is_shared) {
-        let passed_over = foreign::adopt(root, &place.path);
-        warnings.extend(
-            passed_over
-                .into_iter()
-                .map(|(at, message)| failed(at, ConfigErrorKind::Key, &message)),
-        );
-    }
+    let shared = parsed.value.as_mut().filter(|_| is_shared);
+    let passed_over = shared.map(|root| foreign::adopt(root, &place.path));
+    let passed_over = passed_over.into_iter().flatten();
+    let warnings = passed_over.map(|(at, message)| failed(at, ConfigErrorKind::Key, &message));
     let root = parsed.value.as_ref().ok_or_else(|| {
         let message = "the file is empty; write an object, such as { \"mcpServers\": {} }";
         failed(0, ConfigErrorKind::Syntax, message)
@@ -290,7 +285,7 @@ fn read(
         },
         is_shared,
         problems: RefCell::default(),
-        warnings: RefCell::new(warnings),
+        warnings: RefCell::new(warnings.collect()),
         lost: RefCell::default(),
         left_out: RefCell::default(),
         used: RefCell::default(),

@@ -5,27 +5,46 @@ use std::time::Duration;
 /// The least memory that a script can have: an isolate does not start with less.
 pub const LEAST_MEMORY: u64 = 16 << 20;
 
-/// The longest duration, in seconds.
-const MAX_SECONDS: u64 = 100 * 366 * 86_400;
+/// A kind of quantity, as it is written.
+struct Quantity {
+    name: &'static str,
+    /// Units, each with its size.
+    units: &'static [(&'static str, u128)],
+    form: &'static str,
+    most: u128,
+    largest: &'static str,
+}
 
-/// Units of time, in nanoseconds.
-const TIMES: &[(&str, u128)] = &[
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
+/// In nanoseconds.
+const DURATION: Quantity = Quantity {
+    name: "duration",
+    units: &[
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("m", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ],
+    form: "write a number and ms, s, m or h, such as \"500ms\" or \"2s\"",
+    most: 100 * 366 * 86_400 * 1_000_000_000,
+    largest: "the longest is a hundred years",
+};
 
-/// Units of size, in bytes.
-const SIZES: &[(&str, u128)] = &[
-    ("b", 1),
-    ("kb", 1_000),
-    ("mb", 1_000_000),
-    ("gb", 1_000_000_000),
-    ("kib", 1 << 10),
-    ("mib", 1 << 20),
-    ("gib", 1 << 30),
-];
+/// In bytes.
+const SIZE: Quantity = Quantity {
+    name: "size",
+    units: &[
+        ("b", 1),
+        ("kb", 1_000),
+        ("mb", 1_000_000),
+        ("gb", 1_000_000_000),
+        ("kib", 1 << 10),
+        ("mib", 1 << 20),
+        ("gib", 1 << 30),
+    ],
+    form: "write a number and B, KB, MB, GB, KiB, MiB or GiB, such as \"16KiB\"",
+    most: (1 << 53) - 1,
+    largest: "the largest is below 2^53 bytes",
+};
 
 /// Reads a duration such as `500ms`, `2s`, `1.5m` or `1h`.
 ///
@@ -33,26 +52,7 @@ const SIZES: &[(&str, u128)] = &[
 ///
 /// [`UnitError`] for another form, zero, and more than a hundred years.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
-    let error = |fault| match fault {
-        Fault::Form => {
-            let advice = "write a number and ms, s, m or h, such as \"500ms\" or \"2s\"";
-            UnitError::new(text, "not a duration", advice)
-        }
-        Fault::Zero => UnitError::new(text, "an empty duration", MORE),
-        Fault::TooLarge => UnitError::new(
-            text,
-            "too large a duration",
-            "the longest is a hundred years",
-        ),
-    };
-    let nanos = scale(text, TIMES).map_err(error)?;
-    match u64::try_from(nanos / 1_000_000_000) {
-        Ok(seconds) if seconds <= MAX_SECONDS => {
-            let rest = u32::try_from(nanos % 1_000_000_000).unwrap_or_default();
-            Ok(Duration::new(seconds, rest))
-        }
-        _ => Err(error(Fault::TooLarge)),
-    }
+    DURATION.read(text).map(Duration::from_nanos_u128)
 }
 
 /// Reads a number of bytes such as `512B`, `16KiB`, `128MiB`, `1GB` or `1.5GiB`. A part of a
@@ -62,20 +62,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 ///
 /// [`UnitError`] for another form, less than a byte, and 2^53 bytes or more.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
-    let error = |fault| match fault {
-        Fault::Form => {
-            let advice = "write a number and B, KB, MB, GB, KiB, MiB or GiB, such as \"16KiB\"";
-            UnitError::new(text, "not a size", advice)
-        }
-        Fault::Zero => UnitError::new(text, "an empty size", MORE),
-        Fault::TooLarge => {
-            UnitError::new(text, "too large a size", "the largest is below 2^53 bytes")
-        }
-    };
-    match u64::try_from(scale(text, SIZES).map_err(error)?) {
-        Ok(bytes) if bytes < 1 << 53 => Ok(bytes),
-        _ => Err(error(Fault::TooLarge)),
-    }
+    let bytes = SIZE.read(text)?;
+    Ok(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
 /// Reads a size as [`parse_bytes`] does, for a script's memory.
@@ -86,8 +74,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 pub fn parse_memory(text: &str) -> Result<u64, UnitError> {
     match parse_bytes(text)? {
         bytes if bytes < LEAST_MEMORY => {
-            let advice = "a script needs \"16MiB\" at least";
-            Err(UnitError::new(text, "too little memory", advice))
+            let (fault, advice) = ("too little memory", "a script needs \"16MiB\" at least");
+            Err(UnitError(format!("{text:?} is {fault}; {advice}")))
         }
         bytes => Ok(bytes),
     }
@@ -95,55 +83,42 @@ pub fn parse_memory(text: &str) -> Result<u64, UnitError> {
 
 /// A text that is no duration or no size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is {fault}; {advice}")]
-pub struct UnitError {
-    text: String,
-    fault: &'static str,
-    advice: &'static str,
-}
+#[error("{0}")]
+pub struct UnitError(String);
 
-impl UnitError {
-    fn new(text: &str, fault: &'static str, advice: &'static str) -> Self {
-        let text = text.to_owned();
-        Self {
-            text,
-            fault,
-            advice,
+impl Quantity {
+    /// Reads `1.5 MiB`, rounded down.
+    fn read(&self, text: &str) -> Result<u128, UnitError> {
+        let name = self.name;
+        let (fault, advice) = match self.scale(text.trim()) {
+            None => (format!("not a {name}"), self.form),
+            Some(0) => (
+                format!("an empty {name}"),
+                "write one that is more than nothing",
+            ),
+            Some(scaled) if scaled > self.most => (format!("too large a {name}"), self.largest),
+            Some(scaled) => return Ok(scaled),
+        };
+        Err(UnitError(format!("{text:?} is {fault}; {advice}")))
+    }
+
+    /// A decimal number times its unit; `None` for another form.
+    fn scale(&self, text: &str) -> Option<u128> {
+        let is_unit = |c: char| !c.is_ascii_digit() && c != '.';
+        let (number, unit) = text.split_at(text.find(is_unit).unwrap_or(text.len()));
+        let unit = unit.trim_start();
+        let mut units = self.units.iter();
+        let (_, per_unit) = units.find(|(name, _)| unit.eq_ignore_ascii_case(name))?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        // Nine digits after the point reach below every unit here.
+        if whole.is_empty() || fraction.len() > 9 {
+            return None;
         }
-    }
-}
-
-const MORE: &str = "write one that is more than nothing";
-
-enum Fault {
-    Form,
-    Zero,
-    TooLarge,
-}
-
-/// Reads `1.5 MiB`: a decimal number times its unit, rounded down.
-fn scale(text: &str, units: &[(&str, u128)]) -> Result<u128, Fault> {
-    let text = text.trim();
-    let is_unit = |c: char| !c.is_ascii_digit() && c != '.';
-    let (number, unit) = text.split_at(text.find(is_unit).unwrap_or(text.len()));
-    let unit = unit.trim_start();
-    let mut units = units.iter();
-    let (_, per_unit) = units
-        .find(|(name, _)| unit.eq_ignore_ascii_case(name))
-        .ok_or(Fault::Form)?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    // Nine digits after the point reach below every unit here.
-    if whole.is_empty() || fraction.is_empty() || fraction.len() > 9 || fraction.contains('.') {
-        return Err(Fault::Form);
-    }
-    if whole.len() > 18 {
-        return Err(Fault::TooLarge);
-    }
-    let whole: u128 = whole.parse().map_err(|_| Fault::Form)?;
-    let digits: u128 = fraction.parse().map_err(|_| Fault::Form)?;
-    let denominator = 10_u128.pow(u32::try_from(fraction.len()).unwrap_or(9));
-    match whole * per_unit + digits * per_unit / denominator {
-        0 => Err(Fault::Zero),
-        scaled => Ok(scaled),
+        if whole.len() > 18 && whole.bytes().all(|digit| digit.is_ascii_digit()) {
+            return Some(u128::MAX);
+        }
+        let (whole, digits): (u128, u128) = (whole.parse().ok()?, fraction.parse().ok()?);
+        let denominator = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
+        Some(whole * per_unit + digits * per_unit / denominator)
     }
 }

@@ -39,12 +39,14 @@ fn has_the_servers_and_rules_of_the_roles_alone() {
     for (roles, expected) in [
         (
             &["analyst"][..],
-            Some(r#"["crm"] ["old"] ["wiki"] [String("*_delete"), String("crm_*")] Native"#),
+            Some(
+                r#"["crm"] ["old"] ["wiki", "payroll"] [String("*_delete"), String("crm_*")] Native"#,
+            ),
         ),
         (
             &["analyst", "writer"],
             Some(
-                r#"["crm", "wiki"] ["old"] [] [String("*_delete"), String("crm_*"), String("wiki_*")] Hidden"#,
+                r#"["crm", "wiki"] ["old"] ["payroll"] [String("*_delete"), String("crm_*"), String("wiki_*")] Hidden"#,
             ),
         ),
         (&["unknown", "nothing"], None),
