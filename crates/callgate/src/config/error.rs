@@ -11,28 +11,23 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// The kind of the first problem.
-    pub fn kind(&self) -> ConfigErrorKind {
-        self.first.kind
-    }
-
     /// All problems, in the order of the file.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         std::iter::once(&self.first).chain(&self.more)
     }
 
     /// An error about the file as a whole.
-    pub(super) fn file(path: &Path, kind: ConfigErrorKind, message: impl fmt::Display) -> Self {
-        let message = match kind {
-            ConfigErrorKind::Read => format!("cannot be read: {message}"),
-            _ => message.to_string(),
-        };
+    pub(super) fn file(path: &Path, message: impl fmt::Display) -> Self {
         Self::from(Problem {
             path: path.to_owned(),
             place: None,
-            kind,
-            message,
+            message: message.to_string(),
         })
+    }
+
+    /// The error for a file that cannot be read.
+    pub(super) fn unread(path: &Path, reason: impl fmt::Display) -> Self {
+        Self::file(path, format_args!("cannot be read: {reason}"))
     }
 
     /// The error for these problems, if there are any.
@@ -64,28 +59,6 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// The kind of a mistake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ConfigErrorKind {
-    /// The file cannot be read.
-    Read,
-    /// The file was found, not named, and another user may have written it.
-    Foreign,
-    /// The text is not JSON with comments, or not UTF-8.
-    Syntax,
-    /// An unknown key, or one that stands twice.
-    Key,
-    /// A value of the wrong type or form, or a missing one.
-    Value,
-    /// A variable that is not set, or a reference that cannot be resolved.
-    Variable,
-    /// A permission pattern that can never match.
-    Pattern,
-    /// Something that Callgate does not support, such as the SSE transport.
-    Unsupported,
-}
-
 /// One problem, or one warning. Its `Display` is `callgate.json:12:5: message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -95,21 +68,13 @@ pub struct Problem {
     /// Line and column, both from 1; the column counts UTF-16 units, as
     /// editors do. `None` for a problem of the file as a whole.
     pub place: Option<(u32, u32)>,
-    /// The kind of mistake.
-    pub kind: ConfigErrorKind,
     /// The mistake and what to do, without the place.
     pub message: String,
 }
 
 impl Problem {
     /// A problem at a byte position of the file's text.
-    pub(super) fn at(
-        path: &Path,
-        text: &str,
-        position: usize,
-        kind: ConfigErrorKind,
-        message: &str,
-    ) -> Self {
+    pub(super) fn at(path: &Path, text: &str, position: usize, message: &str) -> Self {
         let before = text.get(..position).unwrap_or(text);
         let before = before.replace("\r\n", "\n").replace('\r', "\n");
         let line = before.rsplit('\n').next().unwrap_or_default();
@@ -118,7 +83,6 @@ impl Problem {
         Self {
             path: path.to_owned(),
             place: Some((number(before.matches('\n').count()), number(column))),
-            kind,
             message: message.to_owned(),
         }
     }

@@ -6,8 +6,6 @@ use std::path::{Component, Path, PathBuf};
 use callgate_servers::Root;
 use url::Url;
 
-use super::error::ConfigErrorKind;
-
 /// The most bytes of a name that are shown.
 const MAX_SHOWN: usize = 64;
 
@@ -22,29 +20,25 @@ pub(super) struct Variables<'a> {
     pub(super) alias: Option<&'a Path>,
 }
 
-/// A reference that has no value. The message names the reference and never holds a value.
-pub(super) struct Unresolved {
-    pub(super) kind: ConfigErrorKind,
-    pub(super) message: String,
-}
-
 impl Variables<'_> {
     /// Replaces every reference in `text`. Values are put in as they are:
     /// references inside a value are not looked at again. Those that came from the
     /// environment are added to `used`, with their names.
+    ///
+    /// # Errors
+    ///
+    /// A clause that names the reference and never holds a value.
     pub(super) fn expand(
         &self,
         text: &str,
         used: &mut Vec<(String, String)>,
-    ) -> Result<String, Unresolved> {
+    ) -> Result<String, String> {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             expanded.push_str(before);
             let Some((reference, after)) = after.split_once('}') else {
-                return Err(Unresolved::reference(
-                    "\"${\" has no closing \"}\"; close it, as in \"${NAME}\"",
-                ));
+                return Err(": \"${\" has no closing \"}\"; close it, as in \"${NAME}\"".to_owned());
             };
             expanded.push_str(&match reference {
                 "workspaceFolder" => self.folder_before(after),
@@ -70,19 +64,12 @@ impl Variables<'_> {
         folder.trim_end_matches(is_before_slash).to_owned()
     }
 
-    fn value(
-        &self,
-        reference: &str,
-        used: &mut Vec<(String, String)>,
-    ) -> Result<String, Unresolved> {
+    fn value(&self, reference: &str, used: &mut Vec<(String, String)>) -> Result<String, String> {
         if reference.starts_with("input:") {
-            return Err(Unresolved {
-                kind: ConfigErrorKind::Unsupported,
-                // The rest of the reference may be a value.
-                message: ": \"${input:…}\" asks a person in VS Code, and Callgate cannot ask; put \
-                    the value into an environment variable and write \"${NAME}\""
-                    .to_owned(),
-            });
+            // The rest of the reference may be a value.
+            let message = ": \"${input:…}\" asks a person in VS Code, and Callgate cannot ask; put \
+                           the value into an environment variable and write \"${NAME}\"";
+            return Err(message.to_owned());
         }
         let name = reference.strip_prefix("env:").unwrap_or(reference);
         let (name, default) = match name.split_once(":-") {
@@ -95,11 +82,11 @@ impl Variables<'_> {
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
         if !is_name(name) || default.is_some_and(|default| default.contains("${")) {
-            return Err(Unresolved::reference(format!(
-                "{} is not a reference; write \"${{NAME}}\", \
+            return Err(format!(
+                ": {} is not a reference; write \"${{NAME}}\", \
                  \"${{NAME:-default}}\", \"${{env:NAME}}\" or \"${{workspaceFolder}}\"",
                 shown(reference)
-            )));
+            ));
         }
         // As in a shell, ":-" also stands in for a variable set to nothing.
         let value = (self.environment)(name);
@@ -110,10 +97,10 @@ impl Variables<'_> {
                 Ok(value)
             }
             (None, Some(default)) => Ok(default.to_owned()),
-            (None, None) => Err(Unresolved::reference(format!(
-                "environment variable \"{name}\" is not set; set it, or write \
+            (None, None) => Err(format!(
+                ": environment variable \"{name}\" is not set; set it, or write \
                  \"${{{name}:-default}}\""
-            ))),
+            )),
         }
     }
 }
@@ -130,15 +117,6 @@ fn shown(reference: &str) -> String {
         return format!("\"${{{name}{rest}}}\"");
     }
     "\"${…}\"".to_owned()
-}
-
-impl Unresolved {
-    fn reference(message: impl Into<String>) -> Self {
-        Self {
-            kind: ConfigErrorKind::Variable,
-            message: format!(": {}", message.into()),
-        }
-    }
 }
 
 /// The folder of `roots` at this path. It need not exist: a server may make it.

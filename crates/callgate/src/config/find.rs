@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::error::{ConfigError, ConfigErrorKind};
+use super::error::ConfigError;
 
 /// The names looked for in each folder, in this order.
 pub(super) const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
@@ -23,8 +23,7 @@ const MAX_LINKS: usize = 40;
 /// one in its place: it says which programs to start, and above lie folders such as `/tmp`. A file
 /// that cannot be read is still the answer, so that a folder above never replaces its permissions.
 pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
-    let folder = std::path::absolute(folder)
-        .map_err(|error| ConfigError::file(folder, ConfigErrorKind::Read, error))?;
+    let folder = std::path::absolute(folder).map_err(|error| ConfigError::unread(folder, error))?;
     for folder in folder.ancestors() {
         for name in NAMES {
             let path = folder.join(name);
@@ -35,7 +34,7 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => {
-                    return Err(ConfigError::file(&path, ConfigErrorKind::Read, error));
+                    return Err(ConfigError::unread(&path, error));
                 }
             }
         }
@@ -45,8 +44,8 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 
 /// Refuses a file that another user may have written, or put there.
 fn own(path: &Path) -> Result<(), ConfigError> {
-    let refused = |message: String| ConfigError::file(path, ConfigErrorKind::Foreign, message);
-    let unread = |error: &dyn Display| ConfigError::file(path, ConfigErrorKind::Read, error);
+    let refused = |message: String| ConfigError::file(path, message);
+    let unread = |error: &dyn Display| ConfigError::unread(path, error);
     let user = effective_user().map_err(|error| unread(&error))?;
     for (place, it) in way(path).map_err(|error| unread(&error))? {
         let (shown, theirs) = (place.display(), "can put another one in its place");

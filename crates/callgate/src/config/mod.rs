@@ -46,7 +46,7 @@ use server::ServerList;
 use tree::{SYNTAX, Tree};
 
 pub use edit::{AmendError, allow, takes_rules};
-pub use error::{ConfigError, ConfigErrorKind, Problem};
+pub use error::{ConfigError, Problem};
 pub use file::{CacheConfig, CheckConfig, LedgerConfig, LimitsConfig};
 pub use find::find;
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
@@ -151,20 +151,19 @@ impl Config {
         path: &Path,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let named = std::path::absolute(path)
-            .map_err(|error| ConfigError::file(path, ConfigErrorKind::Read, error))?;
+        let named = std::path::absolute(path).map_err(|error| ConfigError::unread(path, error))?;
         let shown = shown(&named);
-        let unread = |error| ConfigError::file(&shown, ConfigErrorKind::Read, error);
+        let unread = |error| ConfigError::unread(&shown, error);
         let bytes = std::fs::read(&named).map_err(|error| match error.kind() {
             std::io::ErrorKind::IsADirectory => {
                 let file = shown.join(find::NAMES[0]);
                 let message = format!("it is a folder; name a file, such as {}", file.display());
-                ConfigError::file(&shown, ConfigErrorKind::Read, message)
+                ConfigError::unread(&shown, message)
             }
             _ => unread(error),
         })?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| ConfigError::file(&shown, ConfigErrorKind::Syntax, "not UTF-8 text"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| ConfigError::file(&shown, "not UTF-8 text"))?;
         let name = named.file_name().unwrap_or_default();
         let named_folder = foreign::project_folder(&named);
         // One folder has many paths (`sub/..`, links), and rules compare texts.
@@ -256,23 +255,23 @@ fn read(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Config, ConfigError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let failed = |at, kind, message: &str| Problem::at(&place.shown, text, at, kind, message);
+    let failed = |at, message: &str| Problem::at(&place.shown, text, at, message);
     let mut parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).map_err(|error| {
         let message = format!("not valid JSON: {}", lower_first(&error.kind().to_string()));
-        failed(error.range().start, ConfigErrorKind::Syntax, &message)
+        failed(error.range().start, &message)
     })?;
     let is_shared = foreign::is_shared(&place.path);
     let shared = parsed.value.as_mut().filter(|_| is_shared);
     let passed_over = shared.map(|root| foreign::adopt(root, &place.path));
     let passed_over = passed_over.into_iter().flatten();
-    let warnings = passed_over.map(|(at, message)| failed(at, ConfigErrorKind::Key, &message));
+    let warnings = passed_over.map(|(at, message)| failed(at, &message));
     let root = parsed.value.as_ref().ok_or_else(|| {
         let message = "the file is empty; write an object, such as { \"mcpServers\": {} }";
-        failed(0, ConfigErrorKind::Syntax, message)
+        failed(0, message)
     })?;
     let Value::Object(_) = root else {
         let message = "the file must hold one object, such as { \"mcpServers\": {} }";
-        return Err(failed(0, ConfigErrorKind::Value, message).into());
+        return Err(failed(0, message).into());
     };
     let tree = Tree {
         text,
@@ -325,7 +324,7 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
     ) {
         let message = "the file has both \"mcpServers\" and \"servers\"; put all servers under one \
                        of them";
-        tree.error(both.range().start, ConfigErrorKind::Key, message);
+        tree.error(both.range().start, message);
     }
     if let Some(section) = tree.find(&["permissions"]) {
         config.allow_unmatched = permissions::read(tree, section, &mut config.permissions);
@@ -350,7 +349,7 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
         config.roots = roots.flatten().collect();
         if paths.len() > config.roots.len() {
             let clause = "must hold paths of folders, such as \".\"";
-            tree.wrong(section, ConfigErrorKind::Value, clause);
+            tree.wrong(section, clause);
         }
     }
     models::read(tree, &mut config.models, config.search);
@@ -381,7 +380,7 @@ fn jail(tree: &Tree<'_>, section: &Value<'_>) -> JailOptions {
         if is_process && !layers.is_empty() {
             let message = "\"level\": \"process\" uses no kernel layer, so \"require\" in \
                            \"sandbox\" must be empty";
-            tree.error(section.range().start, ConfigErrorKind::Value, message);
+            tree.error(section.range().start, message);
         }
         jail.required = layers;
     }
@@ -391,13 +390,13 @@ fn jail(tree: &Tree<'_>, section: &Value<'_>) -> JailOptions {
 fn check_ledger(tree: &Tree<'_>, section: &Value<'_>, ledger: &LedgerConfig) {
     if tree::get(section, "path").is_none() {
         let clause = "has no \"path\"; name the file that calls are written to";
-        tree.wrong(section, ConfigErrorKind::Value, clause);
+        tree.wrong(section, clause);
     }
     if let Some(keep) = tree.find(&["ledger", "keep"])
         && ledger.keep > Some(MAX_KEPT_LEDGERS)
     {
         let clause = format!("must be at most {MAX_KEPT_LEDGERS}");
-        tree.wrong(keep, ConfigErrorKind::Value, &clause);
+        tree.wrong(keep, &clause);
     }
 }
 

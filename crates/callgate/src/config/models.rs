@@ -8,7 +8,6 @@ use callgate_models::{Api, Endpoint};
 use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
 
-use super::error::ConfigErrorKind;
 use super::tree::{Tree, get};
 use super::{fields, server};
 use crate::settings::SearchBy;
@@ -144,7 +143,7 @@ enum ApiWord {
 
 /// Checks the endpoints, reads their keys, and warns of a search that lacks its endpoint.
 pub(super) fn read(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy) {
-    let wrong = |value: &_, clause: &str| tree.wrong(value, ConfigErrorKind::Value, clause);
+    let wrong = |value: &_, clause: &str| tree.wrong(value, clause);
     let endpoint = |of: &str, url: &str| {
         let section = tree.find(&["models", of])?;
         for key in ["url", "model"] {
@@ -173,6 +172,6 @@ pub(super) fn read(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy)
     {
         let message = "\"search\" by \"hybrid\" compares words only: \"models\" names no \
                        \"embeddings\"; add them, or leave \"search\" out";
-        tree.warning(section.range().start, ConfigErrorKind::Value, message);
+        tree.warning(section.range().start, message);
     }
 }

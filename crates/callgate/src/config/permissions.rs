@@ -1,14 +1,13 @@
 //! `permissions`, `flows` and labels: rules over calls, and over data between servers.
 
 use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules};
-use callgate_policy::{Effect, Rule, RuleProblem, RuleProblemKind, Rules, Step, Verdict};
+use callgate_policy::{Effect, Rule, RuleProblem, Rules, Step, Verdict};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny};
 use serde_json::Value as Json;
 
-use super::error::ConfigErrorKind;
 use super::expand::FOLDER;
 use super::fields;
 use super::tree::Tree;
@@ -62,12 +61,7 @@ fn rule(tree: &Tree<'_>, effect: Effect, entry: &Value<'_>) -> Option<Rule> {
         }
         Err(problems) => {
             for problem in problems {
-                let kind = match problem.kind {
-                    RuleProblemKind::Key => ConfigErrorKind::Key,
-                    RuleProblemKind::Pattern => ConfigErrorKind::Pattern,
-                    _ => ConfigErrorKind::Value,
-                };
-                tree.error(place(entry, &problem), kind, &problem.message);
+                tree.error(place(entry, &problem), &problem.message);
             }
             None
         }
@@ -107,7 +101,7 @@ fn warn_of_alias(tree: &Tree<'_>, entry: &Value<'_>) {
              was named; write a rule for texts that begin with that, too",
             tree.variables.folder
         );
-        tree.warning(entry.range().start, ConfigErrorKind::Value, &message);
+        tree.warning(entry.range().start, &message);
     }
 }
 

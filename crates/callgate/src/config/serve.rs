@@ -12,7 +12,6 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use url::{Host, Url};
 
-use super::error::ConfigErrorKind;
 use super::tree::Tree;
 use super::users::UsersConfig;
 use super::{fields, server};
@@ -426,7 +425,7 @@ pub(super) fn bearer(tree: &Tree<'_>, section: &Value<'_>) -> Vec<(String, Sourc
             let clause = format!(
                 ": {name:?} is no name for a user; use up to 64 letters, digits and . _ - @"
             );
-            tree.wrong(section, ConfigErrorKind::Key, &clause);
+            tree.wrong(section, &clause);
         } else if let Some(token) = token(tree, &member.value) {
             tokens.push((name.to_owned(), token));
         }
@@ -444,7 +443,7 @@ fn token(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
             "is a token of fewer than {LEAST_TOKEN} characters and could be guessed; use one such \
              as `openssl rand -hex 32` prints"
         );
-        tree.wrong(value, ConfigErrorKind::Value, &clause);
+        tree.wrong(value, &clause);
     }
     Some(token)
 }

@@ -14,7 +14,6 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny};
 use url::{ParseError, Url};
 
-use super::error::ConfigErrorKind;
 use super::fields;
 use super::permissions;
 use super::tree::{Tree, get};
@@ -121,12 +120,12 @@ pub(super) fn read(
         let name = member.name.as_str();
         if name.is_empty() {
             let message = "a server's name is empty; give it one";
-            tree.error(member.range.start, ConfigErrorKind::Key, message);
+            tree.error(member.range.start, message);
             continue;
         }
         if servers.names().any(|known| known == name) {
             let message = format!("server \"{name}\" is also in \"mcpServers\"; remove one");
-            tree.error(member.range.start, ConfigErrorKind::Key, &message);
+            tree.error(member.range.start, &message);
         }
         if leave_out_disabled(tree, &member.value) {
             servers.disabled.push(name.to_owned());
@@ -177,7 +176,7 @@ fn spec(tree: &Tree<'_>, member: &ObjectProp<'_>, server: Server) -> Option<Serv
         && server.connect == Connect::Always
     {
         let clause = "goes with \"connect\": \"lazy\" or \"manual\" only; remove it";
-        tree.wrong(idle, ConfigErrorKind::Key, clause);
+        tree.wrong(idle, clause);
     }
     Some(spec)
 }
@@ -191,10 +190,10 @@ enum Kind {
 /// The transport of a server, by `type` and by its keys.
 fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> Option<Kind> {
     let value = &member.value;
-    let wrong = |kind, clause: &str| {
+    let wrong = |clause: &str| {
         let at = get(value, "type").unwrap_or(value).range().start;
         let server = tree.subject(value.range().start);
-        tree.error(at, kind, &format!("{server} {clause}"));
+        tree.error(at, &format!("{server} {clause}"));
     };
     // Clients write one transport in many ways, such as "streamableHttp".
     let spelled = |text: &str| text.to_ascii_lowercase().replace(['-', '_', ' '], "");
@@ -205,7 +204,6 @@ fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> 
         "http" | "streamablehttp" => Some(Kind::Http),
         "sse" => {
             wrong(
-                ConfigErrorKind::Unsupported,
                 "has \"type\": \"sse\", a transport that MCP deprecated in its version \
                  2025-03-26; write \"type\": \"http\" and the server's streamable HTTP URL",
             );
@@ -217,14 +215,13 @@ fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> 
                 None => "write \"stdio\" or \"http\"".to_owned(),
             };
             let clause = format!("has the unknown type \"{text}\"; {advice}");
-            wrong(ConfigErrorKind::Value, &clause);
+            wrong(&clause);
             return None;
         }
     };
     let (kind, of, foreign) = match (get(value, "command"), get(value, "url")) {
         (Some(_), Some(_)) => {
             wrong(
-                ConfigErrorKind::Key,
                 "has both \"command\" and \"url\"; keep \"command\" for a program to start, or \
                  \"url\" for a server to connect to",
             );
@@ -233,19 +230,14 @@ fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> 
         (None, None) => {
             // A misspelt "command" is not a missing one as well.
             if !tree.has_mistake(value.range()) {
-                wrong(
-                    ConfigErrorKind::Value,
-                    match declared {
-                        None => {
-                            "has neither \"command\" nor \"url\"; write \"command\" for a program \
+                wrong(match declared {
+                    None => {
+                        "has neither \"command\" nor \"url\"; write \"command\" for a program \
                              to start, or \"url\" for a server to connect to"
-                        }
-                        Some(Kind::Stdio) => "has no \"command\"; write the program to start",
-                        Some(Kind::Http) => {
-                            "has no \"url\"; write the server's streamable HTTP URL"
-                        }
-                    },
-                );
+                    }
+                    Some(Kind::Stdio) => "has no \"command\"; write the program to start",
+                    Some(Kind::Http) => "has no \"url\"; write the server's streamable HTTP URL",
+                });
             }
             return None;
         }
@@ -259,14 +251,14 @@ fn transport_kind(tree: &Tree<'_>, member: &ObjectProp<'_>, server: &Server) -> 
             foreign.name.as_str()
         );
         if tree.is_shared {
-            tree.warning(foreign.range.start, ConfigErrorKind::Key, &message);
+            tree.warning(foreign.range.start, &message);
         } else {
-            tree.error(foreign.range.start, ConfigErrorKind::Key, &message);
+            tree.error(foreign.range.start, &message);
         }
     }
     if declared.is_some_and(|declared| declared != kind) {
         let clause = format!("has \"type\": \"{text}\" and \"{of}\"; remove one of them");
-        wrong(ConfigErrorKind::Value, &clause);
+        wrong(&clause);
     }
     Some(kind)
 }
@@ -277,7 +269,7 @@ fn stdio(tree: &Tree<'_>, entry: &Value<'_>, server: &Server) -> Transport {
         && command.trim().is_empty()
     {
         let clause = "is empty; write the program to start";
-        tree.wrong(value, ConfigErrorKind::Value, clause);
+        tree.wrong(value, clause);
     }
     let (args, env) = (get(entry, "args"), get(entry, "env"));
     let values = env
@@ -315,7 +307,7 @@ fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &Server) -> Option<Transport
                     "{} has \"oauth\" and an \"Authorization\" header; keep one",
                     tree.subject(entry.range().start)
                 );
-                tree.error(value.range().start, ConfigErrorKind::Key, &message);
+                tree.error(value.range().start, &message);
             }
             oauth
         }
@@ -335,7 +327,7 @@ fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &Server) -> Option<Transport
         _ => Some("must begin with https:// or http://".to_owned()),
     };
     if let Some(wrong) = wrong {
-        tree.wrong(value, ConfigErrorKind::Value, &wrong);
+        tree.wrong(value, &wrong);
     }
     // The host has to be seen in messages.
     let behind_host = url.splitn(4, '/').nth(3).unwrap_or_default();
@@ -404,7 +396,7 @@ fn values(
             _ => &source.prefix,
         };
         if let Err(clause) = check(name, known) {
-            tree.wrong(&member.value, ConfigErrorKind::Value, clause);
+            tree.wrong(&member.value, clause);
         }
         match source.origin {
             Origin::Text(text) => drop(values.known.insert(name.to_owned(), text)),
@@ -436,7 +428,7 @@ struct Keyring {
 
 /// Reads one value: a text, or an object that says where to look it up.
 pub(super) fn source(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
-    let wrong = |clause| tree.wrong(value, ConfigErrorKind::Value, clause);
+    let wrong = |clause| tree.wrong(value, clause);
     match value {
         Value::StringLit(_) => {
             return tree.read::<String>(value).map(Source::text);
@@ -462,7 +454,7 @@ pub(super) fn source(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
                 _ => {
                     let clause = "is empty; write the program and its arguments";
                     let command = get(value, "command").unwrap_or(value);
-                    tree.wrong(command, ConfigErrorKind::Value, clause);
+                    tree.wrong(command, clause);
                 }
             }
             let mut origin = Source::command(command).origin;
@@ -475,7 +467,7 @@ pub(super) fn source(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
         (None, Some(keyring)) => {
             if let Some(timeout) = get(value, "timeout") {
                 let clause = "does not go with \"keyring\"; remove it";
-                tree.wrong(timeout, ConfigErrorKind::Key, clause);
+                tree.wrong(timeout, clause);
             }
             Source::keyring(keyring.service, keyring.account).origin
         }
@@ -570,7 +562,7 @@ fn login(tree: &Tree<'_>, value: &Value<'_>) -> Option<Option<OAuth>> {
         _ => None,
     };
     if let Some(missing) = missing {
-        tree.wrong(value, ConfigErrorKind::Value, missing);
+        tree.wrong(value, missing);
     }
     Some(Some(OAuth {
         client_id: login.client_id,

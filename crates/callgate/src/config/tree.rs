@@ -18,8 +18,8 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::error::{ConfigErrorKind, Problem};
-use super::expand::{Unresolved, Variables};
+use super::error::Problem;
+use super::expand::Variables;
 use super::foreign::{OTHER_CLIENTS, RESTRAINTS, SYNONYMS};
 use super::units::parse_duration;
 
@@ -123,7 +123,7 @@ impl<'a> Tree<'a> {
     pub(super) fn pattern(&self, member: &ObjectProp<'_>) -> Option<Pattern> {
         let malformed = |error: &PatternError| {
             let at = member.range.start;
-            self.error(at, ConfigErrorKind::Pattern, &error.to_string());
+            self.error(at, &error.to_string());
         };
         Pattern::new(member.name.as_str())
             .inspect_err(malformed)
@@ -133,35 +133,35 @@ impl<'a> Tree<'a> {
     /// Reports a value of a wrong type, without showing it.
     pub(super) fn wrong_type(&self, value: &Value<'_>, wanted: &str) {
         let clause = format!("must be {wanted}, and this is {}", type_of(value));
-        self.wrong(value, ConfigErrorKind::Value, &clause);
+        self.wrong(value, &clause);
     }
 
     /// Reports an error of a value: its key, and a clause about it.
-    pub(super) fn wrong(&self, value: &Value<'_>, kind: ConfigErrorKind, clause: &str) {
+    pub(super) fn wrong(&self, value: &Value<'_>, clause: &str) {
         let at = value.range().start;
-        self.error_of(at, kind, clause);
+        self.error_of(at, clause);
     }
 
     /// Reports an error of the key at this place.
-    fn error_of(&self, at: usize, kind: ConfigErrorKind, clause: &str) {
+    fn error_of(&self, at: usize, clause: &str) {
         let space = if clause.starts_with(':') { "" } else { " " };
-        self.error(at, kind, &format!("{}{space}{clause}", self.subject(at)));
+        self.error(at, &format!("{}{space}{clause}", self.subject(at)));
     }
 
     /// Reports an error. In a shared file, one in the entry of a server costs that server alone.
-    pub(super) fn error(&self, at: usize, kind: ConfigErrorKind, message: &str) {
+    pub(super) fn error(&self, at: usize, message: &str) {
         if let Some(server) = self.shared_entry(at) {
-            self.warning(at, kind, &format!("{message}; the server is left out"));
+            self.warning(at, &format!("{message}; the server is left out"));
             self.lost.borrow_mut().insert(server);
             return;
         }
-        let problem = Problem::at(self.shown, self.text, at, kind, message);
+        let problem = Problem::at(self.shown, self.text, at, message);
         self.problems.borrow_mut().push(problem);
     }
 
     /// Reports a warning.
-    pub(super) fn warning(&self, at: usize, kind: ConfigErrorKind, message: &str) {
-        let problem = Problem::at(self.shown, self.text, at, kind, message);
+    pub(super) fn warning(&self, at: usize, message: &str) {
+        let problem = Problem::at(self.shown, self.text, at, message);
         self.warnings.borrow_mut().push(problem);
     }
 
@@ -179,11 +179,11 @@ impl<'a> Tree<'a> {
         let Some(at) = mistake.at else { return };
         match &mistake.wrong {
             Wrong::Key { key, ours } => self.unknown_key(at, key, ours),
-            Wrong::Clause(clause) => self.error_of(at, mistake.kind, clause),
+            Wrong::Clause(clause) => self.error_of(at, clause),
             // The missing member may be one that was left out.
             Wrong::Missing(_) if self.has_mistake(mistake.range) => {}
             Wrong::Missing(key) => {
-                self.error_of(at, mistake.kind, &format!("has no \"{key}\"; write it"));
+                self.error_of(at, &format!("has no \"{key}\"; write it"));
             }
         }
     }
@@ -196,14 +196,13 @@ impl<'a> Tree<'a> {
         let synonym = synonyms.find(|(other, meant)| *other == key && ours.contains(meant));
         let synonym = synonym.map(|(_, ours)| *ours);
         let meant = synonym.or_else(|| nearest(key, ours.iter().copied()));
-        let kind = ConfigErrorKind::Key;
         let is_entry = self.shared_entry(at).is_some();
         let is_top = self.is_shared && path_to(self.root, at).len() == 1;
         let message = match (other, meant) {
             (Some((_, instead)), _) => {
                 let message = format!("key \"{key}\" in {of} means nothing here; {instead}");
                 if self.is_shared {
-                    return self.warning(at, kind, &message);
+                    return self.warning(at, &message);
                 }
                 message
             }
@@ -218,7 +217,7 @@ impl<'a> Tree<'a> {
                     let message = format!(
                         "unknown key \"{key}\" in {of} is passed over; did you mean \"{meant}\"?"
                     );
-                    return self.warning(at, kind, &message);
+                    return self.warning(at, &message);
                 }
                 format!("unknown key \"{key}\" in {of}; did you mean \"{meant}\"?")
             }
@@ -228,12 +227,12 @@ impl<'a> Tree<'a> {
                     let message = format!(
                         "unknown key \"{key}\" in {of} is passed over; Callgate knows {ours}"
                     );
-                    return self.warning(at, kind, &message);
+                    return self.warning(at, &message);
                 }
                 format!("unknown key \"{key}\" in {of}; remove it, or use one of {ours}")
             }
         };
-        self.error(at, kind, &message);
+        self.error(at, &message);
     }
 
     /// Reports keys that stand twice in one object, and leaves the second one out.
@@ -254,7 +253,7 @@ impl<'a> Tree<'a> {
                     }
                     let of = self.object_at(at);
                     let message = format!("key \"{key}\" stands twice in {of}; remove one");
-                    self.error(at, ConfigErrorKind::Key, &message);
+                    self.error(at, &message);
                     self.left_out.borrow_mut().insert(at);
                 }
             }
@@ -263,14 +262,11 @@ impl<'a> Tree<'a> {
     }
 
     /// A text with its references replaced.
-    pub(super) fn expand(&self, text: &str, at: usize) -> Result<String, Unresolved> {
+    pub(super) fn expand(&self, text: &str, at: usize) -> Result<String, String> {
         let mut used = Vec::new();
         let expanded = self.variables.expand(text, &mut used)?;
         if expanded.contains('\0') {
-            return Err(Unresolved {
-                kind: ConfigErrorKind::Value,
-                message: "has a NUL character; remove it".to_owned(),
-            });
+            return Err("has a NUL character; remove it".to_owned());
         }
         let used = used.into_iter().map(|(name, value)| (at, name, value));
         self.used.borrow_mut().extend(used);
@@ -375,7 +371,6 @@ pub(super) fn get<'v>(value: &'v Value<'v>, key: &str) -> Option<&'v Value<'v>> 
 /// A mistake that serde found. It never holds a value of the file.
 #[derive(Debug)]
 pub(super) struct Mistake {
-    kind: ConfigErrorKind,
     wrong: Wrong,
     at: Option<usize>,
     /// The value with the mistake.
@@ -396,9 +391,8 @@ enum Wrong {
 }
 
 impl Mistake {
-    fn new(kind: ConfigErrorKind, wrong: Wrong) -> Self {
+    fn new(wrong: Wrong) -> Self {
         Self {
-            kind,
             wrong,
             at: None,
             range: Range::from_byte_index(0),
@@ -425,12 +419,6 @@ impl Mistake {
     }
 }
 
-impl From<Unresolved> for Mistake {
-    fn from(unresolved: Unresolved) -> Self {
-        Self::new(unresolved.kind, Wrong::Clause(unresolved.message))
-    }
-}
-
 impl Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.wrong)
@@ -441,7 +429,7 @@ impl std::error::Error for Mistake {}
 
 impl serde::de::Error for Mistake {
     fn custom<T: Display>(clause: T) -> Self {
-        Self::new(ConfigErrorKind::Value, Wrong::Clause(clause.to_string()))
+        Self::new(Wrong::Clause(clause.to_string()))
     }
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
@@ -478,11 +466,11 @@ impl serde::de::Error for Mistake {
 
     fn unknown_field(key: &str, ours: &'static [&'static str]) -> Self {
         let key = key.to_owned();
-        Self::new(ConfigErrorKind::Key, Wrong::Key { key, ours })
+        Self::new(Wrong::Key { key, ours })
     }
 
     fn missing_field(key: &'static str) -> Self {
-        Self::new(ConfigErrorKind::Value, Wrong::Missing(key))
+        Self::new(Wrong::Missing(key))
     }
 }
 
@@ -555,7 +543,8 @@ impl<'de> Deserializer<'de> for Node<'_> {
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
         match self.value {
             Value::StringLit(text) => {
-                visitor.visit_string(self.tree.expand(&text.value, text.range.start)?)
+                let expanded = self.tree.expand(&text.value, text.range.start);
+                visitor.visit_string(expanded.map_err(Mistake::custom)?)
             }
             value => Err(Mistake::of_type(value, "a string")),
         }

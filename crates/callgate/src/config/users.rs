@@ -8,7 +8,6 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
 
-use super::error::ConfigErrorKind;
 use super::tools::{self, ToolSettings};
 use super::tree::Tree;
 use super::{fields, permissions};
@@ -111,7 +110,7 @@ pub(super) fn read<'a>(
         if let Some(section) = find("permissions") {
             if permissions::read(tree, section, &mut role.permissions) {
                 let clause = "has \"allowUnmatched\", which stands in the file's \"permissions\"";
-                tree.wrong(section, ConfigErrorKind::Key, clause);
+                tree.wrong(section, clause);
             }
         }
         if let Some(section) = find("tools") {
@@ -123,7 +122,7 @@ pub(super) fn read<'a>(
                     "role \"{name}\" has the server \"{text}\", which the file does not have; add \
                      it, or write \"*\" for all"
                 );
-                tree.error(at, ConfigErrorKind::Value, &message);
+                tree.error(at, &message);
             }
         }
     }
@@ -133,7 +132,7 @@ pub(super) fn read<'a>(
             if !roles.any(|roles| roles.contains_key(role)) {
                 let clause =
                     format!("has the role \"{role}\", which \"roles\" does not have; add it there");
-                tree.wrong(value, ConfigErrorKind::Value, &clause);
+                tree.wrong(value, &clause);
             }
         }
     };
@@ -158,7 +157,7 @@ pub(super) fn read<'a>(
                 "\"named\" has \"{name}\", and no token of \"bearer\" has this name{}",
                 near.unwrap_or_default()
             );
-            tree.error(value.range().start, ConfigErrorKind::Value, &message);
+            tree.error(value.range().start, &message);
         }
     }
 }

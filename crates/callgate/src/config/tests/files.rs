@@ -30,7 +30,6 @@ fn allow(path: &Path, mode: u32) {
 /// What is said of the file that is found in a folder, and may not be used unnamed.
 fn refused(folder: &Path) -> String {
     let error = find(folder).expect_err("refused");
-    assert_eq!(error.kind(), ConfigErrorKind::Foreign, "{error}");
     let said = error.to_string();
     assert!(said.contains("--config"), "{said}");
     said
@@ -175,17 +174,17 @@ fn links_that_lead_nowhere_are_no_file() {
             }
             Err(error) => {
                 let folder = format!("{}/", folder.display());
-                format!("{:?}: {error}", error.kind()).replace(&folder, "")
+                error.to_string().replace(&folder, "")
             }
         }
     };
     // With `callgate.json` itself, as many as Linux follows, and one more.
     assert_eq!(said(39, "real"), "Some(true)");
-    let circle = "Read: callgate.json: cannot be read: it leads over more than 40 symbolic links, \
+    let circle = "callgate.json: cannot be read: it leads over more than 40 symbolic links, \
                   maybe in a circle; put the file itself there, or a link to it";
     assert_eq!(said(40, "real"), circle);
     assert_eq!(said(1, "l1"), circle);
-    let missing = "Read: callgate.json: cannot be read: No such file or directory (os error 2)";
+    let missing = "callgate.json: cannot be read: No such file or directory (os error 2)";
     assert_eq!(said(1, "missing"), missing);
 }
 
@@ -197,17 +196,15 @@ fn files_that_cannot_be_read() {
     std::fs::write(path("bytes.json"), [0xff]).expect("file");
     let folder =
         "cannot be read: it is a folder; name a file, such as ROOT/folder.json/callgate.json";
-    for (name, kind, expected) in [
+    for (name, expected) in [
         (
             "missing.json",
-            ConfigErrorKind::Read,
             "cannot be read: No such file or directory (os error 2)",
         ),
-        ("folder.json", ConfigErrorKind::Read, folder),
-        ("bytes.json", ConfigErrorKind::Syntax, "not UTF-8 text"),
+        ("folder.json", folder),
+        ("bytes.json", "not UTF-8 text"),
     ] {
         let error = Config::load_with(&path(name), environment).expect_err(name);
-        assert_eq!(error.kind(), kind);
         let said = error
             .to_string()
             .replace(&*root.path().to_string_lossy(), "ROOT");
