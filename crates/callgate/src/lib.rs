@@ -143,8 +143,8 @@ pub mod rule {
     pub use callgate_gate::Ruling;
     pub use callgate_policy::{
         Annotations, Because, Condition, Definition, DefinitionHash, Effect, Glob, Leave, Pattern,
-        PatternError, Pointer, PointerError, Rule, RuleProblem, RuleProblemKind, ServerPattern,
-        Step, Test, TextError, WholeRegex,
+        PatternError, Pointer, PointerError, Rule, RuleProblem, ServerPattern, Step, Test,
+        TextError, WholeRegex,
     };
 }
 

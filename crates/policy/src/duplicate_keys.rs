@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::problem::{RuleProblem, RuleProblemKind, Step};
+use crate::problem::{RuleProblem, Step};
 
 /// One problem for each such key, at every depth of a rule.
 pub(crate) fn duplicate_keys(rule: &str) -> serde_json::Result<Vec<RuleProblem>> {
@@ -38,7 +38,6 @@ impl Node {
                         problems.push(RuleProblem {
                             at: at.clone(),
                             on_key: true,
-                            kind: RuleProblemKind::Key,
                             message: format!("key \"{key}\" stands twice in a rule; remove one"),
                         });
                     }

@@ -43,7 +43,7 @@ pub use nearest::nearest;
 pub use other_names::OtherNames;
 pub use permissions::{Count, Permissions};
 pub use pointer::{Pointer, PointerError};
-pub use problem::{RuleProblem, RuleProblemKind, Step};
+pub use problem::{RuleProblem, Step};
 pub use rule::{Annotations, Effect, Rule};
 pub use rules::Rules;
 pub use text_pattern::{Glob, TextError, WholeRegex};

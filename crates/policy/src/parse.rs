@@ -13,7 +13,7 @@ use crate::name_pattern::{Pattern, ServerPattern};
 use crate::nearest::nearest;
 use crate::path_dots::has_dot_segment;
 use crate::pointer::Pointer;
-use crate::problem::{RuleProblem, RuleProblemKind, Step};
+use crate::problem::{RuleProblem, Step};
 use crate::rule::{Annotations, Effect, Rule};
 use crate::text_pattern::{Glob, WholeRegex};
 
@@ -69,7 +69,7 @@ impl Rule {
     ///
     /// As [`Rule::parse`].
     pub fn parse_json(effect: Effect, text: &str) -> Result<Self, Vec<RuleProblem>> {
-        let no_json = |error| problem(RuleProblemKind::Value, format!("it is no JSON: {error}"));
+        let no_json = |error| problem(format!("it is no JSON: {error}"));
         let duplicates = duplicate_keys(text).map_err(no_json)?;
         if !duplicates.is_empty() {
             return Err(duplicates);
@@ -83,7 +83,6 @@ fn rule(effect: Effect, members: &Map<String, Value>) -> Result<Rule, Problems> 
     let mut problems = unknown_keys(members, "a rule", RULE, &[]);
     if !members.contains_key("tool") {
         problems.extend(problem(
-            RuleProblemKind::Key,
             "a rule has no \"tool\"; write a tool's generated name, or \"*\" for every tool",
         ));
     }
@@ -105,7 +104,7 @@ fn rule_member(rule: &mut Rule, key: &str, value: &Value) -> Result<(), Problems
             let server = ServerPattern::new(text(value, &what)?);
             let empty = || {
                 let message = "empty pattern; write a server's name, or leave \"server\" out";
-                problem(RuleProblemKind::Pattern, message)
+                problem(message)
             };
             rule.server = Some(server.ok_or_else(empty)?);
         }
@@ -118,7 +117,7 @@ fn rule_member(rule: &mut Rule, key: &str, value: &Value) -> Result<(), Problems
             let none = || {
                 let most = u32::MAX;
                 let message = format!("{what} must be a whole number from 1 to {most}");
-                problem(RuleProblemKind::Value, message)
+                problem(message)
             };
             rule.max_calls = Some(count.filter(|count| *count > 0).ok_or_else(none)?);
         }
@@ -129,7 +128,7 @@ fn rule_member(rule: &mut Rule, key: &str, value: &Value) -> Result<(), Problems
                     "{what}: {text:?} is no time; write one as RFC 3339 has it, such as \
                      \"2026-12-31T18:00:00Z\""
                 );
-                problem(RuleProblemKind::Value, message)
+                problem(message)
             };
             rule.expires = Some(text.parse::<Timestamp>().map_err(none)?);
         }
@@ -163,7 +162,7 @@ fn conditions(value: &Value, what: &str) -> Result<Vec<Condition>, Problems> {
             "{what} has {} conditions; write 1 to {MAX_CONDITIONS}, or leave it out",
             elements.len()
         );
-        return Err(problem(RuleProblemKind::Value, message));
+        return Err(problem(message));
     }
     let (mut conditions, mut problems) = (Vec::new(), Vec::new());
     for (index, element) in elements.iter().enumerate() {
@@ -193,7 +192,6 @@ fn condition(members: &Map<String, Value>) -> Result<Condition, Problems> {
     }
     if !members.contains_key("at") {
         problems.extend(problem(
-            RuleProblemKind::Key,
             "a condition has no \"at\"; write a JSON pointer, such as \"/path\"",
         ));
     }
@@ -203,7 +201,7 @@ fn condition(members: &Map<String, Value>) -> Result<Condition, Problems> {
             "a condition says nothing of its value; write one of {}",
             test_keys.join(", ")
         );
-        problems.extend(problem(RuleProblemKind::Key, message));
+        problems.extend(problem(message));
     }
     problems.extend(contradiction(&tests));
     match at {
@@ -233,7 +231,7 @@ fn test(key: &str, value: &Value) -> Result<Option<Test>, Problems> {
             if values.is_empty() || values.len() > MAX_VALUES {
                 let count = values.len();
                 let message = format!("{what} has {count} values; write 1 to {MAX_VALUES}");
-                return Err(problem(RuleProblemKind::Value, message));
+                return Err(problem(message));
             }
             Test::In(values.clone())
         }
@@ -241,7 +239,7 @@ fn test(key: &str, value: &Value) -> Result<Option<Test>, Problems> {
             let prefix = text(value, &what)?;
             if prefix.is_empty() {
                 let message = format!("{what} is empty; write how the text begins");
-                return Err(problem(RuleProblemKind::Value, message));
+                return Err(problem(message));
             }
             // Its last segment may go on.
             without_dots(&format!("{prefix}x"), &what)?;
@@ -268,7 +266,7 @@ fn without_dots(text: &str, what: &str) -> Result<(), Problems> {
         "{what} has a segment \".\" or \"..\", and no text with one can be judged; leave the \
          segment out"
     );
-    Err(problem(RuleProblemKind::Value, message))
+    Err(problem(message))
 }
 
 fn annotations(value: &Value) -> Result<Annotations, Problems> {
@@ -279,7 +277,7 @@ fn annotations(value: &Value) -> Result<Annotations, Problems> {
     if members.is_empty() {
         let message = "\"annotations\" in a rule says nothing; write one of readOnly, \
              destructive, idempotent, openWorld, or leave it out";
-        problems.extend(problem(RuleProblemKind::Value, message));
+        problems.extend(problem(message));
     }
     let mut annotations = Annotations::default();
     for (key, value) in members {
@@ -308,7 +306,7 @@ fn unless<T>(problems: Problems, read: T) -> Result<T, Problems> {
 }
 
 fn pattern(text: &str) -> Result<Pattern, Problems> {
-    Pattern::new(text).map_err(|error| problem(RuleProblemKind::Pattern, error.to_string()))
+    Pattern::new(text).map_err(|error| problem(error.to_string()))
 }
 
 fn text<'v>(value: &'v Value, what: &str) -> Result<&'v str, Problems> {
@@ -322,7 +320,7 @@ fn boolean(value: &Value, what: &str) -> Result<bool, Problems> {
 }
 
 fn valid<T, E: fmt::Display>(read: Result<T, E>, what: &str) -> Result<T, Problems> {
-    read.map_err(|error| problem(RuleProblemKind::Value, format!("{what} {error}")))
+    read.map_err(|error| problem(format!("{what} {error}")))
 }
 
 /// A problem for each key that means nothing.
@@ -359,20 +357,19 @@ fn wrong_type(value: &Value, what: &str, wanted: &str) -> Problems {
         Value::Object(_) => "an object",
     };
     let message = format!("{what} must be {wanted}, and this is {given}");
-    problem(RuleProblemKind::Value, message)
+    problem(message)
 }
 
-fn problem(kind: RuleProblemKind, message: impl Into<String>) -> Problems {
+fn problem(message: impl Into<String>) -> Problems {
     vec![RuleProblem {
         at: Vec::new(),
         on_key: false,
-        kind,
         message: message.into(),
     }]
 }
 
 fn on_key(message: String) -> Problems {
-    let mut problems = problem(RuleProblemKind::Key, message);
+    let mut problems = problem(message);
     problems
         .iter_mut()
         .for_each(|problem| problem.on_key = true);
@@ -392,7 +389,7 @@ fn contradiction(tests: &[Test]) -> Problems {
     if tests.len() > 1 && tests.contains(&Test::Exists(false)) {
         let message = "a condition says \"exists\": false and tests the value, too; leave \
              \"exists\" out, or the other tests";
-        return problem(RuleProblemKind::Value, message);
+        return problem(message);
     }
     let (mut min, mut max) = (None, None);
     for test in tests {
@@ -408,7 +405,7 @@ fn contradiction(tests: &[Test]) -> Problems {
                 "a condition has \"min\" {min} above \"max\" {max}, and no number is both; swap \
                  them"
             );
-            problem(RuleProblemKind::Value, message)
+            problem(message)
         }
         _ => Vec::new(),
     }

@@ -9,8 +9,6 @@ pub struct RuleProblem {
     pub at: Vec<Step>,
     /// True if the key there is wrong, and not its value.
     pub on_key: bool,
-    /// The kind of mistake.
-    pub kind: RuleProblemKind,
     /// The problem, and its remedy.
     pub message: String,
 }
@@ -22,16 +20,4 @@ pub enum Step {
     Key(String),
     /// Into the element of an array, counted from 0.
     Index(usize),
-}
-
-/// The kind of mistake that a [`RuleProblem`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RuleProblemKind {
-    /// A key that means nothing here, or that is missing.
-    Key,
-    /// A value of the wrong type or form.
-    Value,
-    /// A pattern that can never match.
-    Pattern,
 }
