@@ -118,8 +118,12 @@ fn tools_that_are_passed_on() {
 }
 
 fn serve(flags: &[&str]) -> (Workbench, Served) {
+    // Servers are switched where one is off at the start.
+    let mut logging = fixture("callgate-demo-logging", &[]);
+    logging["connect"] = "manual".into();
+    let ticketing = fixture("callgate-demo-ticketing", &[]);
     let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "ticketing": ticketing, "logging": logging },
         "permissions": { "allow": ["*"] },
     }));
     let served = Served::start(&bench, flags);

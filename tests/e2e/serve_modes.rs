@@ -1,6 +1,6 @@
 //! Which tools a client of `callgate serve` sees, and that they stay.
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::{Workbench, five_servers, fixture, odd};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, Tool};
 use serde_json::{Value, json};
 
@@ -45,15 +45,13 @@ async fn said(session: &Session, tool: &str, arguments: Value) -> (bool, String)
 /// The rows of the table in docs/serve.md.
 #[tokio::test]
 async fn each_mode_has_its_tools() {
+    let scripts = ["run_script", "wait"];
     let rows: [(&[&str], Vec<&str>); 4] = [
-        (&[], vec!["run_script", "wait"]),
-        (
-            &["--context-window", "1000"],
-            [&["run_script", "wait"][..], &FINDERS, &SWITCHES].concat(),
-        ),
+        (&[], scripts.to_vec()),
+        (&["--context-window", "1000"], [scripts, FINDERS].concat()),
         (
             &["--mode", "discovery"],
-            [&FINDERS[..], &["call_tool"], &SWITCHES].concat(),
+            [&FINDERS[..], &["call_tool"]].concat(),
         ),
         (
             &["--mode", "native"],
@@ -64,13 +62,152 @@ async fn each_mode_has_its_tools() {
             ],
         ),
     ];
-    let bench = Workbench::new(demo());
+    let mut servers = demo();
+    let bench = Workbench::new(servers.clone());
+    servers["later"] = odd("many");
+    servers["later"]["connect"] = "manual".into();
+    let more = Workbench::new(servers);
     for version in [OLD, NEWEST] {
         for (flags, expected) in &rows {
             let session = client(&bench, &version, flags).await;
             assert_eq!(names(&session).await, *expected, "{version} {flags:?}");
             session.client.cancel().await.expect("a clean end");
         }
+        // A server that is off can be brought in.
+        for (mode, own) in [("code", &scripts[..]), ("discovery", &["call_tool"])] {
+            let session = client(&more, &version, &["--mode", mode]).await;
+            let listed = names(&session).await;
+            let expected = [own, &FINDERS, &SWITCHES].concat();
+            assert!(
+                expected
+                    .iter()
+                    .all(|name| listed.contains(&(*name).to_owned()))
+            );
+            assert_eq!(listed.len(), expected.len(), "{version} {mode}: {listed:?}");
+            session.client.cancel().await.expect("a clean end");
+        }
+    }
+}
+
+/// The text that a model reads of a tool.
+fn description(tools: &[Tool], name: &str) -> String {
+    let tool = tools.iter().find(|tool| tool.name == name);
+    let description = tool.and_then(|tool| tool.description.as_deref());
+    description.expect("a description").to_owned()
+}
+
+/// Tokens of what hosts pass on to models of an array.
+fn tokens(tools: &[Tool]) -> usize {
+    let vocabulary = tiktoken_rs::o200k_base().expect("the vocabulary");
+    let passed = |tool: &Tool| {
+        let (schema, description) = (&*tool.input_schema, &tool.description);
+        json!({ "name": tool.name, "description": description, "input_schema": schema })
+    };
+    let array: Vec<Value> = tools.iter().map(passed).collect();
+    let text = Value::from(array).to_string();
+    vocabulary.encode_ordinary(&text).len()
+}
+
+#[tokio::test]
+async fn a_script_is_told_as_much_as_the_budget_holds() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": demo(),
+        "permissions": { "allow": ["*"], "deny": ["ticketing_createIssue"] },
+    }));
+    for (window, shown, not_shown) in [
+        (
+            "200000",
+            "COMPLETE: all 2 functions declared here.",
+            "PARTIAL",
+        ),
+        (
+            "200000",
+            "declare function ticketing_listIssues(",
+            "ticketing_listIssues({ ",
+        ),
+        (
+            "9000",
+            "COMPLETE: 3 functions in 2 servers, ",
+            "declare function",
+        ),
+        ("9000", "ticketing_listIssues({ ", "PARTIAL"),
+        (
+            "2500",
+            "PARTIAL: 3 functions in 2 servers, by name.",
+            "ticketing_listIssues(",
+        ),
+        (
+            "2500",
+            "- ticketing (2 tools)\n  ticketing_listIssues\n",
+            "COMPLETE",
+        ),
+        (
+            "500",
+            "PARTIAL: 3 functions in 2 servers, not shown here.",
+            "ticketing_listIssues",
+        ),
+        ("500", "- ticketing (2 tools)\n", "COMPLETE"),
+    ] {
+        let session = client(&bench, &OLD, &["--context-window", window]).await;
+        let text = description(&tools(&session).await, "run_script");
+        assert!(text.contains(shown), "{window}: {text}");
+        // The call that shows the form stands above.
+        let below = text.split_once("\n\n").expect("two parts").1;
+        assert!(!below.contains(not_shown), "{window}: {text}");
+        for always in [
+            ": `await logging_getLogs({})`",
+            "DENIED by the configuration, 1 of 3: ticketing_createIssue.\n",
+        ] {
+            assert!(text.contains(always), "{window}: {text}");
+        }
+        session.client.cancel().await.expect("a clean end");
+    }
+}
+
+/// The functions of five servers are all named at the start.
+#[tokio::test]
+async fn fifty_tools_are_shown_with_their_arguments() {
+    let folder = Workbench::empty();
+    let mut git = std::process::Command::new("git");
+    let made = git.args(["init", "-q"]).current_dir(folder.path()).status();
+    assert!(made.expect("run git").success());
+    let bench = Workbench::new(five_servers(folder.path()));
+    let session = client(&bench, &OLD, &["--mode", "native"]).await;
+    let functions = names(&session).await;
+    session.client.cancel().await.expect("a clean end");
+    assert!(functions.len() >= 50, "{functions:?}");
+    for (mode, tool, call, most) in [
+        (
+            "code",
+            "run_script",
+            "`await fs_read_text_file({ path: \"…\" })`",
+            2500,
+        ),
+        (
+            "discovery",
+            "call_tool",
+            r#"{"name":"fs_read_text_file","args":{"path":"…"}}"#,
+            800,
+        ),
+    ] {
+        let session = client(&bench, &OLD, &["--mode", mode]).await;
+        let listed = tools(&session).await;
+        let text = description(&listed, tool);
+        assert!(text.contains(call), "{text}");
+        let all: String = listed
+            .iter()
+            .filter_map(|tool| tool.description.as_deref())
+            .collect();
+        for function in &functions {
+            assert!(all.contains(function), "{function}: {all}");
+        }
+        assert!(!all.contains("# Everything"), "{all}");
+        assert!(
+            tokens(&listed) <= most,
+            "{} tokens in mode {mode}: {all}",
+            tokens(&listed)
+        );
+        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -81,21 +218,29 @@ async fn a_thousand_tools_cost_few_tokens() {
         .map(|number| (format!("records{number}"), odd("many")))
         .collect();
     let bench = Workbench::new(servers.into());
-    let vocabulary = tiktoken_rs::o200k_base().expect("the vocabulary");
-    for mode in ["code", "discovery"] {
+    for (mode, most) in [("code", 1000), ("discovery", 500)] {
         // With a model, there is a line more to say.
         let mut user = User::new(&NEWEST, &[]);
         user.can = can(json!({ "sampling": {} }));
         let session = connect(&bench, user, &["--mode", mode]).await;
         let listed = tools(&session).await;
-        let text = serde_json::to_string(&listed).expect("JSON");
-        let tokens = vocabulary.encode_ordinary(&text).len();
         assert!(
-            tokens < 1500,
-            "{tokens} tokens (o200k_base) in mode {mode}: {text}"
+            tokens(&listed) <= most,
+            "{} tokens in mode {mode}: {listed:#?}",
+            tokens(&listed)
         );
+        let of = if mode == "code" {
+            "run_script"
+        } else {
+            "search_tools"
+        };
+        let text = description(&listed, of);
+        assert!(text.contains("records0, records1, records2, "), "{text}");
         if mode == "code" {
-            assert!(text.contains("PARTIAL: none of 1000 functions"), "{text}");
+            assert!(
+                text.contains("PARTIAL: 1000 functions in 25 servers"),
+                "{text}"
+            );
             assert!(text.contains("- mcp.extract("), "{text}");
         }
         session.client.cancel().await.expect("a clean end");
@@ -126,7 +271,10 @@ async fn tools_are_found_and_called_without_code() {
         )
         .await;
         assert!(!is_error, "{details}");
-        assert!(details.contains("ticketing_createIssue("), "{details}");
+        assert!(details.contains("ticketing_createIssue({\n"), "{details}");
+        for word in ["Promise", "CallOptions", "declare function"] {
+            assert!(!details.contains(word), "{details}");
+        }
         assert!(
             details.ends_with(
                 "note: no tool is named \"ticketing_createIsue\"; did you mean \"ticketing_createIssue\"?\n"

@@ -90,7 +90,7 @@ async fn what_the_rules_deny_is_not_shown_to_the_model_of_the_client() {
     let session = connect(&bench, user, &["--mode", "discovery"]).await;
     let (text, sampled) = said(&session, by_model("list issues")).await;
     expect![[r#"
-        nothing found among 3 tools; try other words, or see list_servers
+        nothing found among 3 tools; try other words
         note: 2 of the names that the model gave are no tools
         note: the model picked none of the 2 tools that it was shown
     "#]]

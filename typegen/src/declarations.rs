@@ -128,14 +128,18 @@ impl Declarations {
                     self.push_signature(function, &mut text);
                 }
             }
-            Detail::Full => {
+            Detail::Full | Detail::Call => {
                 for id in self.reachable(chosen.iter().flat_map(|f| f.mentions.iter().copied())) {
                     if let Some(declared) = self.types.get(id) {
                         self.declare_type(declared, &mut text, Remarks::Comments);
                     }
                 }
                 for function in chosen {
-                    self.declare_function(function, &mut text, Remarks::Comments);
+                    if detail == Detail::Call {
+                        self.declare_call(function, &mut text);
+                    } else {
+                        self.declare_function(function, &mut text, Remarks::Comments);
+                    }
                 }
             }
         }
@@ -317,6 +321,18 @@ impl Declarations {
         text.push_str(", options?: CallOptions): Promise<");
         self.print(&function.output, text, remarks);
         text.push_str(">;\n");
+    }
+
+    fn declare_call(&self, function: &Function, text: &mut String) {
+        push_own_comment(&function.comment, text, Remarks::Comments);
+        text.push_str(&function.name);
+        text.push('(');
+        if function.input != Type::open_object() {
+            self.print(&function.input, text, Remarks::Comments);
+        }
+        text.push_str("): ");
+        self.print(&function.output, text, Remarks::Comments);
+        text.push_str(";\n");
     }
 
     fn print(&self, ty: &Type, text: &mut String, remarks: Remarks) {

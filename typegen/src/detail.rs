@@ -13,13 +13,15 @@ pub enum Detail {
     /// One line a function, which stands alone: arguments, result and short facts, such as
     /// `fs_head({ path: string, lines?: number /* default 10 */ }): { content: string }`.
     Signature,
-    /// Declarations with comments: TypeScript, all that a caller needs.
+    /// Declarations with comments: TypeScript, all that a script needs.
     #[default]
     Full,
+    /// As much for a caller that gives JSON: `fs_head({ path: string }): { content: string }`.
+    Call,
 }
 
 impl Detail {
-    /// Every level, least first.
+    /// Every level of declarations for scripts, least first.
     pub const ALL: [Self; 4] = [Self::Name, Self::Summary, Self::Signature, Self::Full];
 
     /// The word for it in settings and on the command line.
@@ -29,6 +31,7 @@ impl Detail {
             Self::Summary => "summary",
             Self::Signature => "signature",
             Self::Full => "full",
+            Self::Call => "call",
         }
     }
 }

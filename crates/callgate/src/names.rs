@@ -149,8 +149,40 @@ pub(crate) fn server_description(state: &ServerState) -> Option<String> {
         return None;
     };
     let instructions = ready.instructions.as_deref().unwrap_or_default();
-    let mut lines = instructions.lines().map(str::trim);
-    let first = lines.find(|line| !line.is_empty());
     let title = || ready.server_info.as_ref()?.title.as_deref();
-    Some(one_line(first.or_else(title)?, MAX_DESCRIPTION))
+    let purpose = first_sentence(instructions).or_else(title)?;
+    Some(one_line(purpose, MAX_DESCRIPTION))
+}
+
+/// The first sentence of a Markdown text, without headings.
+fn first_sentence(text: &str) -> Option<&str> {
+    let is_prose = |line: &&str| {
+        line.contains(char::is_alphanumeric) && !line.starts_with(['#', '|', '<', '`'])
+    };
+    let line = text.lines().map(str::trim).find(is_prose)?;
+    let line = line.trim_start_matches(['-', '*', '>', ' ']);
+    let end = line.find(". ").map_or(line.len(), |end| end + 1);
+    line.get(..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_sentence;
+
+    #[test]
+    fn the_purpose_of_a_server_is_a_sentence_and_no_heading() {
+        for (text, expected) in [
+            ("Reads files. Writes, too.", Some("Reads files.")),
+            (
+                "# Notes Server – Instructions\n\n## Purpose\nKeeps notes of v1.2 and later\nand more",
+                Some("Keeps notes of v1.2 and later"),
+            ),
+            ("---\n<!-- x -->\n- Draws maps. Fast.", Some("Draws maps.")),
+            ("```\n", None),
+            ("# Title alone", None),
+            ("", None),
+        ] {
+            assert_eq!(first_sentence(text), expected, "{text}");
+        }
+    }
 }

@@ -1,70 +1,111 @@
-//! The declarations in a description: all of them if they fit the token budget, else those of
-//! tools that are always on.
+//! The functions in a description: as much of them as fits the budget.
 
-use callgate::{Detail, Gate};
+use callgate::{Detail, Gate, Server, ToolInfo};
 
-use crate::options::ServeOptions;
+use super::sample::Sample;
+use super::texts;
 
 /// Bytes of a token, roughly, in declarations.
 const TOKEN_BYTES: usize = 4;
 
-/// The declarations in a description.
-#[derive(Debug, Default)]
+/// How much a description says of each function, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Nothing but its server.
+    Servers,
+    /// Its name.
+    Names,
+    /// Its signature in one line.
+    Signatures,
+    /// Its declaration with comments.
+    Full,
+}
+
+/// The functions in a description.
+#[derive(Debug)]
 pub(crate) struct Declared {
-    /// TypeScript; may be empty.
+    pub(crate) level: Level,
+    /// The functions at this level.
     pub(crate) text: String,
-    /// The number of tools in the text.
-    pub(crate) shown: usize,
-    /// The number of tools in all.
+    /// The declarations of those that are always on, at a lower level than the full one.
+    pub(crate) always_on: String,
+    /// The number of functions, denied ones included.
     pub(crate) all: usize,
+    /// The number of servers.
+    pub(crate) servers: usize,
+    pub(crate) denied: Vec<String>,
+    /// A call of one of them.
+    pub(crate) sample: Option<Sample>,
 }
 
 impl Declared {
-    /// The declarations of these tools that fit.
-    pub(crate) fn new(gate: &Gate, functions: &[&str], options: &ServeOptions) -> Self {
-        let most = options.declared_tokens();
-        let all = functions.len();
-        let declare = |functions: &[&str]| gate.declarations_of(Detail::Full, functions);
-        let text = declare(functions);
-        tracing::info!(
-            tools = all,
-            bytes = text.len(),
-            budget = most,
-            "declarations of all tools"
-        );
-        if fits(&text, most) {
-            return Self {
-                text,
-                shown: all,
-                all,
+    /// The richest level, up to `most`, that fits into so many tokens.
+    pub(crate) fn new(gate: &Gate, servers: &[Server], most: Level, tokens: usize) -> Self {
+        let known = gate.tools();
+        let all = known.len();
+        let (denied, callable): (Vec<ToolInfo>, Vec<ToolInfo>) = known
+            .into_iter()
+            .partition(|tool| gate.denies(&tool.function));
+        let functions: Vec<&str> = callable.iter().map(|it| it.function.as_str()).collect();
+        let mut declared = Self {
+            level: Level::Full,
+            text: String::new(),
+            always_on: String::new(),
+            all,
+            servers: servers.len(),
+            denied: denied.into_iter().map(|tool| tool.function).collect(),
+            sample: Sample::of(gate, &functions),
+        };
+        for level in [Level::Full, Level::Signatures, Level::Names] {
+            if level > most {
+                continue;
+            }
+            declared.level = level;
+            declared.text = match level {
+                Level::Full => gate.declarations_of(Detail::Full, &functions),
+                Level::Signatures => gate.declarations_of(Detail::Signature, &functions),
+                _ => texts::servers_with_names(servers, &callable),
             };
-        }
-        let always_on: Vec<&str> = functions
-            .iter()
-            .copied()
-            .filter(|function| gate.always_on(function))
-            .collect();
-        let (text, shown) = first_that_fit(&always_on, most, declare);
-        if shown < always_on.len() {
-            let always_on = always_on.len();
-            tracing::warn!(
-                shown,
-                always_on,
-                budget = most,
-                "tools that are always on do not fit"
+            let bytes = declared.text.len() + declared.always_on.len();
+            tracing::info!(
+                tools = all,
+                ?level,
+                bytes,
+                budget = tokens,
+                "tools in a description"
             );
+            if bytes <= tokens.saturating_mul(TOKEN_BYTES) {
+                return declared;
+            }
+            if level == Level::Full {
+                declared.always_on = always_on(gate, &functions, tokens);
+            }
         }
-        Self { text, shown, all }
-    }
-
-    /// True if all tools are declared.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.shown == self.all
+        (declared.level, declared.text) = (Level::Servers, texts::servers(servers));
+        declared
     }
 }
 
-fn fits(text: &str, most: usize) -> bool {
-    text.len() <= most.saturating_mul(TOKEN_BYTES)
+/// The declarations of the functions that are always on, as many as fit.
+fn always_on(gate: &Gate, functions: &[&str], tokens: usize) -> String {
+    let mut always_on = functions.to_vec();
+    always_on.retain(|function| gate.always_on(function));
+    let declare = |functions: &[&str]| gate.declarations_of(Detail::Full, functions);
+    let (text, shown) = first_that_fit(&always_on, tokens, declare);
+    if shown < always_on.len() {
+        let always_on = always_on.len();
+        tracing::warn!(
+            shown,
+            always_on,
+            budget = tokens,
+            "tools that are always on do not fit"
+        );
+    }
+    text
+}
+
+fn fits(text: &str, tokens: usize) -> bool {
+    text.len() <= tokens.saturating_mul(TOKEN_BYTES)
 }
 
 /// The text of the first names, as many as fit into so many tokens, and their number.

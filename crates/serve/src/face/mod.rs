@@ -5,6 +5,7 @@ mod declared;
 mod mode;
 mod own_tools;
 mod prompts;
+mod sample;
 mod search;
 mod server_tools;
 mod service;
@@ -152,7 +153,7 @@ impl Session {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let given = request.arguments.as_ref();
-        let search = match Search::read(given) {
+        let search = match Search::read(given, own_tools::full_detail(self.mode(context)?)) {
             Ok(search) => search,
             Err(wrong) => return Ok(answer(Err(wrong))),
         };
@@ -192,7 +193,10 @@ impl Session {
             own_tools::RUN_SCRIPT => return runs.run_script(request, context, settings).await,
             own_tools::WAIT => return runs.wait(request, context, settings).await,
             own_tools::SEARCH_TOOLS => return self.search(gate, request, context).await,
-            own_tools::GET_TOOL_DETAILS => search::get_tool_details(&gate, given),
+            own_tools::GET_TOOL_DETAILS => {
+                let full = own_tools::full_detail(self.mode(context)?);
+                search::get_tool_details(&gate, given, full)
+            }
             own_tools::LIST_SERVERS => server_tools::list_servers(&gate, given),
             own_tools::ENABLE_SERVER => server_tools::enable_server(&gate, given).await,
             own_tools::DISABLE_SERVER => server_tools::disable_server(&gate, given).await,

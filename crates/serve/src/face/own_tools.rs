@@ -4,9 +4,10 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use callgate::config::ToolMode;
-use callgate::{Gate, Server};
+use callgate::{Detail, Gate, Server};
 use rmcp::model::{JsonObject, Tool};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::declared::Declared;
 use super::texts;
@@ -27,6 +28,9 @@ pub(crate) const FINDERS: &[&str] = &[SEARCH_TOOLS, GET_TOOL_DETAILS];
 /// Tools that list servers, and put them into use and out of it.
 pub(crate) const SERVER_TOOLS: &[&str] = &[LIST_SERVERS, ENABLE_SERVER, DISABLE_SERVER];
 
+/// Bounds that a call is held to, and that a model need not know before.
+const UNSHOWN: [&str; 4] = ["additionalProperties", "minimum", "minItems", "maxItems"];
+
 /// A test holds that the file is read.
 static TOOLS: LazyLock<Vec<Tool>> =
     LazyLock::new(|| serde_json::from_str(include_str!("own_tools.json")).unwrap_or_default());
@@ -43,6 +47,14 @@ pub(crate) fn is_in_mode(tool: &str, mode: ToolMode) -> bool {
         _ => &[RUN_SCRIPT, WAIT],
     };
     [of_mode, FINDERS, SERVER_TOOLS].concat().contains(&tool)
+}
+
+/// The form of full declarations in a mode: for scripts, or for calls with JSON.
+pub(crate) fn full_detail(mode: ToolMode) -> Detail {
+    match mode {
+        ToolMode::Discovery | ToolMode::Native => Detail::Call,
+        _ => Detail::Full,
+    }
 }
 
 /// These tools, in the file's order.
@@ -70,6 +82,32 @@ pub(crate) fn for_scripts(
         }
     }
     tools
+}
+
+/// The tools for calls without a script, in the file's order.
+pub(crate) fn for_calls(names: &[&str], declared: &Declared) -> Vec<Tool> {
+    let mut tools = named(names);
+    for tool in &mut tools {
+        let plain = tool.description.as_deref().unwrap_or_default();
+        if tool.name == SEARCH_TOOLS {
+            tool.description = Some(texts::search_tools(plain, declared).into());
+        } else if tool.name == GET_TOOL_DETAILS {
+            tool.description = Some("What tools take and return, as name(args): result.".into());
+        } else if tool.name == CALL_TOOL
+            && let Some(sample) = &declared.sample
+        {
+            let call = sample.for_call_tool();
+            tool.description = Some(format!("{plain} For instance: {call}").into());
+        }
+    }
+    tools
+}
+
+/// Takes bounds out of a schema and its parts.
+pub(crate) fn shorten(schema: &mut JsonObject) {
+    schema.retain(|key, _| !UNSHOWN.contains(&key.as_str()));
+    let parts = schema.values_mut().filter_map(Value::as_object_mut);
+    parts.for_each(shorten);
 }
 
 /// Reads the arguments of a tool.

@@ -40,8 +40,8 @@ struct DetailsArguments {
 }
 
 impl Search {
-    /// Reads the arguments.
-    pub(crate) fn read(given: Option<&JsonObject>) -> Result<Self, String> {
+    /// Reads the arguments. `full`: the form of full declarations.
+    pub(crate) fn read(given: Option<&JsonObject>, full: Detail) -> Result<Self, String> {
         let given: SearchArguments = own_tools::read(SEARCH_TOOLS, given)?;
         let limit = given.limit.unwrap_or(USUAL_HITS);
         let mut request = SearchRequest::new(given.query);
@@ -58,7 +58,7 @@ impl Search {
         let detail = match given.detail.as_deref() {
             Some("names") => Detail::Name,
             Some("signatures") => Detail::Signature,
-            Some("full") => Detail::Full,
+            Some("full") => full,
             _ => Detail::Summary,
         };
         Ok(Self {
@@ -97,7 +97,7 @@ impl Search {
             .collect();
         let mut text = if hits.is_empty() {
             let searched = count(found.searched, "", "tool");
-            format!("nothing found among {searched}; try other words, or see list_servers\n")
+            format!("nothing found among {searched}; try other words\n")
         } else {
             described(gate, self.detail, &hits)
         };
@@ -108,8 +108,12 @@ impl Search {
     }
 }
 
-/// Answers `get_tool_details`.
-pub(crate) fn get_tool_details(gate: &Gate, given: Option<&JsonObject>) -> Result<String, String> {
+/// Answers `get_tool_details`. `full`: the form of the declarations.
+pub(crate) fn get_tool_details(
+    gate: &Gate,
+    given: Option<&JsonObject>,
+    full: Detail,
+) -> Result<String, String> {
     let given: DetailsArguments = own_tools::read(GET_TOOL_DETAILS, given)?;
     let mut known: Vec<&str> = Vec::new();
     let mut notes = String::new();
@@ -129,7 +133,7 @@ pub(crate) fn get_tool_details(gate: &Gate, given: Option<&JsonObject>) -> Resul
     if known.is_empty() {
         return Err(notes);
     }
-    Ok(described(gate, Detail::Full, &known) + &notes)
+    Ok(described(gate, full, &known) + &notes)
 }
 
 /// Describes tools in their order as far as there is room, and names the others.

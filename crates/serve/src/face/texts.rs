@@ -4,14 +4,17 @@
 use std::fmt::Write as _;
 
 use callgate::config::ToolMode;
-use callgate::{Gate, Server, ServerState};
+use callgate::{Gate, Server, ServerState, ToolInfo};
 
-use super::declared::Declared;
+use super::declared::{Declared, Level};
+use super::sample::Sample;
 
 /// Characters of a server's description.
 const MAX_LINE: usize = 80;
-/// Bytes of the lines about servers, where not all tools are declared.
-const MAX_SERVERS: usize = 500;
+/// Bytes of the lines about servers, where the functions are not named.
+const MAX_SERVERS: usize = 400;
+/// Bytes of the names of denied functions.
+const MAX_DENIED: usize = 300;
 
 /// The rule for gates that have a model.
 const EXTRACT: &str = "- mcp.extract(text, \"{ id: number; to: string }[]\") has a small model \
@@ -22,9 +25,7 @@ pub(crate) fn instructions(mode: ToolMode) -> &'static str {
     match mode {
         ToolMode::Discovery => {
             "Find tools with search_tools, read what they take with get_tool_details, and call \
-             them with call_tool.\n\
-             list_servers says where they come from; enable_server brings in those of a server \
-             that is off."
+             them with call_tool."
         }
         ToolMode::Native => {
             "The tools are those of several servers, named SERVER_TOOL; a call may be denied or \
@@ -49,56 +50,33 @@ pub(crate) fn run_script(
     extracts: bool,
 ) -> String {
     let limits = gate.limits();
+    let sample = declared.sample.as_ref().map(Sample::in_script);
     let mut text = format!(
         "Run one TypeScript script that does the whole job by calling functions, and console.log \
          only what you need to see.\n\
-         - Top-level await and return work; types need no import. Besides the functions there \
-         are the language, Intl, console, timers, URL, TextEncoder, structuredClone, \
-         AbortController and crypto.randomUUID; there are no imports, no fetch, no process, no \
+         - Functions (the servers' tools) are globals that take one object{}, and as a second \
+         argument {{ signal, timeoutMs }}.\n\
+         - Top-level await and return work. There are Intl, console, timers, URL, TextEncoder, \
+         structuredClone, AbortController and crypto.randomUUID; no imports, fetch, process or \
          files.\n\
          - Call independent functions together with Promise.all. Filter, join and count in the \
          script: results stay in the sandbox unless you print or return them.\n\
          - A function that returns unknown gives its text as a string, null if there is none, or \
          {{ content: [...] }} for images and resources; mcp.text(result) and mcp.json(result) \
          read it. mcp.callTool(name, input) calls a function by its name.\n\
-         - mcp.emit(result) adds a result's images, sound and resources to the answer of this \
-         tool; printed, they would be text.\n{}\
+         - mcp.emit(result) adds the whole result, its text too, to this tool's answer: for \
+         images, sound and resources.\n{}\
          - A failing call throws McpToolError, McpProtocolError, McpTimeoutError or \
-         McpDeniedError; catch it to go on. A denied call will be denied again. Every function takes \
-         {{ signal, timeoutMs }} as its second argument.\n\
+         McpDeniedError; catch it to go on. A denied call will be denied again.\n\
          - Output over {} bytes keeps its head and tail; script time is limited to {} ms, waiting \
          for functions not counted.\n",
+        sample.map_or(String::new(), |call| format!(": `{call}`")),
         if extracts { EXTRACT } else { "" },
         limits.output_bytes,
         limits.script_time.as_millis(),
     );
-    if declared.is_complete() {
-        push_complete(&mut text, declared.all, servers);
-    } else {
-        let shown = match declared.shown {
-            0 => "none".to_owned(),
-            shown => shown.to_string(),
-        };
-        let _ = writeln!(
-            text,
-            "\nPARTIAL: {shown} of {} functions declared here. Find others with search_tools, \
-             read their declarations with get_tool_details, and call them by their names; in a \
-             script, mcp.searchTools(query) and mcp.getToolDetails(names) do the same. The \
-             servers:",
-            declared.all
-        );
-        push_servers(&mut text, servers);
-    }
-    if !declared.text.is_empty() {
-        let _ = write!(text, "```ts\n{}```\n", declared.text);
-    }
-    text
-}
-
-/// The lines for a description that declares all functions.
-fn push_complete(text: &mut String, all: usize, servers: &[Server]) {
     for server in servers {
-        if matches!(server.state, ServerState::Down { .. }) {
+        if declared.level > Level::Names && matches!(server.state, ServerState::Down { .. }) {
             let name = line(&server.name);
             let _ = writeln!(
                 text,
@@ -106,40 +84,113 @@ fn push_complete(text: &mut String, all: usize, servers: &[Server]) {
             );
         }
     }
-    let declared = match all {
-        0 => "there are no functions".to_owned(),
-        _ => count(all, "all", "function") + " declared here",
-    };
-    let _ = write!(text, "\nCOMPLETE: {declared}.");
+    let _ = writeln!(text, "\n{}", catalog(declared));
+    text += &denied(declared);
     let is_off = |server: &Server| server.state == ServerState::Disabled;
     if servers.iter().any(is_off) {
-        text.push_str(" Servers that are off have more; see list_servers.");
+        text += "Servers that are off have more; see list_servers.\n";
     }
-    text.push('\n');
+    let (lines, code) = if declared.level > Level::Names {
+        ("", declared.text.as_str())
+    } else {
+        (declared.text.as_str(), "")
+    };
+    text += lines;
+    if !(code.is_empty() && declared.always_on.is_empty()) {
+        let _ = write!(text, "```ts\n{code}{}```\n", declared.always_on);
+    }
+    text
 }
 
-/// The servers in a line each; only names if the lines are too long, and only some of them if
-/// the names are.
-fn push_servers(text: &mut String, servers: &[Server]) {
+/// The description of `search_tools` where a model calls tools without a script.
+pub(crate) fn search_tools(plain: &str, declared: &Declared) -> String {
+    let (tools, servers) = counts(declared, "tool");
+    let text = format!("{plain} There are {tools} in {servers}:\n{}", declared.text);
+    text + &denied(declared)
+}
+
+fn counts(declared: &Declared, noun: &str) -> (String, String) {
+    (
+        count(declared.all, "", noun),
+        count(declared.servers, "", "server"),
+    )
+}
+
+/// How many functions there are, and how much is said of them.
+fn catalog(declared: &Declared) -> String {
+    let (all, servers) = counts(declared, "function");
+    match declared.level {
+        _ if declared.all == 0 => "COMPLETE: there are no functions.".to_owned(),
+        Level::Full => {
+            let declared = count(declared.all - declared.denied.len(), "all", "function");
+            format!("COMPLETE: {declared} declared here.")
+        }
+        Level::Signatures => format!(
+            "COMPLETE: {all} in {servers}, as name(input): what the promise gives; \
+             get_tool_details has descriptions."
+        ),
+        level => {
+            let shown = match level {
+                Level::Names => "by name",
+                _ => "not shown here",
+            };
+            format!(
+                "PARTIAL: {all} in {servers}, {shown}. Find functions with search_tools and read \
+                 their declarations with get_tool_details; in a script: (await \
+                 mcp.searchTools(query)).tools, (await mcp.getToolDetails(names)).declarations."
+            )
+        }
+    }
+}
+
+/// The line about denied functions, if there are any.
+fn denied(declared: &Declared) -> String {
+    if declared.denied.is_empty() {
+        return String::new();
+    }
+    let mut names = declared.denied.join(", ");
+    if names.len() > MAX_DENIED {
+        names = "get_tool_details marks them".to_owned();
+    }
+    let (denied, all) = (declared.denied.len(), declared.all);
+    format!("DENIED by the configuration, {denied} of {all}: {names}.\n")
+}
+
+/// The servers in a line each, with the names of their functions.
+pub(crate) fn servers_with_names(servers: &[Server], tools: &[ToolInfo]) -> String {
+    let mut text = String::new();
+    for server in servers {
+        let _ = write!(text, "- {}", server_line(server));
+        let own = tools.iter().filter(|tool| tool.server == server.name);
+        for (at, tool) in own.enumerate() {
+            text += if at == 0 { "\n  " } else { ", " };
+            text += &tool.function;
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The servers in a line each; in one line of names if the lines are too long, and only some of
+/// them if the names are.
+pub(crate) fn servers(servers: &[Server]) -> String {
     let lines: Vec<String> = servers.iter().map(server_line).collect();
     let length: usize = lines.iter().map(|line| line.len() + 3).sum();
     if length <= MAX_SERVERS {
-        for line in lines {
-            let _ = writeln!(text, "- {line}");
-        }
-        return;
+        return lines.iter().map(|line| format!("- {line}\n")).collect();
     }
-    let begin = text.len();
+    let mut text = String::new();
     for (at, server) in servers.iter().enumerate() {
         let name = line(&server.name);
-        if text.len() - begin + name.len() > MAX_SERVERS {
-            let _ = write!(text, "and {} more: see list_servers", servers.len() - at);
+        if text.len() + name.len() > MAX_SERVERS {
+            let _ = write!(text, "and {} more", servers.len() - at);
             break;
         }
-        let comma = if at + 1 < servers.len() { ", " } else { "" };
-        let _ = write!(text, "{name} ({}){comma}", server.tools);
+        text += &name;
+        text += if at + 1 < servers.len() { ", " } else { "" };
     }
     text.push('\n');
+    text
 }
 
 /// A server in one line.
@@ -176,8 +227,11 @@ pub(crate) fn line(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = text.chars().map(plain).take(MAX_LINE + 1).collect();
     let text = text.trim();
-    match text.char_indices().nth(MAX_LINE) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default().trim_end()),
-        None => text.to_owned(),
-    }
+    let Some((end, _)) = text.char_indices().nth(MAX_LINE) else {
+        return text.to_owned();
+    };
+    let head = text.get(..end).unwrap_or_default();
+    // Words stay whole, if there are several.
+    let head = head.rsplit_once(' ').map_or(head, |(words, _)| words);
+    format!("{}…", head.trim_end())
 }

@@ -1,11 +1,13 @@
 //! The array of tools that a client sees, made once.
 
+use std::sync::Arc;
+
 use callgate::config::ToolMode;
 use callgate::{Gate, Server, ServerState, Visibility};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
-use super::declared::Declared;
+use super::declared::{Declared, Level};
 use super::own_tools::{self, CALL_TOOL, FINDERS, SERVER_TOOLS};
 use crate::options::ServeOptions;
 
@@ -35,33 +37,39 @@ impl ToolArray {
         options: &ServeOptions,
         audience: Audience,
     ) -> Self {
-        let known = gate.tools();
-        let callable: Vec<&str> = known
-            .iter()
-            .map(|tool| tool.function.as_str())
-            .filter(|function| !gate.denies(function))
-            .collect();
         let servers = gate.servers();
+        let tokens = options.declared_tokens();
+        let mut names: Vec<&str> = Vec::new();
+        let more = servers.iter().any(may_have_more);
+        if more {
+            names.extend_from_slice(SERVER_TOOLS);
+        }
         match mode {
             ToolMode::Discovery => {
-                let names = [FINDERS, &[CALL_TOOL], SERVER_TOOLS].concat();
-                Self::of_own(own_tools::named(&names))
+                names.extend_from_slice(FINDERS);
+                names.push(CALL_TOOL);
+                let declared = Declared::new(gate, &servers, Level::Names, tokens);
+                Self::of_own(own_tools::for_calls(&names, &declared))
             }
-            ToolMode::Native => Self::native(gate, &callable, &servers, audience.any_result),
+            ToolMode::Native => Self::native(gate, names, audience.any_result),
             _ => {
-                let declared = Declared::new(gate, &callable, options);
+                let declared = Declared::new(gate, &servers, Level::Full, tokens);
                 let extracts = gate.extracts(audience.has_model);
                 let mut tools =
                     own_tools::for_scripts(gate, &declared, &servers, extracts, options.wait);
-                if !declared.is_complete() || servers.iter().any(may_have_more) {
-                    tools.extend(own_tools::named(&[FINDERS, SERVER_TOOLS].concat()));
+                if declared.level < Level::Full || more {
+                    names.extend_from_slice(FINDERS);
                 }
+                tools.extend(own_tools::named(&names));
                 Self::of_own(tools)
             }
         }
     }
 
-    fn of_own(tools: Vec<Tool>) -> Self {
+    fn of_own(mut tools: Vec<Tool>) -> Self {
+        for tool in &mut tools {
+            own_tools::shorten(Arc::make_mut(&mut tool.input_schema));
+        }
         let own = tools.len();
         Self { tools, own }
     }
@@ -71,18 +79,16 @@ impl ToolArray {
         self.tools.iter().take(self.own).map(|tool| &*tool.name)
     }
 
-    fn native(gate: &Gate, callable: &[&str], servers: &[Server], any_result: bool) -> Self {
-        let (listed, on_demand): (Vec<&str>, Vec<&str>) = callable.iter().partition(|function| {
+    fn native(gate: &Gate, mut names: Vec<&str>, any_result: bool) -> Self {
+        let known = gate.tools();
+        let callable = known.iter().map(|tool| tool.function.as_str());
+        let callable = callable.filter(|function| !gate.denies(function));
+        let (listed, on_demand): (Vec<&str>, Vec<&str>) = callable.partition(|function| {
             gate.visibility(function) != Visibility::OnDemand || gate.always_on(function)
         });
-        let mut names = Vec::new();
-        let more = servers.iter().any(may_have_more);
-        if !on_demand.is_empty() || more {
+        if !on_demand.is_empty() || !names.is_empty() {
             names.extend_from_slice(FINDERS);
             names.push(CALL_TOOL);
-        }
-        if more {
-            names.extend_from_slice(SERVER_TOOLS);
         }
         let mut array = Self::of_own(own_tools::named(&names));
         for function in listed {

@@ -106,16 +106,16 @@ impl WaitArguments {
     }
 }
 
-/// The input schema that a model sees of `run_script`, with the limits that it could want. The
-/// others are accepted all the same.
+/// The input schema that a model sees of `run_script`: the code, and limits that it could want.
+/// The rest is accepted all the same.
 pub(crate) fn run_script_schema(limits: &Limits, wait: Duration) -> JsonObject {
     let mut schema = script_schema(limits);
-    if let Some(limits) = limits_of(&mut schema) {
-        limits.shift_remove("additionalProperties");
-        if let Some(properties) = properties_of(limits) {
-            properties.retain(|key, _| SHOWN_LIMITS.contains(&key.as_str()));
-            tell_default(properties, wait);
-        }
+    if let Some(properties) = properties_of(&mut schema) {
+        properties.shift_remove("servers");
+    }
+    if let Some(properties) = limits_of(&mut schema).and_then(properties_of) {
+        properties.retain(|key, _| SHOWN_LIMITS.contains(&key.as_str()));
+        tell_default(properties, wait);
     }
     schema
 }

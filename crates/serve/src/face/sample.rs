@@ -1,0 +1,163 @@
+//! A call of a real tool, which shows a model the form of calls.
+
+use callgate::Gate;
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+
+/// The most functions that are looked at.
+const MAX_CANDIDATES: usize = 100;
+/// The most bytes of the arguments.
+const MAX_BYTES: usize = 120;
+
+/// A call with the arguments that its tool requires.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Sample {
+    function: String,
+    arguments: JsonObject,
+}
+
+impl Sample {
+    /// A call of one of these functions: of one that takes a single value, if there is one.
+    pub(crate) fn of(gate: &Gate, functions: &[&str]) -> Option<Self> {
+        let candidates = functions
+            .iter()
+            .take(MAX_CANDIDATES)
+            .filter_map(|function| {
+                let tool = gate.tool_entry(function)?;
+                let description = tool.get("description").and_then(Value::as_str);
+                let is_deprecated = description.is_some_and(is_deprecated);
+                let arguments = required(tool.get("inputSchema")?)?;
+                let rank = (is_deprecated, rank(&arguments)?);
+                let function = (*function).to_owned();
+                Some((
+                    rank,
+                    Self {
+                        function,
+                        arguments,
+                    },
+                ))
+            });
+        Some(candidates.min_by_key(|(rank, _)| *rank)?.1)
+    }
+
+    /// The call in a script.
+    pub(crate) fn in_script(&self) -> String {
+        let is_plain = |key: &str| {
+            key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let members = self.arguments.iter().map(|(key, value)| {
+            if is_plain(key) {
+                format!("{key}: {value}")
+            } else {
+                format!("{}: {value}", json!(key))
+            }
+        });
+        let members: Vec<String> = members.collect();
+        if members.is_empty() {
+            return format!("await {}({{}})", self.function);
+        }
+        format!("await {}({{ {} }})", self.function, members.join(", "))
+    }
+
+    /// The arguments of `call_tool` for the call.
+    pub(crate) fn for_call_tool(&self) -> String {
+        json!({ "name": self.function, "args": self.arguments }).to_string()
+    }
+}
+
+fn is_deprecated(description: &str) -> bool {
+    description.to_ascii_lowercase().contains("deprecated")
+}
+
+/// How well arguments show the form, best first; `None` if they are too long.
+fn rank(arguments: &JsonObject) -> Option<u8> {
+    let is_nested = |value: &Value| value.is_object() || value.is_array();
+    if json!(arguments).to_string().len() > MAX_BYTES {
+        return None;
+    }
+    Some(match arguments.len() {
+        0 => 3,
+        1 if !arguments.values().any(is_nested) => 0,
+        1 | 2 => 1,
+        _ => 2,
+    })
+}
+
+/// Values for the required members of a schema; `None` if one has no plain schema.
+fn required(schema: &Value) -> Option<JsonObject> {
+    let required = schema.get("required").and_then(Value::as_array);
+    let names = required.into_iter().flatten().filter_map(Value::as_str);
+    let member = |name: &str| {
+        let schema = schema.get("properties")?.get(name)?;
+        Some((name.to_owned(), value(schema)?))
+    };
+    names.map(member).collect()
+}
+
+fn value(schema: &Value) -> Option<Value> {
+    let first = |key: &str| schema.get(key)?.as_array()?.first();
+    if let Some(value) = schema.get("const").or_else(|| first("enum")) {
+        return Some(value.clone());
+    }
+    if let Some(choice) = first("anyOf").or_else(|| first("oneOf")) {
+        return value(choice);
+    }
+    let name = first("type").or_else(|| schema.get("type"))?.as_str()?;
+    Some(match name {
+        "string" => "…".into(),
+        "integer" | "number" => schema.get("minimum").cloned().unwrap_or_else(|| 1.into()),
+        "boolean" => true.into(),
+        "array" => json!([value(schema.get("items")?)?]),
+        "object" => required(schema)?.into(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_those_that_the_schema_requires() {
+        for (properties, needed, expected) in [
+            (
+                json!({ "path": { "type": "string" }, "head": { "type": "number" } }),
+                json!(["path"]),
+                "{ path: \"…\" }",
+            ),
+            (json!({ "path": { "type": "string" } }), json!([]), "{}"),
+            (
+                json!({ "per-page": { "type": "integer", "minimum": 5 },
+                    "n": { "type": "number" } }),
+                json!(["per-page", "n"]),
+                "{ \"per-page\": 5, n: 1 }",
+            ),
+            (
+                json!({ "kind": { "enum": ["a", "b"] }, "is": { "type": ["boolean", "null"] } }),
+                json!(["kind", "is"]),
+                "{ kind: \"a\", is: true }",
+            ),
+            (
+                json!({ "to": { "type": "array", "items": { "type": "object",
+                    "properties": { "id": { "const": 7 } }, "required": ["id"] } } }),
+                json!(["to"]),
+                "{ to: [{\"id\":7}] }",
+            ),
+            (
+                json!({ "a": { "anyOf": [{ "type": "string" }, { "type": "null" }] } }),
+                json!(["a"]),
+                "{ a: \"…\" }",
+            ),
+        ] {
+            let schema = json!({ "properties": properties, "required": needed });
+            let sample = Sample {
+                function: "f".to_owned(),
+                arguments: required(&schema).expect("a plain schema"),
+            };
+            assert_eq!(sample.in_script(), format!("await f({expected})"));
+        }
+        let elsewhere = json!({ "properties": { "a": { "$ref": "#/x" } }, "required": ["a"] });
+        assert_eq!(required(&elsewhere), None);
+    }
+}
