@@ -74,4 +74,5 @@ mod stderr;
 mod terminal;
 mod tokens;
 mod unattended;
+mod values;
 mod workers;

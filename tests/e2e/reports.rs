@@ -211,6 +211,7 @@ fn the_json_form() {
             "more": 0,
             "reason": null
           },
+          "warnings": [],
           "unavailable": [],
           "sandbox": {
             "landlock": null,

@@ -85,6 +85,7 @@ pub use crate::position::Position;
 pub use crate::report::emitted::{Emitted, EmittedResource};
 pub use crate::report::{
     Denial, ErrorKind, LimitHit, Output, Returned, RunError, RunReport, Status, Unavailable,
+    Warning,
 };
 pub use crate::run_request::{CallEnd, Event, Reader, RunRequest};
 pub use crate::search::request::{Found, Hit, SearchError, SearchRequest};

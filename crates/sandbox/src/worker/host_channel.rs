@@ -242,7 +242,8 @@ impl Link for IsolateLink {
     }
 
     fn set_timer(&self, timer: u64, after_ms: f64, kind: u32, line: u32) {
-        self.timers.set(timer, after_ms, kind, line);
+        let is_late = self.returned.borrow().is_some();
+        self.timers.set(timer, after_ms, kind, line, is_late);
     }
 
     fn clear_timer(&self, timer: u64) {

@@ -262,11 +262,11 @@ impl Isolate {
         // function that it did not await. They are waited for, with all that follows from them: a
         // write that is dropped without a word would be worse than a wait. Many a script leaves a
         // timer behind that was only to limit a wait, so one that cannot fire within the limits
-        // is not waited for.
+        // is not waited for, unless what goes on has set it.
         let calls = self.link.channel.calls.load(Ordering::Relaxed);
         let end = self.run_end.min(self.script_end + self.link.calls.waited());
         if calls == 0
-            && !self.link.timers.fires_by(end)
+            && !self.link.timers.go_on(end)
             && let Some(value) = self.link.returned.borrow_mut().take()
         {
             return Poll::Ready(Done::Returned(value));

@@ -36,9 +36,11 @@ struct Due {
     timers: BTreeMap<(Instant, u64), Timer>,
     moments: HashMap<u64, (Instant, u64)>,
     set: u64,
-    /// Those that are not quiet, and of them those that do not repeat.
+    /// Those that are not quiet; of them those that do not repeat; and of these those that were set
+    /// after the script had returned.
     keep_alive: usize,
     once: usize,
+    late: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +48,7 @@ struct Timer {
     id: u64,
     kind: u32,
     line: u32,
+    is_late: bool,
 }
 
 impl Timer {
@@ -59,8 +62,8 @@ impl Timer {
 }
 
 impl Timers {
-    /// Sets a timer. Less than a millisecond counts as one.
-    pub(super) fn set(&self, id: u64, after_ms: f64, kind: u32, line: u32) {
+    /// Sets a timer. Less than a millisecond counts as one. `is_late`: the script has returned.
+    pub(super) fn set(&self, id: u64, after_ms: f64, kind: u32, line: u32, is_late: bool) {
         let after_ms = match after_ms {
             1.0..=LONGEST_MS => after_ms.trunc(),
             _ => 1.0,
@@ -70,11 +73,17 @@ impl Timers {
         let mut due = self.due.borrow_mut();
         due.set += 1;
         let key = (at, due.set);
-        let timer = Timer { id, kind, line };
+        let timer = Timer {
+            id,
+            kind,
+            line,
+            is_late: is_late && kind > REPEATS,
+        };
         due.timers.insert(key, timer);
         due.moments.insert(id, key);
         due.keep_alive += usize::from(timer.keeps_alive());
         due.once += usize::from(timer.is_once());
+        due.late += usize::from(timer.is_late);
     }
 
     /// Drops a timer, if it is there.
@@ -85,6 +94,7 @@ impl Timers {
         {
             due.keep_alive -= usize::from(timer.keeps_alive());
             due.once -= usize::from(timer.is_once());
+            due.late -= usize::from(timer.is_late);
         }
     }
 
@@ -93,9 +103,13 @@ impl Timers {
         self.due.borrow().keep_alive > 0
     }
 
-    /// True if a timer that does not repeat fires by this moment.
-    pub(super) fn fires_by(&self, moment: Instant) -> bool {
+    /// True if a script that has returned goes on: a timer that does not repeat fires by this
+    /// moment, or was set by what went on since.
+    pub(super) fn go_on(&self, moment: Instant) -> bool {
         let due = self.due.borrow();
+        if due.late > 0 {
+            return true;
+        }
         let mut first = due.timers.iter().filter(|(_, timer)| timer.is_once());
         due.once > 0 && first.next().is_some_and(|((at, _), _)| *at <= moment)
     }
@@ -162,19 +176,19 @@ mod tests {
     #[test]
     fn timers_fire_in_the_order_they_are_due() {
         let timers = Timers::default();
-        timers.set(1, 40_000.0, 2, 1);
-        timers.set(2, 20_000.0, 2, 2);
-        timers.set(3, f64::NAN, QUIET, 3);
-        timers.set(4, 1e300, REPEATS, 4);
-        timers.set(5, 90_000.0, QUIET, 5);
-        timers.set(6, 30_000.0, 2, 6);
-        timers.set(2, 45_000.0, 2, 2);
+        timers.set(1, 40_000.0, 2, 1, false);
+        timers.set(2, 20_000.0, 2, 2, false);
+        timers.set(3, f64::NAN, QUIET, 3, false);
+        timers.set(4, 1e300, REPEATS, 4, true);
+        timers.set(5, 90_000.0, QUIET, 5, true);
+        timers.set(6, 30_000.0, 2, 6, true);
+        timers.set(2, 45_000.0, 2, 2, false);
         timers.clear(6);
         timers.clear(6);
         assert_eq!(timers.take(Instant::now() - Duration::from_secs(1)), None);
         assert!(timers.keep_alive());
         let in_seconds = |seconds| Instant::now() + Duration::from_secs(seconds);
-        assert!(!timers.fires_by(in_seconds(30)) && timers.fires_by(in_seconds(50)));
+        assert!(!timers.go_on(in_seconds(30)) && timers.go_on(in_seconds(50)));
         let left: Vec<_> = timers
             .left()
             .iter()
@@ -182,7 +196,9 @@ mod tests {
             .collect();
         assert_eq!(left, [(4, true), (1, false), (2, false)]);
         assert_eq!(due(&timers), [3, 4, 1, 2]);
-        assert!(!timers.fires_by(in_seconds(90)));
+        assert!(!timers.go_on(in_seconds(90)));
+        timers.set(7, 90_000.0, 2, 7, true);
+        assert!(timers.go_on(in_seconds(30)));
         assert!(!timers.keep_alive());
     }
 }
