@@ -11,9 +11,9 @@ const MAX_LEVELS: usize = 64;
 const SHOWN: usize = 80;
 
 /// Keywords whose value is data and no schema.
-const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
+pub(crate) const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Keywords whose value has a schema under each name.
-const NAMED: [&str; 6] = [
+pub(crate) const NAMED: [&str; 6] = [
     "$defs",
     "definitions",
     "dependencies",

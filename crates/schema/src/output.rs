@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use crate::bounds::Author;
+use crate::bounds::{Author, DATA, NAMED};
 use crate::json_text::{Extent, extent, read};
 use crate::schema::Schema;
 
@@ -160,32 +160,83 @@ fn too_much(schema: &Schema, bytes: usize, Extent { parts, levels }: Extent) -> 
         .then(|| format!("it is nested too deep for the schema, with {levels} levels"))
 }
 
+/// Keywords that can refuse `null`.
+const OF_NULL: [&str; 13] = [
+    "$dynamicRef",
+    "$recursiveRef",
+    "$ref",
+    "allOf",
+    "anyOf",
+    "const",
+    "else",
+    "enum",
+    "if",
+    "not",
+    "oneOf",
+    "then",
+    "type",
+];
+/// Keywords beside a `$ref` that older drafts do not ignore.
+const BESIDE_REF: [&str; 5] = ["$defs", "$id", "$schema", "definitions", "id"];
+
 /// The schema with `null` where `nullable` allows it, as types have it too:
 /// servers write this word of OpenAPI, and JSON Schema does not know it.
-fn with_null(schema: &Value) -> Value {
+fn with_null(root: &Value) -> Value {
+    let draft = root
+        .get("$schema")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let is_old = ["draft-06", "draft-07"]
+        .iter()
+        .any(|old| draft.contains(old));
+    nullable(root, is_old)
+}
+
+fn nullable(schema: &Value, is_old: bool) -> Value {
     let members = match schema {
-        Value::Array(items) => return items.iter().map(with_null).collect(),
+        Value::Array(items) => return items.iter().map(|it| nullable(it, is_old)).collect(),
         Value::Object(members) => members,
         other => return other.clone(),
     };
-    let mut copy: Map<String, Value> = members
-        .iter()
-        .map(|(key, member)| (key.clone(), with_null(member)))
-        .collect();
-    if copy.get("nullable") != Some(&Value::Bool(true)) {
-        return copy.into();
+    let named = |(name, member): (&String, &Value)| (name.clone(), nullable(member, is_old));
+    let members = members.iter().map(|(keyword, member)| {
+        let member = match member {
+            data if DATA.contains(&keyword.as_str()) => data.clone(),
+            Value::Object(schemas) if NAMED.contains(&keyword.as_str()) => {
+                schemas.iter().map(named).collect()
+            }
+            schema => nullable(schema, is_old),
+        };
+        (keyword.clone(), member)
+    });
+    let mut members: Map<String, Value> = members.collect();
+    if members.get("nullable") != Some(&Value::Bool(true)) {
+        return members.into();
     }
-    let names_values = ["type", "enum"].iter().any(|key| copy.contains_key(*key));
-    if !names_values {
-        return json!({ "anyOf": [copy, { "type": "null" }] });
+    if is_old && members.contains_key("$ref") {
+        members.retain(|keyword, _| keyword == "$ref" || BESIDE_REF.contains(&keyword.as_str()));
     }
-    if let Some(kind @ Value::String(_)) = copy.get_mut("type") {
-        *kind = json!([kind, "null"]);
+    let is_refusing =
+        |keyword: &str| OF_NULL.contains(&keyword) && !matches!(keyword, "type" | "enum");
+    if !members.keys().any(|keyword| is_refusing(keyword)) {
+        if let Some(kind @ Value::String(_)) = members.get_mut("type") {
+            *kind = json!([kind]);
+        }
+        for (keyword, null) in [("type", json!("null")), ("enum", Value::Null)] {
+            if let Some(Value::Array(values)) = members.get_mut(keyword)
+                && !values.contains(&null)
+            {
+                values.push(null);
+            }
+        }
+        return members.into();
     }
-    if let Some(Value::Array(values)) = copy.get_mut("enum") {
-        values.push(Value::Null);
-    }
-    copy.into()
+    // The others stay where references may lead to them.
+    let (refusing, mut others): (Map<String, Value>, _) = members
+        .into_iter()
+        .partition(|(keyword, _)| OF_NULL.contains(&keyword.as_str()));
+    others.insert("anyOf".to_owned(), json!([refusing, { "type": "null" }]));
+    others.into()
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ impl<'a> Lowering<'a, '_> {
         if let Some(reference) = map.get("$ref") {
             let target = self.reference("$ref", reference);
             if self.dialect != Dialect::Modern {
-                return target;
+                return or_null(map, target);
             }
             parts.push(target);
         }
@@ -98,12 +98,7 @@ impl<'a> Lowering<'a, '_> {
             parts.insert(0, base);
         }
         parts.extend(conditions);
-        let ty = Type::intersection(parts);
-        if map.get("nullable") == Some(&Value::Bool(true)) {
-            Type::union([ty, Type::Null])
-        } else {
-            ty
-        }
+        or_null(map, Type::intersection(parts))
     }
 
     pub(super) fn is_modern(&self) -> bool {
@@ -237,6 +232,15 @@ impl<'a> Lowering<'a, '_> {
         if let Some(keyword) = silent.into_iter().find(|key| map.contains_key(*key)) {
             self.degrade(Reason::MissingType { keyword });
         }
+    }
+}
+
+/// A type with `null`, if OpenAPI's `nullable` says so.
+fn or_null(map: &Map<String, Value>, ty: Type) -> Type {
+    if map.get("nullable") == Some(&Value::Bool(true)) {
+        Type::union([ty, Type::Null])
+    } else {
+        ty
     }
 }
 

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 
 mod random;
+mod results;
 mod suite;
 mod typescript;
 
