@@ -81,8 +81,8 @@
     return message === "" ? name : `${name}: ${message}`;
   };
 
-  // The frames of a stack: those of the script, in the places of its author, and of the language.
-  // Ours are left out, and so is what stands around the author's code.
+  // The frames of a stack: those of the script, in the places of its author. Those of the language
+  // say nothing to the author, and those of this runtime and around the author's code even less.
   const framesOf = (sites) => {
     // A string and not a list: a script can put a setter on the indices of every array.
     let text = "";
@@ -90,11 +90,7 @@
     for (let i = 0; i < sites.length; i++) {
       const site = sites[i];
       const file = site.getFileName();
-      if (typeof file !== "string") {
-        text += `\n    at ${shared.oneLine(site.toString())}`;
-        continue;
-      }
-      if (StringPrototypeStartsWith(file, "ext:")) continue;
+      if (typeof file !== "string" || StringPrototypeStartsWith(file, "ext:")) continue;
       const line = site.getLineNumber() ?? 0;
       const column = site.getColumnNumber() ?? 0;
       const place = op_callgate_place(line, column);

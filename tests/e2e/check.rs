@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use callgate_tests::{Ran, Workbench, fixture};
+use callgate_tests::{Ran, Workbench, fixture, odd};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -82,7 +82,7 @@ fn an_unknown_name_leads_to_the_function_that_was_meant() {
 
 #[test]
 fn a_result_without_a_schema_leads_to_the_functions_that_read_it() {
-    let bench = Workbench::new(json!({ "odd": fixture("callgate-fixture-odd", &[]) }));
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
     check_errors(
         &bench,
         "(await odd_echo({ text: 'a' })).title;\nconst said = await odd_echo({ text: 'a' });\n\

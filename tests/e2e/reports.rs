@@ -105,6 +105,31 @@ fn a_rejected_promise_nobody_waits_for() {
 }
 
 #[test]
+fn frames_of_the_language_are_not_shown() {
+    for (script, message) in [
+        (
+            "mcp.json('plain text');",
+            "SyntaxError: mcp.json: the text of the result is no JSON",
+        ),
+        ("[1].map(() => mcp.text({ a: 1 }));", "TypeError: mcp.text"),
+        (
+            "await Promise.all([0].map(async () => { await null; JSON.parse('x'); }));",
+            "SyntaxError: Unexpected token",
+        ),
+    ] {
+        let caught = format!("try {{ {script} }} catch (error) {{ console.log(error); }}");
+        for script in [script, caught.as_str()] {
+            let ran = Workbench::empty().run(script, &["--check=off"]);
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains(message), "{said}");
+            let mut frames = said.lines().filter(|line| line.trim().starts_with("at "));
+            assert!(frames.all(|line| line.contains("stdin.ts:1:")), "{said}");
+            assert!(!said.contains("Caused by"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn an_error_with_a_cause() {
     check(
         "throw new Error('outer', { cause: new TypeError('inner') })",

@@ -242,13 +242,9 @@ fn threw(
     (status, error)
 }
 
-/// The frames of a stack in the script and its causes, without the first line: class and message
-/// stand elsewhere.
+/// The frames of a stack and its causes, without the first line: class and message stand elsewhere.
 fn frames(stack: &str) -> String {
-    let is_frame = |line: &&str| {
-        let is_own = line.starts_with("at ") && !line.ends_with("(<anonymous>)");
-        is_own || line.starts_with("Caused by: ")
-    };
+    let is_frame = |line: &&str| line.starts_with("at ") || line.starts_with("Caused by: ");
     let lines = stack.lines().skip(1).map(str::trim_start);
     let frames: Vec<&str> = lines.filter(is_frame).collect();
     frames.join("\n")
