@@ -20,6 +20,7 @@ mod text;
 
 pub use declarations::{Declarations, ToolSchema, generate};
 pub use degradation::{Degradation, Reason};
+pub use deprecated::deprecation;
 pub use detail::{Detail, UnknownDetail};
 pub use text::is_invisible;
 
