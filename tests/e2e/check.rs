@@ -76,7 +76,18 @@ fn an_unknown_name_leads_to_the_function_that_was_meant() {
          await client.callTool({ name: 'create_issue', arguments: {} });\n\
          functions.weather();\n\
          fetch('https://example.com');",
-        expect![[""]],
+        expect![[r#"
+            error: cannot find name `tools.ticketing_createIssue`; did you mean `ticketing_createIssue`?
+            error: cannot find name `ticketing.create_issue`; did you mean `ticketing_createIssue`?
+            error: cannot find name `mcp.ticketing.createIssue`; did you mean `ticketing_createIssue`?
+            error: cannot find name `servers.ticketing.issues`: ticketing is a server; its functions are globals: `ticketing_listIssues`, `ticketing_createIssue`
+            error: cannot find name `mcp__ticketing__createIssue`; did you mean `ticketing_createIssue`?
+            error: cannot find name `createIssue`; did you mean `ticketing_createIssue`?
+            error: cannot find name `client.create_issue`; did you mean `ticketing_createIssue`?
+            error: cannot find name `functions.weather`: tools are global functions, such as `ticketing_createIssue(input)`
+            error: cannot find name `fetch`: there is no network; call a tool that fetches
+            error: 9 type errors; nothing was run
+        "#]],
     );
 }
 
@@ -85,9 +96,13 @@ fn a_result_without_a_schema_leads_to_the_functions_that_read_it() {
     let bench = Workbench::new(json!({ "odd": odd("flaky") }));
     check_errors(
         &bench,
-        "(await odd_echo({ text: 'a' })).title;\nconst said = await odd_echo({ text: 'a' });\n\
+        "(await odd_fails({})).title;\nconst said = await odd_fails({});\n\
          said.split('a');",
-        expect![[""]],
+        expect![[r#"
+            error: object is of type `unknown`: odd_fails declares no result; read it with mcp.text(result) or mcp.json(result)
+            error: `said` is of type `unknown`
+            error: 2 type errors; nothing was run
+        "#]],
     );
 }
 
