@@ -107,11 +107,11 @@ pub(super) fn read<'a>(
     let find = |key: &str| tree.find(&["serve", "users", key]);
     for (name, role) in users.roles.iter_mut().flatten() {
         let find = |key: &str| tree.find(&["serve", "users", "roles", name, key]);
-        if let Some(section) = find("permissions") {
-            if permissions::read(tree, section, &mut role.permissions) {
-                let clause = "has \"allowUnmatched\", which stands in the file's \"permissions\"";
-                tree.wrong(section, clause);
-            }
+        if let Some(section) = find("permissions")
+            && permissions::read(tree, section, &mut role.permissions)
+        {
+            let clause = "has \"allowUnmatched\", which stands in the file's \"permissions\"";
+            tree.wrong(section, clause);
         }
         if let Some(section) = find("tools") {
             tools::read(tree, section, &mut role.tools);
