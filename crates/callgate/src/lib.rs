@@ -89,7 +89,7 @@ pub use crate::report::{
 };
 pub use crate::run_request::{CallEnd, Event, Reader, RunRequest};
 pub use crate::search::request::{Found, Hit, SearchError, SearchRequest};
-pub use crate::settings::{CheckMode, ExtractLimits, SearchBy, UnknownCheckMode};
+pub use crate::settings::{CheckMode, ExtractLimits, SearchBy};
 pub use crate::skill::{Skill, SkillError};
 pub use crate::type_check::{CheckStatus, TypeCheck, TypeError};
 pub use crate::workers::Workers;
@@ -107,7 +107,7 @@ pub mod export {
     pub use callgate_rust_types::RustTypes;
     pub use callgate_typegen::ambient as ambient_declarations;
 
-    pub use crate::gate::export::{ExportFormat, Exported, UnknownFormat};
+    pub use crate::gate::export::{ExportFormat, Exported};
 }
 
 /// Data that goes from one server to another, and the rules over it.

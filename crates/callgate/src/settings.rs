@@ -68,19 +68,15 @@ impl CheckMode {
     ];
 }
 
-/// A text that names no [`CheckMode`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no mode of the type check; write \"off\", \"warn\", \"on\" or \"require\"")]
-pub struct UnknownCheckMode(String);
-
 impl FromStr for CheckMode {
-    type Err = UnknownCheckMode;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, UnknownCheckMode> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.iter().find(|(name, _)| *name == text);
-        found
-            .map(|(_, mode)| *mode)
-            .ok_or_else(|| UnknownCheckMode(text.chars().take(80).collect()))
+        found.map(|(_, mode)| *mode).ok_or_else(|| {
+            let text: String = text.chars().take(80).collect();
+            format!("{text:?} is no mode of the type check; write \"off\", \"warn\", \"on\" or \"require\"")
+        })
     }
 }
 

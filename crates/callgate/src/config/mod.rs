@@ -51,11 +51,11 @@ pub use file::{CacheConfig, CheckConfig, LedgerConfig, LimitsConfig};
 pub use find::find;
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use serve::{
-    ALGORITHMS, ContextConfig, HttpConfig, LEAST_TOKEN, NoShare, RateConfig, ResourceConfig,
-    ServeConfig, TOKEN_OF_ONE, ToolMode, UnknownToolMode, address, host, origin, parse_share,
+    ALGORITHMS, ContextConfig, HttpConfig, LEAST_TOKEN, RateConfig, ResourceConfig, ServeConfig,
+    TOKEN_OF_ONE, ToolMode, address, host, origin, parse_share,
 };
 pub use tools::{ToolSetting, ToolSettings, Visibility};
-pub use units::{LEAST_MEMORY, UnitError, parse_bytes, parse_duration, parse_memory};
+pub use units::{LEAST_MEMORY, parse_bytes, parse_duration, parse_memory};
 pub use users::{Role, UsersConfig, subject_user, token_user};
 
 /// The contents of one configuration file. What serde skips is not a key of the file, and what is

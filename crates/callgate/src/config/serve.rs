@@ -18,10 +18,8 @@ use super::{fields, server};
 
 fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
     let share = serde_json::Value::deserialize(deserializer)?.as_f64();
-    let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
-    share
-        .map(Some)
-        .ok_or_else(|| D::Error::custom(format_args!(": {NoShare}")))
+    let share = share.filter(is_share).map(Some);
+    share.ok_or_else(|| D::Error::custom(format_args!(": {NO_SHARE}")))
 }
 
 /// `serve`: to whom it serves, and what clients see; `None` where the file leaves the default.
@@ -93,35 +91,33 @@ impl fmt::Display for ToolMode {
 }
 
 impl FromStr for ToolMode {
-    type Err = UnknownToolMode;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, UnknownToolMode> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|mode| mode.as_str() == text);
-        // The sender gets it back: no more of it than a mode could be.
-        found.ok_or_else(|| UnknownToolMode(text.chars().take(40).collect()))
+        found.ok_or_else(|| {
+            // The sender gets it back: no more of it than a mode could be.
+            let text: String = text.chars().take(40).collect();
+            format!("{text:?} is no mode; the modes are \"code\", \"discovery\" and \"native\"")
+        })
     }
 }
-
-/// A word that is not a [`ToolMode`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no mode; the modes are \"code\", \"discovery\" and \"native\"")]
-pub struct UnknownToolMode(String);
 
 /// Reads a share of something: a number above 0 and at most 1.
 ///
 /// # Errors
 ///
-/// [`NoShare`] for any other text.
-pub fn parse_share(text: &str) -> Result<f64, NoShare> {
-    let share: f64 = text.parse().map_err(|_| NoShare)?;
-    let is_share = share > 0.0 && share <= 1.0;
-    is_share.then_some(share).ok_or(NoShare)
+/// A text that says so, for any other text.
+pub fn parse_share(text: &str) -> Result<f64, &'static str> {
+    let share = text.parse().ok();
+    share.filter(is_share).ok_or(NO_SHARE)
 }
 
-/// A text that is not a share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a share is a number above 0 and at most 1, such as 0.02")]
-pub struct NoShare;
+fn is_share(share: &f64) -> bool {
+    *share > 0.0 && *share <= 1.0
+}
+
+const NO_SHARE: &str = "a share is a number above 0 and at most 1, such as 0.02";
 
 /// How MCP is served over HTTP. Begins with the defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

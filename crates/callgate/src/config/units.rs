@@ -50,8 +50,8 @@ const SIZE: Quantity = Quantity {
 ///
 /// # Errors
 ///
-/// [`UnitError`] for another form, zero, and more than a hundred years.
-pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+/// A text about it, for another form, zero, and more than a hundred years.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     DURATION.read(text).map(Duration::from_nanos_u128)
 }
 
@@ -60,8 +60,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 ///
 /// # Errors
 ///
-/// [`UnitError`] for another form, less than a byte, and 2^53 bytes or more.
-pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+/// A text about it, for another form, less than a byte, and 2^53 bytes or more.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let bytes = SIZE.read(text)?;
     Ok(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
@@ -70,25 +70,20 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 ///
 /// # Errors
 ///
-/// [`UnitError`], also for less than [`LEAST_MEMORY`].
-pub fn parse_memory(text: &str) -> Result<u64, UnitError> {
+/// A text about it, also for less than [`LEAST_MEMORY`].
+pub fn parse_memory(text: &str) -> Result<u64, String> {
     match parse_bytes(text)? {
         bytes if bytes < LEAST_MEMORY => {
             let (fault, advice) = ("too little memory", "a script needs \"16MiB\" at least");
-            Err(UnitError(format!("{text:?} is {fault}; {advice}")))
+            Err(format!("{text:?} is {fault}; {advice}"))
         }
         bytes => Ok(bytes),
     }
 }
 
-/// A text that is no duration or no size.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct UnitError(String);
-
 impl Quantity {
     /// Reads `1.5 MiB`, rounded down.
-    fn read(&self, text: &str) -> Result<u128, UnitError> {
+    fn read(&self, text: &str) -> Result<u128, String> {
         let name = self.name;
         let (fault, advice) = match self.scale(text.trim()) {
             None => (format!("not a {name}"), self.form),
@@ -99,7 +94,7 @@ impl Quantity {
             Some(scaled) if scaled > self.most => (format!("too large a {name}"), self.largest),
             Some(scaled) => return Ok(scaled),
         };
-        Err(UnitError(format!("{text:?} is {fault}; {advice}")))
+        Err(format!("{text:?} is {fault}; {advice}"))
     }
 
     /// A decimal number times its unit; `None` for another form.

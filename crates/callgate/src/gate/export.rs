@@ -63,18 +63,15 @@ impl fmt::Display for ExportFormat {
     }
 }
 
-/// A text that names no [`ExportFormat`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no format is named {0:?}; there are anthropic, openai and gemini")]
-pub struct UnknownFormat(String);
-
 impl FromStr for ExportFormat {
-    type Err = UnknownFormat;
+    type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let mut all = Self::ALL.into_iter();
         let named = all.find(|format| format.to_string() == name);
-        named.ok_or_else(|| UnknownFormat(name.to_owned()))
+        named.ok_or_else(|| {
+            format!("no format is named {name:?}; there are anthropic, openai and gemini")
+        })
     }
 }
 

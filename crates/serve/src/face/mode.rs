@@ -1,6 +1,6 @@
 //! The tool mode that a request over HTTP chooses.
 
-use callgate::config::{ToolMode, UnknownToolMode};
+use callgate::config::ToolMode;
 use http::request::Parts;
 
 /// The header with the mode of a session, or of a stateless request.
@@ -24,12 +24,8 @@ pub(crate) fn of_request(parts: &Parts) -> Result<Option<ToolMode>, String> {
     if words.next().is_some() {
         return Err("the request has tool_mode twice".to_owned());
     }
-    let read = |word: &str| {
-        word.parse()
-            .map_err(|error: UnknownToolMode| error.to_string())
-    };
-    let header = header.map(|word| read(word.trim())).transpose()?;
-    let query = word.map(|(_, word)| read(&word)).transpose()?;
+    let header = header.map(|word| word.trim().parse()).transpose()?;
+    let query = word.map(|(_, word)| word.parse()).transpose()?;
     Ok(header.or(query))
 }
 
