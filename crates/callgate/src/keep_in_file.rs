@@ -32,10 +32,7 @@ impl Keep for KeepInFile {
         Box::pin(async move {
             let rules = rules.map_err(|error| error.to_string())?;
             let written = tokio::task::spawn_blocking(move || config::allow(&path, &rules)).await;
-            match written {
-                Ok(written) => written.map_err(|error| error.to_string()),
-                Err(error) => Err(error.to_string()),
-            }
+            written.unwrap_or_else(|error| Err(error.to_string()))
         })
     }
 }

@@ -14,34 +14,6 @@ use super::tree::SYNTAX;
 /// The most bytes of a configuration file that is edited.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The reason why a rule could not be added to a configuration file, which is unchanged.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AmendError {
-    /// The file cannot be read, or its folder not be written to.
-    #[error("{path}: {reason}")]
-    File {
-        /// The file.
-        path: String,
-        /// The system's reason.
-        reason: String,
-    },
-    /// The text cannot take a rule.
-    #[error("{path} cannot take a rule: {reason}; write it under \"permissions\", \"allow\"")]
-    Text {
-        /// The file.
-        path: String,
-        /// A clause about the file.
-        reason: String,
-    },
-    /// Another program wrote to the file at the same time.
-    #[error("{path} was changed by another program; nothing was written, so try again")]
-    Changed {
-        /// The file.
-        path: String,
-    },
-}
-
 /// Adds rules to `permissions`, `allow` of a configuration file. Each is a JSON value as that
 /// list has them.
 ///
@@ -49,8 +21,8 @@ pub enum AmendError {
 ///
 /// # Errors
 ///
-/// [`AmendError`]; nothing has been written then.
-pub fn allow(path: &Path, rules: &[String]) -> Result<(), AmendError> {
+/// A text that says why not; nothing has been written then.
+pub fn allow(path: &Path, rules: &[String]) -> Result<(), String> {
     allow_while(path, rules, || ())
 }
 
@@ -58,8 +30,8 @@ pub fn allow(path: &Path, rules: &[String]) -> Result<(), AmendError> {
 ///
 /// # Errors
 ///
-/// The [`AmendError`] of `allow`, as far as that does not depend on the rules.
-pub fn takes_rules(path: &Path) -> Result<(), AmendError> {
+/// The error of `allow`, as far as that does not depend on the rules.
+pub fn takes_rules(path: &Path) -> Result<(), String> {
     Edit::of(path, &["\"rule\"".to_owned()]).map(drop)
 }
 
@@ -68,7 +40,7 @@ pub(super) fn allow_while(
     path: &Path,
     rules: &[String],
     meanwhile: impl FnOnce(),
-) -> Result<(), AmendError> {
+) -> Result<(), String> {
     let edit = Edit::of(path, rules)?;
     meanwhile();
     edit.replace()
@@ -86,7 +58,7 @@ struct Edit {
 }
 
 impl Edit {
-    fn of(path: &Path, rules: &[String]) -> Result<Self, AmendError> {
+    fn of(path: &Path, rules: &[String]) -> Result<Self, String> {
         let shown = shown(path).display().to_string();
         let file = |error| file_error(&shown, &error);
         // A link is kept, and the file it leads to is replaced.
@@ -103,9 +75,10 @@ impl Edit {
             return Err(file(std::io::Error::other("it may not be written to")));
         }
         let before = read(&opened).map_err(file)?;
-        let text = |reason: &str| AmendError::Text {
-            path: shown.clone(),
-            reason: reason.to_owned(),
+        let text = |reason: &str| {
+            format!(
+                "{shown} cannot take a rule: {reason}; write it under \"permissions\", \"allow\""
+            )
         };
         let old = std::str::from_utf8(&before).map_err(|_| text("it is not UTF-8 text"))?;
         let new = with_rules(old, rules).map_err(|reason| text(&reason))?;
@@ -119,13 +92,16 @@ impl Edit {
         })
     }
 
-    fn replace(self) -> Result<(), AmendError> {
+    fn replace(self) -> Result<(), String> {
         let file = |error| file_error(&self.shown, &error);
         let now = File::open(&self.path)
             .and_then(|file| read(&file))
             .map_err(file)?;
         if now != self.before {
-            return Err(AmendError::Changed { path: self.shown });
+            return Err(format!(
+                "{} was changed by another program; nothing was written, so try again",
+                self.shown
+            ));
         }
         let replaced = self.after.persist(&self.path);
         replaced.map_err(|error| file_error(&self.shown, &error.error))?;
@@ -139,11 +115,8 @@ impl Edit {
     }
 }
 
-fn file_error(path: &str, error: &std::io::Error) -> AmendError {
-    AmendError::File {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    }
+fn file_error(path: &str, error: &std::io::Error) -> String {
+    format!("{path}: {error}")
 }
 
 /// Opens the file, locked against other edits. A file that was replaced during the wait is
