@@ -492,3 +492,79 @@ async fn tools_are_shown_as_the_configuration_says() {
     let listed = bench.callgate(&["tools"]);
     assert!(!listed.stdout.contains("getLogs"), "{listed:#?}");
 }
+
+/// With its rule, whoever looks: a model with tools, a script, a person.
+#[tokio::test]
+async fn a_denied_tool_is_found_and_marked_everywhere() {
+    for (rule, place) in [
+        (
+            json!("ticketing_list*"),
+            "permissions.deny: \"ticketing_list*\"",
+        ),
+        (
+            json!({ "tool": "*Issues", "server": "ticketing" }),
+            "permissions.deny: \"*Issues\"",
+        ),
+    ] {
+        let bench = Workbench::with_config(json!({
+            "mcpServers": demo(), "permissions": { "deny": [rule] },
+        }));
+        let mark = format!("DENIED ({place})");
+        let session = client(&bench, &NEWEST, &["--mode", "discovery"]).await;
+        for (detail, line) in [
+            ("names", format!("ticketing_listIssues: {mark}\n")),
+            ("summaries", format!("ticketing_listIssues: {mark}: ")),
+            ("signatures", format!("/** {mark} */ ticketing_listIssues(")),
+            ("full", format!("/** {mark} */\n")),
+        ] {
+            let arguments = json!({ "query": "list issues", "detail": detail });
+            let (is_error, text) = said(&session, "search_tools", arguments).await;
+            assert!(!is_error && text.contains(&line), "{text}");
+            assert!(
+                !text.contains(&format!("ticketing_createIssue: {mark}")),
+                "{text}"
+            );
+        }
+        let arguments = json!({ "names": ["ticketing_listIssues"] });
+        let (is_error, text) = said(&session, "get_tool_details", arguments).await;
+        assert!(
+            !is_error && text.contains(&format!("/** {mark} */\n")),
+            "{text}"
+        );
+        let (_, text) = said(&session, "list_servers", json!({})).await;
+        assert!(text.contains("- ticketing (2 tools, 1 denied)"), "{text}");
+        let enable = json!({ "server": "ticketing" });
+        let (_, text) = said(&session, "enable_server", enable).await;
+        assert!(text.contains("2 tools, 1 denied"), "{text}");
+        session.client.cancel().await.expect("a clean end");
+
+        let script = "const { tools, searched } = await mcp.searchTools('list issues', { detail: 'signatures' });
+            const details = await mcp.getToolDetails(['ticketing_listIssues', 'logging_getLogs']);
+            const found = tools.find(tool => tool.name === 'ticketing_listIssues');
+            return [found?.denied, found?.summary, found?.declaration, details.declarations,
+                details.tools.map(tool => tool.denied ?? null), searched]";
+        let report = bench.report(script, &["--check=require"]);
+        let value = &report["value"]["json"];
+        assert_eq!(value[0], place, "{report:#}");
+        for (at, begin) in [
+            (1, format!("{mark}: ")),
+            (2, format!("/** {mark} */ ticketing_listIssues(")),
+            (3, format!("/** {mark} */\n")),
+        ] {
+            let text = value[at].as_str().unwrap_or_default();
+            assert!(text.contains(&begin), "{text}");
+        }
+        assert_eq!(value[4], json!([place, null]), "{report:#}");
+        assert_eq!(value[5], 3);
+
+        let searched = bench.callgate(&["search", "list issues"]).stdout;
+        assert!(
+            searched.contains(&format!("ticketing_listIssues: {mark}: ")),
+            "{searched}"
+        );
+        let found = bench.callgate(&["search", "list issues", "--json"]).json();
+        let hits = found["hits"].as_array().expect("hits");
+        let denied = hits.iter().filter(|hit| hit["denied"] == *place).count();
+        assert_eq!(denied, 1, "{found:#}");
+    }
+}

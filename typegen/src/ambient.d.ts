@@ -12,12 +12,21 @@ declare namespace mcp {
   /** The content blocks of an `unknown` result, none for null. `mcp.blocks(result).map(mcp.json)` is the list of their values. */
   function blocks(result: unknown): { type: string; text?: string; [key: string]: any }[];
   /** A tool that was found. */
-  type FoundTool = { name: string; server: string; summary?: string; declaration?: string };
+  type FoundTool = {
+    name: string;
+    server: string;
+    /** The rule of the operator's configuration that denies every call of it. */
+    denied?: string;
+    summary?: string;
+    declaration?: string;
+  };
   /** A tool and its JSON Schemas. */
   type ToolDetails = {
     name: string;
     server: string;
     tool: string;
+    /** The rule of the operator's configuration that denies every call of it. */
+    denied?: string;
     description?: string;
     inputSchema: any;
     outputSchema?: any;

@@ -100,31 +100,61 @@ impl Declarations {
     /// [`Detail::Full`] has the declarations of the types they need before them.
     pub fn text(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
         let taken = |function: &&Function| select(&function.name);
-        self.write(detail, self.functions.iter().filter(taken).collect())
+        self.write(
+            detail,
+            self.functions.iter().filter(taken).collect(),
+            |_| None,
+        )
     }
 
     /// As [`Declarations::text`], of these functions in this order; names that
-    /// are none are passed over.
-    pub fn text_of(&self, detail: Detail, functions: &[&str]) -> String {
+    /// are none are passed over. `mark` gives a remark to put before what is said of a function.
+    pub fn text_of(
+        &self,
+        detail: Detail,
+        functions: &[&str],
+        mark: impl Fn(&str) -> Option<String>,
+    ) -> String {
         let found = |name: &&str| self.functions.get(*self.by_name.get(*name)?);
-        self.write(detail, functions.iter().filter_map(found).collect())
+        self.write(detail, functions.iter().filter_map(found).collect(), mark)
     }
 
-    fn write(&self, detail: Detail, chosen: Vec<&Function>) -> String {
+    fn write(
+        &self,
+        detail: Detail,
+        chosen: Vec<&Function>,
+        mark: impl Fn(&str) -> Option<String>,
+    ) -> String {
         let mut text = String::new();
+        let push_mark = |function: &Function, end: char, text: &mut String| {
+            if let Some(mark) = mark(&function.name) {
+                push_comment(&comment_text(&mark, MAX_COMMENT).0, text);
+                text.push(end);
+            }
+        };
         match detail {
             Detail::Name | Detail::Summary => {
                 for function in chosen {
                     text.push_str(&function.name);
-                    if detail == Detail::Summary && !function.summary.is_empty() {
+                    let summary = function.summary.as_str();
+                    let is_shown = detail == Detail::Summary && !summary.is_empty();
+                    let is_marked = is_shown && deprecation(summary).is_some();
+                    let is_deprecated = function.deprecated.is_some() && !is_marked;
+                    let said = [
+                        mark(&function.name),
+                        is_deprecated.then(|| "DEPRECATED".to_owned()),
+                        is_shown.then(|| summary.to_owned()),
+                    ];
+                    for said in said.into_iter().flatten() {
                         text.push_str(": ");
-                        text.push_str(&function.summary);
+                        text.push_str(&said);
                     }
                     text.push('\n');
                 }
             }
             Detail::Signature => {
                 for function in chosen {
+                    push_mark(function, ' ', &mut text);
                     self.push_signature(function, &mut text);
                 }
             }
@@ -135,6 +165,7 @@ impl Declarations {
                     }
                 }
                 for function in chosen {
+                    push_mark(function, '\n', &mut text);
                     if detail == Detail::Call {
                         self.declare_call(function, &mut text);
                     } else {

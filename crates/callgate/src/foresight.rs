@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_catalog::{CatalogTool, Tool, ToolDefinition};
-use callgate_policy::{CallFacts, Decision, Hints, Rules, Verdict};
+use callgate_policy::{Because, CallFacts, Decision, Hints, Rules, Verdict};
 use callgate_servers::ServerState;
 use jiff::Timestamp;
 
@@ -40,9 +40,21 @@ impl Foresight {
         })
     }
 
-    /// True if the rules deny every call of the tool.
-    pub(crate) fn denies(&self, tool: &CatalogTool) -> bool {
-        self.decision(tool).verdict == Verdict::Deny
+    /// The rule that denies every call of the tool, such as `permissions.deny: "git_reset"`.
+    pub(crate) fn denial(&self, tool: &CatalogTool) -> Option<String> {
+        match self.decision(tool) {
+            Decision {
+                verdict: Verdict::Deny,
+                because: Because::Rule(rule),
+                ..
+            } => Some(format!("{}: \"{}\"", rule.written_in, rule.pattern)),
+            decision => (decision.verdict == Verdict::Deny).then(|| decision.to_string()),
+        }
+    }
+
+    /// The mark of a tool that the rules deny, for lists and declarations.
+    pub(crate) fn mark(&self, tool: &CatalogTool) -> Option<String> {
+        Some(format!("DENIED ({})", self.denial(tool)?))
     }
 }
 

@@ -207,11 +207,17 @@ impl Catalog {
     }
 
     /// As [`Catalog::declarations`], of these functions in this order; names that
-    /// are none are passed over.
-    pub fn declarations_of(&self, detail: Detail, functions: &[&str]) -> String {
+    /// are none are passed over. `mark` gives a remark to put before what is said of a tool.
+    pub fn declarations_of(
+        &self,
+        detail: Detail,
+        functions: &[&str],
+        mark: impl Fn(&CatalogTool) -> Option<String>,
+    ) -> String {
         let tools = functions.iter().filter_map(|function| self.get(function));
         let functions: Vec<&str> = tools.map(|tool| tool.function.as_str()).collect();
-        self.declared().text_of(detail, &functions)
+        let mark = |function: &str| mark(self.get(function)?);
+        self.declared().text_of(detail, &functions, mark)
     }
 
     /// The first line of what a function's tool does, if its server says so.

@@ -254,7 +254,7 @@ fn a_long_name_finds_the_tool_and_is_not_listed() {
     ] {
         assert_eq!(catalog.get(long).unwrap().function, function);
         let declared = format!("declare function {function}(");
-        let text = catalog.declarations_of(Detail::Full, &[long]);
+        let text = catalog.declarations_of(Detail::Full, &[long], |_| None);
         assert!(text.starts_with(&declared), "{text}");
         let alias = format!("declare const {long}: typeof {function};\n");
         let named = HashSet::from([long]);

@@ -75,7 +75,7 @@ fn print_found(gate: &Gate, found: &Found, args: &SearchArgs) -> anyhow::Result<
 
 fn as_json(gate: &Gate, hit: &Hit, detail: Detail) -> Value {
     let mut printed = json!({
-        "function": hit.function, "server": hit.server, "score": hit.score,
+        "function": hit.function, "server": hit.server, "score": hit.score, "denied": hit.denied,
     });
     if detail != Detail::Name {
         printed["text"] = json!(text(gate, hit, detail));

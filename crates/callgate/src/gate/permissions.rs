@@ -45,8 +45,14 @@ impl Gate {
 
     /// True if the rules deny every call of this tool.
     pub fn denies(&self, function: &str) -> bool {
-        self.decision(function)
-            .is_some_and(|decision| decision.verdict == Verdict::Deny)
+        self.denial(function).is_some()
+    }
+
+    /// The rule that denies every call of this tool, such as `permissions.deny: "git_reset"`.
+    pub fn denial(&self, function: &str) -> Option<String> {
+        let catalog = self.live.catalog();
+        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.list());
+        foresight.denial(catalog.get(function)?)
     }
 
     /// True if scripts can use `mcp.extract`: there is a model for it, here or at the caller,

@@ -1,12 +1,14 @@
 //! The servers of a gate: state, enabling and disabling.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use callgate_policy::nearest;
 use callgate_servers::{Phase, Status};
 use serde::Serialize;
 
 use super::Gate;
+use crate::foresight::Foresight;
 use crate::names::{did_you_mean, server_description};
 use crate::report::Unavailable;
 
@@ -23,6 +25,8 @@ pub struct Server {
     pub state: ServerState,
     /// The number of its tools.
     pub tools: usize,
+    /// The number of those that the rules deny.
+    pub denied: usize,
     /// True if the list of tools is from an earlier time.
     pub stale: bool,
 }
@@ -71,9 +75,12 @@ impl Gate {
     /// The servers, in the order of the configuration.
     pub fn servers(&self) -> Vec<Server> {
         let catalog = self.live.catalog();
-        let mut counts: HashMap<&str, usize> = HashMap::new();
+        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.list());
+        let mut counts: HashMap<&str, [usize; 2]> = HashMap::new();
         for tool in catalog.tools() {
-            *counts.entry(&tool.definition.server).or_default() += 1;
+            let [tools, denied] = counts.entry(&tool.definition.server).or_default();
+            *tools += 1;
+            *denied += usize::from(foresight.denial(tool).is_some());
         }
         let servers = self.broker.list().map(|server| {
             let tools = counts.get(server.name.as_str()).copied();
@@ -165,7 +172,7 @@ impl Gate {
 }
 
 impl Server {
-    fn new(server: callgate_servers::ServerState, catalog_tools: usize) -> Self {
+    fn new(server: callgate_servers::ServerState, [catalog_tools, denied]: [usize; 2]) -> Self {
         let description = server_description(&server);
         let listed = match &server.status {
             Status::Ready(ready) => Some(ready.tools.len()),
@@ -190,6 +197,7 @@ impl Server {
             description,
             state,
             tools,
+            denied,
             stale: listed.is_some() && server.stale,
         }
     }

@@ -1,5 +1,7 @@
 //! Questions about tools.
 
+use std::sync::Arc;
+
 use callgate_catalog::Detail;
 use callgate_rust_types::RustTypes;
 use callgate_schema::Declared;
@@ -8,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::Gate;
 use crate::config::Visibility;
+use crate::foresight::Foresight;
 use crate::lint;
 use crate::names;
 use crate::scope::Scope;
@@ -116,12 +119,18 @@ impl Gate {
     /// types they use. [`ambient_declarations`](crate::export::ambient_declarations) has the rest of
     /// a script's globals.
     pub fn declarations(&self, detail: Detail, choose: impl Fn(&str) -> bool) -> String {
-        self.live.catalog().declarations(detail, choose)
+        let catalog = self.live.catalog();
+        let functions = catalog.tools().iter().map(|tool| tool.function.as_str());
+        let chosen: Vec<&str> = functions.filter(|function| choose(function)).collect();
+        self.declarations_of(detail, &chosen)
     }
 
-    /// As [`Gate::declarations`], of these functions in this order, without unknown names.
+    /// As [`Gate::declarations`], of these functions in this order, without unknown names. Tools
+    /// that the rules deny are marked `DENIED`, with the rule.
     pub fn declarations_of(&self, detail: Detail, functions: &[&str]) -> String {
-        self.live.catalog().declarations_of(detail, functions)
+        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.list());
+        let catalog = self.live.catalog();
+        catalog.declarations_of(detail, functions, |tool| foresight.mark(tool))
     }
 
     /// Rust types of the chosen tools' arguments and results, for a host that calls the tools

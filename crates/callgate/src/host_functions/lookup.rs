@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use crate::foresight::Foresight;
 use crate::live_catalog::LiveCatalog;
 use crate::names::{HostFunction, INVALID_PARAMS, MAX_SUGGESTIONS};
 use crate::scope::Scope;
@@ -129,11 +130,11 @@ impl Lookups {
         };
         let found = self.searcher.search(&request, &self.rules, Some(consult));
         let found = found.await.map_err(|error| invalid(error.to_string()))?;
-        let catalog = self.live.catalog();
+        let (catalog, foresight) = (self.live.catalog(), self.foresight());
         answer(move || {
             let tools = found.hits.iter().filter_map(|hit| {
                 let tool = catalog.get(&hit.function)?;
-                Some(found_tool(&catalog, tool, detail))
+                Some(found_tool(&catalog, tool, detail, &foresight))
             });
             json!({
                 "tools": tools.collect::<Vec<_>>(),
@@ -142,6 +143,10 @@ impl Lookups {
             })
         })
         .await
+    }
+
+    fn foresight(&self) -> Foresight {
+        Foresight::new(Arc::clone(&self.rules), self.live.servers())
     }
 
     /// The time that a search may wait for vectors. Without a request for vectors, not at all.
@@ -166,7 +171,8 @@ impl Lookups {
         }
         let catalog = self.live.having(names.iter().map(String::as_str)).await;
         let (scope, unknown) = (self.scope.clone(), Arc::clone(&self.counts.unknown_names));
-        answer(move || details(&catalog, &names, &scope, &unknown)).await
+        let foresight = self.foresight();
+        answer(move || details(&catalog, &names, &scope, &unknown, &foresight)).await
     }
 }
 
@@ -188,30 +194,45 @@ async fn answer(build: impl FnOnce() -> Value + Send + 'static) -> Result<Box<Ra
 }
 
 /// A search result.
-fn found_tool(catalog: &Catalog, tool: &CatalogTool, detail: Detail) -> Value {
+fn found_tool(
+    catalog: &Catalog,
+    tool: &CatalogTool,
+    detail: Detail,
+    foresight: &Foresight,
+) -> Value {
     let function = tool.function.as_str();
+    let text = |detail| catalog.declarations_of(detail, &[function], |tool| foresight.mark(tool));
     let mut found = json!({ "name": function, "server": tool.definition.server });
+    if let Some(rule) = foresight.denial(tool) {
+        found["denied"] = rule.into();
+    }
     if detail >= Detail::Summary
-        && let Some(summary) = catalog.summary(function)
+        && let Some((_, summary)) = text(Detail::Summary).trim_end().split_once(": ")
     {
         found["summary"] = summary.into();
     }
     if detail >= Detail::Signature {
-        found["declaration"] = catalog.declarations(detail, |name| name == function).into();
+        found["declaration"] = text(detail).into();
     }
     found
 }
 
 /// The details of these tools, in the order of the names. Unknown names come with the
 /// nearest tool, for the first unknown names of a run.
-fn details(catalog: &Catalog, names: &[String], scope: &Scope, unknown: &AtomicU64) -> Value {
+fn details(
+    catalog: &Catalog,
+    names: &[String],
+    scope: &Scope,
+    unknown: &AtomicU64,
+    foresight: &Foresight,
+) -> Value {
     let mut seen = HashSet::new();
     let (mut functions, mut tools, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for name in names.iter().filter(|name| seen.insert(name.as_str())) {
         let tool = catalog.get(name);
         if let Some(tool) = tool.filter(|tool| scope.has(&tool.definition.server)) {
             functions.push(tool.function.as_str());
-            tools.push(described(tool));
+            tools.push(described(tool, foresight.denial(tool)));
             continue;
         }
         let is_searched = unknown.fetch_add(1, Ordering::Relaxed) < MAX_SUGGESTIONS;
@@ -220,13 +241,15 @@ fn details(catalog: &Catalog, names: &[String], scope: &Scope, unknown: &AtomicU
         others.push(json!({ "name": shown, "near": near }));
     }
     json!({
-        "declarations": catalog.declarations_of(Detail::Full, &functions),
+        "declarations": catalog.declarations_of(Detail::Full, &functions, |tool| {
+            foresight.mark(tool)
+        }),
         "tools": tools,
         "unknown": others,
     })
 }
 
-fn described(tool: &CatalogTool) -> Value {
+fn described(tool: &CatalogTool, denied: Option<String>) -> Value {
     let definition = &tool.definition;
     let mut described = json!({
         "name": tool.function,
@@ -234,6 +257,9 @@ fn described(tool: &CatalogTool) -> Value {
         "tool": definition.name,
         "inputSchema": definition.input_schema,
     });
+    if let Some(rule) = denied {
+        described["denied"] = rule.into();
+    }
     if let Some(description) = &definition.description {
         described["description"] = description.as_str().into();
     }

@@ -74,7 +74,8 @@ impl Search<'_> {
         let foresight = Foresight::new(Arc::clone(self.rules), self.servers.iter().cloned());
         let tools = self.catalog.tools().iter();
         let tools = tools.filter(|tool| self.request.is_of(&tool.definition.server));
-        let (denied, allowed): (Vec<_>, Vec<_>) = tools.partition(|tool| foresight.denies(tool));
+        let (denied, allowed): (Vec<_>, Vec<_>) =
+            tools.partition(|tool| foresight.denial(tool).is_some());
         (allowed, denied.len())
     }
 }
@@ -130,15 +131,23 @@ impl Searcher {
             notes: server_notes(request, &servers, &catalog, consult.is_some()),
         };
         let query = request.query.trim();
+        let mark = |mut found: Found| {
+            let foresight = Foresight::new(Arc::clone(rules), servers.iter().cloned());
+            for hit in &mut found.hits {
+                let tool = catalog.get(&hit.function);
+                hit.denied = tool.and_then(|tool| foresight.denial(tool));
+            }
+            found
+        };
         if query.is_empty() {
             found.hits = tools.take(limit).map(|tool| Hit::new(tool, 0.0)).collect();
-            return Ok(found);
+            return Ok(mark(found));
         }
         let way = self.way(request.by);
         let index = self.index.of(&catalog, &servers).await;
         if way == SearchBy::Regex {
             by_regex(index, request, limit, &mut found).await?;
-            return Ok(found);
+            return Ok(mark(found));
         }
         let end = query.floor_char_boundary(MAX_WORDS_BYTES);
         if end < query.len() {
@@ -169,7 +178,7 @@ impl Searcher {
         };
         found.hits = ranked.hits;
         found.notes.extend(ranked.notes);
-        Ok(found)
+        Ok(mark(found))
     }
 
     async fn rank(&self, way: SearchBy, search: &Search<'_>, query: &str) -> Found {

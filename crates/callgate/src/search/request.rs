@@ -76,6 +76,9 @@ pub struct Hit {
     pub server: String,
     /// The quality of the match, comparable within one answer only.
     pub score: f64,
+    /// The rule that denies every call of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied: Option<String>,
 }
 
 impl Hit {
@@ -84,6 +87,7 @@ impl Hit {
             function: tool.function.clone(),
             server: tool.definition.server.clone(),
             score,
+            denied: None,
         }
     }
 }
@@ -94,6 +98,7 @@ impl From<&Ranked<'_>> for Hit {
             function: ranked.function.to_owned(),
             server: ranked.server.to_owned(),
             score: ranked.score,
+            denied: None,
         }
     }
 }

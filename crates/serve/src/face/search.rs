@@ -15,14 +15,11 @@ use crate::arguments::{quoted, refusal};
 const MAX_TOKENS: usize = 4000;
 /// Hits of a search that does not say how many.
 const USUAL_HITS: usize = 10;
-/// Hits beyond those that are wanted, because some may be denied.
-const SPARE_HITS: usize = 20;
 
 /// A search by `search_tools`.
 pub(crate) struct Search {
     request: SearchRequest,
     detail: Detail,
-    limit: usize,
 }
 
 #[derive(Deserialize)]
@@ -43,7 +40,6 @@ impl Search {
     /// Reads the arguments. `full`: the form of full declarations.
     pub(crate) fn read(given: Option<&JsonObject>, full: Detail) -> Result<Self, String> {
         let given: SearchArguments = own_tools::read(SEARCH_TOOLS, given)?;
-        let limit = given.limit.unwrap_or(USUAL_HITS);
         let mut request = SearchRequest::new(given.query);
         request.by = match given.by.as_deref() {
             Some("words") => SearchBy::Words,
@@ -54,18 +50,14 @@ impl Search {
             _ => SearchBy::Auto,
         };
         request.server = given.server;
-        request.limit = limit.saturating_add(SPARE_HITS);
+        request.limit = given.limit.unwrap_or(USUAL_HITS);
         let detail = match given.detail.as_deref() {
             Some("names") => Detail::Name,
             Some("signatures") => Detail::Signature,
             Some("full") => full,
             _ => Detail::Summary,
         };
-        Ok(Self {
-            request,
-            detail,
-            limit,
-        })
+        Ok(Self { request, detail })
     }
 
     /// True if a model picks the tools.
@@ -88,13 +80,8 @@ impl Search {
                 &[error.to_string()],
             )
         })?;
-        let hits: Vec<&str> = found
-            .hits
-            .iter()
-            .map(|hit| hit.function.as_str())
-            .filter(|function| !gate.denies(function))
-            .take(self.limit)
-            .collect();
+        let hits = found.hits.iter().map(|hit| hit.function.as_str());
+        let hits: Vec<&str> = hits.collect();
         let mut text = if hits.is_empty() {
             let searched = count(found.searched, "", "tool");
             format!("nothing found among {searched}; try other words\n")
@@ -124,8 +111,6 @@ pub(crate) fn get_tool_details(
                 None => gate.unknown_tool_message(name),
             };
             notes += &format!("note: {note}\n");
-        } else if gate.denies(name) {
-            notes += &format!("note: {name} is denied by the rules\n");
         } else if !known.contains(&name.as_str()) {
             known.push(name);
         }

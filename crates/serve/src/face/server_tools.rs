@@ -5,7 +5,7 @@ use rmcp::model::JsonObject;
 use serde::Deserialize;
 
 use super::own_tools::{self, DISABLE_SERVER, ENABLE_SERVER, LIST_SERVERS};
-use super::texts::{count, line, server_line};
+use super::texts::{line, server_line, tool_count};
 
 /// Characters of the reason why a server is down.
 const MAX_REASON: usize = 300;
@@ -36,7 +36,7 @@ pub(crate) async fn enable_server(
     let given: OneServer = own_tools::read(ENABLE_SERVER, given)?;
     let enabled = gate.enable(&given.server).await;
     let server = enabled.map_err(|error| error.to_string())?;
-    let (name, tools) = (line(&server.name), count(server.tools, "", "tool"));
+    let (name, tools) = (line(&server.name), tool_count(&server));
     Ok(format!(
         "server {name:?} is in use: {tools}, found by search_tools\n"
     ))

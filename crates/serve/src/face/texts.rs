@@ -196,11 +196,7 @@ pub(crate) fn servers(servers: &[Server]) -> String {
 
 /// A server in one line.
 pub(crate) fn server_line(server: &Server) -> String {
-    let mut text = format!(
-        "{} ({}",
-        line(&server.name),
-        count(server.tools, "", "tool")
-    );
+    let mut text = format!("{} ({}", line(&server.name), tool_count(server));
     match &server.state {
         ServerState::Disabled => text.push_str(", off"),
         ServerState::Down { .. } => text.push_str(", not available"),
@@ -214,6 +210,15 @@ pub(crate) fn server_line(server: &Server) -> String {
         let _ = write!(text, ": {}", line(description));
     }
     text
+}
+
+/// The number of a server's tools: `3 tools`, `3 tools, 1 denied`.
+pub(crate) fn tool_count(server: &Server) -> String {
+    let tools = count(server.tools, "", "tool");
+    match server.denied {
+        0 => tools,
+        denied => format!("{tools}, {denied} denied"),
+    }
 }
 
 /// A number of things: `3 tools`, `1 tool`, `all 3 tools`.

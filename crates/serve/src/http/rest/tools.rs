@@ -16,9 +16,6 @@ use crate::http::door::Admitted;
 use crate::http::refusal::Refusal;
 use crate::http::users::User;
 
-/// Hits beyond those that are wanted, because some may be denied.
-const SPARE_HITS: usize = 20;
-
 /// Answers with a list of tools.
 pub(super) async fn list(
     Extension(Admitted(lease)): Extension<Admitted>,
@@ -60,7 +57,7 @@ async fn listed(user: &User, uri: &Uri) -> Result<Value, Refusal> {
     };
     let mut request = SearchRequest::new(words.as_str());
     request.server.clone_from(&query.server);
-    request.limit = query.limit().saturating_add(SPARE_HITS);
+    request.limit = query.limit();
     let found = gate.search(&request).await;
     let found = found.map_err(|error| Refusal::bad(error.to_string()))?;
     Ok(hits(&gate, &query, &found))
@@ -72,11 +69,12 @@ fn all(gate: &Gate, query: &ListQuery) -> Value {
             .server
             .as_ref()
             .is_none_or(|server| *server == tool.server)
-            && !gate.denies(&tool.function)
     };
     let tools = gate.tools();
     let tools = tools.iter().filter(is_listed);
-    let tools: Vec<Value> = tools.map(|tool| entry(tool, query.level).into()).collect();
+    let tools: Vec<Value> = tools
+        .map(|tool| entry(gate, tool, query.level).into())
+        .collect();
     json!({ "tools": tools, "unavailable": unavailable(gate) })
 }
 
@@ -88,11 +86,11 @@ fn hits(gate: &Gate, query: &ListQuery, found: &Found) -> Value {
         .collect();
     let hits = found.hits.iter().filter_map(|hit| {
         let tool = known.get(hit.function.as_str())?;
-        let mut entry = entry(tool, query.level);
+        let mut entry = entry(gate, tool, query.level);
         entry.insert("score".to_owned(), hit.score.into());
-        (!gate.denies(&hit.function)).then_some(Value::Object(entry))
+        Some(Value::Object(entry))
     });
-    let hits: Vec<Value> = hits.take(query.limit()).collect();
+    let hits: Vec<Value> = hits.collect();
     json!({
         "tools": hits,
         "unavailable": unavailable(gate),
@@ -101,11 +99,14 @@ fn hits(gate: &Gate, query: &ListQuery, found: &Found) -> Value {
     })
 }
 
-fn entry(tool: &ToolInfo, level: Level) -> Map<String, Value> {
+fn entry(gate: &Gate, tool: &ToolInfo, level: Level) -> Map<String, Value> {
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
     put("function", tool.function.as_str().into());
     put("server", tool.server.as_str().into());
+    if let Some(rule) = gate.denial(&tool.function) {
+        put("denied", rule.into());
+    }
     if level == Level::Summaries {
         put("tool", tool.tool.as_str().into());
         put("summary", tool.summary.as_deref().into());
@@ -136,17 +137,12 @@ async fn details(user: &User, name: &str) -> Result<Value, Refusal> {
             None => Refusal::new(StatusCode::NOT_FOUND, gate.unknown_tool_message(name)),
         });
     };
-    if gate.denies(name) {
-        return Err(Refusal::new(
-            StatusCode::FORBIDDEN,
-            format!("{name} is denied by the rules; whoever runs this server can allow it"),
-        ));
-    }
     let of_server = |key: &str| entry.get(key).cloned().unwrap_or_default();
     Ok(json!({
         "function": tool.function,
         "server": tool.server,
         "tool": tool.tool,
+        "denied": gate.denial(name),
         "title": of_server("title"),
         "description": of_server("description"),
         "inputSchema": of_server("inputSchema"),
