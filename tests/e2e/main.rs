@@ -34,6 +34,7 @@ mod logins;
 mod lookups;
 mod meaning;
 mod mistakes;
+mod model_tasks;
 mod odd_servers;
 mod oidc_provider;
 mod other_sdks;
