@@ -180,13 +180,13 @@ async fn fifty_tools_are_shown_with_their_arguments() {
         (
             "code",
             "run_script",
-            "`await fs_read_text_file({ path: \"…\" })`",
+            "`await everything_echo({ message: \"…\" })`",
             2500,
         ),
         (
             "discovery",
             "call_tool",
-            r#"{"name":"fs_read_text_file","args":{"path":"…"}}"#,
+            r#"{"name":"everything_echo","args":{"message":"…"}}"#,
             800,
         ),
     ] {
