@@ -242,3 +242,53 @@ fn a_flood_of_hostile_log_messages_is_cut() {
     "#]]
     .assert_eq(&(logged[..4].join("\n") + "\n"));
 }
+
+/// Two names that become one, an entry that is no tool, and a second page that is refused.
+const GAPS: &str = r#"
+    schema='"inputSchema":{"type":["object"]}'
+    while read -r line; do
+        id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        say() { printf '{"jsonrpc":"2.0","id":%s,%s}' "$id" "$1" | tr -d '\n'; echo; }
+        case "$line" in
+        *'"initialize"'*)
+            say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}}}' ;;
+        *'"cursor"'*) say '"error":{"code":-32603,"message":"the database is away"}' ;;
+        *'"tools/list"'*)
+            say '"result":{"nextCursor":"2","tools":[
+                {"name":"get-user",'$schema'},{"name":"get_user",'$schema'},
+                {"name":"ok",'$schema'},{"name":"broken","inputSchema":42}]}' ;;
+        *'"tools/call"'*) say '"result":{"content":[{"type":"text","text":"called"}]}' ;;
+        esac
+    done"#;
+
+#[test]
+fn the_error_for_a_name_says_why_it_is_no_tool() {
+    let server = json!({ "command": "sh", "args": ["-c", GAPS], "protocol": "2025-11-25" });
+    let bench = Workbench::new(json!({ "s": server }));
+    let ran = bench.run("return await s_ok({})", &[]);
+    assert_eq!(ran.stdout, "called\n", "{ran:#?}");
+    for (name, parts) in [
+        (
+            "s_get_user",
+            &["s_get_user_", "\"get-user\"", "\"get_user\""][..],
+        ),
+        (
+            "s_broken",
+            &["\"broken\"", "`inputSchema` is not an object"],
+        ),
+        (
+            "s_of_page_two",
+            &["is not whole", "breaks off: the database is away"],
+        ),
+    ] {
+        let stub = format!("await {name}({{}})");
+        let called = format!("await mcp.callTool('{name}', {{}})");
+        for (code, check) in [(&stub, "on"), (&stub, "off"), (&called, "off")] {
+            let ran = bench.run(code, &[&format!("--check={check}")]);
+            assert_ne!(ran.code, 0, "{ran:#?}");
+            for part in parts {
+                assert!(ran.stderr.contains(part), "{code}, {part}: {ran:#?}");
+            }
+        }
+    }
+}

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use callgate_catalog::{Catalog, CatalogTool, ToolDefinition};
+use callgate_catalog::{Catalog, CatalogTool, Malformed, ToolDefinition};
 use callgate_gate::{CallError, CallOptions, code};
 use callgate_script::Named;
 use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
@@ -15,13 +15,16 @@ use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
 use crate::config::ToolSettings;
+use crate::harmless::one_line;
 use crate::lint::Lint;
 use crate::model_tools;
-use crate::names::{ServerNames, unavailable_message, unsent};
+use crate::names::{ServerNames, unavailable_message, unknown_tool_message, unsent};
 use crate::scope::Scope;
 
 /// The time that fresh lists are waited for; after that, the known lists serve.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The characters of a message about a list that is not whole.
+const MAX_GAPS: usize = 500;
 
 /// The current catalog.
 pub(crate) struct LiveCatalog {
@@ -86,7 +89,7 @@ impl LiveCatalog {
     /// Problems of servers, tools and schemas that stop nothing.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let known = self.shared.known();
-        let lists = known.lists.iter().flat_map(|list| list.warnings.clone());
+        let lists = known.lists.iter().flat_map(|list| list.warnings());
         let tools = known.catalog.warnings();
         lists.chain(tools.iter().map(ToString::to_string)).collect()
     }
@@ -215,6 +218,36 @@ impl LiveCatalog {
             .map(|server| server.name)
     }
 
+    /// The message for a name that no tool has because several tools would have it, the tool was
+    /// dropped, or the list of its server is not whole. `near` is a similar name.
+    pub(crate) fn gap_message(
+        &self,
+        function: &str,
+        near: Option<&str>,
+        scope: &Scope,
+    ) -> Option<String> {
+        let known = self.shared.known();
+        let names = &self.shared.names;
+        let is_owner =
+            |list: &&Arc<ReadList>| scope.has(&list.server) && names.owns(&list.server, function);
+        let owners: Vec<_> = known.lists.iter().filter(is_owner).collect();
+        let mut dropped = owners.iter().flat_map(|list| &list.dropped);
+        let dropped = dropped.find(|dropped| dropped.is_named(function));
+        let reason = known.catalog.collision(function);
+        let reason = reason.or_else(|| dropped.map(ToString::to_string));
+        if let Some(reason) = reason {
+            let message = unknown_tool_message(function, None);
+            return Some(format!("{message}: {}", one_line(&reason, MAX_GAPS)));
+        }
+        let broken = owners.iter().find(|list| !list.ready.gaps.is_empty())?;
+        let gaps = one_line(&broken.ready.gaps.join("; "), MAX_GAPS);
+        let message = unknown_tool_message(function, near);
+        let server = &broken.server;
+        Some(format!(
+            "{message}; the list of server {server:?} is not whole: {gaps}"
+        ))
+    }
+
     /// The message for a name that belongs to a disabled server, unless that server is
     /// out of scope.
     pub(crate) fn disabled_message(&self, function: &str, scope: &Scope) -> Option<String> {
@@ -332,9 +365,10 @@ fn ready(state: &ServerState) -> Option<&Arc<ToolList>> {
 
 /// A server's list, and the definitions read from it.
 struct ReadList {
+    server: String,
     ready: Arc<ToolList>,
     definitions: Vec<Arc<ToolDefinition>>,
-    warnings: Vec<String>,
+    dropped: Vec<Malformed>,
 }
 
 impl ReadList {
@@ -351,22 +385,26 @@ impl ReadList {
                 "the tools of a server are known from an earlier time"
             );
         }
-        let mut warnings: Vec<String> = ready
-            .warnings
-            .iter()
-            .map(|warning| format!("server {server:?}: {warning}"))
-            .collect();
+        let mut dropped = Vec::new();
         let mut definitions = Vec::with_capacity(tools);
         for raw in &ready.tools {
             match ToolDefinition::parse(server, raw) {
                 Ok(definition) => definitions.push(Arc::new(definition)),
-                Err(malformed) => warnings.push(malformed.to_string()),
+                Err(malformed) => dropped.push(malformed),
             }
         }
         Self {
+            server: server.clone(),
             ready: Arc::clone(ready),
             definitions,
-            warnings,
+            dropped,
         }
+    }
+
+    /// Problems of the list and its entries.
+    fn warnings(&self) -> impl Iterator<Item = String> {
+        let of_list = self.ready.warnings.iter().chain(&self.ready.gaps);
+        let of_list = of_list.map(|warning| format!("server {:?}: {warning}", self.server));
+        of_list.chain(self.dropped.iter().map(ToString::to_string))
     }
 }

@@ -168,7 +168,9 @@ impl Inner {
         let unknown = self.unknown_names.fetch_add(1, Ordering::Relaxed);
         let is_searched = unknown < MAX_SUGGESTIONS;
         let near = is_searched.then(|| scope.nearest(now, function)).flatten();
-        unknown_tool(function, "", unknown_tool_message(function, near))
+        let gap = live.gap_message(function, near, scope);
+        let message = gap.unwrap_or_else(|| unknown_tool_message(function, near));
+        unknown_tool(function, "", message)
     }
 }
 

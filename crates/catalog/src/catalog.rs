@@ -160,6 +160,13 @@ impl Catalog {
         &self.names
     }
 
+    /// The reason why no tool has this name, if several tools would have it.
+    pub fn collision(&self, function: &str) -> Option<String> {
+        let mut collisions = self.names.collisions().iter();
+        let collision = collisions.find(|collision| collision.name == function)?;
+        Some(Warning::Collision(collision.clone()).to_string())
+    }
+
     /// The tools of each server, servers and tools in the order given.
     pub fn by_server(&self) -> Vec<(&str, Vec<&CatalogTool>)> {
         let mut servers: Vec<(&str, Vec<&CatalogTool>)> = Vec::new();

@@ -89,12 +89,8 @@ impl ToolDefinition {
         }
         let input_schema = match entry.get("inputSchema") {
             None => return Err(malformed(Some(name), MalformedReason::NoInputSchema)),
-            Some(schema) => {
-                if let Some(fault) = input_fault(schema) {
-                    return Err(malformed(Some(name), MalformedReason::InputSchema(fault)));
-                }
-                schema.clone()
-            }
+            Some(schema) => input_schema(schema)
+                .map_err(|fault| malformed(Some(name), MalformedReason::InputSchema(fault)))?,
         };
 
         let mut reader = Reader {
@@ -177,12 +173,28 @@ fn name_fault(name: &str) -> Option<MalformedReason> {
     }
 }
 
-fn input_fault(schema: &Value) -> Option<SchemaFault> {
-    // The protocol requires it; servers that leave it out mean the same.
-    if schema.get("type").is_some_and(|ty| ty != "object") {
-        return Some(SchemaFault::NotOfObjects);
+/// The schema of arguments, which are always an object, whatever way its `type` says so.
+fn input_schema(schema: &Value) -> Result<Value, SchemaFault> {
+    if let Some(fault) = schema_fault(schema) {
+        return Err(fault);
     }
-    schema_fault(schema)
+    let mut schema = schema.clone();
+    if let Some(ty) = schema.get_mut("type") {
+        let is_object = |ty: &Value| {
+            ty.as_str()
+                .is_some_and(|ty| ty.eq_ignore_ascii_case("object"))
+        };
+        let is_of_objects = match &*ty {
+            Value::Null => true,
+            Value::Array(types) => types.is_empty() || types.iter().any(is_object),
+            ty => is_object(ty),
+        };
+        if !is_of_objects {
+            return Err(SchemaFault::NotOfObjects);
+        }
+        *ty = "object".into();
+    }
+    Ok(schema)
 }
 
 /// The fault of any schema of a tool. A result may be something else than

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use callgate_typegen::Degradation;
-use callgate_typegen::names::Collision;
+use callgate_typegen::names::{self, Collision};
 
 /// Something about the tools of a catalog that a person may want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,6 +171,16 @@ impl fmt::Display for SchemaFault {
             Self::NotOfObjects => write!(f, "does not have the `type` \"object\""),
             Self::TooDeep { limit } => write!(f, "is nested deeper than {limit} levels"),
         }
+    }
+}
+
+impl Malformed {
+    /// True if the tool would have this function name, were it alone.
+    pub fn is_named(&self, function: &str) -> bool {
+        let Some(tool) = &self.tool else { return false };
+        names::assign([(self.server.as_str(), tool.as_str())])
+            .original(function)
+            .is_some()
     }
 }
 

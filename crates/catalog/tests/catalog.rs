@@ -415,3 +415,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_schema_of_objects_is_taken_however_its_type_says_so() {
+    for ty in [
+        json!("object"),
+        json!("Object"),
+        json!(["object"]),
+        json!(["null", "OBJECT"]),
+        json!([]),
+        json!(null),
+    ] {
+        let schema = json!({ "type": ty, "properties": { "x": { "type": ["string"] } } });
+        let (catalog, warnings) = build(&[("s", json!({ "name": "t", "inputSchema": schema }))]);
+        let tool = catalog
+            .get("s_t")
+            .unwrap_or_else(|| panic!("{ty}: {warnings:?}"));
+        assert_eq!(tool.definition.input_schema["type"], "object", "{ty}");
+    }
+    for ty in [
+        json!(["string", "null"]),
+        json!(7),
+        json!("array"),
+        json!({}),
+    ] {
+        let tool = json!({ "name": "t", "inputSchema": { "type": ty } });
+        assert!(build(&[("s", tool)]).0.get("s_t").is_none(), "{ty}");
+    }
+}

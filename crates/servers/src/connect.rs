@@ -450,7 +450,7 @@ impl Attempt<'_> {
             Ok(Err(CallFailure::Refused(_))) if !connection.session.agreed.tools => {
                 let mut none = Listing::default();
                 let reason = "it has no tools: it announces none, and refuses tools/list";
-                none.warnings.push(reason.to_owned());
+                none.gaps.push(reason.to_owned());
                 none
             }
             Ok(Err(CallFailure::Lost(lost))) => {
@@ -622,7 +622,7 @@ impl Connection {
             ttl,
             login: listing.login,
             tools: listing.tools,
-            warnings: listing.warnings,
+            gaps: listing.gaps,
             ..before.clone()
         }
     }

@@ -24,6 +24,8 @@ const MAX_BYTES: usize = 16 << 20;
 /// The most values of one tool, and of all.
 const MAX_TOOL_VALUES: usize = 1 << 17;
 const MAX_VALUES: usize = 1 << 19;
+/// The longest name that a message repeats.
+const MAX_NAME_BYTES: usize = 256;
 const MAX_PAGES: usize = 1_000;
 const MAX_CURSOR_BYTES: usize = 64 << 10;
 /// The entries that are left out with a warning of their own.
@@ -40,7 +42,8 @@ pub(crate) const USUALLY_FRESH: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) tools: Vec<Value>,
-    pub(crate) warnings: Vec<String>,
+    /// Reasons for which tools are missing, as clauses about the server.
+    pub(crate) gaps: Vec<String>,
     /// Whether the server ended it early: what is missing is not known.
     pub(crate) breaks_off: bool,
     /// The login that it was asked for with.
@@ -97,14 +100,14 @@ impl Session {
                     if error.code == ErrorCode::METHOD_NOT_FOUND && cursors.is_empty() =>
                 {
                     let warning = "it has no tools: it does not know tools/list";
-                    listing.warnings.push(warning.to_owned());
+                    listing.gaps.push(warning.to_owned());
                     return Ok(listing);
                 }
                 Err(failure) if listing.tools.is_empty() => return Err(failure),
                 Err(failure) => {
                     let reason = list_failure(&failure);
                     listing
-                        .warnings
+                        .gaps
                         .push(format!("its list of tools breaks off: {reason}"));
                     listing.breaks_off = true;
                     return Ok(listing);
@@ -117,7 +120,7 @@ impl Session {
                 let seen = listing.seen;
                 let warning =
                     format!("its list of tools is too long; only the first {seen} are used");
-                listing.warnings.push(warning);
+                listing.gaps.push(warning);
                 return Ok(listing);
             }
             let Some(next) = next else {
@@ -125,12 +128,12 @@ impl Session {
             };
             if !cursors.insert(next.clone()) {
                 let warning = "its list of tools repeats a cursor; what came before is used";
-                listing.warnings.push(warning.to_owned());
+                listing.gaps.push(warning.to_owned());
                 return Ok(listing);
             }
             params = json!({ "cursor": next });
         }
-        listing.warnings.push(format!(
+        listing.gaps.push(format!(
             "only the first {MAX_PAGES} pages of its tools are used"
         ));
         Ok(listing)
@@ -205,8 +208,9 @@ impl Listing {
                     self.dropped += 1;
                     if self.dropped <= MAX_WARNINGS {
                         let number = self.seen;
-                        self.warnings
-                            .push(format!("its tool {number} is dropped: {reason}"));
+                        let name = name_of(tool).map_or(String::new(), |name| format!(" {name:?}"));
+                        self.gaps
+                            .push(format!("its tool {number}{name} is dropped: {reason}"));
                     }
                 }
             }
@@ -233,7 +237,7 @@ impl Listing {
     fn end(&mut self) {
         let more = self.dropped.saturating_sub(MAX_WARNINGS);
         if more > 0 {
-            self.warnings
+            self.gaps
                 .push(format!("{more} more of its tools are dropped"));
         }
     }
@@ -267,6 +271,16 @@ fn read_tool(
         return Err(format!("its {HEADER_MARK} annotations are not valid"));
     }
     Ok(tool)
+}
+
+/// The name of an entry that is dropped, if it has one of the usual length.
+fn name_of(tool: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let named: Named = serde_json::from_str(tool.get()).ok()?;
+    Some(named.name).filter(|name| name.len() <= MAX_NAME_BYTES)
 }
 
 /// A bound of the number of values in a JSON text.
@@ -442,7 +456,7 @@ mod tests {
         page(&mut listing, &many(MAX_TOOL_VALUES + 1), 1);
         page(&mut listing, &many(MAX_TOOL_VALUES), 5);
         assert_eq!((listing.tools.len(), listing.is_cut), (4, true));
-        assert!(listing.warnings[0].ends_with("it has more than 131072 values"));
+        assert!(listing.gaps[0].ends_with("it has more than 131072 values"));
     }
 
     #[test]
@@ -454,12 +468,9 @@ mod tests {
         page(&mut listing, &long, 1);
         listing.end();
         assert_eq!(listing.tools.len(), 2);
+        assert_eq!(listing.gaps[0], "its tool 3 is dropped: it is no object");
         assert_eq!(
-            listing.warnings[0],
-            "its tool 3 is dropped: it is no object"
-        );
-        assert_eq!(
-            listing.warnings[MAX_WARNINGS],
+            listing.gaps[MAX_WARNINGS],
             "6 more of its tools are dropped"
         );
     }

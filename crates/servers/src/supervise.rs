@@ -523,7 +523,7 @@ impl Server {
                     .take(connection.tool_list(listing, &before), covered);
                 return self.changed();
             }
-            Ok(listing) => listing.warnings.join("; "),
+            Ok(listing) => listing.gaps.join("; "),
             Err(failure) => list_failure(&failure),
         };
         let server = &self.spec.name;

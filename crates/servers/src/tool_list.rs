@@ -17,9 +17,12 @@ pub struct ToolList {
     pub server_info: Option<ServerInfo>,
     /// Its hints for models, if it has any.
     pub instructions: Option<String>,
-    /// Oddities that did no harm, as clauses about the server ("its list of tools repeats a cursor;
-    /// …").
+    /// Oddities that did no harm, as clauses about the server.
     pub warnings: Vec<String>,
+    /// Reasons for which tools may be missing, as clauses about the server ("its list of tools
+    /// repeats a cursor; …").
+    #[serde(default)]
+    pub gaps: Vec<String>,
     /// The time after which the list is asked for again; `None` if the server tells of changes, or
     /// does not say.
     pub fresh_for: Option<Duration>,

@@ -143,9 +143,14 @@ impl Gate {
             scope: &request.scope,
             script_time: request.limits.as_ref().unwrap_or(&self.limits).script_time,
         };
-        let disabled = |name: &str| self.live.disabled_message(name, &request.scope);
+        let better_message = |name: &str| {
+            let disabled = self.live.disabled_message(name, &request.scope);
+            let near = request.scope.nearest(catalog, name);
+            let gap = || self.live.gap_message(name, near, &request.scope);
+            disabled.or_else(|| gap().filter(|_| catalog.get(name).is_none()))
+        };
         let mut checked = tokio::select! {
-            checked = self.checker.check(input, disabled) => checked,
+            checked = self.checker.check(input, better_message) => checked,
             () = request.settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
         };
         if request.reader == Reader::Caller && checked.is_unavailable() {
@@ -172,6 +177,10 @@ impl Gate {
             // The script deleted the function.
             return None;
         }
+        let near = scope.nearest(&catalog, name);
+        if let Some(message) = self.live.gap_message(name, near, scope) {
+            return Some(message);
+        }
         if catalog.tools().is_empty() && name.contains('_') {
             let why = if self.broker.list().len() == 0 {
                 "no server is configured, or all are disabled"
@@ -180,7 +189,7 @@ impl Gate {
             };
             return Some(format!("{name} is no tool, and there are none: {why}"));
         }
-        let near = scope.nearest(&catalog, name)?;
+        let near = near?;
         Some(unknown_tool_message(name, Some(near)))
     }
 }

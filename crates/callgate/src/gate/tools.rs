@@ -103,7 +103,12 @@ impl Gate {
 
     fn no_tool_message(&self, name: &str, message: fn(&str, Option<&str>) -> String) -> String {
         let disabled = self.live.disabled_message(name, &Scope::default());
-        disabled.unwrap_or_else(|| message(name, self.live.catalog().suggest(name)))
+        disabled.unwrap_or_else(|| {
+            let catalog = self.live.catalog();
+            let near = catalog.suggest(name);
+            let gap = self.live.gap_message(name, near, &Scope::default());
+            gap.unwrap_or_else(|| message(name, near))
+        })
     }
 
     /// Why no tool has this name, if its server hides it from models. For people: models do

@@ -82,7 +82,7 @@ pub fn states(servers: &Servers) -> String {
                 let names: Vec<_> = names.collect();
                 let (name, version) = (state.name, &list.protocol_version);
                 lines += &format!("{name}: {version}, tools [{}]\n", names.join(", "));
-                for warning in &list.warnings {
+                for warning in list.warnings.iter().chain(&list.gaps) {
                     lines += &format!("  warning: {warning}\n");
                 }
             }
