@@ -19,59 +19,48 @@ const MANY: u32 = 5;
 /// Failures of one server in a row.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Backoff {
-    /// It had started, and ended.
-    ended: u32,
-    unstarted: u32,
+    failures: u32,
+    /// Whether it had started, and ended.
+    has_started: bool,
 }
 
 impl Backoff {
     /// Counts the end of a server that ran this long.
     pub(crate) fn ended_after(&mut self, up: Duration) {
         if up >= STABLE {
-            *self = Self::default();
+            self.failures = 0;
         }
-        self.ended = self.ended.saturating_add(1);
+        self.has_started = true;
+        self.failures = self.failures.saturating_add(1);
     }
 
     /// Counts a start that failed.
     pub(crate) fn did_not_start(&mut self) {
-        self.unstarted = self.unstarted.saturating_add(1);
+        self.failures = self.failures.saturating_add(1);
     }
 
     /// The wait before the next attempt; `known` tells whether the tool list is known.
     pub(crate) fn wait(self, known: bool) -> Duration {
         let longest = if known { LONGEST } else { LONGEST_UNKNOWN };
-        let doubled = 2_u32.saturating_pow(self.count().saturating_sub(1));
+        let doubled = 2_u32.saturating_pow(self.failures.saturating_sub(1));
         spread(FIRST.saturating_mul(doubled).min(longest))
     }
 
     /// Whether it is left down until a call asks for it.
     pub(crate) fn has_many(self) -> bool {
-        self.count() >= MANY
+        self.failures >= MANY
     }
 
     /// Whether it never started.
     pub(crate) fn never_started(self) -> bool {
-        self.ended == 0
-    }
-
-    fn count(self) -> u32 {
-        self.ended.saturating_add(self.unstarted)
+        !self.has_started
     }
 }
 
 /// A clause about a server named before.
 impl fmt::Display for Backoff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { ended, unstarted } = self;
-        match (ended, unstarted) {
-            (0, _) => write!(f, "it failed to start {unstarted} times in a row"),
-            (_, 0) => write!(f, "it ended {ended} times in a row"),
-            _ => write!(
-                f,
-                "it ended {ended} and failed to start {unstarted} times in a row"
-            ),
-        }
+        write!(f, "it failed {} times in a row", self.failures)
     }
 }
 
@@ -108,11 +97,8 @@ mod tests {
         let mut backoff = Backoff::default();
         backoff.did_not_start();
         backoff.ended_after(STABLE - Duration::from_millis(1));
-        assert_eq!(
-            backoff.to_string(),
-            "it ended 1 and failed to start 1 times in a row"
-        );
+        assert_eq!(backoff.failures, 2);
         backoff.ended_after(STABLE);
-        assert_eq!(backoff.to_string(), "it ended 1 times in a row");
+        assert_eq!(backoff.failures, 1);
     }
 }

@@ -89,7 +89,7 @@ impl Round<'_> {
     pub(crate) async fn run(&mut self, clock: &mut Clock) -> Result<Box<RawValue>, CallFailure> {
         let (session, call) = (self.session, self.call);
         self.ask_for_logs(clock.left()).await;
-        self.questions.begin_call(clock.left()).await;
+        self.questions.begin_call();
         let head = format!(
             r#""name":{},"arguments":{}"#,
             Value::from(call.tool),

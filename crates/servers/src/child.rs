@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_auth::Redact;
 use callgate_process::{Command, Stream};
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
@@ -222,7 +223,7 @@ struct Kept {
 
 impl Tail {
     fn push(&self, chunk: &[u8]) {
-        let mut kept = crate::mutex::lock(&self.0);
+        let mut kept = self.0.lock();
         kept.bytes.extend(chunk);
         let surplus = kept.bytes.len().saturating_sub(KEPT_STDERR);
         kept.bytes.drain(..surplus);
@@ -230,7 +231,7 @@ impl Tail {
     }
 
     fn last_lines(&self, count: usize) -> String {
-        let mut kept = crate::mutex::lock(&self.0);
+        let mut kept = self.0.lock();
         let is_cut = kept.is_cut;
         let text = String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned();
         drop(kept);

@@ -1,10 +1,11 @@
 //! Starts one server: its process or endpoint, the protocol revision, the first tool list.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use callgate_auth::{AuthError, Authorize, NoAuthorization, Redact};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::RoleClient;
 use rmcp::model::{ClientConfig, ErrorCode, ErrorData, Implementation, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle_and_ct};
@@ -70,7 +71,7 @@ impl LastAttempt {
     }
 
     fn authorize(&self) -> MutexGuard<'_, Option<Weak<dyn Authorize>>> {
-        crate::mutex::lock(&self.authorize)
+        self.authorize.lock()
     }
 }
 
@@ -611,15 +612,8 @@ impl Connection {
 
     /// The tool list of a listing; what the server said of itself is as `before`.
     pub(crate) fn tool_list(&self, listing: Listing, before: &ToolList) -> ToolList {
-        let ttl = listing.ttl();
-        let fresh_for = match ttl {
-            _ if !self.session.is_stateless() => None,
-            Some(ttl) => Some(ttl),
-            None => (!self.is_told()).then_some(USUALLY_FRESH),
-        };
         ToolList {
-            fresh_for,
-            ttl,
+            ttl: listing.ttl(),
             login: listing.login,
             tools: listing.tools,
             gaps: listing.gaps,
@@ -627,16 +621,19 @@ impl Connection {
         }
     }
 
-    /// Whether the server has agreed to tell of changes, and is listened to.
-    fn is_told(&self) -> bool {
+    /// The time after which the list is asked for again although the server says nothing. Before
+    /// 2026-07-28 servers tell of changes.
+    pub(crate) fn list_holds(&self, list: &ToolList) -> Option<Duration> {
         let acknowledged = self.notifications.acknowledged();
-        acknowledged.is_some_and(|id| self.session.tap.is_listening(&id))
+        let is_told = acknowledged.is_some_and(|id| self.session.tap.is_listening(&id));
+        let unsaid = || (!is_told).then_some(USUALLY_FRESH);
+        let says = self.session.is_stateless();
+        says.then(|| list.ttl.or_else(unsaid)).flatten()
     }
 
     /// Tells the server that the folders are others now, if it was offered folders.
     pub(crate) fn roots_changed(&self) {
         if !self.session.is_stateless() && self.session.offers.roots {
-            self.questions.folders_changed();
             self.session.notify("notifications/roots/list_changed");
         }
     }

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,6 +18,7 @@ use http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use parking_lot::Mutex;
 use reqwest::{Client, Response, Url};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, Extensions, GetExtensions as _,
@@ -293,7 +294,6 @@ impl Http {
         &self,
         response: Response,
         id: Option<&RequestId>,
-        method: Option<&str>,
         is_discover: bool,
         in_session: bool,
     ) -> Result<StreamableHttpPostResponse, Error> {
@@ -304,10 +304,8 @@ impl Http {
         };
         let reason = format!("it answers with HTTP status {status}");
         let lost = Lost::new(kind, reason, status != StatusCode::UNAUTHORIZED);
-        // "Later" is said by the status alone: a poll is repeated then.
-        let is_poll = matches!(method, Some("tasks/get" | "tasks/update"));
         let mut error = None;
-        if status != StatusCode::UNAUTHORIZED && (!is_poll || lost.is_permanent()) {
+        if status != StatusCode::UNAUTHORIZED {
             error = self.0.rpc_error(response).await;
         }
         let is_answer = |(error, of): &(ErrorData, Option<RequestId>)| {
@@ -479,7 +477,7 @@ impl Endpoint {
     /// Tells the authorization of the first request that the server accepts with a token.
     fn accepts(&self, sent: Option<&HeaderValue>) {
         let Some(sent) = sent else { return };
-        let mut accepted = crate::mutex::lock(&self.accepted);
+        let mut accepted = self.accepted.lock();
         if accepted.as_ref() != Some(sent) {
             *accepted = Some(sent.clone());
             drop(accepted);
@@ -573,8 +571,7 @@ impl StreamableHttpClient for Http {
         match (response.status().is_success(), id) {
             (false, _) => {
                 let in_session = session.is_some();
-                self.refusal(response, id, method, is_discover, in_session)
-                    .await
+                self.refusal(response, id, is_discover, in_session).await
             }
             (true, Some(id)) => {
                 self.note_success(id, method);

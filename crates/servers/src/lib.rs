@@ -16,7 +16,6 @@ mod failure;
 mod form;
 mod http;
 mod list;
-mod mutex;
 mod pages;
 mod questions;
 mod request;

@@ -1,10 +1,11 @@
 //! `tools/list`: page by page, entry by entry; and the list that is current.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_policy::{Definition, DefinitionHash};
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ErrorCode, ServerResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -30,8 +31,6 @@ const MAX_PAGES: usize = 1_000;
 const MAX_CURSOR_BYTES: usize = 64 << 10;
 /// The entries that are left out with a warning of their own.
 const MAX_WARNINGS: usize = 5;
-/// Attempts at a list during which the login changes.
-const MAX_LOGINS: usize = 3;
 /// The shortest and the longest time for which a list holds.
 const LEAST_FRESH: Duration = Duration::from_secs(5);
 const MOST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
@@ -74,19 +73,16 @@ struct Page<'a> {
 impl Session {
     /// Lists every page of tools. Each request may take up to `limit`.
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, CallFailure> {
-        for _ in 0..MAX_LOGINS {
-            let login = self.login();
-            let mut listing = self.list_pages(limit).await?;
-            if login != self.login() {
-                // It may be for another person, or a part of it.
-                continue;
-            }
-            listing.login = login;
-            listing.end();
-            return Ok(listing);
+        let login = self.login();
+        let mut listing = self.list_pages(limit).await?;
+        if login != self.login() {
+            // It may be for another person, or a part of it.
+            let reason = "there was another login meanwhile";
+            return Err(CallFailure::Malformed(reason.to_owned()));
         }
-        let reason = "each time that it was asked for, there was another login meanwhile";
-        Err(CallFailure::Malformed(reason.to_owned()))
+        listing.login = login;
+        listing.end();
+        Ok(listing)
     }
 
     async fn list_pages(&self, limit: Duration) -> Result<Listing, CallFailure> {
@@ -426,7 +422,7 @@ impl CurrentList {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        crate::mutex::lock(&self.0)
+        self.0.lock()
     }
 }
 

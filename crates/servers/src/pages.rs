@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::watch;
 use url::Url;
@@ -90,7 +91,7 @@ impl Pages {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Page>> {
-        crate::mutex::lock(&self.0)
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,8 @@
 //! A server's questions: forms, pages, model messages, folders. Each goes to the caller that it
 //! is for, or is declined in the protocol's own way.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures::future::join_all;
 use rmcp::ClientHandler;
@@ -11,7 +10,6 @@ use rmcp::model::{ClientConfig, CustomRequest, CustomResult, ErrorCode, ErrorDat
 use rmcp::service::{RequestContext, RoleClient};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::{Caller, Elicit, ListRoots, Offers, Refusal, Sample, Wanted};
@@ -26,8 +24,6 @@ const MAX_QUESTIONS: usize = 16;
 const MAX_FOR_CALL: usize = 160;
 /// The longest parameters of a question, in bytes; a sampling request brings a conversation.
 const MAX_SMALL_BYTES: usize = 64 << 10;
-/// The time a server has to read folders that it asked for on its own.
-const TAKING_IN: Duration = Duration::from_millis(50);
 
 /// The questions of one connection.
 #[derive(Debug)]
@@ -41,9 +37,6 @@ pub(crate) struct Questions {
     asking: Asking,
     places: Semaphore,
     for_call: AtomicUsize,
-    /// The time of the last question for folders that belongs to no call, or of the last
-    /// notification that they changed.
-    folders: Mutex<Option<Instant>>,
     ended: CancellationToken,
 }
 
@@ -57,7 +50,6 @@ impl Questions {
             asking,
             places: Semaphore::new(MAX_QUESTIONS),
             for_call: AtomicUsize::new(0),
-            folders: Mutex::default(),
             ended: CancellationToken::new(),
         }
     }
@@ -68,19 +60,8 @@ impl Questions {
     }
 
     /// Begins a call, for which the server may ask anew.
-    pub(crate) async fn begin_call(&self, most: Duration) {
+    pub(crate) fn begin_call(&self) {
         self.for_call.store(0, Ordering::Relaxed);
-        let folders = *crate::mutex::lock(&self.folders);
-        let left = folders.map(|folders| TAKING_IN.saturating_sub(folders.elapsed()).min(most));
-        if let Some(left) = left.filter(|left| !left.is_zero()) {
-            sleep(left).await;
-        }
-    }
-
-    /// Notes that the server is told of other folders.
-    pub(crate) fn folders_changed(&self) {
-        let mut folders = crate::mutex::lock(&self.folders);
-        *folders = Some(Instant::now());
     }
 
     /// Answers one question.
@@ -100,9 +81,6 @@ impl Questions {
         let busy = |message: String| ErrorData::new(ErrorCode(-32000), message, None);
         let full = |_| busy(format!("more than {MAX_QUESTIONS} requests at a time"));
         let _place = self.places.try_acquire().map_err(full)?;
-        if kind == Kind::Roots && is_own {
-            self.folders_changed();
-        }
         if kind != Kind::Roots && self.for_call.fetch_add(1, Ordering::Relaxed) >= MAX_FOR_CALL {
             let message = format!("more than {MAX_FOR_CALL} requests for one call");
             return Err(busy(message));

@@ -150,11 +150,6 @@ impl Clock {
         }
     }
 
-    /// The time that may pass without a sign of work.
-    pub(crate) fn idle(&self) -> Duration {
-        self.idle
-    }
-
     /// The time that is left.
     pub(crate) fn left(&self) -> Duration {
         self.left

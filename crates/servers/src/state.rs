@@ -332,7 +332,7 @@ mod tests {
             assert!(down.starts_with(expected), "{down}");
         };
         let for_call = "it ended; it is started again by a call that waits ";
-        let many = "it ended; it ended 5 times in a row, and is started again";
+        let many = "it ended; it failed 5 times in a row, and is started again";
         check(
             Connect::Always,
             true,

@@ -301,7 +301,9 @@ impl Server {
             if over(self.spec.lists_hold(&list)) {
                 self.stand.send_for();
             }
-        } else if list.fresh_for.is_some_and(over) && self.stand.connection().is_some() {
+        } else if let Some(connection) = self.stand.connection()
+            && connection.list_holds(&list).is_some_and(over)
+        {
             self.refresh();
         }
     }

@@ -13,9 +13,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use callgate_auth::Redact;
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, CustomRequest, ErrorCode, ErrorData, GetExtensions,
     GetMeta, JsonObject, ListToolsResult, NumberOrString, ProgressToken, ProtocolVersion,
@@ -104,7 +105,7 @@ impl Slot {
 
     /// Takes the answer.
     pub(crate) fn take(&self) -> Option<Answer> {
-        crate::mutex::lock(&self.0.answer).take()
+        self.0.answer.lock().take()
     }
 
     /// Whether the request waits for authorization.
@@ -118,7 +119,7 @@ impl Slot {
 
     /// What was read since the request was sent and could not be used; see [`Unused`].
     pub(crate) fn unused(&self) -> String {
-        crate::mutex::lock(&self.0.unused).to_string()
+        self.0.unused.lock().to_string()
     }
 
     /// Notified for each progress notification.
@@ -138,14 +139,14 @@ impl Slot {
     }
 
     fn fill(&self, answer: Answer) {
-        let mut place = crate::mutex::lock(&self.0.answer);
+        let mut place = self.0.answer.lock();
         *place = Some(answer);
     }
 
     /// Notes a progress; false if the server does not count up.
     fn goes_on(&self, progress: f64) -> bool {
         self.0.signs.notify_one();
-        let mut last = crate::mutex::lock(&self.0.progress);
+        let mut last = self.0.progress.lock();
         let is_more = last.is_none_or(|last| progress > last);
         if is_more {
             *last = Some(progress);
@@ -299,7 +300,7 @@ impl Tap {
 
     /// The handshake so far.
     pub(crate) fn opening(&self) -> Opening {
-        crate::mutex::lock(&self.opening).clone()
+        self.opening.lock().clone()
     }
 
     /// Drops the server's requests from now on: 2026-07-28 has none.
@@ -314,13 +315,13 @@ impl Tap {
 
     /// The number of messages that were no JSON-RPC.
     pub(crate) fn junk(&self) -> usize {
-        let [(count, _), _] = &crate::mutex::lock(&self.unused).0;
+        let [(count, _), _] = &self.unused.lock().0;
         *count
     }
 
     /// What was read so far and could not be used; see [`Unused`].
     pub(crate) fn unused(&self) -> String {
-        crate::mutex::lock(&self.unused).to_string()
+        self.unused.lock().to_string()
     }
 
     /// Notes a message that cannot be used, for the requests that may wait for it.
@@ -339,12 +340,12 @@ impl Tap {
                 *first = Arc::clone(shown);
             }
         };
-        note(&mut crate::mutex::lock(&self.unused));
+        note(&mut self.unused.lock());
         for (id, flight) in &*self.flights() {
             if let Some(slot) = &flight.slot
                 && stream.is_none_or(|stream| stream == id)
             {
-                note(&mut crate::mutex::lock(&slot.0.unused));
+                note(&mut slot.0.unused.lock());
             }
         }
     }
@@ -738,7 +739,7 @@ impl Tap {
             _ => return Ok(ServerResult::empty(())),
         };
         let read = read.map_err(|_| malformed("it is not of the protocol's form"))?;
-        let mut opening = crate::mutex::lock(&self.opening);
+        let mut opening = self.opening.lock();
         opening.greeting = Some(said);
         Ok(read)
     }
@@ -763,7 +764,7 @@ impl Tap {
     fn note_opening(&self, method: &str, failure: CallFailure) {
         let methods = [DISCOVER, INITIALIZE];
         if let Some(method) = methods.into_iter().find(|known| *known == method) {
-            let mut opening = crate::mutex::lock(&self.opening);
+            let mut opening = self.opening.lock();
             opening.failures.push((method, failure));
         }
     }
@@ -804,7 +805,7 @@ impl Tap {
     }
 
     fn flights(&self) -> MutexGuard<'_, HashMap<RequestId, Flight>> {
-        crate::mutex::lock(&self.flights)
+        self.flights.lock()
     }
 }
 
@@ -1078,7 +1079,7 @@ mod tests {
                 .for_each(|it| it.token = Some(token.clone()));
             let text = format!(r#"{{"method":"notifications/progress","params":{params}}}"#);
             tap.incoming(text.as_bytes(), None);
-            let is_known = crate::mutex::lock(&slot.0.progress).is_some();
+            let is_known = slot.0.progress.lock().is_some();
             assert_eq!(
                 (is_known, slot.unused().is_empty()),
                 (is_heard, is_heard),

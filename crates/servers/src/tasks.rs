@@ -9,9 +9,8 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
-use crate::failure::{CallFailure, Lost, LostKind};
+use crate::failure::CallFailure;
 use crate::list::misfit;
 use crate::request::{Clock, Request, Session};
 use crate::tap::{Who, read_error};
@@ -20,9 +19,6 @@ use crate::tap::{Who, read_error};
 const SHORTEST_POLL: Duration = Duration::from_millis(20);
 const LONGEST_POLL: Duration = Duration::from_secs(5 * 60);
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
-/// The wait before a request about a task is repeated that failed on the way; it doubles.
-const REPEAT: Duration = Duration::from_millis(100);
-const LONGEST_REPEAT: Duration = Duration::from_secs(10);
 const MAX_ID_BYTES: usize = 4_096;
 /// The answers that one task may ask for.
 const MAX_ANSWERS: usize = 1_000;
@@ -161,33 +157,11 @@ impl Task {
         params: Value,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, CallFailure> {
-        let until = Instant::now() + clock.idle();
-        let mut wait = REPEAT;
-        let mut may_be_there = false;
-        loop {
-            let request = Request {
-                who: Some(self.who.clone()),
-                ..Request::new(method, params.clone())
-            };
-            let failure = match self.session.request_within(request, clock).await {
-                // The server refuses answers that it has already.
-                Err(CallFailure::Refused(_)) if may_be_there && method == "tasks/update" => {
-                    return Ok(RawValue::NULL.to_owned());
-                }
-                Err(failure) => failure,
-                answer => return answer,
-            };
-            match failure {
-                CallFailure::Lost(lost)
-                    if !lost.is_permanent() && Instant::now() + wait < until =>
-                {
-                    may_be_there |= lost.sent && !is_turned_away(&lost);
-                    clock.pause(wait).await?;
-                    wait = wait.saturating_mul(2).min(LONGEST_REPEAT);
-                }
-                failure => return Err(failure),
-            }
-        }
+        let request = Request {
+            who: Some(self.who.clone()),
+            ..Request::new(method, params)
+        };
+        self.session.request_within(request, clock).await
     }
 
     fn failed(&self, state: &TaskState<'_>) -> CallFailure {
@@ -220,9 +194,4 @@ fn pause(state: &TaskState<'_>) -> Duration {
     suggested.map_or(DEFAULT_POLL, |pause| {
         pause.clamp(SHORTEST_POLL, LONGEST_POLL)
     })
-}
-
-/// Whether the status says that nothing was begun: too early, or too many requests.
-fn is_turned_away(lost: &Lost) -> bool {
-    matches!(lost.kind, LostKind::Status(425 | 429))
 }

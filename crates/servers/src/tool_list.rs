@@ -23,9 +23,6 @@ pub struct ToolList {
     /// repeats a cursor; …").
     #[serde(default)]
     pub gaps: Vec<String>,
-    /// The time after which the list is asked for again; `None` if the server tells of changes, or
-    /// does not say.
-    pub fresh_for: Option<Duration>,
     /// The time for which the list holds by the server's own word (`ttlMs`), within 5 s and a day;
     /// `None` if it does not say.
     pub ttl: Option<Duration>,

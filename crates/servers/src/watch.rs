@@ -1,14 +1,16 @@
 //! What a server tells of its own accord: changes of its tool list, log messages, progress.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_auth::Redact;
+use governor::DefaultDirectRateLimiter;
+use parking_lot::Mutex;
 use rmcp::model::{ErrorCode, RequestId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::spread;
@@ -16,23 +18,21 @@ use crate::caller::{Log, Progress};
 use crate::failure::{CallFailure, LostKind};
 use crate::pages::Pages;
 use crate::request::{Request, Session};
-use crate::server_log::{self, FloodGate, Message, fit};
+use crate::server_log::{self, Message, fit, rate_limit};
 use crate::tap::{LISTEN, Listener, Tap, Who};
 
 /// The longest progress message that is passed on, in characters.
 const MAX_PROGRESS_MESSAGE: usize = 1_000;
 /// The wait before a server is listened to again; it doubles up to the longest.
 const AGAIN: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
-/// The longest wait for a server that refuses to be listened to.
-const LONGEST_REFUSED: Duration = Duration::from_secs(60 * 60);
+const LONGEST: Duration = Duration::from_secs(10 * 60);
 
 /// Hears the notifications of one connection.
 #[derive(Debug)]
 pub(crate) struct Notifications {
     server: Arc<str>,
     redact: Redact,
-    flood: FloodGate,
+    rate: DefaultDirectRateLimiter,
     pages: Arc<Pages>,
     /// Counts the reasons for a new tool list.
     reasons: Arc<watch::Sender<u64>>,
@@ -51,7 +51,7 @@ impl Notifications {
         ended: CancellationToken,
     ) -> Self {
         Self {
-            flood: FloodGate::new(Arc::clone(&server)),
+            rate: rate_limit(),
             server,
             redact,
             pages,
@@ -63,7 +63,7 @@ impl Notifications {
 
     /// The last subscription that the server acknowledged.
     pub(crate) fn acknowledged(&self) -> Option<RequestId> {
-        crate::mutex::lock(&self.acknowledged).clone()
+        self.acknowledged.lock().clone()
     }
 
     fn log(&self, tap: &Tap, params: &str, stream: Option<&RequestId>) {
@@ -74,7 +74,7 @@ impl Notifications {
         let hears = |least: Option<_>| least.is_some_and(|least| message.level >= least);
         let caller = caller.filter(|caller| hears(caller.logs()));
         let is_logged = hears(server_log::level());
-        if !(is_logged || caller.is_some()) || !self.flood.admit() {
+        if !(is_logged || caller.is_some()) || self.rate.check().is_err() {
             return;
         }
         message.log(&self.server);
@@ -95,7 +95,7 @@ impl Notifications {
         };
         let params: Value = serde_json::from_str(params).unwrap_or_default();
         if params["notifications"]["toolsListChanged"] == true {
-            *crate::mutex::lock(&self.acknowledged) = Some(id);
+            *self.acknowledged.lock() = Some(id);
             // Earlier changes were not told.
             self.list_changed();
         }
@@ -159,38 +159,29 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
     }
     let mut wait = AGAIN;
     loop {
-        let began = Instant::now();
         let before = notifications.acknowledged();
         let params = json!({ "notifications": { "toolsListChanged": true } });
         let ended = tokio::select! {
             ended = session.send(Request::new(LISTEN, params), None) => ended,
-            () = another_login(session) => {
-                // The subscription was the other login's.
-                wait = AGAIN;
-                continue;
-            }
+            // The subscription was the other login's.
+            () = another_login(session) => continue,
         };
-        let last = notifications.acknowledged();
-        let is_refused = match &ended {
-            Err(failure) if last.is_none() && is_refusal(failure) => {
+        let acknowledged = notifications.acknowledged();
+        if let Err(failure) = &ended {
+            tracing::debug!(server = %session.server, %failure, "a subscription ended");
+            if acknowledged.is_none() && is_refusal(failure) {
                 another_login(session).await;
                 continue;
             }
-            Err(failure) => {
-                tracing::debug!(server = %session.server, %failure, "a subscription ended");
-                last == before && matches!(failure, CallFailure::Refused(_))
-            }
-            Ok(_) => false,
-        };
-        let most = if is_refused { LONGEST_REFUSED } else { LONGEST };
-        if began.elapsed() > LONGEST && !is_refused {
+        }
+        if acknowledged != before {
             wait = AGAIN;
         }
         tokio::select! {
-            () = sleep(spread(wait.min(most))) => wait = wait.saturating_mul(2).min(most),
+            () = sleep(spread(wait)) => wait = wait.saturating_mul(2).min(LONGEST),
             () = another_login(session) => wait = AGAIN,
         }
-        if last != before {
+        if acknowledged != before {
             notifications.list_changed();
         }
     }

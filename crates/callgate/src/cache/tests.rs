@@ -24,7 +24,6 @@ fn ready(tools: &[Value]) -> ToolList {
         instructions: Some("Be kind.".to_owned()),
         warnings: vec!["it is odd".to_owned()],
         gaps: vec!["its list breaks off".to_owned()],
-        fresh_for: Some(Duration::from_millis(1_500)),
         ttl: Some(Duration::from_secs(60)),
         login: None,
     }

@@ -93,7 +93,7 @@ async fn odd_lists_are_read_as_far_as_they_go() {
     };
     assert_eq!(list.tools.len(), 1_000);
     assert_eq!(
-        list.warnings,
+        list.gaps,
         ["only the first 1000 pages of its tools are used"]
     );
     in_time(servers.shut_down()).await;
