@@ -20,7 +20,7 @@ pub struct Ended {
     pub emitted: Vec<Box<RawValue>>,
     /// Timers that never fired: where a script has returned, those of `setInterval` and those that
     /// are due after the limits; where a limit or the caller ended the run, those that it waited for. As the worker says,
-    /// and at most [`TIMERS`].
+    /// and at most `LeftTimer::MAX`.
     pub timers: Vec<LeftTimer>,
     /// The jail of the worker; `None` where no script ran.
     pub jail: Option<Jail>,
@@ -30,9 +30,6 @@ pub struct Ended {
     /// been dropped before the handler began with it.
     pub calls: u64,
 }
-
-/// The most timers that are told of.
-pub(crate) const TIMERS: usize = 8;
 
 /// How a run ended.
 #[derive(Debug)]

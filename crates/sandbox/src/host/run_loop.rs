@@ -18,7 +18,7 @@ use super::output::{Emitted, Printed};
 use super::pending_calls::{Answered, Outcome, PendingCalls, Refusal, error_bytes};
 use super::script_clock::{ScriptClock, Work, WorkRead};
 use super::worker_process::{Death, Worker};
-use crate::ended::{End, Ended, TIMERS, WhichLimit};
+use crate::ended::{End, Ended, WhichLimit};
 use crate::job::{ERROR_BYTES, Job, Limits};
 use crate::wire::reader::FrameReader;
 
@@ -184,7 +184,7 @@ impl RunLoop {
             }
             WorkerFrame::OutputEnd(mut end) => {
                 self.printed.end(&end);
-                end.timers.truncate(TIMERS);
+                end.timers.truncate(LeftTimer::MAX);
                 self.timers = end.timers;
             }
             WorkerFrame::LimitHit(hit) => {

@@ -255,6 +255,11 @@ pub struct LeftTimer {
     pub line: u32,
 }
 
+impl LeftTimer {
+    /// The most timers of a run that are told.
+    pub(crate) const MAX: usize = 8;
+}
+
 /// The limit of memory that the worker saw pass: of the heap, or of the buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {

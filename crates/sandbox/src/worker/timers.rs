@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
 
-use crate::ended::TIMERS;
 use crate::wire::LeftTimer;
 
 /// The longest time of a timer, as in browsers and Node.js; a longer one is due at once.
@@ -124,7 +123,7 @@ impl Timers {
                 repeats: !timer.is_once(),
                 line: timer.line,
             };
-            if left.len() < TIMERS && !left.contains(&timer) {
+            if left.len() < LeftTimer::MAX && !left.contains(&timer) {
                 left.push(timer);
             }
         }
