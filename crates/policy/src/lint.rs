@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::facts::KnownTool;
-use crate::name_pattern::matches;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, nearest_tool};
 use crate::pointer::Pointer;
 use crate::rule::{Effect, Rank, Rule};
 use crate::rule_match::hints_match;
@@ -34,17 +33,6 @@ pub struct Unmatched {
     pub rule: Arc<Rule>,
     /// Why that is so.
     pub why: Why,
-}
-
-/// A part of a configuration that decides nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The rule, label or setting.
-    pub what: String,
-    /// A sentence about it.
-    pub message: String,
-    /// True if it should forbid something, and matches nothing.
-    pub forbids: bool,
 }
 
 /// Why a rule decides nothing.
@@ -260,72 +248,6 @@ impl Rule {
             && self.trusted.is_none_or(|trusted| trusted == tool.trusted)
             && hints_match(&self.annotations, tool.hints, tool.trusted, widens)
     }
-}
-
-/// The function, or the pattern over functions, that was most likely meant. Functions come with
-/// their servers.
-pub fn nearest_tool<'t, T>(pattern: &str, tools: impl Fn() -> T) -> Option<String>
-where
-    T: Iterator<Item = (&'t str, &'t str)>,
-{
-    if let Some(meant) = other_spelling(pattern, &tools) {
-        return Some(meant);
-    }
-    let functions = || tools().map(|(function, _)| function);
-    let Some((begin, _)) = pattern.split_once('*') else {
-        return nearest(pattern, functions()).map(str::to_owned);
-    };
-    // A letter too many or too few moves where the beginning ends.
-    let beginnings = functions().flat_map(|function| {
-        let around = begin.len().saturating_sub(1)..=begin.len() + 1;
-        around.filter_map(|end| function.get(..end))
-    });
-    let near = nearest(begin, beginnings).filter(|near| near.len() > 2)?;
-    let mut functions = functions();
-    let near = functions.find(|function| function.starts_with(near));
-    near.map(str::to_owned)
-}
-
-/// The function or pattern that is written as another client names it: `mcp__files__delete_file`,
-/// `mcp_files_deleteFile`, `mcp__files`, or the tool's own name.
-fn other_spelling<'t, T>(pattern: &str, tools: &impl Fn() -> T) -> Option<String>
-where
-    T: Iterator<Item = (&'t str, &'t str)>,
-{
-    let meant = match pattern.strip_prefix("mcp") {
-        Some(rest) => rest.trim_start_matches('_'),
-        None => pattern,
-    };
-    let spelled = meant.replace("__", "_");
-    let is_other = !spelled.is_empty() && spelled != pattern;
-    if is_other && tools().any(|(function, _)| matches(&spelled, function)) {
-        return Some(spelled);
-    }
-    let (begin, rest) = meant.split_once('*').unwrap_or((meant, ""));
-    let key = plain(begin);
-    let is_whole = !meant.contains('*');
-    let found = tools().find_map(|(function, server)| {
-        let (name, owner) = (plain(function), plain(server));
-        let is_named = is_whole
-            && (name == key || name == owner.clone() + &key || owner.clone() + &name == key);
-        if is_named {
-            return Some(function.to_owned());
-        }
-        // The beginning of the function, up to and with what separates it from the rest.
-        let end = (0..=function.len())
-            .find(|end| function.get(..*end).map(plain) == Some(key.clone()))?;
-        let (begin, after) = function.split_at(end);
-        let gap = after.len() - after.trim_start_matches('_').len();
-        let is_server = is_whole && key == owner && gap > 0;
-        (is_server || !is_whole).then(|| format!("{begin}{}*{rest}", &after[..gap]))
-    });
-    found.filter(|found| !key.is_empty() && found != pattern)
-}
-
-/// The letters and digits of a name, in lower case.
-fn plain(name: &str) -> String {
-    let letters = name.chars().filter(char::is_ascii_alphanumeric);
-    letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// The server that a rule was most likely meant for. A pattern with stars is no name.

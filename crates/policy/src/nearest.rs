@@ -1,5 +1,7 @@
 //! The name that was probably meant.
 
+use crate::name_pattern::matches;
+
 /// The candidate that `text` is most likely a misspelling of.
 pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // A text that is longer than any name is no misspelling of one.
@@ -18,4 +20,70 @@ pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         })
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// The function, or the pattern over functions, that was most likely meant. Functions come with
+/// their servers.
+pub fn nearest_tool<'t, T>(pattern: &str, tools: impl Fn() -> T) -> Option<String>
+where
+    T: Iterator<Item = (&'t str, &'t str)>,
+{
+    if let Some(meant) = other_spelling(pattern, &tools) {
+        return Some(meant);
+    }
+    let functions = || tools().map(|(function, _)| function);
+    let Some((begin, _)) = pattern.split_once('*') else {
+        return nearest(pattern, functions()).map(str::to_owned);
+    };
+    // A letter too many or too few moves where the beginning ends.
+    let beginnings = functions().flat_map(|function| {
+        let around = begin.len().saturating_sub(1)..=begin.len() + 1;
+        around.filter_map(|end| function.get(..end))
+    });
+    let near = nearest(begin, beginnings).filter(|near| near.len() > 2)?;
+    let mut functions = functions();
+    let near = functions.find(|function| function.starts_with(near));
+    near.map(str::to_owned)
+}
+
+/// The function or pattern that is written as another client names it: `mcp__files__delete_file`,
+/// `mcp_files_deleteFile`, `mcp__files`, or the tool's own name.
+fn other_spelling<'t, T>(pattern: &str, tools: &impl Fn() -> T) -> Option<String>
+where
+    T: Iterator<Item = (&'t str, &'t str)>,
+{
+    let meant = match pattern.strip_prefix("mcp") {
+        Some(rest) => rest.trim_start_matches('_'),
+        None => pattern,
+    };
+    let spelled = meant.replace("__", "_");
+    let is_other = !spelled.is_empty() && spelled != pattern;
+    if is_other && tools().any(|(function, _)| matches(&spelled, function)) {
+        return Some(spelled);
+    }
+    let (begin, rest) = meant.split_once('*').unwrap_or((meant, ""));
+    let key = plain(begin);
+    let is_whole = !meant.contains('*');
+    let found = tools().find_map(|(function, server)| {
+        let (name, owner) = (plain(function), plain(server));
+        let is_named = is_whole
+            && (name == key || name == owner.clone() + &key || owner.clone() + &name == key);
+        if is_named {
+            return Some(function.to_owned());
+        }
+        // The beginning of the function, up to and with what separates it from the rest.
+        let end = (0..=function.len())
+            .find(|end| function.get(..*end).map(plain) == Some(key.clone()))?;
+        let (begin, after) = function.split_at(end);
+        let gap = after.len() - after.trim_start_matches('_').len();
+        let is_server = is_whole && key == owner && gap > 0;
+        (is_server || !is_whole).then(|| format!("{begin}{}*{rest}", &after[..gap]))
+    });
+    found.filter(|found| !key.is_empty() && found != pattern)
+}
+
+/// The letters and digits of a name, in lower case.
+fn plain(name: &str) -> String {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.map(|c| c.to_ascii_lowercase()).collect()
 }

@@ -11,7 +11,9 @@ use jsonc_parser::ast::{BooleanLit, ObjectProp, ObjectPropName, Value, WordLit};
 use jsonc_parser::common::{Range, Ranged as _};
 
 use super::expand::plain;
-use super::server::MAX_DESCRIPTION;
+
+/// The most characters of a server's description.
+pub(super) const MAX_DESCRIPTION: usize = 200;
 
 /// True if other clients use this file, too.
 pub(super) fn is_shared(file: &Path) -> bool {

@@ -15,12 +15,10 @@ use serde::de::{Deserializer, Error as _, IgnoredAny};
 use url::{ParseError, Url};
 
 use super::fields;
+use super::foreign::MAX_DESCRIPTION;
 use super::permissions;
 use super::tree::{Tree, get};
 use super::units::parse_duration;
-
-/// The most characters of a server's description.
-pub(super) const MAX_DESCRIPTION: usize = 200;
 
 /// An entry of `mcpServers`.
 #[derive(Deserialize, Default)]

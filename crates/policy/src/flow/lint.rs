@@ -2,7 +2,8 @@
 
 use super::finding::{Names, Side};
 use super::rules::{FlowEnd, FlowRule, FlowRules};
-use crate::lint::{Finding, nearest_tool};
+use crate::nearest::nearest_tool;
+use crate::problem::Finding;
 use crate::verdict::Verdict;
 
 /// A server whose tools are not known.
