@@ -198,6 +198,7 @@ mod tests {
         assert!(!timers.go_on(in_seconds(90)));
         timers.set(7, 90_000.0, 2, 7, true);
         assert!(timers.go_on(in_seconds(30)));
+        timers.clear(7);
         assert!(!timers.keep_alive());
     }
 }
