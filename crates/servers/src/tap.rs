@@ -678,7 +678,7 @@ impl Tap {
                 Err(CallFailure::Refused(read_error(error)))
             }
             (Some(result), _) => Ok(result.to_owned()),
-            _ => Err(CallFailure::Malformed("it has no result".to_owned())),
+            _ => Err(CallFailure::Malformed("its result is missing, or null".to_owned())),
         };
         if flight.slot.is_some() {
             // The request leaves its slot when its answer has been taken.
@@ -1046,7 +1046,7 @@ mod tests {
         check(r#"{"id":5,"result":{},"error":null}"#, expect!["{}; -; 1"]);
         check(
             r#"{"id":5}"#,
-            expect!["the answer is malformed: it has no result; -; 1"],
+            expect!["the answer is malformed: its result is missing, or null; -; 1"],
         );
         check(
             r#"{"jsonrpc":"2.0","id":5,"result":{"a":}}"#,

@@ -118,7 +118,7 @@ fn for_model(shown: &CallToolResult, result: &RawValue) -> Vec<ContentBlock> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Structured<'a> {
-        #[serde(borrow)]
+        #[serde(borrow, alias = "toolResult")]
         structured_content: Option<&'a RawValue>,
     }
     let mut content = shown.content.clone();
@@ -204,7 +204,9 @@ fn server_result(result: &RawValue, any_result: bool) -> CallToolResult {
     shown.meta = members
         .remove("_meta")
         .and_then(|meta| serde_json::from_value(meta).ok());
-    shown.structured_content = members.remove("structuredContent");
+    // The second is of MCP 2024-10-07.
+    let value = members.remove("structuredContent");
+    shown.structured_content = value.or_else(|| members.remove("toolResult"));
     if !any_result
         && let Some(value) = shown.structured_content.take_if(|value| !value.is_object())
         && shown.content.is_empty()
@@ -300,6 +302,7 @@ mod tests {
         let unknown = json!({ "content": [{ "type": "hologram", "data": 7 }] });
         check(&unknown, true, text("{\"type\":\"hologram\",\"data\":7}"));
         check(&json!({ "structuredContent": [1] }), false, text("[1]"));
+        check(&json!({ "toolResult": [1] }), false, text("[1]"));
         check(&json!({}), false, json!({ "content": [] }));
         let mut both = text("1");
         both["structuredContent"] = json!(1);
