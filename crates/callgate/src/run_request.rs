@@ -121,7 +121,8 @@ impl RunRequest {
 
     /// The request with the code that was read from its text, which positions are in.
     pub(crate) fn as_read(&self, prepared: &Prepared) -> Cow<'_, Self> {
-        match callgate_script::rewritten(&self.source).filter(|_| prepared.is_rewritten) {
+        let rewritten = || callgate_script::rewritten(&self.source);
+        match prepared.is_rewritten.then(rewritten).flatten() {
             Some(code) => Cow::Owned(Self {
                 source: code.into(),
                 ..self.clone()

@@ -69,7 +69,7 @@ pub struct Prepared {
 
 /// The code that a text has in JSON, with HTML entities or with characters that look like others.
 pub fn rewritten(source: &str) -> Option<String> {
-    rewritten::reading(source).map(|reading| reading.text)
+    rewritten::reading(source)?.code
 }
 
 /// Prepares a script for the sandbox. A text that is none, but whose [`rewritten`] code is one,
@@ -124,21 +124,21 @@ fn parser_failed(text: &str) -> ScriptError {
 
 fn prepare_reading(text: &str) -> Result<Prepared, ScriptError> {
     let as_it_is = prepare_here(text);
-    let is_no_script = matches!(&as_it_is, Err(error) if error.kind() == ScriptErrorKind::Syntax);
-    let Some(reading) = rewritten::reading(text).filter(|it| is_no_script || it.is_preferred)
-    else {
+    let Some(reading) = rewritten::reading(text) else {
         return as_it_is;
     };
-    match (prepare_here(&reading.text), as_it_is) {
-        (Ok(prepared), _) => Ok(Prepared {
+    let code = reading.code.as_deref().map(prepare_here);
+    match (code, as_it_is) {
+        (Some(Ok(prepared)), _) => Ok(Prepared {
             is_rewritten: true,
             ..prepared
         }),
-        (Err(_), Ok(prepared)) => Ok(prepared),
-        (Err(inner), Err(error)) => {
+        (Some(Err(inner)), Err(error)) => {
             let message = format!("{} (in that code: {})", reading.advice, inner.message());
             Err(error.with_message(message))
         }
+        (None, Err(error)) => Err(error.with_message(reading.advice.to_owned())),
+        (_, Ok(prepared)) => Ok(prepared),
     }
 }
 

@@ -7,86 +7,81 @@ use serde_json::{Map, Value};
 const KEYS: [&str; 5] = ["code", "script", "source", "typescript", "javascript"];
 /// Keys under which a call of a tool has its arguments.
 const ARGUMENTS: [&str; 4] = ["arguments", "input", "args", "parameters"];
-const ENTITIES: [(&str, &str); 12] = [
-    ("&lt;", "<"),
-    ("&gt;", ">"),
-    ("&amp;", "&"),
-    ("&quot;", "\""),
-    ("&apos;", "'"),
-    ("&#39;", "'"),
-    ("&#039;", "'"),
-    ("&#x27;", "'"),
-    ("&#34;", "\""),
-    ("&#60;", "<"),
-    ("&#62;", ">"),
-    ("&nbsp;", " "),
+const ENTITIES: [(&str, char); 12] = [
+    ("&lt;", '<'),
+    ("&gt;", '>'),
+    ("&amp;", '&'),
+    ("&quot;", '"'),
+    ("&apos;", '\''),
+    ("&#39;", '\''),
+    ("&#039;", '\''),
+    ("&#x27;", '\''),
+    ("&#34;", '"'),
+    ("&#60;", '<'),
+    ("&#62;", '>'),
+    ("&nbsp;", ' '),
 ];
+const ESCAPES: [(&str, char); 3] = [("\\r\\n", '\n'), ("\\n", '\n'), ("\\t", '\t')];
 
-/// Another reading of a text.
+/// Another reading of a text that is no script, or means nothing as one.
 pub(crate) struct Reading {
-    pub(crate) text: String,
     /// What the text is, and what to send.
     pub(crate) advice: &'static str,
-    /// True if the text as it is means nothing, even if it parses.
-    pub(crate) is_preferred: bool,
+    /// The code in it, if there is no doubt.
+    pub(crate) code: Option<String>,
 }
 
-/// The other reading of a text, if there is one. It is the one to run if it is a script, and the
-/// text itself is none.
+/// The other reading of a text, if there is one.
 pub(crate) fn reading(text: &str) -> Option<Reading> {
     let trimmed = text.trim_start_matches('\u{feff}').trim();
-    let reading = |text, advice, is_preferred| Reading {
-        text,
-        advice,
-        is_preferred,
-    };
-    if trimmed.starts_with('{')
-        && let Ok(object) = serde_json::from_str::<Map<String, Value>>(trimmed)
+    let block = trimmed
+        .strip_prefix("```json")
+        .and_then(|rest| rest.strip_suffix("```"));
+    let json = block.unwrap_or(trimmed).trim();
+    if json.starts_with('{')
+        && let Ok(object) = serde_json::from_str::<Map<String, Value>>(json)
     {
-        let advice = "the text is a JSON object; send the code in it alone, without JSON around";
-        return Some(reading(code_in(&object)?, advice, true));
+        return Some(Reading {
+            advice: "the text is a JSON object; send the code alone, without JSON around it",
+            code: code_in(&object),
+        });
     }
-    if trimmed.starts_with('"')
-        && let Ok(string) = serde_json::from_str::<String>(trimmed)
+    if json.starts_with('"')
+        && let Ok(string) = serde_json::from_str::<String>(json)
     {
         let is_code = ["(", ";", "return ", "await "]
             .iter()
             .any(|part| string.contains(part));
-        let advice = "the text is a JSON string; send the code in it, without quotes and escapes";
-        return is_code.then(|| reading(string, advice, true));
+        return is_code.then_some(Reading {
+            advice: "the text is a JSON string; send the code in it, without quotes and escapes",
+            code: Some(string),
+        });
     }
-    let is_bare = |c: char| matches!(c, '<' | '>');
-    let entity = |rest: &str| {
-        let found = ENTITIES.iter().find(|(entity, _)| rest.starts_with(entity));
-        found.map(|(entity, character)| (entity.len(), *character))
-    };
-    if let Some(decoded) = rewrite_code(text, entity) {
+    if let Some(decoded) = rewrite_code(text, one_of(&ENTITIES)) {
         // Where all is escaped, the strings are, too.
-        let decoded = if text.contains(is_bare) {
-            decoded
-        } else {
-            rewrite(text, entity)
-        };
-        let advice = "the code has HTML entities such as \"&lt;\"; write the characters themselves";
-        return Some(reading(decoded, advice, true));
+        let is_all = !text.contains(['<', '>']);
+        let all = || rewrite(text, one_of(&ENTITIES));
+        return Some(Reading {
+            advice: "the code has HTML entities such as \"&lt;\"; write the characters themselves",
+            code: Some(if is_all { all() } else { decoded }),
+        });
     }
-    let escape = |rest: &str| {
-        let escapes = [("\\r\\n", "\n"), ("\\n", "\n"), ("\\t", "\t")];
-        let found = escapes.iter().find(|(escape, _)| rest.starts_with(escape));
-        found.map(|(escape, character)| (escape.len(), *character))
-    };
-    let whole = || serde_json::from_str(&format!("\"{trimmed}\"")).ok();
-    let whole = trimmed.contains("\\\"").then(whole).flatten();
-    let unescaped = || whole.or_else(|| rewrite_code(trimmed, escape));
-    if !trimmed.contains('\n')
-        && let Some(unescaped) = unescaped()
-    {
-        let advice = "the code has \"\\n\" in place of line ends; send line ends";
-        return Some(reading(unescaped, advice, true));
+    if !trimmed.contains('\n') {
+        let whole = || serde_json::from_str(&format!("\"{trimmed}\"")).ok();
+        let whole = trimmed.contains("\\\"").then(whole).flatten();
+        if let Some(code) = whole.or_else(|| rewrite_code(trimmed, one_of(&ESCAPES))) {
+            return Some(Reading {
+                advice: "the code has \"\\n\" in place of line ends; send line ends",
+                code: Some(code),
+            });
+        }
     }
-    let advice = "the code has characters that only look like quotes and spaces, such as U+201C or \
-                  U+200B; write plain ones";
-    rewrite_code(text, plain).map(|text| reading(text, advice, false))
+    let code = rewrite_code(text, plain)?;
+    Some(Reading {
+        advice: "the code has characters that only look like quotes, spaces or signs, such as U+201C \
+                 or U+200B; write plain ones",
+        code: Some(code),
+    })
 }
 
 /// The code under one of the usual keys, or in the arguments of a call.
@@ -101,80 +96,105 @@ fn code_in(object: &Map<String, Value>) -> Option<String> {
     inner.find_map(code_in)
 }
 
-/// The plain character for one that looks like it, outside strings. Both are as wide in UTF-16.
-fn plain(rest: &str) -> Option<(usize, &'static str)> {
+/// Finds one of these spellings of characters at the beginning of a text.
+fn one_of(spellings: &[(&str, char)]) -> impl Fn(&str) -> Option<(usize, char)> {
+    move |rest| {
+        let found = spellings
+            .iter()
+            .find(|(spelling, _)| rest.starts_with(spelling));
+        found.map(|(spelling, character)| (spelling.len(), *character))
+    }
+}
+
+/// The plain character for one that looks like it. Both are as wide in UTF-16.
+fn plain(rest: &str) -> Option<(usize, char)> {
     let first = rest.chars().next()?;
     let plain = match first {
-        '\u{201c}'..='\u{201f}' => "\"",
-        '\u{2018}'..='\u{201b}' => "'",
-        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' => " ",
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{2018}'..='\u{201b}' => '\'',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' => ' ',
+        // Full-width forms of ASCII; letters and digits may be in names.
+        '\u{ff01}'..='\u{ff5e}' if !first.is_alphanumeric() => {
+            char::from_u32(u32::from(first) - 0xfee0)?
+        }
         _ => return None,
     };
     Some((first.len_utf8(), plain))
 }
 
 /// The text with what `replace` finds at the beginning of any rest of it replaced.
-fn rewrite<'r>(text: &str, replace: impl Fn(&str) -> Option<(usize, &'r str)>) -> String {
+fn rewrite(text: &str, replace: impl Fn(&str) -> Option<(usize, char)>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let length = match replace(rest) {
-            Some((length, with)) => {
-                out.push_str(with);
-                length
-            }
-            None => {
-                out.push(first);
-                first.len_utf8()
-            }
-        };
+        let (length, character) = replace(rest).unwrap_or((first.len_utf8(), first));
+        out.push(character);
         rest = rest.get(length..).unwrap_or_default();
     }
     out
 }
 
-/// As [`rewrite`], outside strings, templates and comments; none if there is nothing to replace.
+/// A part of a script that is no code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Code,
+    /// A string, by its quote. True if that was spelled in another way, as its end may be.
+    String(char, bool),
+    /// A regular expression. True in a class, where a slash does not end it.
+    Pattern(bool),
+    LineComment,
+    Comment,
+}
+
+/// As [`rewrite`], outside strings, patterns and comments; none if there is nothing to replace.
 /// What is found may be a quote itself, and a line end ends a comment.
-fn rewrite_code<'r>(
-    text: &str,
-    replace: impl Fn(&str) -> Option<(usize, &'r str)>,
-) -> Option<String> {
+fn rewrite_code(text: &str, replace: impl Fn(&str) -> Option<(usize, char)>) -> Option<String> {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut is_changed = false;
-    // The end of the string or comment around the present place, and true if its beginning was
-    // written in another way, as its end may be.
-    let mut inside: Option<(&str, bool)> = None;
+    let (mut rest, mut inside, mut is_changed) = (text, Inside::Code, false);
     while let Some(first) = rest.chars().next() {
-        let is_here = |with: &str| match inside {
-            None => true,
-            Some((end, is_other)) => with == end && (is_other || end == "\n"),
-        };
-        let found = replace(rest).filter(|(_, with)| is_here(with));
-        let is_string = inside.is_some_and(|(end, _)| !matches!(end, "\n" | "*/"));
-        let length = match found {
-            Some((length, _)) => length,
-            None if first == '\\' && is_string => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
-            None => first.len_utf8(),
-        };
-        let (taken, after) = rest.split_at_checked(length)?;
-        let written = found.map_or(taken, |(_, with)| with);
-        is_changed |= found.is_some();
-        out.push_str(written);
-        inside = match inside {
-            Some(("*/", _)) if out.ends_with("*/") => None,
-            Some((end, _)) if written == end => None,
-            None => match written {
-                "'" => Some(("'", found.is_some())),
-                "\"" => Some(("\"", found.is_some())),
-                "`" => Some(("`", false)),
-                "/" if after.starts_with('/') => Some(("\n", false)),
-                "/" if after.starts_with('*') => Some(("*/", false)),
-                _ => None,
-            },
-            inside => inside,
-        };
+        let found = replace(rest).filter(|(_, character)| match inside {
+            Inside::Code => true,
+            Inside::String(quote, is_other) => is_other && *character == quote,
+            Inside::LineComment => *character == '\n',
+            Inside::Pattern(_) | Inside::Comment => false,
+        });
+        let is_escape = matches!(inside, Inside::String(..) | Inside::Pattern(_)) && first == '\\';
+        let (length, character) = found.unwrap_or((first.len_utf8(), first));
+        let (_, after) = rest.split_at_checked(length)?;
         rest = after;
+        inside = match (inside, character) {
+            (Inside::Code, '"' | '\'' | '`') => Inside::String(character, found.is_some()),
+            (Inside::Code, '/') if after.starts_with('/') => Inside::LineComment,
+            (Inside::Code, '/') if after.starts_with('*') => Inside::Comment,
+            (Inside::Code, '/') if is_before_value(&out) => Inside::Pattern(false),
+            (Inside::String(quote, _), _) if character == quote => Inside::Code,
+            (Inside::Pattern(false), '/') | (Inside::LineComment, '\n') => Inside::Code,
+            (Inside::Comment, '/') if out.ends_with('*') => Inside::Code,
+            (Inside::Pattern(_), '[') => Inside::Pattern(true),
+            (Inside::Pattern(_), ']') => Inside::Pattern(false),
+            (inside, _) => inside,
+        };
+        is_changed |= found.is_some();
+        out.push(character);
+        if is_escape && let Some(escaped) = rest.chars().next() {
+            out.push(escaped);
+            rest = rest.get(escaped.len_utf8()..).unwrap_or_default();
+        }
     }
     is_changed.then_some(out)
+}
+
+/// True if a slash after this code begins a regular expression: a value does not stand before it.
+fn is_before_value(code: &str) -> bool {
+    let code = code.trim_end();
+    let end = code.rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));
+    let word = code.get(end.map_or(0, |end| end + 1)..).unwrap_or_default();
+    match word {
+        "" => !code.ends_with([')', ']', '}', '"', '\'', '`']),
+        word => [
+            "return", "typeof", "case", "of", "in", "throw", "await", "void",
+        ]
+        .contains(&word),
+    }
 }

@@ -26,7 +26,20 @@ impl Source {
             prose: None,
             text,
         };
-        source.code.start = thoughts(&source.text);
+        source.code = unwrapped(&source.text);
+        let begun = source
+            .text
+            .get(source.code.clone())
+            .unwrap_or_default()
+            .trim_start();
+        if let Some(name) = THOUGHTS
+            .iter()
+            .find(|name| begun.starts_with(&format!("<{name}>")))
+        {
+            let message = format!("<{name}> is not closed; send the code alone");
+            let at = source.code.end - begun.len();
+            return Err(source.error(ScriptErrorKind::Syntax, message, at));
+        }
         if let Some(code) = source.fenced()? {
             source.code = code;
         }
@@ -122,9 +135,9 @@ impl Source {
     fn fenced(&mut self) -> Result<Option<Range<usize>>, ScriptError> {
         let mut fences = Vec::new();
         let mut start = self.code.start;
-        let rest = self.text.get(start..).unwrap_or_default();
+        let rest = self.text.get(self.code.clone()).unwrap_or_default();
         let ends = line_ends(rest).map(|(at, length)| (self.code.start + at, length));
-        for (at, length) in ends.chain([(self.text.len(), 0)]) {
+        for (at, length) in ends.chain([(self.code.end, 0)]) {
             let line = self.text.get(start..at).unwrap_or_default();
             fences.extend(Fence::of(line).map(|fence| (start, at + length, fence)));
             start = at + length;
@@ -163,9 +176,9 @@ impl Source {
             let message = format!("the code block is not closed; end it with a line {end:?}");
             return refused(ScriptErrorKind::Syntax, &message, open);
         };
-        let rest = self.text.get(after..).unwrap_or_default();
+        let rest = self.text.get(after..self.code.end).unwrap_or_default();
         if !rest.trim().is_empty() {
-            let at = self.text.len() - rest.trim_start().len();
+            let at = self.code.end - rest.trim_start().len();
             let message = "there is text after the code block; send the code alone";
             return refused(ScriptErrorKind::Unsupported, message, at);
         }
@@ -185,6 +198,16 @@ const TYPESCRIPT: [&str; 6] = ["", "ts", "typescript", "mts", "cts", "tsx"];
 const JAVASCRIPT: [&str; 7] = ["js", "javascript", "mjs", "cjs", "jsx", "es6", "ecmascript"];
 /// Elements in which models put what they think before they answer.
 const THOUGHTS: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
+
+/// Elements that stand around code.
+const ELEMENTS: [&str; 6] = [
+    "code",
+    "execute",
+    "javascript",
+    "pre",
+    "script",
+    "typescript",
+];
 
 /// A line that opens or closes a code block.
 #[derive(Clone, Copy)]
@@ -218,18 +241,31 @@ impl<'t> Fence<'t> {
     }
 }
 
-/// The length of the thoughts at the beginning of a text.
-fn thoughts(text: &str) -> usize {
-    let length = |name: &&str| {
-        let rest = text
-            .trim_start()
-            .strip_prefix('<')?
-            .strip_prefix(*name)?
-            .strip_prefix('>')?;
+/// The part of a text after the thoughts at its beginning, and inside the elements around it.
+fn unwrapped(text: &str) -> Range<usize> {
+    let after_thoughts = THOUGHTS.iter().find_map(|name| {
+        let rest = text.trim_start().strip_prefix(&format!("<{name}>"))?;
         let (_, after) = rest.split_once(&format!("</{name}>"))?;
         Some(text.len() - after.len())
-    };
-    THOUGHTS.iter().find_map(length).unwrap_or(0)
+    });
+    let mut code = after_thoughts.unwrap_or(0)..text.len();
+    while let Some(inside) = text.get(code.clone()).and_then(inside_element) {
+        code = code.start + inside.start..code.start + inside.end;
+    }
+    code
+}
+
+/// The inside of an element around a text, if there is one.
+fn inside_element(text: &str) -> Option<Range<usize>> {
+    let code = text.trim();
+    ELEMENTS.iter().find_map(|name| {
+        let rest = code.strip_prefix('<')?.strip_prefix(*name)?;
+        let (attributes, rest) = rest.split_once('>')?;
+        let inside = rest.strip_suffix(&format!("</{name}>"))?;
+        let start = text.trim_end().len() - rest.len();
+        let is_tag = attributes.is_empty() || attributes.starts_with(' ');
+        is_tag.then_some(start..start + inside.len())
+    })
 }
 
 /// Changes to a text that keep every line and column.

@@ -81,6 +81,20 @@ fn thoughts_before_the_code() {
         &["<thinking>f, or\n```ts\ng()\n```\n</thinking>\n```ts\nreturn f()\n```"],
         (7, 8),
     );
+    check_runs(
+        &[
+            "<code>\nreturn f()\n</code>",
+            "<pre><code class=\"ts\">\nreturn f()\n</code></pre>\n",
+            "<script>\nreturn f()</script>",
+            "<think>I call f.</think><code>\nreturn f()\n</code>",
+        ],
+        (2, 8),
+    );
+    check_runs(
+        &["<typescript>\n```ts\nreturn f()\n```\n</typescript>"],
+        (3, 8),
+    );
+    check_refused("<think>I call f.\nf()", "<think> is not closed");
     assert!(prepare("const id = <T>(x: T) => x; id(1)").is_ok());
 }
 
@@ -93,11 +107,13 @@ fn code_in_json() {
             r#"{"name": "run_script", "arguments": {"code": "const a = 1;\nreturn f(a)"}}"#,
             r#""const a = 1;\nreturn f(a)""#,
             r#"{"code": "```ts\nreturn f()\n```"}"#,
+            "```json\n{\"code\": \"const a = 1;\\nreturn f(a)\"}\n```",
         ],
         (2, 8),
     );
     check_refused(r#"{"code": "const a = ;"}"#, "the text is a JSON object");
-    check_refused(r#"{"code": "a", "script": "b"}"#, "");
+    check_refused(r#"{"code": "a", "script": "b"}"#, "a JSON object");
+    check_refused(r#"{"tool": "f", "with": {"x": 1}}"#, "a JSON object");
     // A text as a value, an object literal and a block.
     for text in ["\"a text\"", "({ \"code\": \"a\" })", "{ code: f(); }"] {
         assert!(!prepare(text).expect(text).is_rewritten, "{text}");
@@ -115,6 +131,8 @@ fn escaped_code() {
             r#"const a = \"x\";\nreturn f(\"a\\nb\")"#,
             "const a = “it’s”;\nreturn f(‘b’)",
             "const a = 1;\u{200b}\nreturn f(\u{200b}\u{2060}\"“\u{200b}”\")",
+            "const a = 1;\u{200b}\nreturn f(1 \u{2013} 2)\u{ff1b}",
+            "const a = /\\n\u{201c}/;\u{200b}\nreturn f()",
             "\u{feff}const\u{a0}a = 1;\nreturn\u{a0}f(a)",
         ],
         (2, 8),
@@ -124,11 +142,12 @@ fn escaped_code() {
         r#"const a = "x\ny"; f(a)"#,
         "f('&lt;', `&amp;`) // “&gt;”",
         "f('“\u{200b}”')",
+        "f(/[“/”]\u{200b}/g.test('a') ? 1 / 2 : /\\//)",
         "/* &lt; */ f(/\\n/) // a line end",
     ] {
         assert!(!prepare(text).expect(text).is_rewritten, "{text}");
     }
     check_refused("if (a &lt; b", "HTML entities");
     check_refused("let a = ;\\nlet b = 1", "in place of line ends");
-    check_refused("let a = “b;", "look like quotes and spaces");
+    check_refused("let a = “b;", "only look like quotes");
 }
