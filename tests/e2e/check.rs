@@ -69,11 +69,12 @@ fn an_unknown_name_leads_to_the_function_that_was_meant() {
         &bench,
         "tools.ticketing_createIssue({ title: 'a' });\n\
          ticketing.create_issue({ title: 'a' });\n\
-         mcp.ticketing.createIssue({ title: 'a' });\n\
+         mcp['ticketing'].createIssue({ title: 'a' });\n\
          servers.ticketing.issues();\n\
          mcp__ticketing__createIssue({ title: 'a' });\n\
          createIssue({ title: 'a' });\n\
          await client.callTool({ name: 'create_issue', arguments: {} });\n\
+         functions['ticketing_createIssue']({});\n\
          functions.weather();\n\
          fetch('https://example.com');",
         expect![[r#"
@@ -83,10 +84,11 @@ fn an_unknown_name_leads_to_the_function_that_was_meant() {
             error: cannot find name `servers.ticketing.issues`: ticketing is a server; its functions are globals: `ticketing_listIssues`, `ticketing_createIssue`
             error: cannot find name `mcp__ticketing__createIssue`; did you mean `ticketing_createIssue`?
             error: cannot find name `createIssue`; did you mean `ticketing_createIssue`?
-            error: cannot find name `client.create_issue`; did you mean `ticketing_createIssue`?
+            error: cannot find name `client.callTool`; did you mean `ticketing_createIssue`?
+            error: cannot find name `functions.ticketing_createIssue`; did you mean `ticketing_createIssue`?
             error: cannot find name `functions.weather`: tools are global functions, such as `ticketing_createIssue(input)`
             error: cannot find name `fetch`: there is no network; call a tool that fetches
-            error: 9 type errors; nothing was run
+            error: 10 type errors; nothing was run
         "#]],
     );
 }

@@ -13,6 +13,16 @@ const SHOWN_FUNCTIONS: usize = 5;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope(Option<Arc<[String]>>);
 
+/// Advice about a name that is no function.
+pub(crate) enum Advice {
+    /// A question that names the functions that it spells in another way.
+    Meant(String),
+    /// A question that names the function most like it.
+    Near(String),
+    /// A statement.
+    Said(String),
+}
+
 impl Scope {
     /// Only these servers.
     pub(crate) fn of(servers: Vec<String>) -> Self {
@@ -42,40 +52,40 @@ impl Scope {
         near.filter(|near| !self.excludes(catalog, near))
     }
 
-    /// Advice about a name that is no function, as a script spells it, such as `fs.read_file`.
-    pub(crate) fn advice(&self, catalog: &Catalog, name: &str, path: &str) -> Option<String> {
+    /// Advice about a name that is no function: the name itself, and the tool that it calls, as
+    /// a script spells it, such as `fs.read_file`.
+    pub(crate) fn advice(&self, catalog: &Catalog, name: &str, tool: &str) -> Option<Advice> {
         let in_scope = |function: &str| !self.excludes(catalog, function);
+        let listed = |functions: &[&str], separator: &str| {
+            let names = functions.iter().take(SHOWN_FUNCTIONS);
+            let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+            names.join(separator)
+        };
         let instead = callgate_script::instead_of(name);
-        match catalog.meant(path, in_scope) {
+        Some(match catalog.meant(tool, in_scope) {
             Some(Meant::Functions(functions)) => {
-                let names = functions.iter().take(SHOWN_FUNCTIONS);
-                let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-                Some(format!("did you mean {}?", names.join(" or ")))
+                Advice::Meant(format!("did you mean {}?", listed(&functions, " or ")))
             }
             Some(Meant::Server(server, functions)) => {
-                let names = functions.iter().take(SHOWN_FUNCTIONS);
-                let mut names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-                if functions.len() > SHOWN_FUNCTIONS {
-                    names.push(format!("{} more", functions.len() - SHOWN_FUNCTIONS));
-                }
-                let names = names.join(", ");
-                Some(format!(
-                    "{server} is a server; its functions are globals: {names}"
+                let names = listed(&functions, ", ");
+                let more = match functions.len().saturating_sub(SHOWN_FUNCTIONS) {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                Advice::Said(format!(
+                    "{server} is a server; its functions are globals: {names}{more}"
                 ))
             }
-            _ if instead.is_some() => instead.map(str::to_owned),
+            _ if instead.is_some() => Advice::Said(instead.unwrap_or_default().to_owned()),
             Some(Meant::Namespace) => {
                 let mut tools = catalog.tools().iter().map(|tool| tool.function.as_str());
                 let example = tools.find(|function| in_scope(function))?;
-                Some(format!(
+                Advice::Said(format!(
                     "tools are global functions, such as `{example}(input)`"
                 ))
             }
-            None => {
-                let near = self.nearest(catalog, path)?;
-                Some(format!("did you mean `{near}`?"))
-            }
-        }
+            None => Advice::Near(format!("did you mean `{}`?", self.nearest(catalog, tool)?)),
+        })
     }
 
     /// Why the run may not call this function of this server; `None` if it may.

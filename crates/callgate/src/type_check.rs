@@ -14,7 +14,7 @@ use callgate_script::Checkable;
 use serde::Serialize;
 
 use crate::position::Position;
-use crate::scope::Scope;
+use crate::scope::{Advice, Scope};
 use crate::settings::CheckMode;
 
 /// The most and the least time of a check, whatever the script's own limit. A check takes
@@ -198,15 +198,17 @@ impl TypeChecker {
             Err(error) => return self.unchecked(error.to_string(), advice(&error)),
         };
         let better_message = |unknown: &Unknown, message: &str| {
-            let Unknown { name, path } = unknown;
+            let Unknown {
+                name, path, tool, ..
+            } = unknown;
             let excluded = || scope.refusal(name, &catalog.get(name)?.definition.server);
             let advised = || {
-                let advice = scope.advice(catalog, name, path)?;
-                // TypeScript does not know that a server's name is easily left out.
-                let is_other = message.contains("did you mean") && advice.starts_with("did you");
-                let separator = if advice.starts_with("did") { ';' } else { ':' };
-                let text = format!("cannot find name `{path}`{separator} {advice}");
-                (!is_other).then_some(text)
+                let unknown = format!("cannot find name `{path}`");
+                Some(match scope.advice(catalog, name, tool)? {
+                    Advice::Near(_) if message.contains("did you mean") => return None,
+                    Advice::Near(advice) | Advice::Meant(advice) => format!("{unknown}; {advice}"),
+                    Advice::Said(advice) => format!("{unknown}: {advice}"),
+                })
             };
             disabled_message(name).or_else(excluded).or_else(advised)
         };

@@ -39,6 +39,8 @@ pub struct Unknown {
     pub name: String,
     /// The dotted name that it begins, such as `fs.read_file`.
     pub path: String,
+    /// The tool that a call such as `client.callTool("read_file")` names, else the dotted name.
+    pub tool: String,
 }
 
 /// The errors of a script in the author's terms.

@@ -3,6 +3,7 @@
 
 use crate::checker::Language;
 use crate::message::{self, Reported};
+use crate::unknown;
 
 /// The consequence of an error for the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,9 @@ impl Consequence {
         // `const counts = {}` takes any property; no result has this type.
         let is_of_empty = names_property && reason.text.contains("does not exist on type '{}'.");
         if is_implicit_any(error.code) {
-            return if names_property && !is_of_empty {
+            return if unknown::is_of_mcp(reason) {
+                Self::Stops
+            } else if names_property && !is_of_empty {
                 Self::StopsIfOfTool
             } else {
                 Self::Passes
@@ -41,7 +44,9 @@ impl Consequence {
         if NO_PROPERTY.contains(&error.code) && is_of_empty {
             return Self::Passes;
         }
-        let always = error.code < FIRST_OF_TYPES || message::unknown_name(error).is_some();
+        let always = error.code < FIRST_OF_TYPES
+            || message::unknown_name(error).is_some()
+            || unknown::is_of_mcp(reason);
         match language {
             Language::JavaScript if !always => Self::StopsIfOfTool,
             _ => Self::Stops,

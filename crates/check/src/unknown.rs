@@ -8,7 +8,9 @@ use crate::message::{self, Reported};
 
 /// Bytes of a dotted name.
 const MAX_PATH: usize = 200;
-/// Bytes after a call of `callTool` in which the tool's name is looked for.
+/// Ends of the names of functions that call the tool that they are given.
+const CALLS: [&str; 4] = ["tool", "call", "invoke", "execute"];
+/// Bytes of arguments in which the tool's name is looked for.
 const MAX_ARGUMENTS: usize = 200;
 /// Tools without a declared result that a hint names.
 const MAX_TOOLS: usize = 3;
@@ -16,31 +18,42 @@ const MAX_TOOLS: usize = 3;
 /// The name that nothing has, if that is the error. `at` is the text from its place on.
 pub(crate) fn name(error: &Reported, at: &str) -> Option<Unknown> {
     if let Some(name) = message::unknown_name(error) {
-        let path = path(at);
-        let path = path.filter(|path| path.starts_with(&name));
-        return Some(Unknown {
-            path: path.unwrap_or_else(|| name.clone()),
-            name,
-        });
+        let (path, tool) = path(at)
+            .filter(|(path, _)| path.starts_with(&name))
+            .unwrap_or_else(|| (name.clone(), None));
+        let tool = tool.unwrap_or_else(|| path.clone());
+        return Some(Unknown { name, path, tool });
     }
-    let property = error.text.strip_prefix("Property '")?;
-    let (property, rest) = property.split_once('\'')?;
-    let is_of_mcp = rest.starts_with(" does not exist on type 'typeof mcp'.");
-    is_of_mcp.then(|| Unknown {
-        name: format!("mcp.{property}"),
-        path: format!("mcp.{}", path(at).unwrap_or_default()),
-    })
+    let reason = error.message_chain.first().unwrap_or(error);
+    let (property, _) = reason.text.strip_prefix("Property '")?.split_once('\'')?;
+    if !is_of_mcp(reason) {
+        return None;
+    }
+    let (path, tool) = path(at.trim_start_matches("mcp")).unwrap_or_default();
+    let name = format!("mcp.{property}");
+    let path = match path.trim_start_matches('.') {
+        "" => name.clone(),
+        path => format!("mcp.{path}"),
+    };
+    let tool = tool.unwrap_or_else(|| path.clone());
+    Some(Unknown { name, path, tool })
 }
 
-/// The dotted name that a text begins with, `a.b` for `a?.["b"](…)`. A call of a function such as
-/// `callTool` has the tool's name in its arguments.
-fn path(text: &str) -> Option<String> {
-    let (first, mut rest) = word(text)?;
-    let (mut path, mut last) = (first.to_owned(), first);
+/// True if an error says that `mcp` does not have a property.
+pub(crate) fn is_of_mcp(error: &Reported) -> bool {
+    error.text.contains(" does not exist on type 'typeof mcp'.")
+}
+
+/// The dotted name that a text begins with, `a.b` for `a?.["b"](…)`, and the tool that it is
+/// given, if its last word says that it calls one.
+fn path(text: &str) -> Option<(String, Option<String>)> {
+    let (mut last, mut rest) = word(text).unwrap_or(("", text));
+    let mut path = last.to_owned();
     while path.len() < MAX_PATH {
-        rest = rest.strip_prefix('?').unwrap_or(rest).trim_start();
+        rest = rest.trim_start();
+        rest = rest.strip_prefix('?').unwrap_or(rest);
         let after = rest.strip_prefix('.').unwrap_or(rest);
-        let step = match after.strip_prefix(['[']) {
+        let step = match after.strip_prefix('[') {
             Some(inside) => string(inside).filter(|(_, rest)| rest.starts_with(']')),
             None if after.len() < rest.len() => word(after.trim_start()),
             None => None,
@@ -49,18 +62,27 @@ fn path(text: &str) -> Option<String> {
         path = format!("{path}.{step}");
         (last, rest) = (step, after.strip_prefix(']').unwrap_or(after));
     }
-    let arguments = rest
-        .strip_prefix('(')
-        .filter(|_| last.to_ascii_lowercase().ends_with("tool"));
-    let arguments = arguments.map(|text| text.get(..text.floor_char_boundary(MAX_ARGUMENTS)));
-    let called = arguments.flatten().and_then(|text| {
-        let at = text.find(['"', '\''])?;
-        string(text.get(at..)?)
-    });
-    match called {
-        Some((tool, _)) => Some(format!("{first}.{tool}")),
-        None => Some(path).filter(|path| path.len() <= MAX_PATH),
-    }
+    let is_call = CALLS
+        .iter()
+        .any(|call| last.to_ascii_lowercase().ends_with(call));
+    let arguments = rest.strip_prefix('(').filter(|_| is_call);
+    let tool =
+        arguments.and_then(|text| named(text.get(..text.floor_char_boundary(MAX_ARGUMENTS))?));
+    (!path.is_empty() && path.len() <= MAX_PATH).then_some((path, tool))
+}
+
+/// The tool that arguments name: the first string, and a second one right after it.
+fn named(arguments: &str) -> Option<String> {
+    let at = arguments.find(['"', '\''])?;
+    let (first, rest) = string(arguments.get(at..)?)?;
+    let second = rest
+        .trim_start()
+        .strip_prefix(',')
+        .and_then(|rest| string(rest.trim_start()));
+    Some(match second {
+        Some((second, _)) => format!("{first}.{second}"),
+        None => first.to_owned(),
+    })
 }
 
 /// The identifier that a text begins with, and the rest.
@@ -77,8 +99,8 @@ fn string(text: &str) -> Option<(&str, &str)> {
         .next()
         .filter(|mark| matches!(mark, '"' | '\''))?;
     let (inside, rest) = text.get(1..)?.split_once(mark)?;
-    let (inside, left) = word(inside).map_or(("", inside), |(inside, left)| (inside, left));
-    (!inside.is_empty() && left.is_empty()).then_some((inside, rest))
+    let is_name = |c: char| c.is_alphanumeric() || "_$.-/:".contains(c);
+    (!inside.is_empty() && inside.chars().all(is_name)).then_some((inside, rest))
 }
 
 /// Hints about results that their tools do not declare, each given once.
@@ -170,4 +192,35 @@ fn untyped_tools<'s>(at: &'s str, script: &'s Script) -> Vec<&'s str> {
     tools.dedup();
     tools.truncate(MAX_TOOLS);
     tools
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path;
+
+    #[test]
+    fn dotted_names_and_the_tools_that_calls_name() {
+        let check = |text: &str, name: &str, tool: Option<&str>| {
+            let expected = Some((name.to_owned(), tool.map(str::to_owned)));
+            assert_eq!(path(text), expected, "{text}");
+        };
+        check("fs", "fs", None);
+        check("fs.read('a')", "fs.read", None);
+        check("fs\n  ?.['read-file']?.({})", "fs.read-file", None);
+        check("tools[\"a_b\"]()", "tools.a_b", None);
+        check("tools[name]()", "tools", None);
+        check("fs().read", "fs", None);
+        check("client.callTool('a.b', {})", "client.callTool", Some("a.b"));
+        check(
+            "client.callTool({ name: 'a', arguments: {} })",
+            "client.callTool",
+            Some("a"),
+        );
+        check("call_tool(\"a/b\")", "call_tool", Some("a/b"));
+        check("use_mcp_tool('a', 'b', {})", "use_mcp_tool", Some("a.b"));
+        check("call({ text: 'what it says' })", "call", None);
+        for text in ["", "(a)", "'a'.b", &"a.".repeat(1000)] {
+            assert_eq!(path(text), None, "{text}");
+        }
+    }
 }

@@ -17,7 +17,7 @@ use crate::names::unknown_tool_message;
 use crate::read_script::read;
 use crate::report::{RunReport, build};
 use crate::run_request::{ReadScript, Reader, RunRequest};
-use crate::scope::Scope;
+use crate::scope::{Advice, Scope};
 use crate::script_calls::{CallContext, ScriptCalls};
 use crate::settings::CheckMode;
 use crate::type_check::{CheckInput, TypeCheck};
@@ -97,7 +97,13 @@ impl Gate {
         let withheld = settings.dry_run.is_some().then(|| run.withheld());
         let hint = |name: &str| {
             let unknown = self.why_unknown(name, &request.scope);
-            unknown.or_else(|| request.scope.advice(&self.live.catalog(), name, name))
+            unknown.or_else(
+                || match request.scope.advice(&self.live.catalog(), name, name)? {
+                    Advice::Said(advice) | Advice::Meant(advice) | Advice::Near(advice) => {
+                        Some(advice)
+                    }
+                },
+            )
         };
         let mut report = build::ended(request, limits, ended, run.lines(), withheld, hint);
         report.run = Some(run.id().to_owned());
