@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use callgate_auth::{AuthError, Authorize, NoAuthorization, Redact};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{ClientConfig, ErrorCode, ErrorData, Implementation, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle_and_ct};
@@ -53,38 +53,35 @@ pub(crate) struct Connection {
     stopped: watch::Receiver<bool>,
 }
 
-/// The knowledge that attempts to start one server leave behind.
+/// The knowledge about a server that outlives its connections.
 #[derive(Debug, Default)]
-pub(crate) struct LastAttempt {
+pub(crate) struct Memory {
     authorize: Mutex<Option<Weak<dyn Authorize>>>,
-    /// Whether the program knew only `initialize`.
-    is_older: AtomicBool,
     /// Whether the last HTTP session was refused, and no call has gone through since.
     is_renewed: Arc<AtomicBool>,
+    /// Counts the reasons for a new tool list: changes that the server told of, other logins, wishes
+    /// of the host.
+    pub(crate) reasons: Arc<watch::Sender<u64>>,
+    /// The clocks of the server's requests.
+    pub(crate) asking: Asking,
 }
 
-impl LastAttempt {
-    /// The login that the attempt waits for, if it does.
+impl Memory {
+    /// The login that a start waits for, if it does.
     pub(crate) fn held_up(&self) -> Option<AuthError> {
-        let authorize = self.authorize().as_ref().and_then(Weak::upgrade)?;
+        let authorize = self.authorize.lock().as_ref().and_then(Weak::upgrade)?;
         authorize.pending()
-    }
-
-    fn authorize(&self) -> MutexGuard<'_, Option<Weak<dyn Authorize>>> {
-        self.authorize.lock()
     }
 }
 
 /// Starts a server within its time limit.
 pub(crate) async fn start(
     spec: &ServerSpec,
-    last: &LastAttempt,
-    reasons: &Arc<watch::Sender<u64>>,
+    memory: &Memory,
 ) -> Result<(Connection, ToolList), StartError> {
     let mut attempt = Attempt {
         spec,
-        last,
-        reasons,
+        memory,
         name: spec.name.as_str().into(),
         redact: spec.transport.redact(),
         deadline: later(Instant::now(), spec.start_timeout),
@@ -111,9 +108,7 @@ pub(crate) async fn start(
 /// One attempt to start a server.
 struct Attempt<'a> {
     spec: &'a ServerSpec,
-    last: &'a LastAttempt,
-    /// Counts the reasons for a new tool list.
-    reasons: &'a Arc<watch::Sender<u64>>,
+    memory: &'a Memory,
     name: Arc<str>,
     redact: Redact,
     deadline: Instant,
@@ -161,7 +156,6 @@ struct Parts {
     tap: Arc<Tap>,
     questions: Arc<Questions>,
     notifications: Arc<Notifications>,
-    asking: Asking,
 }
 
 /// A greeting that failed.
@@ -182,13 +176,11 @@ impl Attempt<'_> {
         let transport = self.spec.transport.resolve(&self.redact);
         let transport = timeout_at(self.deadline, transport).await;
         let transport = transport.map_err(|_| self.timed_out("looking up its secrets"))??;
-        let is_older = self.last.is_older.load(Ordering::Relaxed);
         let greeting = match &self.spec.era {
             EraSetting::Fixed(revision) if revision.0.has_initialize() => {
                 Greeting::Initialize(revision.0.clone())
             }
             EraSetting::Fixed(_) => Greeting::Discover,
-            EraSetting::Auto if is_older => Greeting::OLDER,
             EraSetting::Auto => Greeting::Auto,
         };
         let stdio = match &transport {
@@ -196,21 +188,12 @@ impl Attempt<'_> {
             Transport::Stdio(stdio) => stdio,
         };
         let connection = match self.connect_stdio(stdio, &greeting).await {
-            Err(failed) if self.spec.era == EraSetting::Auto && Instant::now() < self.deadline => {
-                let next = if is_older {
-                    Some(Greeting::Auto)
-                } else {
-                    failed.next
-                };
-                let next = next.ok_or(failed.reason)?;
-                self.connect_stdio(stdio, &next).await
-            }
+            Err(Failed {
+                next: Some(next), ..
+            }) if Instant::now() < self.deadline => self.connect_stdio(stdio, &next).await,
             connected => connected,
         };
-        let connection = connection.map_err(|failed| failed.reason)?;
-        let is_older = !connection.session.is_stateless();
-        self.last.is_older.store(is_older, Ordering::Relaxed);
-        Ok(connection)
+        connection.map_err(|failed| failed.reason)
     }
 
     async fn connect_stdio(
@@ -278,7 +261,7 @@ impl Attempt<'_> {
             Ok(endpoint) => callgate_auth::authorize(&endpoint, &self.redact),
             Err(_) => Arc::new(NoAuthorization),
         };
-        *self.last.authorize() = Some(Arc::downgrade(&authorize));
+        *self.memory.authorize.lock() = Some(Arc::downgrade(&authorize));
         let endpoint = Http::new(
             http,
             authorize,
@@ -286,7 +269,7 @@ impl Attempt<'_> {
             Arc::clone(&parts.tap),
             self.spec.max_message_bytes,
             *greeting == Greeting::Auto,
-            Arc::clone(&self.last.is_renewed),
+            Arc::clone(&self.memory.is_renewed),
         );
         let endpoint = endpoint?;
         let transport = endpoint.transport();
@@ -299,14 +282,14 @@ impl Attempt<'_> {
     }
 
     fn parts(&self, greeting: &Greeting) -> Parts {
-        let asking = Asking::default();
+        let asking = self.memory.asking.clone();
         let caller = Arc::clone(&self.spec.caller);
-        let questions = Questions::new(Arc::clone(&self.name), caller, asking.clone());
+        let questions = Questions::new(Arc::clone(&self.name), caller, asking);
         let notifications = Arc::new(Notifications::new(
             Arc::clone(&self.name),
             self.redact.clone(),
             Arc::clone(&questions.pages),
-            Arc::clone(self.reasons),
+            Arc::clone(&self.memory.reasons),
             questions.ended(),
         ));
         Parts {
@@ -317,7 +300,6 @@ impl Attempt<'_> {
             ),
             questions: Arc::new(questions),
             notifications,
-            asking,
         }
     }
 
@@ -357,7 +339,7 @@ impl Attempt<'_> {
                 return Err(self.problem(&opening, greeting));
             }
             Err(_) => {
-                return Err(Some(match self.last.held_up() {
+                return Err(Some(match self.memory.held_up() {
                     Some(error) => error.to_string(),
                     None => self.timed_out("waiting for its handshake"),
                 }));
@@ -382,7 +364,7 @@ impl Attempt<'_> {
             tap: parts.tap,
             agreed,
             offers,
-            asking: parts.asking,
+            asking: self.memory.asking.clone(),
             http,
             logs: AtomicU8::new(u8::MAX),
         });
@@ -471,12 +453,11 @@ impl Attempt<'_> {
             ..ToolList::default()
         };
         let mut list = connection.tool_list(listing, &before);
-        let junk = connection.session.tap.junk();
-        if junk > 0 && connection.child.is_some() {
-            list.warnings.push(format!(
-                "{junk} lines on its standard output were no MCP messages and were ignored; a \
-                 server should log to stderr"
-            ));
+        let unused = connection.session.tap.unused();
+        if !unused.is_empty() && connection.child.is_some() {
+            let unused = unused.trim_start_matches("; ");
+            list.warnings
+                .push(format!("{unused}; it should log to stderr"));
         }
         Ok(list)
     }

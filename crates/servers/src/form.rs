@@ -1,8 +1,8 @@
 //! Checks a person's answer to a form against the form's schema. Nothing is added to it.
 //!
-//! The schema is the restricted one of elicitation: a flat object of texts, numbers, booleans
-//! and choices. Everything else in it is ignored.
+//! A schema that is none is ignored.
 
+use callgate_schema::{Declared, Fit};
 use rmcp::model::ErrorData;
 use serde_json::{Map, Value, json};
 
@@ -25,24 +25,17 @@ pub(crate) fn checked(
         None | Some(Value::Null) => Map::new(),
         Some(_) => return Err(unfit("the content is no object")),
     };
-    let none = Map::new();
     let schema = schema.unwrap_or(&Value::Null);
-    let properties = schema["properties"].as_object().unwrap_or(&none);
-    let required = schema["required"].as_array().into_iter().flatten();
-    for name in required.filter_map(Value::as_str) {
-        if !content.contains_key(name) {
-            return Err(unfit(&format!("{name:?} is missing")));
-        }
+    if let Some(properties) = schema["properties"]
+        .as_object()
+        .filter(|all| !all.is_empty())
+        && let Some(name) = content.keys().find(|name| !properties.contains_key(*name))
+    {
+        return Err(unfit(&format!("{name:?} is not in the form")));
     }
-    for (name, value) in &content {
-        let property = match properties.get(name) {
-            Some(property) => property,
-            None if properties.is_empty() => continue,
-            None => return Err(unfit(&format!("{name:?} is not in the form"))),
-        };
-        if let Some(reason) = misfit(value, property) {
-            return Err(unfit(&format!("{name:?} {reason}")));
-        }
+    let content = Value::Object(content);
+    if let Fit::Wrong { problems } = Declared::new(schema.clone()).fit(&content.to_string()) {
+        return Err(unfit(&problems.join("; ")));
     }
     Ok(json!({ "action": "accept", "content": content }))
 }
@@ -50,63 +43,6 @@ pub(crate) fn checked(
 fn unfit(reason: &str) -> ErrorData {
     let message = format!("the answer does not fit the form: {reason}");
     ErrorData::internal_error(message, None)
-}
-
-/// Why a value is not what the form asks for.
-fn misfit(value: &Value, property: &Value) -> Option<String> {
-    let kind = property.get("type").and_then(Value::as_str);
-    let fits = match kind {
-        Some("string") => value.is_string(),
-        Some("boolean") => value.is_boolean(),
-        Some("number") => value.is_number(),
-        Some("integer") => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        Some("array") => value.is_array(),
-        _ => true,
-    };
-    if !fits {
-        return Some(format!("is no {}", kind.unwrap_or_default()));
-    }
-    let bound = |name: &str| property.get(name).and_then(Value::as_f64);
-    let (size, lowest, highest) = match value {
-        Value::String(text) => (length(text.chars().count()), "minLength", "maxLength"),
-        Value::Array(items) => (length(items.len()), "minItems", "maxItems"),
-        Value::Number(number) => (number.as_f64().unwrap_or(f64::NAN), "minimum", "maximum"),
-        _ => (0.0, "", ""),
-    };
-    if let Some(least) = bound(lowest).filter(|least| size < *least) {
-        return Some(format!("is below {lowest} {least}"));
-    }
-    if let Some(most) = bound(highest).filter(|most| size > *most) {
-        return Some(format!("is above {highest} {most}"));
-    }
-    let chosen: Vec<&Value> = match value {
-        Value::Array(items) => items.iter().collect(),
-        one => vec![one],
-    };
-    let place = match value {
-        Value::Array(_) => property.get("items")?,
-        _ => property,
-    };
-    let choices = choices(place)?;
-    chosen
-        .iter()
-        .any(|value| !choices.contains(value))
-        .then(|| "is none of the choices".to_owned())
-}
-
-/// The choices of an enum, in any of its forms.
-fn choices(place: &Value) -> Option<Vec<&Value>> {
-    if let Some(choices) = place.get("enum").and_then(Value::as_array) {
-        return Some(choices.iter().collect());
-    }
-    let titled = place.get("oneOf").or_else(|| place.get("anyOf"))?;
-    let titled = titled.as_array()?;
-    titled.iter().map(|choice| choice.get("const")).collect()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "no text is that long")]
-fn length(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
@@ -142,53 +78,51 @@ mod tests {
             json!({}),
             properties,
             json!(["name"]),
-            expect![[r#"the answer does not fit the form: "name" is missing"#]],
+            expect![[
+                r#"the answer does not fit the form: the value: "name" is a required property"#
+            ]],
         );
     }
 
     #[test]
     fn what_does_not_fit_is_not_sent() {
-        let string = json!({ "a": { "type": "string", "minLength": 2, "maxLength": 3 } });
-        let fits = |content| (content, string.clone(), json!(["a"]));
+        let string = json!({ "type": "string", "minLength": 2, "maxLength": 3 });
+        let schema = json!({ "properties": { "a": string }, "required": ["a"] });
         for (content, expected) in [
-            (
-                json!({ "a": "ééé" }),
-                expect![[r#"{"action":"accept","content":{"a":"ééé"}}"#]],
-            ),
-            (
-                json!({}),
-                expect![[r#"the answer does not fit the form: "a" is missing"#]],
-            ),
+            (json!({ "a": "ééé" }), None),
+            (json!({}), Some("\"a\" is a required property")),
             (
                 json!({ "a": 1 }),
-                expect![[r#"the answer does not fit the form: "a" is no string"#]],
+                Some("/a: value is not of type \"string\""),
             ),
             (
                 json!({ "a": "x" }),
-                expect![[r#"the answer does not fit the form: "a" is below minLength 2"#]],
+                Some("/a: value is shorter than 2 characters"),
             ),
             (
                 json!({ "a": "xxxx" }),
-                expect![[r#"the answer does not fit the form: "a" is above maxLength 3"#]],
+                Some("/a: value is longer than 3 characters"),
             ),
             (
                 json!({ "a": "xx", "b": 1 }),
-                expect![[r#"the answer does not fit the form: "b" is not in the form"#]],
+                Some("\"b\" is not in the form"),
             ),
-            (
-                json!([]),
-                expect!["the answer does not fit the form: the content is no object"],
-            ),
+            (json!([]), Some("the content is no object")),
         ] {
-            let (content, properties, required) = fits(content);
-            check(content, properties, required, expected);
+            let answer = json!({ "action": "accept", "content": content });
+            let refused = checked(answer, "form", Some(&schema)).err();
+            let message = refused.map(|error| error.message.into_owned());
+            let is_told = expected.is_none_or(|part| {
+                message
+                    .as_ref()
+                    .is_some_and(|message| message.contains(part))
+            });
+            assert_eq!(
+                (message.is_some(), is_told),
+                (expected.is_some(), true),
+                "{message:?}"
+            );
         }
-        check(
-            json!({ "a": 1.5 }),
-            json!({ "a": { "type": "integer" } }),
-            json!([]),
-            expect![[r#"the answer does not fit the form: "a" is no integer"#]],
-        );
     }
 
     #[test]
@@ -209,7 +143,9 @@ mod tests {
             (
                 json!("Red"),
                 &one,
-                expect![[r#"the answer does not fit the form: "a" is none of the choices"#]],
+                expect![
+                    "the answer does not fit the form: /a: value is not valid under any of the schemas listed in the 'oneOf' keyword"
+                ],
             ),
             (
                 json!(["g", "r"]),
@@ -219,12 +155,12 @@ mod tests {
             (
                 json!([]),
                 &many,
-                expect![[r#"the answer does not fit the form: "a" is below minItems 1"#]],
+                expect!["the answer does not fit the form: /a: value has less than 1 item"],
             ),
             (
                 json!(["b"]),
                 &plain,
-                expect![[r#"the answer does not fit the form: "a" is none of the choices"#]],
+                expect![[r#"the answer does not fit the form: /a/0: value is not one of "r""#]],
             ),
         ] {
             check(

@@ -18,7 +18,6 @@ use http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use parking_lot::Mutex;
 use reqwest::{Client, Response, Url};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, Extensions, GetExtensions as _,
@@ -94,8 +93,6 @@ struct Endpoint {
     may_initialize: bool,
     /// Whether the session's own stream has been answered.
     stream: watch::Sender<bool>,
-    /// The last `Authorization` that the server accepted.
-    accepted: Mutex<Option<HeaderValue>>,
     /// The login of the last request. Its receivers are told of changes.
     logins: watch::Sender<Option<Option<Arc<str>>>>,
     /// Whether a request was answered after the handshake.
@@ -161,7 +158,6 @@ impl Http {
             limit,
             may_initialize,
             stream: watch::Sender::new(false),
-            accepted: Mutex::default(),
             logins: watch::Sender::default(),
             has_worked: AtomicBool::new(false),
             is_renewed,
@@ -361,7 +357,9 @@ impl Endpoint {
                 response.status(),
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
             ) {
-                self.accepts(sent);
+                if let Some(sent) = sent {
+                    self.authorize.accepted(sent);
+                }
                 return Ok(response);
             }
             let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
@@ -472,17 +470,6 @@ impl Endpoint {
         let is_object = message.error.get().starts_with('{');
         let id = message.id.and_then(tap::read_id);
         is_object.then(|| (tap::read_error(message.error), id))
-    }
-
-    /// Tells the authorization of the first request that the server accepts with a token.
-    fn accepts(&self, sent: Option<&HeaderValue>) {
-        let Some(sent) = sent else { return };
-        let mut accepted = self.accepted.lock();
-        if accepted.as_ref() != Some(sent) {
-            *accepted = Some(sent.clone());
-            drop(accepted);
-            self.authorize.accepted(sent);
-        }
     }
 
     /// Notes the login of a request. Another login than before may have other tools.

@@ -14,9 +14,10 @@ use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::caller::{Caller, LogLevel, Offers};
+use crate::connect::later;
 use crate::failure::{CallFailure, Lost, LostKind};
 use crate::http::Http;
 use crate::server_log;
@@ -150,14 +151,23 @@ impl Clock {
         }
     }
 
+    /// The time by which something without signs of work has to be done.
+    pub(crate) fn deadline(&self) -> Instant {
+        later(Instant::now(), self.idle.min(self.left))
+    }
+
     /// The time that is left.
     pub(crate) fn left(&self) -> Duration {
         self.left
     }
 
-    /// Counts time that passed outside of [`Clock::limit`].
-    pub(crate) fn spend(&mut self, time: Duration) {
-        self.left = self.left.saturating_sub(time);
+    /// Awaits something that is no answer of the server; `None` if it takes too long. The time
+    /// counts.
+    pub(crate) async fn wait<T>(&mut self, what: impl Future<Output = T>) -> Option<T> {
+        let began = Instant::now();
+        let done = timeout(self.idle.min(self.left), what).await;
+        self.left = self.left.saturating_sub(began.elapsed());
+        done.ok()
     }
 
     /// Awaits an answer while there is time; each of the `signs` restarts the idle time.

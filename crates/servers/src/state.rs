@@ -304,16 +304,12 @@ impl std::fmt::Display for Down {
             return write!(f, "it is being {again}");
         }
         if self.backoff.has_many() {
-            write!(f, "{}, and is {again} ", self.backoff)?;
+            write!(f, "{}, and is {again}", self.backoff)?;
         } else {
-            write!(f, "it is {again} ")?;
+            write!(f, "it is {again}")?;
         }
-        let wait = wait.as_millis();
-        if self.awaits_call {
-            write!(f, "by a call that waits {wait} ms")
-        } else {
-            write!(f, "in {wait} ms")
-        }
+        let by = if self.awaits_call { " by a call" } else { "" };
+        write!(f, "{by} in {} ms", wait.as_millis())
     }
 }
 
@@ -331,7 +327,7 @@ mod tests {
             let down = Down::new("it ended".to_owned(), backoff, connect, known).to_string();
             assert!(down.starts_with(expected), "{down}");
         };
-        let for_call = "it ended; it is started again by a call that waits ";
+        let for_call = "it ended; it is started again by a call in ";
         let many = "it ended; it failed 5 times in a row, and is started again";
         check(
             Connect::Always,
@@ -339,12 +335,7 @@ mod tests {
             4,
             "it ended; it is started again in ",
         );
-        check(
-            Connect::Always,
-            true,
-            5,
-            &format!("{many} by a call that waits "),
-        );
+        check(Connect::Always, true, 5, &format!("{many} by a call in "));
         check(Connect::Lazy, true, 1, for_call);
         check(Connect::Manual, true, 1, for_call);
         check(Connect::Lazy, false, 1, "it ended; it is started again in ");

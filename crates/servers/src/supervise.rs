@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::backoff::Backoff;
 use crate::call::Call;
 use crate::caller::Caller;
-use crate::connect::{Connection, LastAttempt, later, start};
+use crate::connect::{Connection, Memory, later, start};
 use crate::failure::{CallFailure, Changed, Lost, LostKind, StartError};
 use crate::list::{CurrentList, list_failure};
 use crate::request::{Clock, Patience};
@@ -35,6 +35,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The time that a start may take beyond its limit, to say that it failed.
 const SAYING_SO: Duration = Duration::from_secs(1);
 const DISABLED: &str = "the server is disabled";
+const NOT_YET: &str = "the server is being started";
 
 /// A call as the host makes it.
 #[derive(Debug, Clone)]
@@ -66,10 +67,7 @@ pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
     stand: Stand,
     list: CurrentList,
-    last: LastAttempt,
-    /// Counts the reasons for a new list: changes that the server told of, other logins, wishes of
-    /// the host.
-    reasons: Arc<watch::Sender<u64>>,
+    memory: Memory,
     /// Counts the changes of all servers.
     changes: Arc<watch::Sender<u64>>,
     /// The connections that are being ended. No other process is started meanwhile.
@@ -91,8 +89,7 @@ impl Supervised {
             list: CurrentList::new(spec.remembered.as_ref()),
             stand: Stand::new(State::Starting),
             spec,
-            last: LastAttempt::default(),
-            reasons: Arc::default(),
+            memory: Memory::default(),
             changes: Arc::clone(changes),
             endings,
             at_once: CancellationToken::new(),
@@ -156,11 +153,11 @@ impl Server {
     pub(crate) async fn call(&self, call: &ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
         let _used = self.stand.begin_use();
         let most = self.spec.max_call_time;
-        let most = call.limit.map_or(most, |limit| limit.min(most));
         let patience = Patience {
             idle: self.spec.call_timeout,
-            most,
+            most: call.limit.map_or(most, |limit| limit.min(most)),
         };
+        let mut clock = Clock::new(patience, &self.memory.asking);
         let caller = call.caller.as_ref().unwrap_or(&self.spec.caller);
         let made = Call {
             tool: call.tool,
@@ -169,28 +166,16 @@ impl Server {
             definition: call.definition,
             list: &self.list,
         };
-        let mut spent = Duration::ZERO;
         let (mut reconnected, mut relisted) = (false, false);
         loop {
-            let began = Instant::now();
-            let patience = Patience {
-                most: most.saturating_sub(spent),
-                ..patience
-            };
-            let deadline = later(began, patience.idle.min(patience.most));
-            let connection = self.connection(deadline).await;
+            let deadline = clock.deadline();
+            let connection = clock.wait(self.connection(deadline)).await;
+            let connection = connection.unwrap_or_else(|| Err(NOT_YET.to_owned()));
             let connection = connection.map_err(|reason| CallFailure::closed(&reason, false))?;
-            let mut clock = Clock::new(patience, &connection.session.asking);
-            clock.spend(began.elapsed());
             let failure = match connection.call(&made, &mut clock).await {
                 Ok(result) => return Ok(result),
-                Err(CallFailure::Timeout { limit, unused }) if limit == patience.most => {
-                    let limit = most;
-                    return Err(CallFailure::Timeout { limit, unused });
-                }
                 Err(failure) => failure,
             };
-            spent = most.saturating_sub(clock.left());
             match &failure {
                 // The connection takes no more calls.
                 CallFailure::Lost(lost) if lost.kind == LostKind::Closed && !lost.sent => {
@@ -214,11 +199,8 @@ impl Server {
                 _ => return Err(self.said(failure)),
             }
             relisted = true;
-            let asked = Instant::now();
             self.refresh();
-            let left = most.saturating_sub(spent).min(patience.idle);
-            let _ = timeout(left, self.listed(self.reasons())).await;
-            spent = spent.saturating_add(asked.elapsed());
+            clock.wait(self.listed(self.reasons())).await;
         }
     }
 
@@ -271,7 +253,7 @@ impl Server {
 
     /// The reasons for a list so far.
     pub(crate) fn reasons(&self) -> u64 {
-        *self.reasons.borrow()
+        *self.memory.reasons.borrow()
     }
 
     /// Waits for a list that was asked for with these reasons, unless the server is not connected:
@@ -285,7 +267,7 @@ impl Server {
     /// Asks for a new list, unless one is being asked for.
     fn refresh(&self) {
         if self.is_settled() {
-            self.reasons.send_modify(|reasons| *reasons += 1);
+            self.memory.reasons.send_modify(|reasons| *reasons += 1);
         }
     }
 
@@ -326,7 +308,7 @@ impl Server {
                 State::Up(_) => "the server takes no more calls on its connection, and there is \
                      another when those that it has are over"
                     .to_owned(),
-                State::Idle | State::Starting => "the server is being started".to_owned(),
+                State::Idle | State::Starting => NOT_YET.to_owned(),
                 // A server that is started for a call and does not start is not tried for the
                 // whole time of the call.
                 state @ State::Down(down)
@@ -347,7 +329,7 @@ impl Server {
                 }
             };
             if !matches!(timeout_at(deadline, standing.changed()).await, Ok(Ok(()))) {
-                let held_up = self.last.held_up();
+                let held_up = self.memory.held_up();
                 return Err(held_up.map_or(reason, |error| error.to_string()));
             }
         }
@@ -413,7 +395,7 @@ impl Server {
         self.endings.wait().await;
         self.stand.starts();
         let reasons = self.reasons();
-        match start(&self.spec, &self.last, &self.reasons).await {
+        match start(&self.spec, &self.memory).await {
             Ok((connection, list)) => {
                 tracing::info!(server = self.spec.name, "a server was started");
                 // Changes that it told of before the list cost another list.
@@ -495,7 +477,7 @@ impl Server {
 
     /// Asks for the tool list whenever there is reason to.
     async fn keep_listed(&self) {
-        let mut reasons = self.reasons.subscribe();
+        let mut reasons = self.memory.reasons.subscribe();
         let mut next = Instant::now();
         loop {
             // The guard of the result holds the channel's lock.

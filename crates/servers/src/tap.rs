@@ -209,37 +209,26 @@ struct Flight {
 /// Messages that were read and could not be used. The `Display` form is a clause, empty if there
 /// are none.
 #[derive(Debug, Default)]
-struct Unused([(usize, Arc<str>); 2]);
-
-/// The kinds of messages in [`Unused`].
-#[derive(Debug, Clone, Copy)]
-enum Useless {
-    Junk,
-    Stray,
+struct Unused {
+    count: usize,
+    first: Option<Arc<str>>,
 }
 
 impl fmt::Display for Unused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [junk, strays] = &self.0;
-        for ((count, first), one, many) in [
-            (
-                junk,
-                "text that is no MCP message",
-                "texts that are no MCP messages",
+        let Some(first) = &self.first else {
+            return Ok(());
+        };
+        match self.count {
+            1 => write!(
+                f,
+                "; the server wrote a message that could not be used: {first}"
             ),
-            (
-                strays,
-                "message that belongs to no open request",
-                "messages that belong to no open request",
+            count => write!(
+                f,
+                "; the server wrote {count} messages that could not be used, the first: {first}"
             ),
-        ] {
-            match count {
-                0 => {}
-                1 => write!(f, "; the server wrote a {one}: {first}")?,
-                _ => write!(f, "; the server wrote {count} {many}, the first: {first}")?,
-            }
         }
-        Ok(())
     }
 }
 
@@ -313,31 +302,19 @@ impl Tap {
         self.is_stateless.load(Ordering::Relaxed)
     }
 
-    /// The number of messages that were no JSON-RPC.
-    pub(crate) fn junk(&self) -> usize {
-        let [(count, _), _] = &self.unused.lock().0;
-        *count
-    }
-
     /// What was read so far and could not be used; see [`Unused`].
     pub(crate) fn unused(&self) -> String {
         self.unused.lock().to_string()
     }
 
     /// Notes a message that cannot be used, for the requests that may wait for it.
-    fn note_unused(&self, kind: Useless, text: &str, stream: Option<&RequestId>) {
+    fn note_unused(&self, text: &str, stream: Option<&RequestId>) {
         let mut shown: Option<Arc<str>> = None;
         let mut note = |unused: &mut Unused| {
-            let (count, first) = match (&mut unused.0, kind) {
-                ([junk, _], Useless::Junk) => junk,
-                ([_, strays], Useless::Stray) => strays,
-            };
-            *count += 1;
-            if *count == 1 {
-                let shown = shown.get_or_insert_with(|| {
-                    format!("\"{}\"", fit(text, MAX_SHOWN, &self.redact)).into()
-                });
-                *first = Arc::clone(shown);
+            unused.count += 1;
+            let show = || format!("\"{}\"", fit(text, MAX_SHOWN, &self.redact)).into();
+            if unused.first.is_none() {
+                unused.first = Some(Arc::clone(shown.get_or_insert_with(show)));
             }
         };
         note(&mut self.unused.lock());
@@ -474,7 +451,7 @@ impl Tap {
     /// Ends the request that a message over the limit answers.
     pub(crate) fn too_long(&self, ends: &[u8], limit: usize) -> Vec<ServerJsonRpcMessage> {
         if has_method(ends) {
-            self.note_unused(Useless::Junk, &String::from_utf8_lossy(ends), None);
+            self.note_unused(&String::from_utf8_lossy(ends), None);
             return Vec::new();
         }
         if let Some(id) = find_id(ends) {
@@ -536,12 +513,7 @@ impl Tap {
         let of_stream = stream.filter(|_| is_answer);
         let id = envelope.id.and_then(read_id).or_else(|| of_stream.cloned());
         let Some(flight) = id.as_ref().and_then(|id| self.flights().remove(id)) else {
-            let kind = if is_answer {
-                Useless::Stray
-            } else {
-                Useless::Junk
-            };
-            self.note_unused(kind, text, stream);
+            self.note_unused(text, stream);
             return None;
         };
         self.answered(id?, flight, envelope.result, envelope.error)
@@ -554,7 +526,7 @@ impl Tap {
         let reason = "it is no JSON-RPC message".to_owned();
         let ended = id.and_then(|id| self.fail(&id, CallFailure::Malformed(reason)));
         if ended.is_none() {
-            self.note_unused(Useless::Junk, text, stream);
+            self.note_unused(text, stream);
         }
         ended
     }
@@ -643,7 +615,7 @@ impl Tap {
                     self.listener.progress(who, progress, params);
                 }
             }
-            _ => self.note_unused(Useless::Stray, params, None),
+            _ => self.note_unused(params, None),
         }
     }
 

@@ -122,23 +122,23 @@ async fn a_call_without_an_answer_says_what_was_read() {
     for (command, expected) in [
         (
             "echo 'on port 3000'",
-            format!("{timed_out}a text that is no MCP message: \"on port 3000\""),
+            format!("{timed_out}a message that could not be used: \"on port 3000\""),
         ),
         (
             "for n in 1 2 3; do echo '{'; done",
-            format!("{timed_out}3 texts that are no MCP messages, the first: \"{{\""),
+            format!("{timed_out}3 messages that could not be used, the first: \"{{\""),
         ),
         (
             r#"id=99; say "$R""#,
-            format!("{timed_out}a message that belongs to no open request: \"{{\"jsonrpc\""),
+            format!("{timed_out}a message that could not be used: \"{{\"jsonrpc\""),
         ),
         (
             r"printf '\033[2J key hunter2secret\n'",
-            format!("{timed_out}a text that is no MCP message: \"\\u{{1b}}[2J key [KEY]\""),
+            format!("{timed_out}a message that could not be used: \"\\u{{1b}}[2J key [KEY]\""),
         ),
         (
             "echo Traceback; exit 3",
-            format!("{ended}the server wrote a text that is no MCP message: \"Traceback\""),
+            format!("{ended}the server wrote a message that could not be used: \"Traceback\""),
         ),
     ] {
         let mut spec = scripted(command);
@@ -161,12 +161,12 @@ async fn a_start_without_an_answer_says_what_was_read() {
         (
             "echo 'Usage: server [stdio]'; exec sleep 60",
             "(waiting for its handshake); raise its `startTimeout` if it is slow to start; the \
-             server wrote a text that is no MCP message: \"Usage: server [stdio]\"",
+             server wrote a message that could not be used: \"Usage: server [stdio]\"",
         ),
         (
             "echo 'no license'; exit 3",
             "it ended with exit code 3; run its command by hand to see why; the server wrote a \
-             text that is no MCP message: \"no license\"",
+             message that could not be used: \"no license\"",
         ),
     ] {
         let mut spec = ServerSpec::stdio("s", "sh", ["-c", script]);

@@ -360,7 +360,7 @@ async fn odd_answers_end_their_call_at_once() {
         (
             "html",
             "the answer is malformed: the HTTP response to the request does not answer it (it has \
-             content type \"text/html\"); the server wrote a text that is no MCP message: \"<html>\"",
+             content type \"text/html\"); the server wrote a message that could not be used: \"<html>\"",
         ),
         (
             "s500",

@@ -129,7 +129,7 @@ async fn a_server_that_fails_takes_no_other_down() {
         expect![[r#"
             server `silent` did not start: it was not ready within 300 ms (waiting for its handshake); raise its `startTimeout` if it is slow to start
             junk: 2025-11-25, tools [echo]
-              warning: 10 lines on its standard output were no MCP messages and were ignored; a server should log to stderr
+              warning: the server wrote 13 messages that could not be used, the first: "Junk server 1.0 listening on stdio …"; it should log to stderr
             server `junk` did not start: another server has this name; give each server a name of its own
             server `missing` did not start: command "callgate-no-such-program" was not found; install it, or give its full path
             server `nowhere` did not start: working directory "/no/such/directory" does not exist; create it, or change `cwd`
