@@ -578,7 +578,7 @@ impl Connection {
                 if lost.kind == LostKind::Closed {
                     let when = if lost.sent { "during" } else { "before" };
                     let when = format!(" {when} the call");
-                    lost.reason = self.last_words(&lost.reason, &when).await;
+                    lost.reason = self.last_words(&lost.reason, &when).await.into();
                 }
                 Err(CallFailure::Lost(lost))
             }

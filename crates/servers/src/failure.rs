@@ -52,11 +52,11 @@ pub enum Changed {
 pub struct Lost {
     pub(crate) kind: LostKind,
     /// One clause for people, without secrets.
-    pub(crate) reason: String,
+    pub(crate) reason: Box<str>,
     /// Whether the server may have read the request.
     pub(crate) sent: bool,
     /// What was read meanwhile and could not be used, as a clause; empty for nothing.
-    pub(crate) unused: String,
+    pub(crate) unused: Box<str>,
 }
 
 /// The kind of a lost request.
@@ -139,12 +139,12 @@ impl fmt::Display for CallFailure {
 }
 
 impl Lost {
-    pub(crate) fn new(kind: LostKind, reason: impl Into<String>, sent: bool) -> Self {
+    pub(crate) fn new(kind: LostKind, reason: impl Into<Box<str>>, sent: bool) -> Self {
         Self {
             kind,
             reason: reason.into(),
             sent,
-            unused: String::new(),
+            unused: Box::default(),
         }
     }
 

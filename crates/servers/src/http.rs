@@ -316,7 +316,7 @@ impl Http {
         }
         // An older server refuses `server/discover` by its status.
         if is_discover && self.0.may_initialize && status != StatusCode::UNAUTHORIZED {
-            return self.unknown(id, lost.reason);
+            return self.unknown(id, lost.reason.into());
         }
         self.fail(id, CallFailure::Lost(lost))
     }

@@ -352,7 +352,7 @@ impl Session {
                     None => *unused = slot.unused(),
                 }
             }
-            CallFailure::Lost(lost) => lost.unused = slot.unused(),
+            CallFailure::Lost(lost) => lost.unused = slot.unused().into(),
             CallFailure::Malformed(reason) => reason.push_str(&slot.unused()),
             _ => {}
         }
