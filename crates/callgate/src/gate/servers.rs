@@ -141,8 +141,8 @@ impl Gate {
     }
 
     /// Tells servers that the folders of [`GateBuilder::caller`](crate::GateBuilder::caller)
-    /// have changed. Servers up to 2025-11-25 may ask for them again, and the next calls wait
-    /// up to 50 ms for that. Servers of 2026-07-28 ask within each call and are not told.
+    /// have changed. Servers up to 2025-11-25 may ask for them again. Servers of 2026-07-28 ask
+    /// within each call and are not told.
     pub fn roots_changed(&self) {
         self.broker.roots_changed();
     }
