@@ -268,7 +268,6 @@ impl Attempt<'_> {
             self.redact.clone(),
             Arc::clone(&parts.tap),
             self.spec.max_message_bytes,
-            *greeting == Greeting::Auto,
             Arc::clone(&self.memory.is_renewed),
         );
         let endpoint = endpoint?;

@@ -87,10 +87,7 @@ struct Endpoint {
     authorize: Arc<dyn Authorize>,
     redact: Redact,
     tap: Arc<Tap>,
-    /// The longest message, in bytes.
     limit: usize,
-    /// Whether `server/discover` is followed by `initialize`.
-    may_initialize: bool,
     /// Whether the session's own stream has been answered.
     stream: watch::Sender<bool>,
     /// The login of the last request. Its receivers are told of changes.
@@ -125,7 +122,6 @@ impl Http {
         redact: Redact,
         tap: Arc<Tap>,
         limit: usize,
-        may_initialize: bool,
         is_renewed: Arc<AtomicBool>,
     ) -> Result<Self, String> {
         let bad_url = |reason: &str| format!("its URL cannot be used: {reason}");
@@ -156,7 +152,6 @@ impl Http {
             redact,
             tap,
             limit,
-            may_initialize,
             stream: watch::Sender::new(false),
             logins: watch::Sender::default(),
             has_worked: AtomicBool::new(false),
@@ -179,17 +174,14 @@ impl Http {
         StreamableHttpClientTransport::with_client(self.clone(), config)
     }
 
-    /// Ends every exchange.
     pub(crate) fn end(&self) {
         self.0.ended.cancel();
     }
 
-    /// The identifier of the login that requests use now.
     pub(crate) fn login(&self) -> Option<Arc<str>> {
         self.0.authorize.login_id()
     }
 
-    /// Waits for a change of the login.
     pub(crate) async fn another_login(&self) {
         let _ = self.0.logins.subscribe().changed().await;
     }
@@ -236,7 +228,6 @@ impl Http {
             .boxed()
     }
 
-    /// The answer in a response of status 2xx.
     async fn answer(
         &self,
         response: Response,
@@ -315,7 +306,7 @@ impl Http {
             return self.fail(id, CallFailure::Refused(error));
         }
         // An older server refuses `server/discover` by its status.
-        if is_discover && self.0.may_initialize && status != StatusCode::UNAUTHORIZED {
+        if is_discover && self.0.tap.may_initialize && status != StatusCode::UNAUTHORIZED {
             return self.unknown(id, lost.reason.into());
         }
         self.fail(id, CallFailure::Lost(lost))
@@ -381,7 +372,6 @@ impl Endpoint {
         }
     }
 
-    /// Sends a request and follows its redirects.
     async fn follow(
         &self,
         method: &Method,
@@ -437,7 +427,6 @@ impl Endpoint {
         Lost::new(LostKind::Unreachable, reason, sent)
     }
 
-    /// The whole body, of bounded size.
     async fn read(&self, mut response: Response, limit: usize) -> Result<Vec<u8>, CallFailure> {
         let announced = response.content_length().unwrap_or(0);
         if usize::try_from(announced).unwrap_or(usize::MAX) > limit {
@@ -541,7 +530,7 @@ impl StreamableHttpClient for Http {
         let exchange = self
             .0
             .exchange(Method::POST, headers, body, prompt, extensions);
-        let within = if is_discover && self.0.may_initialize {
+        let within = if is_discover && self.0.tap.may_initialize {
             DISCOVER_PATIENCE
         } else {
             Duration::MAX

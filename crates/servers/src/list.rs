@@ -55,8 +55,6 @@ pub(crate) struct Listing {
     /// Whether entries were left unread.
     is_cut: bool,
     ttl: Option<Duration>,
-    /// Whether a page does not say for how long it holds.
-    is_unsaid: bool,
 }
 
 #[derive(Deserialize)]
@@ -167,13 +165,8 @@ impl Session {
 impl Listing {
     /// The time for which it holds by the server's own word.
     pub(crate) fn ttl(&self) -> Option<Duration> {
-        let most = if self.is_unsaid {
-            USUALLY_FRESH
-        } else {
-            MOST_FRESH
-        };
         let ttl = self.ttl.filter(|ttl| !ttl.is_zero());
-        ttl.map(|ttl| ttl.clamp(LEAST_FRESH, most))
+        ttl.map(|ttl| ttl.clamp(LEAST_FRESH, MOST_FRESH))
     }
 
     /// Reads a page and returns the cursor of the next one.
@@ -213,9 +206,8 @@ impl Listing {
         }
         self.bytes = self.bytes.saturating_add(page_bytes);
         let ttl = page.ttl_ms.and_then(|ttl| ttl.get().parse().ok());
-        match ttl.map(Duration::from_millis) {
-            Some(ttl) => self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl))),
-            None => self.is_unsaid = true,
+        if let Some(ttl) = ttl.map(Duration::from_millis) {
+            self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl)));
         }
         let Some(cursor) = page.next_cursor.filter(|cursor| cursor.get() != "null") else {
             return Ok(None);

@@ -40,9 +40,7 @@ pub(crate) struct Session {
     pub(crate) agreed: Agreed,
     /// What the host's own caller offered when the connection was made.
     pub(crate) offers: Offers,
-    /// The clocks of this server's requests.
     pub(crate) asking: Asking,
-    /// The endpoint, over HTTP.
     pub(crate) http: Option<Http>,
     /// The least important log messages that a server of an older revision was asked for.
     pub(crate) logs: AtomicU8,
@@ -54,11 +52,9 @@ pub(crate) struct Agreed {
     pub(crate) version: ProtocolVersion,
     pub(crate) server_info: Option<ServerInfo>,
     pub(crate) instructions: Option<String>,
-    /// Whether the server has tools.
     pub(crate) tools: bool,
     /// Whether it tells of changes of its tool list.
     pub(crate) tools_changes: bool,
-    /// Whether it sends log messages.
     pub(crate) logging: bool,
 }
 
@@ -156,7 +152,6 @@ impl Clock {
         later(Instant::now(), self.idle.min(self.left))
     }
 
-    /// The time that is left.
     pub(crate) fn left(&self) -> Duration {
         self.left
     }
@@ -252,12 +247,10 @@ impl Session {
         !self.agreed.version.has_initialize()
     }
 
-    /// The identifier of the login that requests use now.
     pub(crate) fn login(&self) -> Option<Arc<str>> {
         self.http.as_ref().and_then(Http::login)
     }
 
-    /// Sends a request with a clock of its own.
     pub(crate) async fn request(
         &self,
         request: Request<'_>,

@@ -98,7 +98,6 @@ pub(crate) struct Standing {
     pub(crate) state: State,
     /// The number of changes from outside.
     pub(crate) turn: u64,
-    /// The calls that use the server now.
     uses: usize,
     last_use: Instant,
     /// Whether a new tool list is wanted of a server that is idle.
@@ -246,7 +245,6 @@ impl Standing {
         self.uses > 0 || self.errand
     }
 
-    /// The time since the last use.
     pub(crate) fn unused(&self) -> Duration {
         if self.uses > 0 {
             Duration::ZERO
@@ -273,7 +271,6 @@ impl Standing {
 }
 
 impl Down {
-    /// A server that has just failed.
     pub(crate) fn new(reason: String, backoff: Backoff, connect: Connect, known: bool) -> Self {
         let is_patient = backoff.has_many() || connect != Connect::Always;
         Self {

@@ -68,7 +68,6 @@ pub(crate) struct Server {
     stand: Stand,
     list: CurrentList,
     memory: Memory,
-    /// Counts the changes of all servers.
     changes: Arc<watch::Sender<u64>>,
     /// The connections that are being ended. No other process is started meanwhile.
     endings: TaskTracker,
@@ -149,7 +148,6 @@ impl Server {
         matches!(self.stand.now().state, State::Idle | State::Starting)
     }
 
-    /// Makes a call.
     pub(crate) async fn call(&self, call: &ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
         let _used = self.stand.begin_use();
         let most = self.spec.max_call_time;

@@ -49,7 +49,6 @@ pub(crate) const END_BYTES: usize = 512;
 pub(crate) trait Listener: fmt::Debug + Send + Sync {
     /// A notification; `stream` is the request on whose own stream it came, if any.
     fn notification(&self, tap: &Tap, method: &str, params: &str, stream: Option<&RequestId>);
-    /// The progress of a request that is made for this caller.
     fn progress(&self, of: &Who, progress: f64, params: &str);
     /// There is a reason to ask for the tool list again.
     fn list_changed(&self);
@@ -69,7 +68,6 @@ pub(crate) struct Who {
 pub(crate) struct Asked {
     pub(crate) method: String,
     pub(crate) params: Value,
-    /// The length of the parameters.
     pub(crate) bytes: usize,
     /// The request of ours on whose own stream it came.
     pub(crate) stream: Option<RequestId>,
@@ -103,12 +101,10 @@ impl Slot {
         }))
     }
 
-    /// Takes the answer.
     pub(crate) fn take(&self) -> Option<Answer> {
         self.0.answer.lock().take()
     }
 
-    /// Whether the request waits for authorization.
     pub(crate) fn is_waiting(&self) -> bool {
         self.0.is_waiting.load(Ordering::Relaxed)
     }
@@ -184,7 +180,7 @@ pub(crate) struct Tap {
     flights: Mutex<HashMap<RequestId, Flight>>,
     listener: Arc<dyn Listener>,
     /// Whether a refused `server/discover` is followed by `initialize`.
-    may_initialize: bool,
+    pub(crate) may_initialize: bool,
     opening: Mutex<Opening>,
     /// Whether servers may send requests: not in 2026-07-28.
     is_stateless: AtomicBool,
@@ -232,12 +228,10 @@ impl fmt::Display for Unused {
     }
 }
 
-/// The handshake so far.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Opening {
     /// The greeting that was accepted.
     pub(crate) greeting: Option<Value>,
-    /// The failures of its requests, by method.
     pub(crate) failures: Vec<(&'static str, CallFailure)>,
 }
 
@@ -282,12 +276,10 @@ impl Tap {
         })
     }
 
-    /// Has the tool list asked for again.
     pub(crate) fn list_changed(&self) {
         self.listener.list_changed();
     }
 
-    /// The handshake so far.
     pub(crate) fn opening(&self) -> Opening {
         self.opening.lock().clone()
     }
@@ -297,7 +289,6 @@ impl Tap {
         self.is_stateless.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the connection has no requests of the server.
     pub(crate) fn is_stateless(&self) -> bool {
         self.is_stateless.load(Ordering::Relaxed)
     }
@@ -741,7 +732,6 @@ impl Tap {
         }
     }
 
-    /// Whether this is a subscription in flight.
     pub(crate) fn is_listening(&self, id: &RequestId) -> bool {
         let flights = self.flights();
         flights
