@@ -96,6 +96,11 @@ fn what_may_forbid_something_yet_stops_nothing() {
         json!({ "mcpServers": servers(json!({ "disabled": true })), "permissions": { "deny": ["files_*"] } }),
         json!({ "mcpServers": servers(json!({ "command": "/no/such/program" })), "permissions": { "deny": ["files_x"] } }),
         json!({ "mcpServers": servers(json!({ "command": "x", "connect": "manual" })), "permissions": { "deny": ["files_x"] } }),
+        // A tool that is not there for calls in any case.
+        json!({
+            "tools": { "files_createIssue": { "visibility": "hidden" } },
+            "permissions": { "deny": ["files_createIssue"] },
+        }),
         // Nothing to forbid.
         json!({ "mcpServers": {}, "permissions": { "deny": ["files_x"] } }),
     ] {

@@ -2,13 +2,13 @@
 //!
 //! One that may be about a server without a known list of tools is not counted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callgate_catalog::{Catalog, Tool};
+use callgate_catalog::{Catalog, CatalogTool, Tool, ToolDefinition};
 use callgate_gate::DryRun;
 use callgate_policy::flow::{FlowRules, Side, UnknownTools};
-use callgate_policy::{Finding, Hints, KnownTool, Rules, Unmatched, Why};
+use callgate_policy::{Finding, Hints, KnownTool, Rule, Rules, Unmatched, Why};
 use callgate_servers::{Phase, ServerState, Status};
 use jiff::Timestamp;
 
@@ -96,7 +96,7 @@ impl Lint {
         is_known: fn(&ServerState) -> bool,
     ) -> Vec<Finding> {
         let unknown = self.unknown_tools(servers, is_known);
-        let mut findings = self.of_rules(catalog, servers, is_known);
+        let mut findings = self.of_rules(catalog, servers, &unknown);
         let tools = catalog.tools().iter().map(|tool| {
             let definition = &tool.definition;
             Side::new(&tool.function, &definition.server, &definition.name)
@@ -163,7 +163,7 @@ impl Lint {
         &self,
         catalog: &Catalog,
         servers: &[ServerState],
-        is_known: fn(&ServerState) -> bool,
+        unknown: &[UnknownTools<'_>],
     ) -> Vec<Finding> {
         let trusted = servers.iter().filter(|server| server.trusted);
         let trusted: HashSet<&str> = trusted.map(|server| server.name.as_str()).collect();
@@ -185,25 +185,22 @@ impl Lint {
             definition: Some(model.definition.hash()),
             input_schema: None,
         }));
-        let may_match = |rule: &Unmatched| {
-            let trusted: HashMap<&str, bool> = servers
-                .iter()
-                .map(|it| (it.name.as_str(), it.trusted))
-                .collect();
-            self.unknown_tools(servers, is_known).iter().any(|it| {
-                let may = |trusted| rule.may_be_about(it.server, it.beginning, trusted);
-                match trusted.get(it.server) {
-                    Some(trusted) => may(*trusted),
-                    None => may(true) || may(false),
-                }
-            })
-        };
         let mut unmatched = self.rules.unmatched(tools, Timestamp::now());
-        unmatched.retain(|rule| !may_match(rule));
-        let findings = unmatched.iter().map(|rule| Finding {
-            what: rule.rule.to_string(),
-            message: warning(rule, catalog),
-            forbids: rule.forbids(),
+        unmatched.retain(|rule| {
+            let mut unknown = unknown.iter();
+            !unknown.any(|it| rule.may_be_about(it.server, it.beginning))
+        });
+        let not_callable = |rule: &Rule| {
+            let is_hidden = |it: &&CatalogTool| catalog.get(&it.function).is_none();
+            let mut hidden = catalog.with_hidden().filter(is_hidden);
+            hidden.any(|it| rule.pattern.means(&it.function, Some(&it.other_names)))
+                || catalog.not_for_models().any(|it| rule.pattern.matches(it))
+        };
+        let findings = unmatched.iter().map(|unmatched| Finding {
+            what: unmatched.rule.to_string(),
+            message: warning(unmatched, catalog),
+            // A tool that cannot be called need not be forbidden.
+            forbids: unmatched.forbids() && !not_callable(&unmatched.rule),
         });
         findings.collect()
     }
@@ -247,14 +244,17 @@ fn is_known(server: &ServerState) -> bool {
     matches!(server.status, Status::Ready(_)) && server.phase != Phase::Disabled
 }
 
-/// True if the server has listed its tools to this process.
+/// True if the server has listed its tools to this process, and all of them can be read.
 fn has_listed(server: &ServerState) -> bool {
-    is_known(server) && server.heard
+    let Status::Ready(list) = &server.status else {
+        return false;
+    };
+    let is_tool = |raw| ToolDefinition::parse(&server.name, raw).is_ok();
+    is_known(server) && server.heard && list.warnings.is_empty() && list.tools.iter().all(is_tool)
 }
 
 #[cfg(test)]
 mod tests {
-    use callgate_catalog::ToolDefinition;
     use serde_json::json;
 
     use super::*;

@@ -255,7 +255,10 @@ impl LiveCatalog {
             Some(server) => (server, "is disabled"),
             None => {
                 let server = self.shared.names.left_out_owner(function)?;
-                (server.to_owned(), "is disabled in the configuration")
+                (
+                    server.to_owned(),
+                    "is disabled in the configuration, or left out for a mistake there",
+                )
             }
         };
         scope

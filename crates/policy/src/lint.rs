@@ -132,12 +132,11 @@ impl Unmatched {
 
     /// True if it may decide about tools of this server, of which none is known yet:
     /// their names begin so, if that is known.
-    pub fn may_be_about(&self, server: &str, beginning: Option<&str>, trusted: bool) -> bool {
+    pub fn may_be_about(&self, server: &str, beginning: Option<&str>) -> bool {
         let rule = &self.rule;
         !matches!(self.why, Why::Expired(_))
             && beginning.is_none_or(|beginning| rule.pattern.may_match_with(beginning))
             && rule.server.as_ref().is_none_or(|s| s.matches(server))
-            && rule.trusted.is_none_or(|wanted| wanted == trusted)
     }
 }
 

@@ -222,13 +222,14 @@ impl<'a> Tree<'a> {
                 format!("unknown key \"{key}\" in {of}; did you mean \"{meant}\"?")
             }
             (None, None) => {
-                let ours = ours.join(", ");
                 if is_entry || is_top {
                     let message = format!(
-                        "unknown key \"{key}\" in {of} is passed over; Callgate knows {ours}"
+                        "unknown key \"{key}\" in {of} is passed over; remove it if it is no other \
+                         client's"
                     );
                     return self.warning(at, &message);
                 }
+                let ours = ours.join(", ");
                 format!("unknown key \"{key}\" in {of}; remove it, or use one of {ours}")
             }
         };

@@ -187,35 +187,22 @@ fn rules_that_others_come_before() {
 
 #[test]
 fn tools_that_are_not_known_yet() {
-    let check = |entry: Value, expected: [bool; 4]| {
+    let check = |entry: Value, expected: [bool; 3]| {
         let rules = rules(json!({ "allow": [entry] }));
         let unmatched = rules.unmatched([], time(NOW));
         let [unmatched] = unmatched.as_slice() else {
             panic!("it matches: {entry}");
         };
-        let about = [
-            ("git", Some("git_"), false),
-            ("git", Some("git_"), true),
-            ("fs", Some("fs_"), false),
-            ("odd", None, false),
-        ];
-        let about = about
-            .map(|(server, beginning, trusted)| unmatched.may_be_about(server, beginning, trusted));
+        let about = [("git", Some("git_")), ("fs", Some("fs_")), ("odd", None)];
+        let about = about.map(|(server, beginning)| unmatched.may_be_about(server, beginning));
         assert_eq!(about, expected, "{entry}");
     };
-    check(json!("git_log"), [true, true, false, true]);
-    check(json!("g*"), [true, true, false, true]);
-    check(json!("*_log"), [true, true, true, true]);
-    check(json!("git_*_x"), [true, true, false, true]);
-    check(json!("gi"), [false, false, false, true]);
-    check(
-        json!({ "tool": "*", "server": "f*" }),
-        [false, false, true, false],
-    );
-    check(
-        json!({ "tool": "git_*", "trusted": true }),
-        [false, true, false, false],
-    );
+    check(json!("git_log"), [true, false, true]);
+    check(json!("g*"), [true, false, true]);
+    check(json!("*_log"), [true, true, true]);
+    check(json!("git_*_x"), [true, false, true]);
+    check(json!("gi"), [false, false, true]);
+    check(json!({ "tool": "*", "server": "f*" }), [false, true, false]);
     let expired = json!({ "tool": "*", "expires": "2026-06-01T11:00:00Z" });
-    check(expired, [false; 4]);
+    check(expired, [false; 3]);
 }
