@@ -185,69 +185,28 @@ fn shorten(value: &mut Value<'_>) -> bool {
 /// Keys that stop something. A misspelling of one must not be passed over.
 pub(super) const RESTRAINTS: &[&str] = &["disabled", "labels"];
 
-/// Keys of other clients: a key of ours in the same object, and for each key of theirs there
-/// the advice.
-pub(super) const OTHER_CLIENTS: &[(&str, &[(&str, &str)])] = &[
-    (
-        "mcpServers",
-        &[(
-            "inputs",
-            "put the values into environment variables and write \"${NAME}\"",
-        )],
-    ),
-    (
-        "callTimeout",
-        &[
-            ("alwaysAllow", ALLOW),
-            ("authProviderType", "write an \"Authorization\" header"),
-            ("autoApprove", ALLOW),
-            (
-                "dev",
-                "Callgate restarts servers that end, not those whose files change",
-            ),
-            ("envFile", "write the variables under \"env\""),
-            (
-                "excludeTools",
-                "write the tools under \"permissions\", \"deny\"",
-            ),
-            (
-                "enabled",
-                "write \"disabled\": true to leave the server out",
-            ),
-            ("gallery", "it is a note of VS Code"),
-            ("icon", "it is a picture for other clients"),
-            ("includeTools", ALLOW),
-            ("name", "the server's key is its name"),
-            ("sandboxEnabled", "servers run with the rights of this user"),
-            ("timeout", "write \"callTimeout\", such as \"60s\""),
-            ("tools", "write the tools under \"permissions\""),
-            ("trust", "write \"trusted\""),
-            ("version", "it is a note of VS Code"),
-        ],
-    ),
-    (
-        "redirectPort",
-        &[
-            ("authServerMetadataUrl", "it is found out from the server"),
-            ("callbackPort", "write \"redirectPort\""),
-        ],
-    ),
-    (
-        "allowedHosts",
-        &[
-            ("port", "write \"address\", such as \"127.0.0.1:8080\""),
-            ("tls", "put a proxy with TLS before it; see docs/http.md"),
-        ],
-    ),
-    (
-        "audience",
-        &[(
-            "clientId",
-            "clients bring tokens; Callgate does not log in here",
-        )],
-    ),
+/// Keys of other clients: a key of ours in the same object, theirs, and the advice.
+pub(super) const OTHER_CLIENTS: &[(&str, &str, &str)] = &[
+    ("mcpServers", "inputs", "write \"${NAME}\""),
+    ("callTimeout", "alwaysAllow", ALLOW),
+    ("callTimeout", "autoApprove", ALLOW),
+    ("callTimeout", "disabledTools", DENY),
+    ("callTimeout", "enabled", "write \"disabled\": true"),
+    ("callTimeout", "enabledTools", ALLOW),
+    ("callTimeout", "envFile", "write \"env\""),
+    ("callTimeout", "excludeTools", DENY),
+    ("callTimeout", "includeTools", ALLOW),
+    ("callTimeout", "name", "the server's key is its name"),
+    ("callTimeout", "timeout", "write \"callTimeout\""),
+    ("callTimeout", "tools", ALLOW),
+    ("callTimeout", "trust", "write \"trusted\""),
+    ("redirectPort", "callbackPort", "write \"redirectPort\""),
+    ("allowedHosts", "port", "write \"address\""),
+    ("allowedHosts", "tls", "see docs/http.md"),
+    ("audience", "clientId", "clients bring tokens"),
 ];
 const ALLOW: &str = "write the tools under \"permissions\", \"allow\"";
+const DENY: &str = "write the tools under \"permissions\", \"deny\"";
 
 /// Keys of other programs for something that has a key here, too different to be found by likeness.
 pub(super) const SYNONYMS: &[(&str, &str)] = &[

@@ -190,8 +190,8 @@ impl<'a> Tree<'a> {
 
     fn unknown_key(&self, at: usize, key: &str, ours: &[&'static str]) {
         let of = self.object_at(at);
-        let mut others = OTHER_CLIENTS.iter().filter(|(one, _)| ours.contains(one));
-        let other = others.find_map(|(_, others)| others.iter().find(|(other, _)| *other == key));
+        let mut others = OTHER_CLIENTS.iter();
+        let other = others.find(|(one, other, _)| *other == key && ours.contains(one));
         let mut synonyms = SYNONYMS.iter();
         let synonym = synonyms.find(|(other, meant)| *other == key && ours.contains(meant));
         let synonym = synonym.map(|(_, ours)| *ours);
@@ -199,7 +199,7 @@ impl<'a> Tree<'a> {
         let is_entry = self.shared_entry(at).is_some();
         let is_top = self.is_shared && path_to(self.root, at).len() == 1;
         let message = match (other, meant) {
-            (Some((_, instead)), _) => {
+            (Some((_, _, instead)), _) => {
                 let message = format!("key \"{key}\" in {of} means nothing here; {instead}");
                 if self.is_shared {
                     return self.warning(at, &message);

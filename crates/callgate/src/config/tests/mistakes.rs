@@ -270,18 +270,17 @@ fn of_other_clients() {
   "servers": {
     "git": {
       "type": "stdio", "command": "git", "timeout": 60, "autoApprove": [],
-      "alwaysAllow": [], "envFile": ".env", "gallery": true, "dev": {}, "trust": true
+      "alwaysAllow": [], "envFile": ".env", "disabledTools": ["x"], "trust": true
     }
   }
 }"#;
     let expected: &[&str] = &[
-        "2 key \"inputs\" in the file means nothing here; put the values into environment variables",
+        "2 key \"inputs\" in the file means nothing here; write \"${NAME}\"",
         "5 key \"timeout\" in server \"git\" means nothing here; write \"callTimeout\"",
         "5 key \"autoApprove\" in server \"git\" means nothing here; write the tools under",
         "6 key \"alwaysAllow\" in server \"git\" means nothing here; write the tools under",
-        "6 key \"envFile\" in server \"git\" means nothing here; write the variables under \"env\"",
-        "6 key \"gallery\" in server \"git\" means nothing here; it is a note of VS Code",
-        "6 key \"dev\" in server \"git\" means nothing here; Callgate restarts servers that end",
+        "6 key \"envFile\" in server \"git\" means nothing here; write \"env\"",
+        "6 key \"disabledTools\" in server \"git\" means nothing here; write the tools under \"permissions\", \"deny\"",
         "6 key \"trust\" in server \"git\" means nothing here; write \"trusted\"",
     ];
     check("callgate.json", &[(text, expected)], str::to_owned);
