@@ -64,10 +64,13 @@ fn what_forbids_nothing_stops_run_call_and_serve() {
         let input = serving.stdin.take();
         let served = callgate_tests::Ran::from(serving.wait_with_output().expect("an end"));
         drop(input);
-        assert!(
-            served.code == 2 && served.stderr.contains(said),
-            "{served:#?}"
-        );
+        // Also if the client leaves at once.
+        for served in [served, bench.callgate(&["serve"])] {
+            assert!(
+                served.code == 2 && served.stderr.contains(said),
+                "{served:#?}"
+            );
+        }
         // It shows what the tools are called.
         let listed = bench.callgate(&["tools"]);
         assert!(

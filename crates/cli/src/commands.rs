@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::bail;
 use callgate::{
@@ -348,6 +349,9 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     }
 }
 
+/// The time that a gate has to be built after the client has left.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
 async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let config = setup::required_configuration(config)?;
     if args.http.http.is_some() {
@@ -393,7 +397,11 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let code = tokio::select! {
         served = served => {
             served?;
-            0
+            // A client that leaves at once does not hide a configuration that cannot work.
+            match tokio::time::timeout(LAST_WORD, gate.clone()).await {
+                Ok(None) => crate::exit::USAGE,
+                _ => 0,
+            }
         }
         () = cancel.cancelled() => 0,
         None = gate.clone() => crate::exit::USAGE,
