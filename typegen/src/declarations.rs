@@ -159,9 +159,14 @@ impl Declarations {
                 }
             }
             Detail::Full | Detail::Call => {
+                let remarks = if detail == Detail::Call {
+                    Remarks::JsonComments
+                } else {
+                    Remarks::Comments
+                };
                 for id in self.reachable(chosen.iter().flat_map(|f| f.mentions.iter().copied())) {
                     if let Some(declared) = self.types.get(id) {
-                        self.declare_type(declared, &mut text, Remarks::Comments);
+                        self.declare_type(declared, &mut text, remarks);
                     }
                 }
                 for function in chosen {
@@ -169,7 +174,7 @@ impl Declarations {
                     if detail == Detail::Call {
                         self.declare_call(function, &mut text);
                     } else {
-                        self.declare_function(function, &mut text, Remarks::Comments);
+                        self.declare_function(function, &mut text, remarks);
                     }
                 }
             }
@@ -355,14 +360,14 @@ impl Declarations {
     }
 
     fn declare_call(&self, function: &Function, text: &mut String) {
-        push_own_comment(&function.comment, text, Remarks::Comments);
+        push_own_comment(&function.comment, text, Remarks::JsonComments);
         text.push_str(&function.name);
         text.push('(');
         if function.input != Type::open_object() {
-            self.print(&function.input, text, Remarks::Comments);
+            self.print(&function.input, text, Remarks::JsonComments);
         }
         text.push_str("): ");
-        self.print(&function.output, text, Remarks::Comments);
+        self.print(&function.output, text, Remarks::JsonComments);
         text.push_str(";\n");
     }
 

@@ -22,8 +22,20 @@ pub(crate) enum Remarks {
     None,
     /// Their comments, each before its property on its line.
     Comments,
+    /// The same, for callers that give JSON: it has no bigint.
+    JsonComments,
     /// Their short facts, each after its property; all in one line.
     Facts,
+}
+
+impl Remarks {
+    fn has_comments(self) -> bool {
+        matches!(self, Self::Comments | Self::JsonComments)
+    }
+
+    fn is_json(self) -> bool {
+        matches!(self, Self::Facts | Self::JsonComments)
+    }
 }
 
 /// Writes the name of a declared type that is mentioned, or gives the type to write in its place.
@@ -65,7 +77,7 @@ pub(crate) fn print_type<'t>(
 ) {
     let layout = match remarks {
         Remarks::Facts => Layout::Line(usize::MAX),
-        Remarks::None | Remarks::Comments => Layout::Block(0),
+        _ => Layout::Block(0),
     };
     Printer {
         text,
@@ -94,7 +106,7 @@ impl<'t> Printer<'_, 't> {
             Type::Boolean => self.text.push_str("boolean"),
             Type::Integer | Type::Number => self.text.push_str("number"),
             // A signature is for readers, who write numbers.
-            Type::BigInt if self.remarks == Remarks::Facts => self.text.push_str("number"),
+            Type::BigInt if self.remarks.is_json() => self.text.push_str("number"),
             Type::BigInt => self.text.push_str("bigint"),
             Type::String => self.text.push_str("string"),
             Type::Literal(Literal::Boolean(true)) => self.text.push_str("true"),
@@ -240,14 +252,14 @@ impl<'t> Printer<'_, 't> {
     fn line(&mut self, object: &'t Object, end: usize) -> bool {
         let separator = match self.remarks {
             Remarks::Facts => ", ",
-            Remarks::None | Remarks::Comments => "; ",
+            _ => "; ",
         };
         self.text.push_str("{ ");
         for (index, property) in object.properties.iter().enumerate() {
             if index > 0 {
                 self.text.push_str(separator);
             }
-            if self.remarks == Remarks::Comments && property.doc.is_some() {
+            if self.remarks.has_comments() && property.doc.is_some() {
                 return false;
             }
             if !self.property(property, Layout::Line(end)) {
@@ -273,7 +285,7 @@ impl<'t> Printer<'_, 't> {
         self.text.push_str("{\n");
         for property in &object.properties {
             self.pad(inner);
-            if self.remarks == Remarks::Comments
+            if self.remarks.has_comments()
                 && let Some(doc) = &property.doc
             {
                 push_comment(&doc.comment, self.text);

@@ -146,3 +146,34 @@ fn types_nested_in_types_without_end_are_bounded() {
         .text(Detail::Signature, |_| true);
     assert!(text.len() < 128 * 1024, "{} bytes", text.len());
 }
+
+/// Callers that give JSON know no promise and no bigint.
+#[test]
+fn calls_are_declared_in_terms_of_json() {
+    let number = json!({ "type": "integer", "description": "The number of notes." });
+    let tools = [
+        json!({ "name": "log", "description": "Lists notes.", "inputSchema": {
+            "type": "object",
+            "properties": { "repo": { "type": "string" }, "max_count": number },
+            "required": ["repo"],
+        } }),
+        json!({ "name": "count", "inputSchema": { "type": "object" }, "outputSchema": {
+            "type": "object", "properties": { "n": { "type": "integer", "format": "int64" } },
+            "required": ["n"], "additionalProperties": false,
+        } }),
+        json!({ "name": "find", "inputSchema": { "type": "object", "required": ["by"],
+            "properties": { "by": { "enum": ["id", "name"] } } } }),
+    ];
+    expect![[r#"
+        /** Lists notes. */
+        s_log({
+         repo: string;
+         /** The number of notes. (integer) */ max_count?: number;
+        }): unknown;
+        s_count(): {
+         /** int64 */ n: number;
+        };
+        s_find({ by: "id" | "name" }): unknown;
+    "#]]
+    .assert_eq(&declare("s", &tools).text(Detail::Call, |_| true));
+}
