@@ -2,7 +2,7 @@
 
 use callgate_tests::Workbench;
 use rmcp::model::{CallToolResponse, ReadResourceRequestParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::serve_client::{ERAS, NEWEST, User, connect};
 
@@ -125,4 +125,36 @@ async fn output_that_is_cut_can_be_read_in_parts() {
         }
         session.client.cancel().await.expect("a clean end");
     }
+}
+
+/// What was shown is not read again.
+#[tokio::test]
+async fn a_cut_output_is_read_on_from_the_cut() {
+    let bench = Workbench::new(json!({}));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    for (code, begin) in [
+        ("console.log('é'.repeat(20000)); return 7", ""),
+        ("return 'x'.repeat(20000)", ""),
+        ("console.log('first'); return 'x'.repeat(20000)", "first\n"),
+        ("return Array.from({ length: 9000 }, (_, n) => n)", ""),
+    ] {
+        let (_, said) = session.result("run_script", json!({ "code": code })).await;
+        let call = said.split("from the cut on: ").nth(1).expect("a call");
+        let mut call: Value = serde_json::from_str(call).expect("arguments");
+        let offset = call["offset"].as_u64().expect("an offset") as usize;
+        assert!(offset > 1000, "{said}");
+        // All before it has been shown, and what comes next has not.
+        call["bytes"] = 20.into();
+        let (_, next) = session.result("wait", call.clone()).await;
+        let next = next.split("[bytes ").next().expect("a part").to_owned();
+        call["bytes"] = offset.into();
+        call["offset"] = 0.into();
+        let (_, head) = session.result("wait", call).await;
+        let head = &head[..offset];
+        let shown = head.strip_prefix(begin).expect("the output comes first");
+        assert!(said.contains(shown), "{code}: {said}");
+        assert!(!said.contains(&format!("{shown}{next}")), "{code}: {said}");
+        assert!(said.starts_with(begin), "{code}: {said}");
+    }
+    session.client.cancel().await.expect("a clean end");
 }

@@ -382,6 +382,11 @@ fn returned(
             total_bytes,
             whole,
         } => {
+            let (head, tail) = if head.starts_with('"') {
+                (string_part(&head, ""), string_part("", &tail))
+            } else {
+                (head, tail)
+            };
             let returned = Returned {
                 json: None,
                 text: cut_text(&head, &tail, total_bytes, "returned"),
@@ -396,6 +401,20 @@ fn returned(
 /// A JSON string as its text, any other value as JSON.
 fn plain(json: &str) -> String {
     read(json).unwrap_or_else(|_| json.to_owned())
+}
+
+/// The text of the beginning or the end of a JSON string. An escape that the cut went through is
+/// left out.
+fn string_part(head: &str, tail: &str) -> String {
+    const LONGEST_ESCAPE: usize = 12;
+    let part = |left_out: usize| {
+        let head = head.get(..head.len().saturating_sub(left_out))?;
+        let tail = tail.get(left_out.min(tail.len())..)?;
+        let quote = |part: &str| if part.is_empty() { "\"" } else { "" };
+        read(&format!("{}{head}{tail}{}", quote(head), quote(tail))).ok()
+    };
+    let parts = (0..LONGEST_ESCAPE).find_map(part);
+    parts.unwrap_or_else(|| format!("{head}{tail}"))
 }
 
 /// The whole output and value, if one of them was cut and is there as a whole.
@@ -474,4 +493,23 @@ fn denials(calls: &[LedgerLine]) -> Vec<Denial> {
 /// Whole milliseconds.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::string_part;
+
+    #[test]
+    fn parts_of_a_string_are_shown_as_text() {
+        for (head, tail, expected) in [
+            (r#""a\n\"b"#, "", "a\n\"b"),
+            (r#""a\"#, "", "a"),
+            (r#""a\u00"#, "", "a"),
+            ("", r#"b\tc""#, "b\tc"),
+            ("", r#""""#, ""),
+            (r#""\ud83d\ude00\ud83d"#, "", "😀\u{fffd}"),
+        ] {
+            assert_eq!(string_part(head, tail), expected, "{head}{tail}");
+        }
+    }
 }

@@ -23,6 +23,23 @@ pub(crate) fn output_uri(run: &str) -> String {
     format!("callgate://runs/{run}/output")
 }
 
+/// The first byte of a whole output that its report does not show.
+fn cut_at(report: &RunReport, whole: &str) -> usize {
+    let (begin, shown) = match &report.value {
+        Some(value) if report.output.cut_bytes == 0 => {
+            // The value is in a line of its own, at the end.
+            let output = report.output.text.trim_end_matches('\n').len();
+            (if output == 0 { 0 } else { output + 1 }, &value.text)
+        }
+        _ => (0, &report.output.text),
+    };
+    // A line about the cut comes first.
+    let shown = shown.split_once('\n').map_or("", |(_, shown)| shown);
+    let rest = whole.get(begin..).unwrap_or_default();
+    let same = rest.bytes().zip(shown.bytes()).take_while(|(a, b)| a == b);
+    whole.floor_char_boundary(begin + same.count())
+}
+
 impl Outcome {
     /// The answer of a call without a script.
     pub(crate) fn of_call(answer: Result<CallToolResult, ErrorData>) -> Self {
@@ -39,10 +56,11 @@ impl Outcome {
         let mut text = report.to_string();
         if let Some(whole) = &report.whole {
             text += &format!(
-                "the whole output, {} bytes, is the resource {}; the tool wait reads a part of it: \
-                 {{ \"run\": {run:?}, \"offset\": 0 }}\n",
+                "the whole output, {} bytes, is the resource {}; the tool wait reads it from the \
+                 cut on: {{ \"run\": {run:?}, \"offset\": {} }}\n",
                 whole.len(),
-                output_uri(run)
+                output_uri(run),
+                cut_at(report, whole)
             );
         }
         let mut content = vec![ContentBlock::text(text)];
