@@ -1,6 +1,7 @@
 //! A call of a real tool, which shows a model the form of calls.
 
 use callgate::Gate;
+use callgate_typegen::deprecation;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ impl Sample {
             .filter_map(|function| {
                 let tool = gate.tool_entry(function)?;
                 let description = tool.get("description").and_then(Value::as_str);
-                let is_deprecated = description.is_some_and(is_deprecated);
+                let is_deprecated = description.and_then(deprecation).is_some();
                 let arguments = required(tool.get("inputSchema")?)?;
                 let rank = (is_deprecated, rank(&arguments)?);
                 let function = (*function).to_owned();
@@ -64,10 +65,6 @@ impl Sample {
     pub(crate) fn for_call_tool(&self) -> String {
         json!({ "name": self.function, "args": self.arguments }).to_string()
     }
-}
-
-fn is_deprecated(description: &str) -> bool {
-    description.to_ascii_lowercase().contains("deprecated")
 }
 
 /// How well arguments show the form, best first; `None` if they are too long.
