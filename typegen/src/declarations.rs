@@ -155,36 +155,38 @@ impl Declarations {
             Detail::Signature => {
                 for function in chosen {
                     push_mark(function, ' ', &mut text);
-                    self.push_signature(function, &mut text);
+                    if let Some(advice) = &function.deprecated {
+                        push_comment(format!("@deprecated {advice}").trim_end(), &mut text);
+                        text.push(' ');
+                    }
+                    self.push_call(function, &mut text, Remarks::Facts);
                 }
             }
-            Detail::Full | Detail::Call => {
-                let remarks = if detail == Detail::Call {
-                    Remarks::JsonComments
-                } else {
-                    Remarks::Comments
-                };
+            Detail::Call => {
+                for function in chosen {
+                    push_mark(function, '\n', &mut text);
+                    push_own_comment(&function.comment, &mut text, Remarks::JsonComments);
+                    self.push_call(function, &mut text, Remarks::JsonComments);
+                }
+            }
+            Detail::Full => {
                 for id in self.reachable(chosen.iter().flat_map(|f| f.mentions.iter().copied())) {
                     if let Some(declared) = self.types.get(id) {
-                        self.declare_type(declared, &mut text, remarks);
+                        self.declare_type(declared, &mut text, Remarks::Comments);
                     }
                 }
                 for function in chosen {
                     push_mark(function, '\n', &mut text);
-                    if detail == Detail::Call {
-                        self.declare_call(function, &mut text);
-                    } else {
-                        self.declare_function(function, &mut text, remarks);
-                    }
+                    self.declare_function(function, &mut text, Remarks::Comments);
                 }
             }
         }
         text
     }
 
-    /// Writes a function in one line that stands alone. A type that it mentions once stands in
-    /// place of its name; the others follow.
-    fn push_signature(&self, function: &Function, text: &mut String) {
+    /// Writes a call that stands alone. A type that it mentions once stands in place of its name;
+    /// the others follow.
+    fn push_call(&self, function: &Function, text: &mut String, remarks: Remarks) {
         let (mut types, mut uses) = (Vec::new(), HashMap::<&str, usize>::new());
         let mut open = VecDeque::from([&function.input, &function.output]);
         while let Some(ty) = open.pop_front() {
@@ -210,22 +212,18 @@ impl Declarations {
             text.push_str(&declared.name);
             None
         };
-        if let Some(advice) = &function.deprecated {
-            push_comment(format!("@deprecated {advice}").trim_end(), text);
-            text.push(' ');
-        }
         text.push_str(&function.name);
         text.push('(');
         if function.input != Type::open_object() {
-            print_type(&function.input, text, Remarks::Facts, &mention);
+            print_type(&function.input, text, remarks, &mention);
         }
         text.push_str("): ");
-        print_type(&function.output, text, Remarks::Facts, &mention);
+        print_type(&function.output, text, remarks, &mention);
         for declared in types.iter().filter(|declared| !is_inline(&declared.name)) {
             text.push_str("; type ");
             text.push_str(&declared.name);
             text.push_str(" = ");
-            print_type(&declared.body, text, Remarks::Facts, &mention);
+            print_type(&declared.body, text, remarks, &mention);
         }
         text.push('\n');
     }
@@ -357,18 +355,6 @@ impl Declarations {
         text.push_str(", options?: CallOptions): Promise<");
         self.print(&function.output, text, remarks);
         text.push_str(">;\n");
-    }
-
-    fn declare_call(&self, function: &Function, text: &mut String) {
-        push_own_comment(&function.comment, text, Remarks::JsonComments);
-        text.push_str(&function.name);
-        text.push('(');
-        if function.input != Type::open_object() {
-            self.print(&function.input, text, Remarks::JsonComments);
-        }
-        text.push_str("): ");
-        self.print(&function.output, text, Remarks::JsonComments);
-        text.push_str(";\n");
     }
 
     fn print(&self, ty: &Type, text: &mut String, remarks: Remarks) {

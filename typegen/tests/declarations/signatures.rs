@@ -162,18 +162,20 @@ fn calls_are_declared_in_terms_of_json() {
             "required": ["n"], "additionalProperties": false,
         } }),
         json!({ "name": "find", "inputSchema": { "type": "object", "required": ["by"],
-            "properties": { "by": { "enum": ["id", "name"] } } } }),
+            "properties": { "by": { "$ref": "#/$defs/By" } },
+            "$defs": { "By": { "type": "object", "required": ["id"],
+                "properties": { "id": { "type": "string" } } } } } }),
     ];
     expect![[r#"
         /** Lists notes. */
         s_log({
          repo: string;
          /** The number of notes. (integer) */ max_count?: number;
-        }): unknown;
+        }): unknown
         s_count(): {
          /** int64 */ n: number;
-        };
-        s_find({ by: "id" | "name" }): unknown;
+        }
+        s_find({ by: { id: string } }): unknown
     "#]]
     .assert_eq(&declare("s", &tools).text(Detail::Call, |_| true));
 }
