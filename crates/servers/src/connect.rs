@@ -22,7 +22,7 @@ use crate::failure::{CallFailure, Lost, LostKind, StartError};
 use crate::http::Http;
 use crate::list::{Listing, USUALLY_FRESH, list_failure};
 use crate::questions::{Handler, Questions};
-use crate::request::{Agreed, Asking, Clock, Session, capabilities};
+use crate::request::{Agreed, Asking, Clock, Session, capabilities, later};
 use crate::server_log;
 use crate::spec::{self, EraSetting, ServerSpec, Transport};
 use crate::stdio::Stdio;
@@ -548,12 +548,6 @@ async fn end_of(child: &Child) -> String {
         Some(status) => format!("it ended with {status}; run its command by hand to see why"),
         None => CLOSED_OUTPUT.to_owned(),
     }
-}
-
-/// A time later than another; a time that no clock shows is a year later.
-pub(crate) fn later(from: Instant, by: Duration) -> Instant {
-    const YEAR: Duration = Duration::from_secs(86_400 * 365);
-    from.checked_add(by).unwrap_or(from + YEAR)
 }
 
 impl Connection {

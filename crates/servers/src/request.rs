@@ -17,7 +17,6 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::caller::{Caller, LogLevel, Offers};
-use crate::connect::later;
 use crate::failure::{CallFailure, Lost, LostKind};
 use crate::http::Http;
 use crate::server_log;
@@ -135,6 +134,12 @@ pub(crate) struct Clock {
     left: Duration,
     limit: Duration,
     asking: watch::Receiver<usize>,
+}
+
+/// A time later than another; a time that no clock shows is a year later.
+pub(crate) fn later(from: Instant, by: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(86_400 * 365);
+    from.checked_add(by).unwrap_or(from + YEAR)
 }
 
 impl Clock {

@@ -641,7 +641,9 @@ impl Tap {
                 Err(CallFailure::Refused(read_error(error)))
             }
             (Some(result), _) => Ok(result.to_owned()),
-            _ => Err(CallFailure::Malformed("its result is missing, or null".to_owned())),
+            _ => Err(CallFailure::Malformed(
+                "its result is missing, or null".to_owned(),
+            )),
         };
         if flight.slot.is_some() {
             // The request leaves its slot when its answer has been taken.
