@@ -11,6 +11,7 @@ mod conformance;
 mod contained;
 mod data_flow;
 mod demo;
+mod doctor;
 mod dry_run;
 mod elicit;
 mod endpoint;

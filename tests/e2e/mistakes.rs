@@ -17,9 +17,7 @@ fn no_configuration() {
         exit code 2
         --- stdout
         --- stderr
-        callgate: there is no callgate.json or .mcp.json in this folder or above; create one, such as
-          { "mcpServers": { "time": { "command": "mcp-server-time" } } }
-        or name a file with --config
+        callgate: there is no callgate.json or .mcp.json in this folder or above; `callgate init` makes one from the servers of your other MCP clients, or name a file with --config
     "#]],
     );
 }

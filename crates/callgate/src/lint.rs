@@ -53,6 +53,12 @@ impl Lint {
         void.into_iter().map(|finding| finding.message).collect()
     }
 
+    /// The messages about what should forbid something, and matches nothing.
+    pub(crate) fn void_messages(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
+        let void = self.void(catalog, servers, has_listed).into_iter();
+        void.map(|finding| finding.message).collect()
+    }
+
     /// Why no call is made: something that should forbid calls matches nothing, which is known
     /// since a server listed its tools after the start. What has matched before is no reason.
     pub(crate) fn refusal(&self, catalog: &Catalog, servers: &[ServerState]) -> Option<String> {

@@ -118,8 +118,14 @@ pub(crate) struct TypeChecker {
     places: TypeScriptPlaces,
     confinement: Confinement,
     /// TypeScript, or why there is none; searched at the first use.
-    checker: OnceLock<Result<Arc<dyn Checker>, String>>,
+    checker: OnceLock<Result<Found, String>>,
     said: AtomicBool,
+}
+
+/// TypeScript, with its version and path.
+struct Found {
+    checker: Arc<dyn Checker>,
+    program: String,
 }
 
 /// A script to check.
@@ -236,8 +242,8 @@ impl TypeChecker {
 
     /// Ends the TypeScript process.
     pub(crate) async fn shut_down(&self) {
-        if let Some(Ok(checker)) = self.checker.get() {
-            checker.shut_down().await;
+        if let Some(Ok(found)) = self.checker.get() {
+            found.checker.shut_down().await;
         }
     }
 
@@ -252,7 +258,17 @@ impl TypeChecker {
         }
     }
 
+    /// The program, with its version; an error says why there is none.
+    pub(crate) fn program(&self) -> Result<String, String> {
+        let found = self.found().map_err(String::clone)?;
+        Ok(found.program.clone())
+    }
+
     fn checker(&self) -> Result<&Arc<dyn Checker>, &String> {
+        self.found().map(|found| &found.checker)
+    }
+
+    fn found(&self) -> Result<&Found, &String> {
         let found = self.checker.get_or_init(|| {
             let program = std::env::current_exe().ok();
             let TypeScriptPlaces { named, project } = &self.places;
@@ -261,7 +277,10 @@ impl TypeChecker {
             let executable = found.map_err(|error| error.to_string())?;
             let (path, version) = (executable.path.display(), &executable.version);
             tracing::info!(%path, version, "found TypeScript");
-            Ok(Arc::new(TypeScript::new(&executable, self.confinement)))
+            Ok(Found {
+                checker: Arc::new(TypeScript::new(&executable, self.confinement)),
+                program: format!("TypeScript {version} ({path})"),
+            })
         });
         found.as_ref()
     }

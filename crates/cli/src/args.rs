@@ -128,6 +128,12 @@ pub enum Command {
     #[command(after_help = AUTH_EXIT_CODES)]
     Auth(AuthArgs),
 
+    /// Try everything that a run needs, and say what is missing and what to do
+    #[command(
+        after_help = "Exit codes: 0 nothing is missing, 1 something that a run needs is, 2 usage error,\n130 interrupted"
+    )]
+    Doctor(DoctorArgs),
+
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  callgate completions bash > ~/.local/share/bash-completion/completions/callgate"
@@ -286,6 +292,14 @@ pub struct TypesArgs {
 #[derive(Debug, Args)]
 pub struct ToolsArgs {
     /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Print what was found as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -5,6 +5,7 @@ mod ask;
 mod auth;
 mod caller;
 mod commands;
+mod doctor;
 mod elicit;
 mod exit;
 mod export;

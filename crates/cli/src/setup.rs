@@ -34,8 +34,18 @@ pub struct Sources {
     pub skills: Vec<PathBuf>,
 }
 
-/// Loads the configuration, from the named file or the nearest one, and the skills.
+/// Loads the configuration, from the named file or the nearest one, and the skills. Prints its
+/// warnings.
 pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
+    let config = load(sources)?;
+    for warning in config.iter().flat_map(|config| &config.warnings) {
+        print::warning(&warning.to_string());
+    }
+    Ok(config)
+}
+
+/// [`configuration`], without printing.
+pub fn load(sources: &Sources) -> anyhow::Result<Option<Config>> {
     let mut config = match &sources.config {
         Some(path) => Some(named(path)?),
         None => {
@@ -52,9 +62,6 @@ pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
             None => bail!("a skill needs the servers of a configuration; name one with --config"),
         }
     }
-    for warning in config.iter().flat_map(|config| &config.warnings) {
-        print::warning(&warning.to_string());
-    }
     Ok(config)
 }
 
@@ -68,10 +75,9 @@ fn named(path: &Path) -> anyhow::Result<Config> {
 }
 
 /// The message for a missing configuration.
-const NO_CONFIGURATION: &str = "there is no callgate.json or .mcp.json in this folder or above; \
-     create one, such as\n  \
-     { \"mcpServers\": { \"time\": { \"command\": \"mcp-server-time\" } } }\n\
-     or name a file with --config";
+pub const NO_CONFIGURATION: &str = "there is no callgate.json or .mcp.json in this folder or above; \
+     `callgate init` makes one from the servers of your other MCP clients, or name a file with \
+     --config";
 
 /// Loads the configuration, for commands that need servers.
 pub fn required_configuration(sources: &Sources) -> anyhow::Result<Config> {

@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use callgate_servers::ToolList;
@@ -41,6 +41,11 @@ impl Folder {
             fs::set_permissions(&path, Permissions::from_mode(0o700))?;
         }
         Ok(Self(path))
+    }
+
+    /// Its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
     }
 
     /// A folder in it.

@@ -89,6 +89,11 @@ impl Cache {
         opened.map(Some)
     }
 
+    /// The folder of the lists.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.lists.path().to_owned()
+    }
+
     /// The folder of vectors of tools.
     pub(crate) fn vectors(&self) -> Folder {
         self.vectors.clone()

@@ -9,6 +9,7 @@ pub(crate) mod run;
 pub(crate) mod servers;
 pub(crate) mod tools;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use callgate_gate::{Asker, DryRun, Keep, LedgerFile, Reviewer};
@@ -77,6 +78,35 @@ impl Gate {
     /// change, new warnings are logged, each once.
     pub fn unmatched_rules(&self) -> Vec<String> {
         self.lint.find(&self.live.catalog(), &self.live.servers())
+    }
+
+    /// Those of them that should forbid something. Without
+    /// [`GateBuilder::allow_unmatched`](crate::GateBuilder::allow_unmatched), they keep a gate from
+    /// being built.
+    pub fn void_rules(&self) -> Vec<String> {
+        let servers = self.live.servers();
+        self.lint.void_messages(&self.live.catalog(), &servers)
+    }
+
+    /// The native TypeScript that checks scripts, with its version.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, and what to do.
+    pub fn typescript(&self) -> Result<String, String> {
+        self.checker.program()
+    }
+
+    /// The cache's folder; `None` if it is switched off.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no cache, though there should be one.
+    pub fn cache_folder(&self) -> Result<Option<PathBuf>, String> {
+        match &self.uncached {
+            Some(reason) => Err(reason.clone()),
+            None => Ok(self.cache.as_ref().map(|cache| cache.folder())),
+        }
     }
 
     /// Patterns and names of a dry run that match no tool, with the same exception.

@@ -29,6 +29,8 @@ pub struct Server {
     pub denied: usize,
     /// True if the list of tools is from an earlier time.
     pub stale: bool,
+    /// The protocol revision agreed on; `None` without a list of tools.
+    pub revision: Option<String>,
 }
 
 /// The state of a server.
@@ -174,8 +176,8 @@ impl Gate {
 impl Server {
     fn new(server: callgate_servers::ServerState, [catalog_tools, denied]: [usize; 2]) -> Self {
         let description = server_description(&server);
-        let listed = match &server.status {
-            Status::Ready(ready) => Some(ready.tools.len()),
+        let list = match &server.status {
+            Status::Ready(list) => Some(list),
             _ => None,
         };
         let mut tools = catalog_tools;
@@ -185,7 +187,7 @@ impl Server {
             Phase::Down(reason) => ServerState::Down { reason },
             Phase::Disabled => {
                 // No catalog has its tools.
-                tools = listed.unwrap_or_default();
+                tools = list.map_or(0, |list| list.tools.len());
                 ServerState::Disabled
             }
             _ => ServerState::Down {
@@ -198,7 +200,8 @@ impl Server {
             state,
             tools,
             denied,
-            stale: listed.is_some() && server.stale,
+            stale: list.is_some() && server.stale,
+            revision: list.map(|list| list.protocol_version.clone()),
         }
     }
 }

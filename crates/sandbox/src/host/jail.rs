@@ -133,7 +133,9 @@ impl fmt::Display for Jail {
 }
 
 impl Jail {
-    fn has(&self, layer: JailLayer) -> bool {
+    /// True if a layer is in force.
+    #[must_use]
+    pub fn has(&self, layer: JailLayer) -> bool {
         match layer {
             JailLayer::Landlock => self.landlock.is_some(),
             JailLayer::Seccomp => self.seccomp,

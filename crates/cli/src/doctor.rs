@@ -1,0 +1,469 @@
+//! `callgate doctor`: everything that a run needs is tried, and what is not fine says what to do.
+
+use std::path::Path;
+use std::time::Instant;
+
+use callgate::config::{Config, ConfigError};
+use callgate::sandbox::{Jail, JailLayer, JailOptions, WorkerProgram, v8_version};
+use callgate::{CheckMode, Connect, Gate, RunReport, ServerSpec, Transport, Workers};
+use callgate::{auth, present::indented};
+use futures::future::join_all;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::progress::Progress;
+use crate::setup::{self, Setting, Sources};
+use crate::{args::DoctorArgs, print};
+
+/// A script that needs the worker, V8 and the type check, and no tool.
+const SCRIPT: &str = "const answer: number = 42;\nreturn answer;\n";
+/// The most lines of one subject that the text shows.
+const SHOWN: usize = 8;
+
+/// What was found.
+#[derive(Serialize)]
+pub struct Checkup {
+    version: &'static str,
+    /// True if nothing is missing that runs need.
+    ok: bool,
+    checks: Vec<Check>,
+}
+
+/// One line.
+#[derive(Serialize)]
+struct Check {
+    /// The subject, such as `kernel` or `server git`.
+    what: String,
+    state: State,
+    says: String,
+    /// What to do, unless `says` ends with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+    /// The same for programs.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    facts: Value,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// Runs go on without it.
+    Warning,
+    /// Runs, or those with this server, fail.
+    Missing,
+}
+
+/// Prints the checkup; 1 if something is missing.
+pub async fn execute(sources: &Sources, args: DoctorArgs) -> anyhow::Result<u8> {
+    let cancel = setup::cancel_on_signal()?;
+    let progress = Progress::new();
+    let checkup = tokio::select! {
+        checkup = Checkup::make(sources, &progress) => checkup,
+        () = cancel.cancelled() => return Ok(setup::cancelled("the command was cancelled")),
+    };
+    progress.clear();
+    if args.json {
+        print::json(&checkup)?;
+    } else {
+        print::out(&checkup.text())?;
+    }
+    Ok(u8::from(!checkup.ok))
+}
+
+impl Checkup {
+    /// Tries everything, the servers side by side.
+    pub async fn make(sources: &Sources, progress: &Progress) -> Self {
+        let mut checkup = Self {
+            version: env!("CARGO_PKG_VERSION"),
+            ok: true,
+            checks: Vec::new(),
+        };
+        let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let kernel = format!(
+            "{} {} {}",
+            std::env::consts::OS,
+            kernel.trim(),
+            std::env::consts::ARCH
+        );
+        checkup.fine("kernel", kernel);
+        let config = checkup.configuration(sources);
+        let workers = setup::workers(0, config.as_ref(), None);
+        checkup.sandbox(config.as_ref(), &workers).await;
+        checkup.gate(config.as_ref(), workers, progress).await;
+        checkup.ok = checkup.checks.iter().all(|it| it.state != State::Missing);
+        checkup
+    }
+
+    fn add(&mut self, what: &str, state: State, says: impl Into<String>) -> &mut Check {
+        self.checks.push(Check {
+            what: what.to_owned(),
+            state,
+            says: says.into(),
+            advice: None,
+            facts: Value::Null,
+        });
+        let last = self.checks.len() - 1;
+        &mut self.checks[last]
+    }
+
+    fn fine(&mut self, what: &str, says: impl Into<String>) -> &mut Check {
+        self.add(what, State::Ok, says)
+    }
+
+    fn configuration(&mut self, sources: &Sources) -> Option<Config> {
+        const WHAT: &str = "config";
+        let config = match setup::load(sources) {
+            Ok(Some(config)) => config,
+            Ok(None) => {
+                self.add(WHAT, State::Missing, setup::NO_CONFIGURATION);
+                return None;
+            }
+            Err(error) => {
+                match error.downcast_ref::<ConfigError>() {
+                    Some(error) => {
+                        for problem in error.problems() {
+                            self.add(WHAT, State::Missing, problem.to_string());
+                        }
+                    }
+                    None => {
+                        self.add(WHAT, State::Missing, format!("{error:#}"));
+                    }
+                }
+                return None;
+            }
+        };
+        let (servers, off) = (config.servers.len(), &config.disabled);
+        let mut says = format!("{}: {}", config.path.display(), count(servers, "server"));
+        if !off.is_empty() {
+            says += &format!(", and turned off: {}", off.join(", "));
+        }
+        self.fine(WHAT, says).facts = json!({ "path": config.path, "off": off });
+        if servers == 0 {
+            let advice = "write servers under \"mcpServers\", or run `callgate init --force`";
+            let added = self.add(WHAT, State::Warning, "it names no server that is on");
+            added.advice = Some(advice.to_owned());
+        }
+        for warning in &config.warnings {
+            self.add(WHAT, State::Warning, warning.to_string());
+        }
+        Some(config)
+    }
+
+    async fn sandbox(&mut self, config: Option<&Config>, workers: &Workers) {
+        const WHAT: &str = "sandbox";
+        let options = config.map(|config| config.jail.clone()).unwrap_or_default();
+        let jail = match workers.jail().await {
+            Ok(jail) => {
+                self.fine(WHAT, jail.to_string()).facts = json!(jail);
+                Some(jail)
+            }
+            Err(reason) => {
+                self.add(WHAT, State::Missing, format!("no script can run: {reason}"));
+                let mut any = options.clone();
+                any.required.clear();
+                let limits = setup::limits(config, None);
+                let program = WorkerProgram::beside_current_exe();
+                Workers::new(program, 0, &limits, &any).jail().await.ok()
+            }
+        };
+        for layer in JailLayer::ALL {
+            if let Some((why, advice)) = jail.as_ref().and_then(|it| absence(layer, it, &options)) {
+                let added = self.add(WHAT, State::Warning, format!("no {}: {why}", layer.name()));
+                added.advice = Some(advice);
+            }
+        }
+    }
+
+    async fn gate(&mut self, config: Option<&Config>, workers: Workers, progress: &Progress) {
+        let mode = config
+            .and_then(|config| config.check.mode)
+            .unwrap_or_default();
+        let setting = || Setting {
+            // A script without a check shows whether the worker works.
+            check: Some(if mode == CheckMode::Off {
+                mode
+            } else {
+                CheckMode::Warn
+            }),
+            workers: Some(workers.clone()),
+            ..Setting::default()
+        };
+        // Each server is started by itself.
+        let unconnected = config.cloned().map(|mut config| {
+            for server in &mut config.servers {
+                server.connect = Connect::Manual;
+            }
+            config
+        });
+        let gate = match setup::builder(unconnected.as_ref(), &setting()) {
+            Ok(builder) => builder.build().await.map_err(anyhow::Error::from),
+            Err(error) => Err(error),
+        };
+        let gate = match gate {
+            Ok(gate) => gate,
+            Err(error) => {
+                self.add("config", State::Missing, format!("{error:#}"));
+                return;
+            }
+        };
+        let report = gate.run(SCRIPT).await;
+        self.script(&gate, &report, mode);
+        if let Some(config) = config {
+            progress.starting(config.servers.iter().map(|server| server.name.as_str()));
+            let started = config.servers.iter().map(|server| started(&gate, server));
+            self.checks.extend(join_all(started).await);
+            self.rules(&gate, config);
+            self.ledger(config, workers).await;
+            self.cache(&gate);
+        }
+        gate.shutdown().await;
+    }
+
+    fn script(&mut self, gate: &Gate, report: &RunReport, mode: CheckMode) {
+        match &report.error {
+            None => {
+                let (ms, v8) = (report.total_ms, v8_version());
+                let says = format!("a script ran in {ms} ms, V8 {v8}");
+                self.fine("worker", says).facts = json!({ "ms": ms, "v8": v8 });
+            }
+            Some(error) => {
+                let says = format!("a script of one line failed: {}", error.message);
+                self.add("worker", State::Missing, says);
+            }
+        }
+        let unchecked = report.check.as_ref().and_then(|it| it.reason.clone());
+        let program = unchecked.map_or_else(|| gate.typescript(), Err);
+        match (mode, program) {
+            (CheckMode::Off, _) => self.fine("types", "the check is off in the configuration"),
+            (_, Ok(program)) => self.fine("types", program),
+            (CheckMode::Require, Err(reason)) => self.add("types", State::Missing, reason),
+            (_, Err(reason)) => self.add("types", State::Warning, reason),
+        };
+    }
+
+    fn rules(&mut self, gate: &Gate, config: &Config) {
+        let uncached = gate.cache_folder().err();
+        for warning in gate.warnings() {
+            if Some(&warning) != uncached.as_ref() {
+                let added = self.add("tools", State::Warning, warning);
+                added.todo("tell the author of the server; its other tools work");
+            }
+        }
+        let (unmatched, void) = (gate.unmatched_rules(), gate.void_rules());
+        if unmatched.is_empty() {
+            self.fine(
+                "rules",
+                "each is about a tool, as far as servers have started",
+            );
+        }
+        for rule in unmatched {
+            let stops = !config.allow_unmatched && void.contains(&rule);
+            let state = if stops {
+                State::Missing
+            } else {
+                State::Warning
+            };
+            self.add("rules", state, rule).todo("correct or remove it");
+        }
+    }
+
+    async fn ledger(&mut self, config: &Config, workers: Workers) {
+        let Some((path, options)) = config.ledger.file() else {
+            self.fine("ledger", "no file; the report of a run has its calls");
+            return;
+        };
+        let shown = path.display().to_string();
+        let gate = Gate::builder().workers(workers).check(CheckMode::Off);
+        match gate.ledger(Some((path, options))).build().await {
+            Ok(_) => self.fine("ledger", shown),
+            Err(error) => self.add("ledger", State::Missing, error.to_string()),
+        };
+    }
+
+    fn cache(&mut self, gate: &Gate) {
+        match gate.cache_folder() {
+            Ok(Some(folder)) => self.fine("cache", folder.display().to_string()),
+            Ok(None) => self.fine("cache", "off in the configuration"),
+            Err(reason) => self
+                .add("cache", State::Warning, reason)
+                .todo("make the folder writable, or name another one under \"cache\", \"path\""),
+        };
+    }
+
+    /// The text for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!("callgate {}\n", self.version);
+        let width = self.checks.iter().map(|it| it.what.chars().count()).max();
+        let width = width.unwrap_or_default();
+        let mut shown: Vec<&str> = Vec::new();
+        for Check {
+            what,
+            state,
+            says,
+            advice,
+            ..
+        } in &self.checks
+        {
+            shown.push(what);
+            match shown.iter().filter(|it| *it == what).count() {
+                0..=SHOWN => {}
+                more if more == SHOWN + 1 => {
+                    text += &format!("         {what:width$}  there is more; --json has all\n");
+                    continue;
+                }
+                _ => continue,
+            }
+            let state = match state {
+                State::Ok => "ok",
+                State::Warning => "warning",
+                State::Missing => "MISSING",
+            };
+            let advice = match advice {
+                // The last words of a server are lines of their own.
+                Some(advice) if says.contains('\n') => format!("\n{advice}"),
+                Some(advice) => format!("; {advice}"),
+                None => String::new(),
+            };
+            let line = indented(&format!("{state:7}  {what:width$}  {says}{advice}"));
+            text += &format!("{}\n", callgate::present::undrawn(&line));
+        }
+        text += if self.ok {
+            "everything that a run needs is there\n"
+        } else {
+            "something is MISSING that runs need\n"
+        };
+        text
+    }
+}
+
+impl Check {
+    fn todo(&mut self, advice: &str) -> &mut Self {
+        self.advice = Some(advice.to_owned());
+        self
+    }
+}
+
+/// Starts one server.
+async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
+    let began = Instant::now();
+    let enabled = gate.enable(&spec.name).await;
+    let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let login = login(spec).await;
+    let what = format!("server {}", spec.name);
+    match enabled {
+        Ok(server) => {
+            let verb = match spec.transport {
+                Transport::Stdio(_) => "started",
+                Transport::Http(_) => "answered",
+            };
+            let revision = server.revision.unwrap_or_default();
+            let tools = count(server.tools, "tool");
+            let mut says = format!("{verb} in {ms} ms, MCP {revision}, {tools}");
+            if let Some(login) = &login {
+                says += &format!(", {login}");
+            }
+            Check {
+                what,
+                state: State::Ok,
+                says,
+                advice: None,
+                facts: json!({ "ms": ms, "revision": revision, "tools": server.tools, "login": login }),
+            }
+        }
+        Err(error) => {
+            let unavailable = gate.unavailable().into_iter();
+            let mut reasons = unavailable.filter(|it| it.server == spec.name);
+            let reason = reasons
+                .next()
+                .map_or_else(|| error.to_string(), |it| it.reason);
+            let named = format!("server `{}` ", spec.name);
+            let advice = match spec.transport {
+                Transport::Stdio(_) => "start its command by hand to see more",
+                Transport::Http(_) => "see that it runs, and that its \"url\" is right",
+            };
+            Check {
+                what,
+                state: State::Missing,
+                says: reason.strip_prefix(&named).unwrap_or(&reason).to_owned(),
+                advice: Some(advice.to_owned()),
+                facts: json!({ "login": login }),
+            }
+        }
+    }
+}
+
+/// The login at a server that takes one.
+async fn login(spec: &ServerSpec) -> Option<String> {
+    auth::takes_login(spec).ok()?;
+    Some(match auth::status(spec).await {
+        Ok(Some(status)) if status.expired && !status.renewable => {
+            format!(
+                "its login has ended; run `callgate auth login {}`",
+                spec.name
+            )
+        }
+        Ok(Some(_)) => "logged in".to_owned(),
+        Ok(None) => "not logged in".to_owned(),
+        Err(error) => error.to_string(),
+    })
+}
+
+/// Why a layer is not in force, and what to do; `None` if it is.
+fn absence(layer: JailLayer, jail: &Jail, options: &JailOptions) -> Option<(String, String)> {
+    if jail.has(layer) {
+        return None;
+    }
+    let say = |why: &str, advice: &str| Some((why.to_owned(), advice.to_owned()));
+    if !options.layers.contains(&layer) {
+        return say(
+            "it is off in the configuration",
+            "remove \"level\" from \"sandbox\"",
+        );
+    }
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    match layer {
+        JailLayer::Landlock => match read("/sys/kernel/security/lsm") {
+            Some(modules) if !modules.contains("landlock") => say(
+                "the kernel was started without it",
+                "add landlock to `lsm=` on the kernel's command line",
+            ),
+            _ => say(
+                "the kernel is older than 5.13 or was built without it, or a container forbids it",
+                "use a kernel that has it, or permit landlock_create_ruleset in the container",
+            ),
+        },
+        JailLayer::Seccomp if !Path::new("/proc/sys/kernel/seccomp").exists() => say(
+            "the kernel was built without it",
+            "use a kernel with CONFIG_SECCOMP_FILTER",
+        ),
+        JailLayer::Namespaces => {
+            let settings = [
+                ("user.max_user_namespaces", "0", "10000"),
+                ("kernel.unprivileged_userns_clone", "0", "1"),
+                ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+            ];
+            for (name, off, on) in settings {
+                let value = read(&format!("/proc/sys/{}", name.replace('.', "/")));
+                if value.is_some_and(|value| value.trim() == off) {
+                    return Some((
+                        format!("the kernel's setting {name} is {off}"),
+                        format!("it is an extra; `sysctl {name}={on}` permits it"),
+                    ));
+                }
+            }
+            say(
+                "the kernel or a container forbids user namespaces",
+                "it is an extra: nothing has to be done",
+            )
+        }
+        _ => say(
+            "the kernel or a container refuses it",
+            "permit the system call seccomp in the container",
+        ),
+    }
+}
+
+fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,154 @@
+//! `callgate doctor` finds what is missing, and says what to do.
+
+use callgate_tests::{Workbench, fixture, odd};
+use serde_json::{Value, json};
+
+/// The state and the sentence of the first line about this subject, the worst state first.
+fn found(checkup: &Value, what: &str) -> (String, String) {
+    let checks = checkup["checks"].as_array().expect("checks").iter();
+    let mut about: Vec<_> = checks.filter(|it| it["what"] == what).collect();
+    about.sort_by_key(|it| it["state"] == "ok");
+    let check = about
+        .first()
+        .unwrap_or_else(|| panic!("no {what}: {checkup:#}"));
+    let text = |key: &str| check[key].as_str().unwrap_or_default().to_owned();
+    (text("state"), text("says") + "; " + &text("advice"))
+}
+
+#[test]
+fn nothing_is_missing_where_a_server_starts() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "permissions": { "allow": ["ticketing_listIssues"], "deny": ["ticketing_createIssue"] },
+        "ledger": { "path": "calls.jsonl" },
+    }));
+    bench.bring_typescript();
+    let ran = bench.callgate(&["doctor", "--json"]);
+    let checkup = ran.json();
+    assert_eq!((ran.code, &checkup["ok"]), (0, &json!(true)), "{ran:#?}");
+    for what in [
+        "kernel",
+        "config",
+        "worker",
+        "types",
+        "server ticketing",
+        "rules",
+        "ledger",
+        "cache",
+    ] {
+        assert_eq!(found(&checkup, what).0, "ok", "{what}: {checkup:#}");
+    }
+    assert_ne!(found(&checkup, "sandbox").0, "missing");
+    let checks = checkup["checks"].as_array().expect("checks");
+    let server = checks.iter().find(|it| it["what"] == "server ticketing");
+    let facts = &server.expect("the server")["facts"];
+    assert_eq!(facts["tools"], 2);
+    assert_eq!(facts["revision"], "2026-07-28");
+    assert!(facts["ms"].is_u64(), "{facts}");
+    let text = bench.callgate(&["doctor"]).stdout;
+    assert!(text.lines().count() <= 24, "one screen: {text}");
+    assert!(text.contains("MCP 2026-07-28, 2 tools"), "{text}");
+}
+
+#[test]
+fn each_thing_that_is_missing_says_what_to_do() {
+    let ticketing = fixture("callgate-demo-ticketing", &[]);
+    let nowhere = json!({ "mode": "require", "typescript": "nowhere" });
+    for (config, what, state, says) in [
+        (
+            json!({ "mcpServer": {} }),
+            "config",
+            "missing",
+            "did you mean \"mcpServers\"?",
+        ),
+        (
+            json!({ "mcpServers": {} }),
+            "config",
+            "warning",
+            "callgate init",
+        ),
+        (
+            json!({ "mcpServers": { "x": { "command": "${CALLGATE_TEST_UNSET}" } } }),
+            "config",
+            "missing",
+            "\"CALLGATE_TEST_UNSET\" is not set; set it",
+        ),
+        (
+            json!({ "mcpServers": { "x": { "command": "no-such-program" } } }),
+            "server x",
+            "missing",
+            "was not found; install it",
+        ),
+        (
+            json!({ "mcpServers": { "x": odd("exits") } }),
+            "server x",
+            "missing",
+            "start its command by hand",
+        ),
+        (
+            json!({ "mcpServers": { "x": { "url": "http://127.0.0.1:1/mcp" } } }),
+            "server x",
+            "missing",
+            "see that it runs",
+        ),
+        (
+            json!({ "mcpServers": { "t": &ticketing }, "permissions": { "deny": ["t_no"] } }),
+            "rules",
+            "missing",
+            "\"t_no\" in permissions.deny matches no tool; correct or remove it",
+        ),
+        (
+            json!({ "mcpServers": { "t": &ticketing }, "permissions": { "allow": ["t_no"] } }),
+            "rules",
+            "warning",
+            "correct or remove it",
+        ),
+        (
+            json!({ "mcpServers": {}, "ledger": { "path": "no/such/folder" } }),
+            "ledger",
+            "missing",
+            "create it",
+        ),
+        (
+            json!({ "mcpServers": {}, "check": nowhere }),
+            "types",
+            "missing",
+            "change \"check\"",
+        ),
+        (
+            json!({ "mcpServers": {}, "cache": { "path": "callgate.json/x" } }),
+            "cache",
+            "warning",
+            "name another one",
+        ),
+        (
+            json!({ "mcpServers": {}, "sandbox": { "level": "process" } }),
+            "sandbox",
+            "warning",
+            "remove \"level\"",
+        ),
+    ] {
+        let bench = Workbench::with_config(config);
+        let ran = bench.callgate(&["doctor", "--json"]);
+        let checkup = ran.json();
+        let (is, said) = found(&checkup, what);
+        assert_eq!(is, state, "{said}");
+        assert!(said.contains(says), "{said}");
+        assert_eq!(ran.code, i32::from(checkup["ok"] == false), "{checkup:#}");
+        assert!(state != "missing" || ran.code == 1, "{checkup:#}");
+    }
+}
+
+#[test]
+fn keys_of_other_clients_are_shown_and_a_folder_without_a_configuration_is_told_of_init() {
+    let bench = Workbench::empty();
+    let ran = bench.callgate(&["doctor"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(ran.stdout.contains("`callgate init`"), "{}", ran.stdout);
+    let entry = json!({ "command": "true", "autoApprove": ["x"], "disabled": true });
+    let file = json!({ "mcpServers": { "x": entry }, "inputs": [] });
+    bench.write(".mcp.json", &file.to_string());
+    let ran = bench.callgate(&["doctor"]);
+    assert!(ran.stdout.contains("turned off: x"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\"inputs\""), "{}", ran.stdout);
+}
