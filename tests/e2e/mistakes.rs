@@ -23,6 +23,36 @@ fn no_configuration() {
 }
 
 #[test]
+fn commands_without_a_configuration_say_what_to_do_next() {
+    let bench = Workbench::empty();
+    bench.write("script.ts", "await git_status({ repo_path: '.' })");
+    for (arguments, code) in [
+        (&[][..], 2),
+        (&["run", "script.ts"], 1),
+        (&["serve"], 2),
+        (&["call", "git_status"], 2),
+        (&["doctor"], 1),
+    ] {
+        let ran = bench.callgate(arguments);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(
+            said.contains("`callgate init` makes one"),
+            "{arguments:?}: {said}"
+        );
+        assert_eq!(ran.code, code, "{arguments:?}: {said}");
+    }
+    bench.write("callgate.json", r#"{ "mcpServers": {} }"#);
+    let ran = bench.callgate(&[]);
+    assert!(ran.stderr.contains("Usage: callgate"), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .ends_with("next: `callgate doctor` tries what a run needs\n"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
 fn what_there_is_none_of() {
     let none = Workbench::new(json!({}));
     check(

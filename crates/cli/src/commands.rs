@@ -26,7 +26,10 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         config: cli.config,
         skills: cli.skills,
     };
-    match cli.command {
+    let Some(command) = cli.command else {
+        return without_command(config);
+    };
+    match command {
         Command::Run(args) => run(config, args).await,
         Command::Check(args) => check(config, args).await,
         Command::Types(args) => types(config, args).await,
@@ -44,6 +47,17 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
             Ok(0)
         }
     }
+}
+
+/// Prints the help, and what to do next in a folder without a configuration.
+fn without_command(sources: &Sources) -> anyhow::Result<u8> {
+    let help = Cli::command().render_help().to_string();
+    let next = match setup::load(sources)? {
+        Some(_) => "`callgate doctor` tries what a run needs",
+        None => setup::NO_CONFIGURATION,
+    };
+    print::err(&format!("{help}\nnext: {next}\n"));
+    Ok(crate::exit::USAGE)
 }
 
 async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {

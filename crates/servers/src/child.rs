@@ -67,7 +67,10 @@ impl Child {
                 )
             }
             io::ErrorKind::NotFound => {
-                format!("command {command_line:?} was not found; install it, or give its full path")
+                let package = package_of(command_line);
+                format!(
+                    "command {command_line:?} was not found; install {package}, or give its full path"
+                )
             }
             _ => format!("command {command_line:?} could not be started: {error}"),
         };
@@ -144,6 +147,22 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
+    }
+}
+
+/// The package that has a program which servers are often started with.
+fn package_of(program: &str) -> &'static str {
+    match program {
+        "node" | "npm" | "npx" => "Node.js with npm (packages `nodejs` and `npm`, or nodejs.org)",
+        "bun" | "bunx" => "Bun (`npm install -g bun`, or bun.sh)",
+        "deno" => "Deno (`npm install -g deno`, or deno.com)",
+        "uv" | "uvx" => "uv (`pipx install uv`, or docs.astral.sh/uv)",
+        "pipx" => "pipx (package `pipx`)",
+        "python" => "Python 3 (package `python-is-python3`; or name python3)",
+        "python3" => "Python 3 (package `python3`)",
+        "docker" => "Docker (package `docker.io`, or docs.docker.com)",
+        "podman" => "Podman (package `podman`)",
+        _ => "it",
     }
 }
 
@@ -254,6 +273,32 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_program_that_is_missing_is_told_with_its_package() {
+        for (command, advice) in [
+            (
+                "node",
+                "install Node.js with npm (packages `nodejs` and `npm`",
+            ),
+            ("npx", "install Node.js with npm"),
+            ("uvx", "install uv (`pipx install uv`"),
+            ("docker", "install Docker (package `docker.io`"),
+            ("python3", "install Python 3 (package `python3`)"),
+            ("mcp-server-x", "install it, or give its full path"),
+            ("/nowhere/npx", "install it, or give its full path"),
+        ] {
+            let mut stdio = Stdio {
+                command: command.to_owned(),
+                ..Stdio::default()
+            };
+            stdio.env.insert("PATH".to_owned(), "/nowhere".to_owned());
+            let started = Child::start(&stdio, &"x".into(), &Redact::default()).await;
+            let error = started.err().expect("no such program");
+            let begins = format!("command {command:?} was not found; {advice}");
+            assert!(error.starts_with(&begins), "{error}");
+        }
+    }
 
     #[test]
     fn the_tail_is_bounded_and_has_no_cut_line() {
