@@ -24,6 +24,7 @@ mod grants;
 mod guarded;
 mod hostile;
 mod hosts;
+mod init;
 mod inspector;
 mod issuers;
 mod keyring;

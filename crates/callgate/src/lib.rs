@@ -147,6 +147,7 @@ pub mod rule {
         PatternError, Pointer, PointerError, Rule, RuleProblem, ServerPattern, Step, Test,
         TextError, WholeRegex,
     };
+    pub use callgate_typegen::names::beginning as function_beginning;
 }
 
 /// The workers that scripts run in, and the kernel layers around them.

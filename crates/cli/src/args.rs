@@ -11,6 +11,7 @@ use callgate::{CheckMode, Detail, export::ExportFormat};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::init::{Client, ReadOnly};
 use crate::rules::RuleArgs;
 
 const RUN_EXAMPLES: &str = "\
@@ -50,8 +51,20 @@ Exit codes:
   2 usage or configuration error, or a server that takes no login
   130 interrupted";
 
+const INIT_EXAMPLES: &str = "\
+Examples:
+  callgate init                                  choose among the servers of your clients
+  callgate init --yes --from cursor              without questions: all that Cursor uses
+  callgate init --client claude-code             add Callgate to Claude Code
+
+Values that may be secrets stay out of the file: references to variables stand for them.
+
+Exit codes: 0 written, or nothing to do   1 no server was found
+2 usage or configuration error, or nothing was written";
+
 const TOP_EXAMPLES: &str = "\
 Examples:
+  callgate init                                  set it up in this folder
   callgate tools                                 what the configured servers offer
   callgate types git_log                     the declaration of one tool
   callgate check report.ts                       what a script would call, and what it needs
@@ -127,6 +140,11 @@ pub enum Command {
     /// Log in at HTTP servers, and see and end logins
     #[command(after_help = AUTH_EXIT_CODES)]
     Auth(AuthArgs),
+
+    /// Make a callgate.json from the servers of other MCP clients, or add Callgate to one
+    /// of them
+    #[command(after_help = INIT_EXAMPLES)]
+    Init(InitArgs),
 
     /// Try everything that a run needs, and say what is missing and what to do
     #[command(
@@ -294,6 +312,38 @@ pub struct ToolsArgs {
     /// Print the list as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Flags of `init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Add Callgate to this client's configuration, instead
+    #[arg(long, value_name = "CLIENT", conflicts_with_all = ["from", "servers", "read_only", "force"])]
+    pub client: Option<Client>,
+
+    /// With --client, only show the difference
+    #[arg(long, requires = "client")]
+    pub print: bool,
+
+    /// Take servers of this client only; may be repeated
+    #[arg(long, value_name = "CLIENT")]
+    pub from: Vec<Client>,
+
+    /// Take the server of this name, without questions; may be repeated
+    #[arg(long = "server", value_name = "NAME")]
+    pub servers: Vec<String>,
+
+    /// Tools that say they only read are asked about, or allowed [default: ask]
+    #[arg(long, value_name = "RULE")]
+    pub read_only: Option<ReadOnly>,
+
+    /// Replace an existing file, which is kept as FILE.bak
+    #[arg(long)]
+    pub force: bool,
+
+    /// Ask nothing: take all servers that are in use here, and no secrets
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// Flags of `doctor`.

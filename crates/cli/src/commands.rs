@@ -38,6 +38,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         Command::Call(args) => call(config, args).await,
         Command::Serve(args) => serve(config, args).await,
         Command::Export(args) => crate::export::execute(config, args).await,
+        Command::Init(args) => crate::init::execute(config, args).await,
         Command::Doctor(args) => crate::doctor::execute(config, args).await,
         Command::Auth(args) => crate::auth::execute(config, args).await,
         Command::Completions { shell } => {

@@ -10,6 +10,7 @@ mod elicit;
 mod exit;
 mod export;
 mod grants;
+mod init;
 mod log;
 mod names;
 mod print;

@@ -32,7 +32,7 @@ pub fn allow(path: &Path, rules: &[String]) -> Result<(), String> {
 ///
 /// The error of `allow`, as far as that does not depend on the rules.
 pub fn takes_rules(path: &Path) -> Result<(), String> {
-    Edit::of(path, &["\"rule\"".to_owned()]).map(drop)
+    Edit::of(path, |old| with_rules(old, &["\"rule\"".to_owned()])).map(drop)
 }
 
 /// As [`allow`]; calls `meanwhile` between reading and replacing.
@@ -41,9 +41,22 @@ pub(super) fn allow_while(
     rules: &[String],
     meanwhile: impl FnOnce(),
 ) -> Result<(), String> {
-    let edit = Edit::of(path, rules)?;
+    let edit = Edit::of(path, |old| with_rules(old, rules))?;
     meanwhile();
     edit.replace()
+}
+
+/// Replaces the text of a configuration file, also of another client's, by what `change` makes of
+/// it, at once and with its mode and owner.
+///
+/// # Errors
+///
+/// A text that says why not; nothing has been written then.
+pub fn rewrite(
+    path: &Path,
+    change: impl FnOnce(&str) -> Result<String, String>,
+) -> Result<(), String> {
+    Edit::of(path, change)?.replace()
 }
 
 /// A file, and the one that is to replace it.
@@ -58,7 +71,10 @@ struct Edit {
 }
 
 impl Edit {
-    fn of(path: &Path, rules: &[String]) -> Result<Self, String> {
+    fn of(
+        path: &Path,
+        change: impl FnOnce(&str) -> Result<String, String>,
+    ) -> Result<Self, String> {
         let shown = shown(path).display().to_string();
         let file = |error| file_error(&shown, &error);
         // A link is kept, and the file it leads to is replaced.
@@ -81,7 +97,7 @@ impl Edit {
             )
         };
         let old = std::str::from_utf8(&before).map_err(|_| text("it is not UTF-8 text"))?;
-        let new = with_rules(old, rules).map_err(|reason| text(&reason))?;
+        let new = change(old).map_err(|reason| text(&reason))?;
         let after = beside(&path, new.as_bytes(), &metadata).map_err(file)?;
         Ok(Self {
             shown,

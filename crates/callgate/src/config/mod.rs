@@ -45,7 +45,7 @@ use file::{Level, Sandbox};
 use server::ServerList;
 use tree::{SYNTAX, Tree};
 
-pub use edit::{allow, takes_rules};
+pub use edit::{allow, rewrite, takes_rules};
 pub use error::{ConfigError, Problem};
 pub use file::{CacheConfig, CheckConfig, LedgerConfig, LimitsConfig};
 pub use find::find;

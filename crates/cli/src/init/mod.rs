@@ -1,0 +1,473 @@
+//! `callgate init`: a configuration from the servers of other MCP clients, and Callgate in theirs.
+
+mod clients;
+mod entry;
+mod install;
+mod read;
+mod secrets;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use callgate::Gate;
+use callgate::config::Config;
+use callgate::present::{harmless, one_line};
+use callgate::rule::function_beginning;
+use clap::ValueEnum as _;
+use serde_json::{Map, Value, json};
+
+pub use clients::Client;
+
+use crate::args::InitArgs;
+use crate::doctor::Checkup;
+use crate::print;
+use crate::progress::Progress;
+use crate::setup::{self, Setting, Sources};
+use crate::terminal::{self, Conversation};
+use clients::Folders;
+use entry::Entry;
+use read::Found;
+use secrets::Secrets;
+
+/// The characters of a name or path of another client that are shown.
+const SHOWN: usize = 80;
+
+/// Runs the command, and returns the exit code.
+pub async fn execute(sources: &Sources, args: InitArgs) -> anyhow::Result<u8> {
+    let folder = std::env::current_dir().context("could not read the current folder")?;
+    let folders = Folders::of(folder);
+    match args.client {
+        Some(client) => install::execute(sources, &folders, client, &args).await,
+        None => import(sources, &folders, &args).await,
+    }
+}
+
+/// A conversation in which the questions of `init` are asked.
+struct Dialogue(Conversation);
+
+impl Dialogue {
+    /// `None` without a terminal, or if the answers are known.
+    async fn begin(is_answered: bool) -> anyhow::Result<Option<Self>> {
+        if is_answered || !terminal::is_attended() {
+            return Ok(None);
+        }
+        let begun = Conversation::begin(&Progress::new().lines()).await;
+        Ok(Some(Self(begun.context("the terminal is gone")?)))
+    }
+
+    async fn show(&self, text: &str) -> anyhow::Result<()> {
+        Ok(self.0.show(&harmless(text)).await?)
+    }
+
+    /// Asks until `read` takes the answer.
+    async fn ask<T>(
+        &mut self,
+        prompt: &str,
+        keys: &[&str],
+        read: impl Fn(&str) -> Option<T>,
+    ) -> anyhow::Result<T> {
+        loop {
+            let line = self.0.ask(&harmless(&format!("└ {prompt}: "))).await?;
+            let line = line.context("the terminal is gone; nothing was written")?;
+            match read(line.trim().to_lowercase().as_str()) {
+                Some(answer) => return Ok(answer),
+                None => self.0.show_keys(keys).await?,
+            }
+        }
+    }
+
+    async fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
+        let prompt = format!("{question} [y] yes  [n] no");
+        let read = |answer: &str| match answer {
+            "y" | "yes" => Some(true),
+            "n" | "no" => Some(false),
+            _ => None,
+        };
+        self.ask(&prompt, &["y", "n"], read).await
+    }
+}
+
+/// Makes a configuration from the servers of other clients.
+async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow::Result<u8> {
+    let file = match &sources.config {
+        Some(path) => std::path::absolute(path)?,
+        None => folders.project.join("callgate.json"),
+    };
+    let shown = folders.shown(&file);
+    let is_chosen = args.yes || !args.servers.is_empty();
+    let mut dialogue = Dialogue::begin(is_chosen).await?;
+    if dialogue.is_none() && !is_chosen {
+        bail!(
+            "there is no terminal to ask at; name servers with --server, or take all of them with \
+             --yes"
+        );
+    }
+    let exists = file.symlink_metadata().is_ok();
+    if exists && !args.force {
+        let question = format!("{shown} exists; replace it, and keep the old one beside it?");
+        let agrees = match &mut dialogue {
+            Some(dialogue) => dialogue.agrees(&question).await?,
+            None => bail!("{shown} exists; --force replaces it and keeps the old one beside it"),
+        };
+        if !agrees {
+            bail!("nothing was written");
+        }
+    }
+    let (found, unread) = read::servers(folders, &args.from);
+    for unread in unread {
+        print::warning(&one_line(&unread, usize::MAX));
+    }
+    let candidates = named_once(found);
+    if candidates.is_empty() {
+        print::error(&nothing_found(folders, &args.from));
+        return Ok(1);
+    }
+    let chosen = chosen(&candidates, folders, args, &mut dialogue).await?;
+    let mut secrets = Secrets::default();
+    let mut entries = converted(&chosen, &mut secrets);
+    if secrets.iter().next().is_some()
+        && let Some(dialogue) = &mut dialogue
+    {
+        let names: Vec<&str> = secrets.iter().map(|(name, _)| name).collect();
+        let names = names.join(", ");
+        let text = format!("┌ values that may be secrets stay out of {shown}: {names}\n");
+        dialogue.show(&text).await?;
+        let question = "copy them into the file all the same?";
+        if dialogue.agrees(question).await? {
+            secrets = Secrets::copied();
+            entries = converted(&chosen, &mut secrets);
+        }
+    }
+    let allows = match (args.read_only, &mut dialogue) {
+        (Some(verdict), _) => verdict == ReadOnly::Allow,
+        (None, None) => false,
+        (None, Some(dialogue)) => {
+            let prompt = "tools that say they only read: [a] ask each time  [r] allow without \
+                          asking";
+            let read = |answer: &str| match answer {
+                "a" | "ask" => Some(false),
+                "r" | "allow" => Some(true),
+                _ => None,
+            };
+            dialogue.ask(prompt, &["a", "r"], read).await?
+        }
+    };
+    drop(dialogue);
+    let permissions = permissions(&file, &entries, &secrets, allows).await?;
+    let text = text(&entries, Some(permissions));
+    if exists {
+        let backup = install::back_up(&file)?;
+        let rewritten = callgate::config::rewrite(&file, |_| Ok(text.clone()));
+        rewritten.map_err(anyhow::Error::msg)?;
+        print::out(&format!("the old {shown} is {}\n", folders.shown(&backup)))?;
+    } else {
+        install::write_new(&file, &text, secrets.are_copied())?;
+    }
+    let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
+    let names = one_line(&names.join(", "), usize::MAX);
+    print::out(&format!("wrote {shown} with the servers {names}\n"))?;
+    let unset = unset_variables(&text);
+    if !unset.is_empty() {
+        print::out("set these variables, which the configuration refers to:\n")?;
+    }
+    for name in &unset {
+        let place = secrets.iter().find(|(known, _)| known == name);
+        let place = place
+            .map(|(_, secret)| secret.place.as_str())
+            .unwrap_or_default();
+        let server = chosen.iter().find(|it| it.name == place);
+        let place = server.map(|it| {
+            let (server, file) = (one_line(&it.name, SHOWN), folders.shown(&it.file));
+            format!("  (its value is in {file}, server {server})")
+        });
+        print::out(&format!("  {name}{}\n", place.unwrap_or_default()))?;
+    }
+    let next = if unset.is_empty() {
+        "callgate tools".to_owned()
+    } else {
+        let set: Vec<String> = unset
+            .iter()
+            .map(|name| format!("export {name}=…"))
+            .collect();
+        format!("{}; callgate doctor", set.join(" "))
+    };
+    let sources = Sources {
+        config: Some(file),
+        skills: Vec::new(),
+    };
+    finish(&sources, &next).await
+}
+
+/// The permission of tools that say they only read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReadOnly {
+    Ask,
+    Allow,
+}
+
+/// Runs `doctor`, and prints the next command.
+async fn finish(sources: &Sources, next: &str) -> anyhow::Result<u8> {
+    let progress = Progress::new();
+    let checkup = Checkup::make(sources, &progress).await;
+    progress.clear();
+    print::out(&format!("\n{}\nnext: {next}\n", checkup.text()))?;
+    Ok(0)
+}
+
+fn nothing_found(folders: &Folders, from: &[Client]) -> String {
+    let clients = Client::value_variants().iter();
+    let clients = clients.filter(|it| from.is_empty() || from.contains(it));
+    let looked: Vec<String> = clients
+        .flat_map(|client| client.facts().files)
+        .filter_map(|(base, path)| Some(folders.shown(&folders.path(*base, path)?)))
+        .collect();
+    format!(
+        "there are no MCP servers in {}; write a callgate.json, such as\n  \
+         {{ \"mcpServers\": {{ \"time\": {{ \"command\": \"uvx\", \"args\": [\"mcp-server-time\"] \
+         }} }} }}",
+        looked.join(", ")
+    )
+}
+
+/// The servers, each once. Of several with one name, all but the first get a number.
+fn named_once(found: Vec<Found>) -> Vec<Found> {
+    let mut once: Vec<Found> = Vec::new();
+    for mut server in found {
+        let is_same = |it: &&Found| it.entry == server.entry && it.name == server.name;
+        if once.iter().any(|it| is_same(&it)) {
+            continue;
+        }
+        let name = server.name.clone();
+        let mut number = 2;
+        while once.iter().any(|it| it.name == server.name) {
+            server.name = format!("{name}-{number}");
+            number += 1;
+        }
+        once.push(server);
+    }
+    once
+}
+
+/// The servers that the person or the flags choose.
+async fn chosen(
+    all: &[Found],
+    folders: &Folders,
+    args: &InitArgs,
+    dialogue: &mut Option<Dialogue>,
+) -> anyhow::Result<Vec<Found>> {
+    for name in &args.servers {
+        if !all.iter().any(|it| it.name == *name) {
+            let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
+            bail!(
+                "no server is named {name:?}; there are: {}",
+                names.join(", ")
+            );
+        }
+    }
+    let mut text = String::from("┌ MCP servers of other clients:\n");
+    for (index, server) in all.iter().enumerate() {
+        let mut line = format!(
+            "{} {}  ({}, {})",
+            index + 1,
+            one_line(&server.name, SHOWN),
+            server.client.facts().name,
+            one_line(&folders.shown(&server.file), SHOWN)
+        );
+        if let Some(project) = &server.project {
+            line += &format!(" of project {}", one_line(project, SHOWN));
+        }
+        if server.is_off {
+            line += " turned off";
+        }
+        text += &format!("├ {line}\n");
+    }
+    // What other projects use, or nothing uses, is chosen by name only.
+    let usual = |it: &&Found| !it.is_off && it.project.is_none();
+    let Some(dialogue) = dialogue else {
+        print::out(&harmless(&text))?;
+        let is_named = |it: &&Found| args.servers.contains(&it.name);
+        let chosen = all.iter();
+        let chosen = chosen.filter(|it| is_named(it) || (args.servers.is_empty() && usual(it)));
+        return Ok(chosen.cloned().collect());
+    };
+    dialogue.show(&text).await?;
+    let numbers = format!("numbers from 1 to {}", all.len());
+    let prompt = "take which? [a] all that are in use here  [1 2] those, by number  [n] none";
+    let read = |answer: &str| match answer {
+        "a" | "all" => Some(all.iter().filter(usual).cloned().collect()),
+        "n" | "none" => Some(Vec::new()),
+        numbers => {
+            let words = numbers.split([' ', ',']).filter(|word| !word.is_empty());
+            let chosen = words.map(|word| {
+                let index = word.parse::<usize>().ok()?.checked_sub(1)?;
+                all.get(index).cloned()
+            });
+            chosen
+                .collect::<Option<Vec<Found>>>()
+                .filter(|it| !it.is_empty())
+        }
+    };
+    let chosen: Vec<Found> = dialogue.ask(prompt, &["a", &numbers, "n"], read).await?;
+    if chosen.is_empty() {
+        bail!("nothing was written");
+    }
+    Ok(chosen)
+}
+
+/// The entries of the servers that are of use.
+fn converted(chosen: &[Found], secrets: &mut Secrets) -> Vec<(String, Entry)> {
+    let mut entries = Vec::new();
+    for server in chosen {
+        let name = one_line(&server.name, SHOWN);
+        match entry::convert(server, secrets) {
+            Ok(entry) => {
+                if !entry.passed_over.is_empty() && !secrets.are_copied() {
+                    let keys = one_line(&entry.passed_over.join(", "), SHOWN);
+                    print::warning(&format!("server {name}: not taken over: {keys}"));
+                }
+                entries.push((server.name.clone(), entry));
+            }
+            Err(reason) => print::warning(&format!("server {name} is left out: {reason}")),
+        }
+    }
+    entries
+}
+
+/// The text of the configuration.
+fn text(entries: &[(String, Entry)], permissions: Option<Value>) -> String {
+    let servers = entries
+        .iter()
+        .map(|(name, it)| (name.clone(), it.entry.clone().into()));
+    let mut root = Map::new();
+    let servers = servers.collect::<Map<String, Value>>();
+    root.insert("mcpServers".to_owned(), servers.into());
+    if let Some(permissions) = permissions {
+        root.insert("permissions".to_owned(), permissions);
+    }
+    format!("{:#}\n", Value::Object(root))
+}
+
+/// The rules for the servers. Where single tools count, the servers are started.
+async fn permissions(
+    file: &Path,
+    entries: &[(String, Entry)],
+    secrets: &Secrets,
+    allows: bool,
+) -> anyhow::Result<Value> {
+    let is_limited = |entry: &Entry| entry.only.is_some() || !entry.without.is_empty();
+    let counts = |entry: &Entry| allows || is_limited(entry);
+    let tools = if entries.iter().any(|(_, entry)| counts(entry)) {
+        tools(file, entries, secrets).await?
+    } else {
+        HashMap::new()
+    };
+    let (mut allow, mut ask, mut deny) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, entry) in entries {
+        let known = tools.get(name).filter(|_| counts(entry));
+        let Some(known) = known else {
+            if is_limited(entry) {
+                print::warning(&format!(
+                    "server {}: it did not start, so write the tools that are not to be used under \
+                     \"permissions\", \"deny\"",
+                    one_line(name, SHOWN)
+                ));
+            }
+            ask.push(format!("{}*", function_beginning(name)));
+            continue;
+        };
+        for tool in known {
+            let is_out = entry.without.contains(&tool.name)
+                || entry
+                    .only
+                    .as_ref()
+                    .is_some_and(|only| !only.contains(&tool.name));
+            let list = match (is_out, tool.only_reads && allows) {
+                (true, _) => &mut deny,
+                (false, true) => &mut allow,
+                (false, false) => &mut ask,
+            };
+            list.push(tool.function.clone());
+        }
+    }
+    let lists = [("allow", allow), ("ask", ask), ("deny", deny)].into_iter();
+    let lists = lists.filter(|(_, list)| !list.is_empty());
+    let lists = lists.map(|(key, list)| (key.to_owned(), json!(list)));
+    Ok(Value::Object(lists.collect()))
+}
+
+/// A tool of a server.
+struct Tool {
+    /// Its own name.
+    name: String,
+    function: String,
+    only_reads: bool,
+}
+
+/// The tools of the servers that start, by server.
+async fn tools(
+    file: &Path,
+    entries: &[(String, Entry)],
+    secrets: &Secrets,
+) -> anyhow::Result<HashMap<String, Vec<Tool>>> {
+    let folder = file.parent().context("the file has no folder")?;
+    // A mistake in the entry of one server leaves that one out: it is no file of Callgate's name.
+    let trial = tempfile::Builder::new()
+        .prefix(".init-")
+        .suffix(".json")
+        .tempfile_in(folder);
+    let trial = trial.with_context(|| format!("{} cannot be written to", folder.display()))?;
+    std::fs::write(trial.path(), text(entries, None))?;
+    let value = |name: &str| secrets.value(name).or_else(|| std::env::var(name).ok());
+    let mut config = Config::load_with(trial.path(), value)?;
+    drop(trial);
+    for server in &mut config.servers {
+        // So that its hints are shown.
+        server.trusted = true;
+    }
+    let progress = Progress::new();
+    progress.starting(config.servers.iter().map(|server| server.name.as_str()));
+    let setting = Setting {
+        workers: Some(setup::workers(0, Some(&config), None)),
+        ..Setting::default()
+    };
+    let gate: Gate = setup::builder(Some(&config), &setting)?
+        .cache(None)
+        .build()
+        .await?;
+    progress.clear();
+    let mut tools: HashMap<String, Vec<Tool>> = HashMap::new();
+    for tool in gate.tools() {
+        let entry = gate.tool_entry(&tool.function).unwrap_or_default();
+        let hints = entry
+            .get("annotations")
+            .and_then(|it| it.get("readOnlyHint"));
+        tools.entry(tool.server).or_default().push(Tool {
+            name: tool.tool,
+            only_reads: hints == Some(&Value::Bool(true)),
+            function: tool.function,
+        });
+    }
+    gate.shutdown().await;
+    Ok(tools)
+}
+
+/// The variables without a value that a configuration needs.
+fn unset_variables(text: &str) -> BTreeSet<String> {
+    let references = text.split("${").skip(1).filter_map(|it| it.split_once('}'));
+    let names = references.map(|(name, _)| name.strip_prefix("env:").unwrap_or(name));
+    let plain =
+        |name: &&str| !name.contains(":-") && secrets::variable(name) == name.to_ascii_uppercase();
+    let given = [
+        "workspaceFolder",
+        "workspaceFolderBasename",
+        "userHome",
+        "pathSeparator",
+    ];
+    let is_unset = |name: &&str| !given.contains(name) && std::env::var_os(name).is_none();
+    names
+        .filter(plain)
+        .filter(is_unset)
+        .map(str::to_owned)
+        .collect()
+}

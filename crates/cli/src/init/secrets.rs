@@ -1,0 +1,517 @@
+//! Keeps secrets of other clients' files out of the configuration: a reference `${NAME}` stands in
+//! the place of each value that may be one.
+
+use std::collections::BTreeMap;
+
+/// The ending of a name that says that its value is a secret.
+const SECRET_NAMES: [&str; 12] = [
+    "key",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "pass",
+    "pwd",
+    "pat",
+    "auth",
+    "authorization",
+    "credential",
+    "credentials",
+];
+/// The beginnings of the tokens of well-known services.
+const SECRET_BEGINNINGS: [&str; 22] = [
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "xox",
+    "xapp-",
+    "AKIA",
+    "AIza",
+    "ya29.",
+    "eyJ",
+    "npm_",
+    "hf_",
+    "figd_",
+    "lin_api_",
+    "ntn_",
+    "pat-",
+];
+/// Values that are settings, whatever the name says nothing of.
+const SETTINGS: [&str; 24] = [
+    "true",
+    "false",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "none",
+    "auto",
+    "default",
+    "debug",
+    "info",
+    "warn",
+    "warning",
+    "error",
+    "trace",
+    "silent",
+    "production",
+    "development",
+    "test",
+    "staging",
+    "local",
+    "stdio",
+    "utf-8",
+    "C.UTF-8",
+];
+
+/// The values that the configuration does not have, by the names of their variables.
+#[derive(Default)]
+pub struct Secrets {
+    values: BTreeMap<String, Secret>,
+    /// True if the values are copied all the same.
+    copies: bool,
+}
+
+/// A value that was kept out.
+pub struct Secret {
+    pub value: String,
+    /// The place that it is for, such as `env of server github`.
+    pub place: String,
+}
+
+impl Secrets {
+    /// None: the values are copied.
+    pub fn copied() -> Self {
+        Self {
+            copies: true,
+            ..Self::default()
+        }
+    }
+
+    /// True if the values are copied.
+    pub fn are_copied(&self) -> bool {
+        self.copies
+    }
+
+    /// The variables to set, with the place of each.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Secret)> {
+        self.values
+            .iter()
+            .map(|(name, secret)| (name.as_str(), secret))
+    }
+
+    /// The value of a variable.
+    pub fn value(&self, name: &str) -> Option<String> {
+        self.values.get(name).map(|secret| secret.value.clone())
+    }
+
+    /// The value of `env` under this name.
+    pub fn environment(&mut self, server: &str, name: &str, value: &str) -> String {
+        let hides = |part: &str| names_a_secret(name) || !is_setting(part);
+        self.outside_references(value, &mut |secrets, part| {
+            if !hides(part) {
+                return part.to_owned();
+            }
+            secrets.reference(part, &[name.to_owned(), format!("{server}_{name}")], server)
+        })
+    }
+
+    /// The value of a header, whose scheme is kept.
+    pub fn header(&mut self, server: &str, name: &str, value: &str) -> String {
+        let harmless = ["accept", "content-type", "user-agent", "x-mcp-tool-mode"];
+        if harmless.iter().any(|it| name.eq_ignore_ascii_case(it)) {
+            return value.to_owned();
+        }
+        let is_authorization = name.eq_ignore_ascii_case("authorization");
+        let (scheme, token) = match value.split_once(' ') {
+            Some((scheme, token)) if is_authorization => (format!("{scheme} "), token),
+            _ => (String::new(), value),
+        };
+        let word = if is_authorization { "TOKEN" } else { name };
+        let hidden = self.outside_references(token, &mut |secrets, part| {
+            if part.trim().is_empty() {
+                return part.to_owned();
+            }
+            secrets.reference(part, &[format!("{server}_{word}")], server)
+        });
+        scheme + &hidden
+    }
+
+    /// The arguments of a command.
+    pub fn arguments(&mut self, server: &str, arguments: &[String]) -> Vec<String> {
+        let mut before = "";
+        let mut hidden = Vec::new();
+        for argument in arguments {
+            let flag = std::mem::replace(&mut before, argument);
+            hidden.push(self.argument(server, flag, argument));
+        }
+        hidden
+    }
+
+    fn argument(&mut self, server: &str, before: &str, argument: &str) -> String {
+        let flag_of = |text: &str| text.trim_start_matches('-').to_owned();
+        // `--header "Authorization: Bearer …"`, also without the flag.
+        if let Some((name, value)) = argument.split_once(':')
+            && (matches!(before, "--header" | "--headers" | "-H") || names_a_secret(name))
+            && !value.starts_with("//")
+        {
+            let blank = value.len() - value.trim_start().len();
+            let (blank, value) = value.split_at(blank);
+            return format!("{name}:{blank}{}", self.header(server, name, value));
+        }
+        // `--api-key=…`, `-e TOKEN=…`.
+        if let Some((name, value)) = argument.split_once('=')
+            && !name.contains(['/', '?', ' '])
+        {
+            let is_variable = matches!(before, "-e" | "--env" | "env");
+            if is_variable || names_a_secret(name) || value.contains("://") || is_token(value) {
+                let value = if is_variable {
+                    self.environment(server, name, value)
+                } else {
+                    self.word(server, &flag_of(name), value, names_a_secret(name))
+                };
+                return format!("{name}={value}");
+            }
+        }
+        let is_named = before.starts_with('-')
+            && !before.contains('=')
+            && names_a_secret(before)
+            && !argument.starts_with('-');
+        self.word(server, &flag_of(before), argument, is_named)
+    }
+
+    /// A URL, without the secrets of its user, query and path.
+    pub fn url(&mut self, server: &str, url: &str) -> String {
+        let Some((scheme, rest)) = url.split_once("://") else {
+            return url.to_owned();
+        };
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) => (rest, Some(query)),
+            None => (rest, None),
+        };
+        let (authority, path) = match rest.split_once('/') {
+            Some((authority, path)) => (authority, Some(path)),
+            None => (rest, None),
+        };
+        let mut hidden = format!("{scheme}://");
+        match authority.rsplit_once('@') {
+            Some((user, host)) => {
+                let (name, password) = match user.split_once(':') {
+                    Some((name, password)) => (format!("{name}:"), password),
+                    None => (String::new(), user),
+                };
+                let password = self.word(server, "password", password, true);
+                hidden += &format!("{name}{password}@{host}");
+            }
+            None => hidden += authority,
+        }
+        for part in path.iter().flat_map(|path| path.split('/')) {
+            hidden += "/";
+            hidden += &self.word(server, "key", part, false);
+        }
+        for (index, part) in query.iter().flat_map(|query| query.split('&')).enumerate() {
+            hidden.push(if index == 0 { '?' } else { '&' });
+            hidden += &match part.split_once('=') {
+                Some((name, value)) => {
+                    let is_secret = names_a_secret(name) || !is_setting(value);
+                    format!("{name}={}", self.word(server, name, value, is_secret))
+                }
+                None => self.word(server, "key", part, false),
+            };
+        }
+        hidden
+    }
+
+    /// A word of an argument, hidden if it is named as a secret or looks like one.
+    fn word(&mut self, server: &str, name: &str, word: &str, is_secret: bool) -> String {
+        if word.contains("://") && !is_secret {
+            return self.url(server, word);
+        }
+        let name = if is_secret { name } else { "token" };
+        self.outside_references(word, &mut |secrets, part| {
+            if part.is_empty() || !(is_secret || is_token(part)) {
+                return part.to_owned();
+            }
+            secrets.reference(part, &[format!("{server}_{name}")], server)
+        })
+    }
+
+    /// Changes the parts of a text that are no references, and the defaults of references.
+    fn outside_references(
+        &mut self,
+        text: &str,
+        change: &mut dyn FnMut(&mut Self, &str) -> String,
+    ) -> String {
+        let mut changed = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((reference, after)) = after.split_once('}') else {
+                break;
+            };
+            if !before.is_empty() {
+                changed += &change(self, before);
+            }
+            changed += &match reference.split_once(":-") {
+                Some((name, default)) if names_a_secret(name) || !is_setting(default) => {
+                    self.hide_default(name, default)
+                }
+                _ => format!("${{{reference}}}"),
+            };
+            rest = after;
+        }
+        if !rest.is_empty() {
+            changed += &change(self, rest);
+        }
+        changed
+    }
+
+    /// A reference without its default, which is the variable's value until it has another.
+    fn hide_default(&mut self, name: &str, default: &str) -> String {
+        if self.copies {
+            return format!("${{{name}:-{default}}}");
+        }
+        let variable = name.strip_prefix("env:").unwrap_or(name).to_owned();
+        let secret = Secret {
+            value: default.to_owned(),
+            place: String::new(),
+        };
+        self.values.entry(variable).or_insert(secret);
+        format!("${{{name}}}")
+    }
+
+    /// A reference to a variable of this value, by the first of these names that is free.
+    fn reference(&mut self, value: &str, names: &[String], server: &str) -> String {
+        if self.copies {
+            return value.to_owned();
+        }
+        let names = names.iter().map(|name| variable(name));
+        let last = names.clone().last().unwrap_or_default();
+        let numbered = (2..).map(|number| format!("{last}_{number}"));
+        let is_free = |name: &String| match (self.values.get(name), std::env::var(name)) {
+            (Some(secret), _) => secret.value == value,
+            (None, Ok(set)) => set == value,
+            (None, Err(_)) => true,
+        };
+        let name = names.chain(numbered).find(is_free).unwrap_or_default();
+        let secret = Secret {
+            value: value.to_owned(),
+            place: server.to_owned(),
+        };
+        self.values.entry(name.clone()).or_insert(secret);
+        format!("${{{name}}}")
+    }
+}
+
+/// A name as variables have it.
+pub fn variable(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = name.trim_start_matches('-').chars().map(letter).collect();
+    let name = name.to_ascii_uppercase();
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        return format!("_{name}");
+    }
+    name
+}
+
+/// True if a name, such as `--api-key` or `GITHUB_TOKEN`, is that of a secret.
+fn names_a_secret(name: &str) -> bool {
+    // `apiKey` is `api-key`.
+    let (mut words, mut before) = (String::new(), ' ');
+    for c in name.chars() {
+        if c.is_uppercase() && before.is_lowercase() {
+            words.push('_');
+        }
+        words.extend(c.to_lowercase());
+        before = c;
+    }
+    let words = words.split(|c: char| !c.is_alphanumeric());
+    words.into_iter().any(|word| {
+        SECRET_NAMES.contains(&word) || word.ends_with("key") || word.ends_with("token")
+    })
+}
+
+/// True if a value is surely no secret: a switch, a small number, a path, an address.
+fn is_setting(value: &str) -> bool {
+    let is_number = value.len() <= 5 && value.chars().all(|c| c.is_ascii_digit());
+    let is_path = value.starts_with(['/', '~', '.']) && !value.split('/').any(is_token);
+    let is_address = value.split_once("://").is_some_and(|(scheme, rest)| {
+        matches!(scheme, "http" | "https" | "ws" | "wss" | "file")
+            && !rest.contains(['@', '?', '#'])
+            && !rest.split('/').any(is_token)
+    });
+    is_number
+        || is_path
+        || is_address
+        || SETTINGS.iter().any(|it| value.eq_ignore_ascii_case(it))
+        || value.chars().all(|c| !c.is_alphanumeric())
+}
+
+/// True if a word looks like a token: it begins like one, or is long and random.
+fn is_token(word: &str) -> bool {
+    let digits = word.chars().filter(char::is_ascii_digit).count();
+    let is_random = word.len() >= 20
+        && digits >= 4
+        && word.chars().any(|c| c.is_ascii_alphabetic())
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_+=~.".contains(c));
+    let is_known = SECRET_BEGINNINGS.iter().any(|it| word.starts_with(it));
+    // A version of a package has as many digits as points.
+    (is_known && word.len() >= 12) || (is_random && !word.contains('.')) || word.starts_with("eyJ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(secrets: &Secrets) -> Vec<(&str, &str)> {
+        let all = secrets.iter().map(|(name, it)| (name, it.value.as_str()));
+        all.collect()
+    }
+
+    #[test]
+    fn values_of_env_are_references_unless_they_are_settings() {
+        for (name, value, expected) in [
+            ("CG_TOKEN", "ghp_abc", "${CG_TOKEN}"),
+            ("CG_TOKEN", "on", "${CG_TOKEN}"),
+            ("CG_X", "hunter2", "${CG_X}"),
+            ("CG_X", "postgres://u:p@h/db", "${CG_X}"),
+            ("CG_X", "https://h/p?key=1", "${CG_X}"),
+            ("CG_X", "${OTHER}", "${OTHER}"),
+            ("CG_TOKEN", "${env:OTHER}", "${env:OTHER}"),
+            ("CG_TOKEN", "${OTHER:-abc}", "${OTHER}"),
+            ("CG_X", "${OTHER:-info}", "${OTHER:-info}"),
+            ("CG_X", "debug", "debug"),
+            ("CG_X", "8080", "8080"),
+            ("CG_X", "/data/notes", "/data/notes"),
+            ("CG_X", "https://api.example/v1", "https://api.example/v1"),
+            ("CG_X", "", ""),
+            ("cg.x-y", "hunter2", "${CG_X_Y}"),
+        ] {
+            let mut secrets = Secrets::default();
+            assert_eq!(
+                secrets.environment("s", name, value),
+                expected,
+                "{name}={value}"
+            );
+        }
+    }
+
+    #[test]
+    fn headers_keep_their_scheme() {
+        for (name, value, expected) in [
+            ("Authorization", "Bearer abc", "Bearer ${CG_S_TOKEN}"),
+            ("authorization", "abc", "${CG_S_TOKEN}"),
+            ("Authorization", "Bearer ${T}", "Bearer ${T}"),
+            ("X-Api-Key", "a b", "${CG_S_X_API_KEY}"),
+            ("X-Team", "blue", "${CG_S_X_TEAM}"),
+            ("Accept", "text/plain", "text/plain"),
+        ] {
+            let mut secrets = Secrets::default();
+            assert_eq!(
+                secrets.header("cg-s", name, value),
+                expected,
+                "{name}: {value}"
+            );
+        }
+    }
+
+    #[test]
+    fn arguments_lose_their_tokens_and_nothing_else() {
+        for (arguments, expected) in [
+            (&["-y", "@scope/server@1.2.3"][..], "-y @scope/server@1.2.3"),
+            (&["--api-key", "abc"], "--api-key ${CG_API_KEY}"),
+            (&["--apiKey=abc"], "--apiKey=${CG_APIKEY}"),
+            (&["--token", "--verbose"], "--token --verbose"),
+            (&["ghp_0123456789abcdef"], "${CG_TOKEN}"),
+            (&["f3b2a1c0-1234-4abc-9def-0123456789ab"], "${CG_TOKEN}"),
+            (
+                &["run", "-e", "PG_PASS=x", "img"],
+                "run -e PG_PASS=${PG_PASS} img",
+            ),
+            (&["-e", "LOG=debug"], "-e LOG=debug"),
+            (&["-e", "GITHUB_TOKEN"], "-e GITHUB_TOKEN"),
+            (
+                &["--header", "Authorization: Bearer abc"],
+                "--header Authorization: Bearer ${CG_TOKEN}",
+            ),
+            (
+                &["--header", "Authorization:${AUTH}"],
+                "--header Authorization:${AUTH}",
+            ),
+            (
+                &["postgresql://me:pw@db.example/x"],
+                "postgresql://me:${CG_PASSWORD}@db.example/x",
+            ),
+            (
+                &["--db=postgresql://me:pw@db.example/x"],
+                "--db=postgresql://me:${CG_PASSWORD}@db.example/x",
+            ),
+            (
+                &["/home/me/work-2024-12-31-notes"],
+                "/home/me/work-2024-12-31-notes",
+            ),
+            (&["http://localhost:8080/mcp"], "http://localhost:8080/mcp"),
+        ] {
+            let arguments: Vec<String> = arguments.iter().map(|it| (*it).to_owned()).collect();
+            let mut secrets = Secrets::default();
+            assert_eq!(secrets.arguments("cg", &arguments).join(" "), expected);
+        }
+    }
+
+    #[test]
+    fn urls_lose_users_keys_and_random_parts() {
+        for (url, expected) in [
+            ("https://a.example/mcp", "https://a.example/mcp"),
+            (
+                "https://a.example/mcp?api_key=x1",
+                "https://a.example/mcp?api_key=${CG_API_KEY}",
+            ),
+            (
+                "https://a.example/mcp?mode=debug",
+                "https://a.example/mcp?mode=debug",
+            ),
+            (
+                "https://tok@a.example/mcp",
+                "https://${CG_PASSWORD}@a.example/mcp",
+            ),
+            (
+                "https://a.example/s/0123456789abcdef0123/mcp",
+                "https://a.example/s/${CG_TOKEN}/mcp",
+            ),
+            ("https://${HOST}/mcp", "https://${HOST}/mcp"),
+        ] {
+            let mut secrets = Secrets::default();
+            assert_eq!(secrets.url("cg", url), expected);
+        }
+    }
+
+    #[test]
+    fn two_values_never_share_a_variable() {
+        let mut secrets = Secrets::default();
+        let values = [("a", "one"), ("b", "two"), ("c", "one"), ("b", "three")];
+        let names = values.map(|(server, value)| secrets.environment(server, "CG_KEY", value));
+        assert_eq!(
+            names,
+            ["${CG_KEY}", "${B_CG_KEY}", "${CG_KEY}", "${B_CG_KEY_2}"]
+        );
+        assert_eq!(
+            hidden(&secrets),
+            [
+                ("B_CG_KEY", "two"),
+                ("B_CG_KEY_2", "three"),
+                ("CG_KEY", "one")
+            ]
+        );
+        let mut copying = Secrets::copied();
+        assert_eq!(copying.environment("a", "CG_KEY", "one"), "one");
+        assert!(hidden(&copying).is_empty());
+    }
+}

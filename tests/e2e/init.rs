@@ -1,0 +1,530 @@
+//! `callgate init`, on made-up homes with the files of eight clients.
+
+use std::fs;
+use std::path::PathBuf;
+
+use callgate_tests::{Ran, Workbench, binary};
+use serde_json::{Value, json};
+
+use crate::pty::at_terminal_with;
+
+/// A secret that must be in no file of ours and no output.
+const SECRET: &str = "ghp_0123456789abcdefSECRET";
+
+/// A person with a home and a project.
+struct Person {
+    bench: Workbench,
+    home: tempfile::TempDir,
+}
+
+impl Person {
+    fn new() -> Self {
+        Self {
+            bench: Workbench::empty(),
+            home: tempfile::tempdir().expect("a home"),
+        }
+    }
+
+    /// Writes a file of the home, or of the project; `TICKETING`, `LOGGING`, `SECRET` and `PROJECT`
+    /// stand for real ones.
+    fn has(&self, name: &str, text: &str) -> PathBuf {
+        let path = match name.strip_prefix("~/") {
+            Some(name) => self.home.path().join(name),
+            None => self.bench.path().join(name),
+        };
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        let text = text
+            .replace(
+                "TICKETING",
+                &binary("callgate-demo-ticketing").display().to_string(),
+            )
+            .replace(
+                "LOGGING",
+                &binary("callgate-demo-logging").display().to_string(),
+            )
+            .replace("SECRET", SECRET)
+            .replace("PROJECT", &self.bench.path().display().to_string());
+        fs::write(&path, text).expect("write");
+        path
+    }
+
+    fn environment(&self) -> [(&'static str, String); 3] {
+        let below = |path: &str| self.home.path().join(path).display().to_string();
+        [
+            ("HOME", below("")),
+            ("XDG_CONFIG_HOME", below(".config")),
+            ("CODEX_HOME", below(".codex")),
+        ]
+    }
+
+    fn init(&self, arguments: &[&str]) -> Ran {
+        let mut command = self.bench.command(&["init"]);
+        command.args(arguments).envs(self.environment());
+        command.output().expect("start callgate").into()
+    }
+
+    fn config(&self) -> Value {
+        let text = fs::read_to_string(self.bench.path().join("callgate.json"));
+        let text = text.expect("a configuration");
+        assert!(!text.contains(SECRET), "{text}");
+        serde_json::from_str(&text).expect("strict JSON")
+    }
+}
+
+/// Each client's file, in the form that it has.
+const FILES: [(&str, &str, &str); 11] = [
+    (
+        "claude-code",
+        "~/.claude.json",
+        r#"{ "numStartups": 3, "mcpServers": { "tickets": { "type": "stdio", "command": "TICKETING",
+             "args": [], "env": { "GITHUB_TOKEN": "SECRET" } } },
+             "projects": {
+               "PROJECT": { "mcpServers": { "here": { "command": "LOGGING" } } },
+               "/elsewhere": { "mcpServers": { "there": { "command": "LOGGING", "args": ["x"] } } } } }"#,
+    ),
+    (
+        "claude-code",
+        ".mcp.json",
+        r#"{ "mcpServers": { "web": { "type": "http", "url": "http://127.0.0.1:1/mcp",
+             "headers": { "Authorization": "Bearer ${CG_WEB:-SECRET}" } } } }"#,
+    ),
+    (
+        "claude-desktop",
+        "~/.config/Claude/claude_desktop_config.json",
+        r#"{ "globalShortcut": "", "mcpServers": { "desk": { "command": "LOGGING",
+             "args": ["--api-key", "SECRET"] } } }"#,
+    ),
+    (
+        "vscode",
+        ".vscode/mcp.json",
+        "\u{feff}{\n  // The servers.\n  \"inputs\": [{ \"id\": \"cg-key\", \"type\": \"promptString\" }],\n  \
+         \"servers\": { \"code\": { \"type\": \"stdio\", \"command\": \"LOGGING\", \
+         \"env\": { \"KEY\": \"${input:cg-key}\" }, }, },\n}\n",
+    ),
+    (
+        "vscode",
+        "~/.config/Code/User/profiles/-7a1b/mcp.json",
+        r#"{ "servers": { "profiled": { "command": "LOGGING", "args": ["profile"] } } }"#,
+    ),
+    (
+        "cursor",
+        "~/.cursor/mcp.json",
+        r#"{ "mcpServers": { "curs": { "url": "http://127.0.0.1:1/mcp?api_key=SECRET" },
+             "old": { "command": "LOGGING", "disabled": true } } }"#,
+    ),
+    (
+        "codex",
+        "~/.codex/config.toml",
+        "model = \"o4\" # the model\n\n[mcp_servers.dex]\ncommand = \"LOGGING\"\nargs = [\"dex\"]\n\
+         startup_timeout_sec = 20\n\n[mcp_servers.dex.env]\nAPI = \"SECRET\"\nLOG = \"debug\"\n\n\
+         [mcp_servers.remote]\nurl = \"http://127.0.0.1:1/mcp\"\nbearer_token_env_var = \"CG_DEX\"\n",
+    ),
+    (
+        "gemini",
+        "~/.gemini/settings.json",
+        r#"{ "theme": "Dark", "mcpServers": { "gem": { "command": "TICKETING", "trust": true,
+             "env": { "A": "$CG_GEM" }, "includeTools": ["listIssues"], "timeout": 9000 } } }"#,
+    ),
+    (
+        "windsurf",
+        "~/.codeium/windsurf/mcp_config.json",
+        r#"{ "mcpServers": { "surf": { "serverUrl": "http://127.0.0.1:1/mcp",
+             "headers": { "X-Api-Key": "SECRET" } } } }"#,
+    ),
+    (
+        "zed",
+        "~/.config/zed/settings.json",
+        "// Zed settings\n{\n  \"theme\": \"One Dark\",\n  \"context_servers\": {\n    \"zeds\": {\n      \
+         \"source\": \"custom\",\n      \"command\": { \"path\": \"LOGGING\", \"args\": [\"z\"] },\n    },\n    \
+         \"ext\": { \"source\": \"extension\", \"settings\": {} },\n  },\n}\n",
+    ),
+    (
+        "gemini",
+        ".gemini/settings.json",
+        r#"{ "mcpServers": { "sse": { "type": "sse", "url": "https://x.example/sse" } } }"#,
+    ),
+];
+
+fn everything() -> Person {
+    let person = Person::new();
+    for (_, file, text) in FILES {
+        person.has(file, text);
+    }
+    person
+}
+
+#[test]
+fn servers_of_all_clients_without_a_terminal() {
+    let person = everything();
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(!said.contains(SECRET), "{said}");
+    let config = person.config();
+    let servers = config["mcpServers"].as_object().expect("servers");
+    let names: Vec<&str> = servers.keys().map(String::as_str).collect();
+    assert_eq!(
+        names,
+        [
+            "web", "here", "tickets", "desk", "code", "profiled", "curs", "dex", "remote", "gem",
+            "surf", "zeds"
+        ]
+    );
+    let logging = binary("callgate-demo-logging");
+    for (name, member, expected) in [
+        (
+            "tickets",
+            "env",
+            json!({ "GITHUB_TOKEN": "${GITHUB_TOKEN}" }),
+        ),
+        (
+            "web",
+            "headers",
+            json!({ "Authorization": "Bearer ${CG_WEB}" }),
+        ),
+        ("desk", "args", json!(["--api-key", "${DESK_API_KEY}"])),
+        ("code", "env", json!({ "KEY": "${CG_KEY}" })),
+        (
+            "curs",
+            "url",
+            json!("http://127.0.0.1:1/mcp?api_key=${CURS_API_KEY}"),
+        ),
+        ("dex", "env", json!({ "API": "${API}", "LOG": "debug" })),
+        ("dex", "startTimeout", json!("20000ms")),
+        (
+            "remote",
+            "headers",
+            json!({ "Authorization": "Bearer ${CG_DEX}" }),
+        ),
+        ("gem", "env", json!({ "A": "${CG_GEM}" })),
+        ("gem", "callTimeout", json!("9000ms")),
+        (
+            "surf",
+            "headers",
+            json!({ "X-Api-Key": "${SURF_X_API_KEY}" }),
+        ),
+        ("zeds", "command", json!(logging)),
+        ("zeds", "args", json!(["z"])),
+    ] {
+        assert_eq!(config["mcpServers"][name][member], expected, "{name}");
+    }
+    for name in [
+        "GITHUB_TOKEN",
+        "CG_WEB",
+        "DESK_API_KEY",
+        "CG_KEY",
+        "CG_DEX",
+        "CG_GEM",
+    ] {
+        assert!(
+            ran.stdout.contains(&format!("\n  {name}")),
+            "{}",
+            ran.stdout
+        );
+    }
+    assert!(
+        ran.stderr
+            .contains("server sse is left out: it uses the transport SSE"),
+        "{said}"
+    );
+    assert!(
+        ran.stderr.contains("server gem: not taken over: trust"),
+        "{said}"
+    );
+    assert!(ran.stdout.contains("callgate doctor\n"), "{said}");
+}
+
+#[test]
+fn a_person_chooses_at_the_terminal() {
+    let person = everything();
+    let environment = person.environment();
+    let environment = environment
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    let environment: Vec<_> = environment.into_iter().chain([("CG_GEM", "set")]).collect();
+    let mut session = at_terminal_with(&person.bench, &["init"], &environment);
+    let list = session.exp_string("take which?").expect("the list");
+    for text in ["Claude Code", "VS Code", "Zed", "there", "turned off"] {
+        assert!(list.contains(text), "{text}: {list}");
+    }
+    session
+        .exp_string("[n] none: ")
+        .expect("the whole question");
+    let number = |name: &str| {
+        let line = list
+            .lines()
+            .find(|line| line.contains(&format!(" {name}  (")));
+        let line = line.unwrap_or_else(|| panic!("{name}: {list}"));
+        line.split_whitespace().nth(1).expect("a number").to_owned()
+    };
+    let (tickets, gem) = (number("tickets"), number("gem"));
+    session.send_line("what?").expect("answer");
+    session
+        .exp_string("[n] none: ")
+        .expect("the question again");
+    session
+        .send_line(&format!("{tickets} {gem}"))
+        .expect("answer");
+    session
+        .exp_string("GITHUB_TOKEN")
+        .expect("the secret's name");
+    session.exp_string("[n] no: ").expect("the question");
+    session.send_line("n").expect("answer");
+    session
+        .exp_string("without asking: ")
+        .expect("the question");
+    session.send_line("r").expect("answer");
+    let rest = session.exp_eof().expect("the end");
+    assert!(rest.contains("wrote callgate.json"), "{rest}");
+    assert!(rest.contains("set these variables"), "{rest}");
+    let config = person.config();
+    assert_eq!(
+        config["mcpServers"].as_object().map(serde_json::Map::len),
+        Some(2)
+    );
+    let permissions = &config["permissions"];
+    assert_eq!(
+        *permissions,
+        json!({
+            "allow": ["tickets_listIssues", "gem_listIssues"],
+            "ask": ["tickets_createIssue"],
+            "deny": ["gem_createIssue"],
+        })
+    );
+}
+
+#[test]
+fn an_existing_file_is_replaced_only_on_demand_and_kept() {
+    let person = Person::new();
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(ran.stderr.contains("~/.cursor/mcp.json"), "{ran:#?}");
+    person.has(
+        ".cursor/mcp.json",
+        r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#,
+    );
+    let ran = person.init(&[]);
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert!(ran.stderr.contains("--yes"), "{ran:#?}");
+    let ran = person.init(&["--server", "lgo"]);
+    assert!(ran.stderr.contains("there are: log"), "{ran:#?}");
+    let file = person.has("callgate.json", "{ /* mine */ }");
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert_eq!(
+        fs::read_to_string(&file).expect("the file"),
+        "{ /* mine */ }"
+    );
+    for (arguments, backup, was) in [
+        (&["--yes", "--force"][..], "callgate.json.bak", "mine"),
+        (
+            &["--server", "log", "--read-only", "allow", "--force"],
+            "callgate.json.bak2",
+            "log_*",
+        ),
+    ] {
+        let ran = person.init(arguments);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        let kept = fs::read_to_string(person.bench.path().join(backup)).expect("a backup");
+        assert!(kept.contains(was), "{kept}");
+    }
+    assert_eq!(
+        person.config()["permissions"],
+        json!({ "allow": ["log_getLogs"] })
+    );
+    let folder = fs::read_dir(person.bench.path())
+        .expect("the folder")
+        .flatten();
+    let left: Vec<_> = folder
+        .filter(|it| it.file_name().to_string_lossy().starts_with(".init"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_hides_no_other() {
+    let person = Person::new();
+    person.has("~/.codex/config.toml", "[mcp_servers\n");
+    person.has("~/.cursor/mcp.json", "{ \"mcpServers\": ");
+    person.has(
+        ".mcp.json",
+        r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#,
+    );
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    for file in ["~/.codex/config.toml", "~/.cursor/mcp.json"] {
+        assert!(
+            ran.stderr.contains(&format!("warning: {file}: ")),
+            "{}",
+            ran.stderr
+        );
+    }
+    assert!(person.config()["mcpServers"]["log"].is_object());
+    assert!(
+        ran.stdout.ends_with("next: callgate tools\n"),
+        "{}",
+        ran.stdout
+    );
+}
+
+/// The file that `--client` writes to, for each client, with text that must stay.
+const INSTALLED: [(&str, &str, &str, &str); 8] = [
+    (
+        "claude-code",
+        ".mcp.json",
+        "{\n  \"mcpServers\": { \"x\": { \"command\": \"y\" } }\n}\n",
+        "\"x\": {",
+    ),
+    (
+        "claude-desktop",
+        "~/.config/Claude/claude_desktop_config.json",
+        "{\n  \"globalShortcut\": \"Ctrl\"\n}\n",
+        "\"globalShortcut\": \"Ctrl\"",
+    ),
+    (
+        "vscode",
+        ".vscode/mcp.json",
+        "\u{feff}{\n  // mine\n  \"servers\": {\n    \"x\": { \"command\": \"y\", },\n  },\n}\n",
+        "// mine",
+    ),
+    ("cursor", ".cursor/mcp.json", "", ""),
+    (
+        "codex",
+        "~/.codex/config.toml",
+        "model = \"o4\" # mine\n\n[mcp_servers.x]\ncommand = \"y\"\n",
+        "model = \"o4\" # mine",
+    ),
+    (
+        "gemini",
+        ".gemini/settings.json",
+        "{ \"theme\": \"Dark\" }\n",
+        "\"theme\": \"Dark\"",
+    ),
+    (
+        "windsurf",
+        "~/.codeium/windsurf/mcp_config.json",
+        "{ \"mcpServers\": { \"callgate\": { \"command\": \"old\" } } }\n",
+        "",
+    ),
+    (
+        "zed",
+        "~/.config/zed/settings.json",
+        "// mine\n{\n  \"theme\": \"One\", /* too */\n}\n",
+        "/* too */",
+    ),
+];
+
+#[test]
+fn callgate_is_written_into_each_client() {
+    for (client, name, before, stays) in INSTALLED {
+        let person = Person::new();
+        person.has("callgate.json", r#"{ "mcpServers": {} }"#);
+        let missing = client == "cursor";
+        let file = if missing {
+            person.bench.path().join(name)
+        } else {
+            person.has(name, before)
+        };
+        let printed = person.init(&["--client", client, "--print"]);
+        assert_eq!(printed.code, 0, "{printed:#?}");
+        assert!(printed.stdout.contains("\n+"), "{}", printed.stdout);
+        let unasked = person.init(&["--client", client]);
+        assert_eq!(unasked.code, 2, "{unasked:#?}");
+        let now = fs::read_to_string(&file).ok();
+        assert_eq!(now.as_deref(), (!missing).then_some(before), "{client}");
+        let ran = person.init(&["--client", client, "--yes"]);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        assert!(ran.stdout.contains("next: restart "), "{}", ran.stdout);
+        let after = fs::read_to_string(&file).expect("the file");
+        assert!(after.contains(stays), "{after}");
+        assert_eq!(
+            after.starts_with('\u{feff}'),
+            before.starts_with('\u{feff}')
+        );
+        assert!(!after.contains("\"old\""), "{after}");
+        let (command, arguments) = started(client, &after);
+        assert_eq!(command, binary("callgate").display().to_string());
+        let path = person
+            .bench
+            .path()
+            .join("callgate.json")
+            .display()
+            .to_string();
+        let config = match client {
+            "claude-code" | "gemini" => "callgate.json",
+            "vscode" | "cursor" => "${workspaceFolder}/callgate.json",
+            _ => &path,
+        };
+        assert_eq!(arguments, json!(["serve", "--config", config]));
+        let backup = file.with_file_name(format!(
+            "{}.bak",
+            file.file_name().expect("a name").to_string_lossy()
+        ));
+        assert_eq!(
+            fs::read_to_string(&backup).ok().as_deref(),
+            (!missing).then_some(before)
+        );
+        let again = person.init(&["--client", client, "--yes"]);
+        assert!(again.stdout.contains("has Callgate already"), "{again:#?}");
+        assert_eq!(fs::read_to_string(&file).expect("the file"), after);
+    }
+}
+
+/// The command and arguments of the entry in a client's file.
+fn started(client: &str, text: &str) -> (String, Value) {
+    if client == "codex" {
+        let table = text
+            .split("[mcp_servers.callgate]\n")
+            .nth(1)
+            .expect("the table");
+        let value = |key: &str| {
+            let line = table
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("{key} = ")));
+            serde_json::from_str::<Value>(line.expect("a line")).expect("a JSON value, too")
+        };
+        let command = value("command").as_str().expect("a text").to_owned();
+        return (command, value("args"));
+    }
+    let text: String = text
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect();
+    let text = text.replace("/* too */", "");
+    let mut compact: String = text.split_whitespace().collect();
+    compact = compact.replace(",}", "}");
+    let root: Value = serde_json::from_str(&compact).unwrap_or_else(|it| panic!("{it}: {compact}"));
+    let key = match client {
+        "vscode" => "servers",
+        "zed" => "context_servers",
+        _ => "mcpServers",
+    };
+    let entry = &root[key]["callgate"];
+    let command = entry["command"].as_str().expect("a command").to_owned();
+    (command, entry["args"].clone())
+}
+
+#[test]
+fn a_person_sees_the_difference_and_may_refuse() {
+    for (answer, is_written) in [("n", false), ("y", true)] {
+        let person = Person::new();
+        person.has("callgate.json", r#"{ "mcpServers": {} }"#);
+        let file = person.has("~/.codex/config.toml", "# mine\n");
+        let environment = person.environment();
+        let environment = environment
+            .each_ref()
+            .map(|(name, value)| (*name, value.as_str()));
+        let arguments = ["init", "--client", "codex"];
+        let mut session = at_terminal_with(&person.bench, &arguments, &environment);
+        session
+            .exp_string("+[mcp_servers.callgate]")
+            .expect("the difference");
+        session.exp_string("[n] no: ").expect("the question");
+        session.send_line(answer).expect("answer");
+        session.exp_eof().expect("the end");
+        let text = fs::read_to_string(&file).expect("the file");
+        assert!(text.starts_with("# mine\n"), "{text}");
+        assert_eq!(text.contains("callgate"), is_written, "{text}");
+    }
+}
