@@ -367,6 +367,65 @@ fn a_file_that_cannot_be_read_hides_no_other() {
     );
 }
 
+#[test]
+fn a_server_with_a_mistake_stops_no_other() {
+    for (name, entry) in [
+        ("br", r#"{ "command": "x", "args": ["${unclosed"] }"#),
+        ("ur", r#"{ "url": "not a url" }"#),
+        ("no", "{}"),
+        ("", r#"{ "command": "x" }"#),
+    ] {
+        let person = Person::new();
+        person.has(
+            ".mcp.json",
+            &format!(
+                r#"{{ "mcpServers": {{ {name:?}: {entry}, "log": {{ "command": "LOGGING" }} }} }}"#
+            ),
+        );
+        let ran = person.init(&["--yes"]);
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        assert!(
+            ran.stderr.contains(&format!("server {name} is left out: ")),
+            "{ran:#?}"
+        );
+        let config = person.config();
+        let servers = config["mcpServers"].as_object().expect("servers");
+        assert_eq!(servers.keys().collect::<Vec<_>>(), ["log"]);
+        assert!(ran.stdout.contains("ok       server log"), "{ran:#?}");
+    }
+}
+
+#[test]
+fn secrets_are_copied_when_the_person_says_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let person = Person::new();
+    let entry = r#"{ "command": "LOGGING", "env": { "CG_TOKEN": "SECRET" } }"#;
+    person.has(
+        ".mcp.json",
+        &format!(r#"{{ "mcpServers": {{ "log": {entry} }} }}"#),
+    );
+    let environment = person.environment();
+    let environment = environment
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    let mut session = at_terminal_with(&person.bench, &["init"], &environment);
+    for (prompt, answer) in [
+        ("[n] none: ", "a"),
+        ("[n] no: ", "y"),
+        ("without asking: ", "a"),
+    ] {
+        session.exp_string(prompt).expect("the question");
+        session.send_line(answer).expect("answer");
+    }
+    let rest = session.exp_eof().expect("the end");
+    assert!(rest.contains("server log  started in"), "{rest}");
+    let file = person.bench.path().join("callgate.json");
+    let text = fs::read_to_string(&file).expect("a configuration");
+    assert!(text.contains(SECRET), "{text}");
+    let mode = fs::metadata(&file).expect("the file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
 /// The file that `--client` writes to, for each client, with text that must stay.
 const INSTALLED: [(&str, &str, &str, &str); 8] = [
     (

@@ -227,7 +227,7 @@ pub fn back_up(file: &Path) -> anyhow::Result<PathBuf> {
         match std::fs::File::create_new(&backup) {
             Ok(_) => {
                 // With the mode of the file.
-                std::fs::copy(file, &backup).with_context(|| format!("{backup}"))?;
+                std::fs::copy(file, &backup).with_context(|| backup.clone())?;
                 return Ok(backup.into());
             }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}

@@ -154,7 +154,8 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         }
     };
     drop(dialogue);
-    let permissions = permissions(&file, &entries, &secrets, allows).await?;
+    let config = tried(&file, &mut entries, &secrets)?;
+    let permissions = permissions(&entries, config, allows).await?;
     let text = text(&entries, Some(permissions));
     if exists {
         let backup = install::back_up(&file)?;
@@ -348,17 +349,60 @@ fn text(entries: &[(String, Entry)], permissions: Option<Value>) -> String {
     format!("{:#}\n", Value::Object(root))
 }
 
+/// Reads the configuration with the values of the secrets. Servers whose entries have mistakes are
+/// left out, so that they stop no other one.
+fn tried(
+    file: &Path,
+    entries: &mut Vec<(String, Entry)>,
+    secrets: &Secrets,
+) -> anyhow::Result<Config> {
+    let folder = file.parent().context("the file has no folder")?;
+    // It is no file of Callgate's name: there, one mistake would be an error for all servers.
+    let trial = tempfile::Builder::new()
+        .prefix(".init-")
+        .suffix(".json")
+        .tempfile_in(folder);
+    let trial = trial.with_context(|| format!("{} cannot be written to", folder.display()))?;
+    std::fs::write(trial.path(), text(entries, None))?;
+    let value = |name: &str| secrets.value(name).or_else(|| std::env::var(name).ok());
+    let config = Config::load_with(trial.path(), value)?;
+    entries.retain(|(name, _)| {
+        if config.servers.iter().any(|server| server.name == *name) {
+            return true;
+        }
+        let named = format!("server {name:?}");
+        let about = config.warnings.iter().map(|it| it.message.as_str());
+        let mut about: Vec<&str> = about.filter(|it| it.contains(&named)).collect();
+        let count = about.len();
+        about.retain(|message| !message.contains("is not set"));
+        // A variable may be set later.
+        if count > 0 && about.is_empty() {
+            return true;
+        }
+        let reason = about
+            .first()
+            .copied()
+            .unwrap_or("its name or entry is wrong");
+        let (name, reason) = (one_line(name, SHOWN), one_line(reason, usize::MAX));
+        print::warning(&format!("server {name} is left out: {reason}"));
+        false
+    });
+    if entries.is_empty() {
+        bail!("no server is left; nothing was written");
+    }
+    Ok(config)
+}
+
 /// The rules for the servers. Where single tools count, the servers are started.
 async fn permissions(
-    file: &Path,
     entries: &[(String, Entry)],
-    secrets: &Secrets,
+    config: Config,
     allows: bool,
 ) -> anyhow::Result<Value> {
     let is_limited = |entry: &Entry| entry.only.is_some() || !entry.without.is_empty();
     let counts = |entry: &Entry| allows || is_limited(entry);
     let tools = if entries.iter().any(|(_, entry)| counts(entry)) {
-        tools(file, entries, secrets).await?
+        tools(config).await?
     } else {
         HashMap::new()
     };
@@ -405,22 +449,7 @@ struct Tool {
 }
 
 /// The tools of the servers that start, by server.
-async fn tools(
-    file: &Path,
-    entries: &[(String, Entry)],
-    secrets: &Secrets,
-) -> anyhow::Result<HashMap<String, Vec<Tool>>> {
-    let folder = file.parent().context("the file has no folder")?;
-    // A mistake in the entry of one server leaves that one out: it is no file of Callgate's name.
-    let trial = tempfile::Builder::new()
-        .prefix(".init-")
-        .suffix(".json")
-        .tempfile_in(folder);
-    let trial = trial.with_context(|| format!("{} cannot be written to", folder.display()))?;
-    std::fs::write(trial.path(), text(entries, None))?;
-    let value = |name: &str| secrets.value(name).or_else(|| std::env::var(name).ok());
-    let mut config = Config::load_with(trial.path(), value)?;
-    drop(trial);
+async fn tools(mut config: Config) -> anyhow::Result<HashMap<String, Vec<Tool>>> {
     for server in &mut config.servers {
         // So that its hints are shown.
         server.trusted = true;

@@ -292,7 +292,7 @@ impl Secrets {
             return value.to_owned();
         }
         let names = names.iter().map(|name| variable(name));
-        let last = names.clone().last().unwrap_or_default();
+        let last = names.clone().next_back().unwrap_or_default();
         let numbered = (2..).map(|number| format!("{last}_{number}"));
         let is_free = |name: &String| match (self.values.get(name), std::env::var(name)) {
             (Some(secret), _) => secret.value == value,
