@@ -29,6 +29,8 @@ const MAX_VALUES: usize = 1 << 19;
 const MAX_NAME_BYTES: usize = 256;
 const MAX_PAGES: usize = 1_000;
 const MAX_CURSOR_BYTES: usize = 64 << 10;
+/// Attempts at a list during which the login changes.
+const MAX_LOGINS: usize = 3;
 /// The entries that are left out with a warning of their own.
 const MAX_WARNINGS: usize = 5;
 /// The shortest and the longest time for which a list holds.
@@ -71,16 +73,18 @@ struct Page<'a> {
 impl Session {
     /// Lists every page of tools. Each request may take up to `limit`.
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, CallFailure> {
-        let login = self.login();
-        let mut listing = self.list_pages(limit).await?;
-        if login != self.login() {
-            // It may be for another person, or a part of it.
-            let reason = "there was another login meanwhile";
-            return Err(CallFailure::Malformed(reason.to_owned()));
+        for _ in 0..MAX_LOGINS {
+            let login = self.login();
+            let mut listing = self.list_pages(limit).await?;
+            // After another login it may be for another person, or a part of it.
+            if login == self.login() {
+                listing.login = login;
+                listing.end();
+                return Ok(listing);
+            }
         }
-        listing.login = login;
-        listing.end();
-        Ok(listing)
+        let reason = "each time that it was asked for, there was another login meanwhile";
+        Err(CallFailure::Malformed(reason.to_owned()))
     }
 
     async fn list_pages(&self, limit: Duration) -> Result<Listing, CallFailure> {

@@ -4,6 +4,7 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgate_auth::Redact;
 use governor::{DefaultDirectRateLimiter, Quota};
@@ -145,17 +146,54 @@ fn is_unfit(character: char) -> bool {
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Limits the rate of one server's lines; the rest is left out.
-pub(crate) fn rate_limit() -> DefaultDirectRateLimiter {
-    let count = |count| NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
-    let quota = Quota::per_second(count(PER_SECOND)).allow_burst(count(BURST));
-    DefaultDirectRateLimiter::direct(quota)
+/// Limits the rate of one server's lines. A line of its own tells how many were left out.
+#[derive(Debug)]
+pub(crate) struct FloodGate {
+    server: Arc<str>,
+    rate: DefaultDirectRateLimiter,
+    left_out: AtomicU64,
+}
+
+impl FloodGate {
+    pub(crate) fn new(server: Arc<str>) -> Self {
+        let count = |count| NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
+        let quota = Quota::per_second(count(PER_SECOND)).allow_burst(count(BURST));
+        Self {
+            server,
+            rate: DefaultDirectRateLimiter::direct(quota),
+            left_out: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts a line and tells whether it may be logged.
+    pub(crate) fn admit(&self) -> bool {
+        if self.rate.check().is_err() {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        self.report();
+        true
+    }
+
+    /// Logs the number of lines left out since the last report, as an error, so that it is seen
+    /// wherever the lines were.
+    fn report(&self) {
+        let count = self.left_out.swap(0, Ordering::Relaxed);
+        if count > 0 {
+            tracing::error!(server = %self.server, "{count} more messages of the server were left out");
+        }
+    }
+}
+
+impl Drop for FloodGate {
+    fn drop(&mut self) {
+        self.report();
+    }
 }
 
 /// Logs a server's stderr line by line, at level debug.
 pub(crate) struct StderrLog {
-    server: Arc<str>,
-    rate: DefaultDirectRateLimiter,
+    flood: FloodGate,
     redact: Redact,
     line: Vec<u8>,
 }
@@ -163,8 +201,7 @@ pub(crate) struct StderrLog {
 impl StderrLog {
     pub(crate) fn new(server: Arc<str>, redact: Redact) -> Self {
         Self {
-            server,
-            rate: rate_limit(),
+            flood: FloodGate::new(server),
             redact,
             line: Vec::new(),
         }
@@ -189,9 +226,9 @@ impl StderrLog {
     pub(crate) fn end_line(&mut self) {
         let line = String::from_utf8_lossy(&self.line);
         let line = line.trim_end();
-        if !line.is_empty() && self.rate.check().is_ok() {
+        if !line.is_empty() && self.flood.admit() {
             let line = fit(line, MAX_LINE, &self.redact);
-            tracing::debug!(target: TARGET, server = %self.server, line, "a server writes to stderr");
+            tracing::debug!(target: TARGET, server = %self.flood.server, line, "a server writes to stderr");
         }
         self.line.clear();
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_auth::Redact;
-use governor::DefaultDirectRateLimiter;
 use parking_lot::Mutex;
 use rmcp::model::{ErrorCode, RequestId};
 use serde::Deserialize;
@@ -18,7 +17,7 @@ use crate::caller::{Log, Progress};
 use crate::failure::{CallFailure, LostKind};
 use crate::pages::Pages;
 use crate::request::{Request, Session};
-use crate::server_log::{self, Message, fit, rate_limit};
+use crate::server_log::{self, FloodGate, Message, fit};
 use crate::tap::{LISTEN, Listener, Tap, Who};
 
 /// The longest progress message that is passed on, in characters.
@@ -32,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(10 * 60);
 pub(crate) struct Notifications {
     server: Arc<str>,
     redact: Redact,
-    rate: DefaultDirectRateLimiter,
+    flood: FloodGate,
     pages: Arc<Pages>,
     /// Counts the reasons for a new tool list.
     reasons: Arc<watch::Sender<u64>>,
@@ -51,7 +50,7 @@ impl Notifications {
         ended: CancellationToken,
     ) -> Self {
         Self {
-            rate: rate_limit(),
+            flood: FloodGate::new(Arc::clone(&server)),
             server,
             redact,
             pages,
@@ -74,7 +73,7 @@ impl Notifications {
         let hears = |least: Option<_>| least.is_some_and(|least| message.level >= least);
         let caller = caller.filter(|caller| hears(caller.logs()));
         let is_logged = hears(server_log::level());
-        if !(is_logged || caller.is_some()) || self.rate.check().is_err() {
+        if !(is_logged || caller.is_some()) || !self.flood.admit() {
             return;
         }
         message.log(&self.server);
