@@ -62,9 +62,9 @@ pub(crate) fn run_script(
          - Call independent functions together with Promise.all. Filter, join and count in the \
          script: results stay in the sandbox unless you print or return them.\n\
          - A function that returns unknown gives its text as a string, null if there is none, or \
-         {{ content: [...] }} for several blocks, images and resources; mcp.text(result), \
-         mcp.json(result) (an array of several) and mcp.blocks(result) read it. An integer beyond \
-         2^53 is a bigint. mcp.callTool(name, input) calls a function by its name.\n\
+         {{ content: [...] }} for several blocks; mcp.text(result), mcp.json and mcp.blocks read \
+         it. An integer beyond 2^53 is a bigint. mcp.callTool(name, input) calls a function by \
+         its name.\n\
          - mcp.emit(result) adds the whole result, its text too, to this tool's answer: for \
          images, sound and resources.\n{}\
          - A failing call throws McpToolError, McpProtocolError, McpTimeoutError or \
