@@ -24,6 +24,13 @@ declare const console: Console;
 interface Array<T> {
   /** `[].concat(list)` is a list of the same. */
   concat<U>(...items: (U | ConcatArray<U>)[]): (T | U)[];
+  fill(): this;
+}
+interface PromiseFulfilledResult<T> {
+  reason?: undefined;
+}
+interface PromiseRejectedResult {
+  value?: undefined;
 }
 
 interface ErrorConstructor {

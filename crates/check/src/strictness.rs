@@ -1,7 +1,7 @@
 //! Errors that do not stop a script: they say that TypeScript knows too little, not that a tool
 //! is used wrongly.
 
-use crate::checker::Language;
+use crate::checker::{Language, Script};
 use crate::message::{self, Reported};
 use crate::unknown;
 
@@ -24,34 +24,120 @@ const FIRST_OF_TYPES: u32 = 2000;
 const NO_PROPERTY: [u32; 2] = [2339, 2551];
 
 impl Consequence {
-    pub(crate) fn of(error: &Reported, language: Language) -> Self {
+    pub(crate) fn of(error: &Reported, script: &Script) -> Self {
         if error.category != ERROR {
             return Self::Passes;
         }
         let reason = error.message_chain.first().unwrap_or(error);
-        let names_property = reason.text.starts_with("Property '");
-        // `const counts = {}` takes any property; no result has this type.
-        let is_of_empty = names_property && reason.text.contains("does not exist on type '{}'.");
+        if unknown::is_of_mcp(reason) {
+            return Self::Stops;
+        }
+        let property = missing_property(reason);
+        // `const counts = {}` takes any property, and an empty list anything; no result has these
+        // types.
+        let is_of_empty = ["'{}'.", "'never'."]
+            .iter()
+            .any(|ty| reason.text.contains(ty));
         if is_implicit_any(error.code) {
-            return if unknown::is_of_mcp(reason) {
-                Self::Stops
-            } else if names_property && !is_of_empty {
+            return if property.is_some() && !is_of_empty {
                 Self::StopsIfOfTool
             } else {
                 Self::Passes
             };
         }
-        if NO_PROPERTY.contains(&error.code) && is_of_empty {
+        if NO_PROPERTY.contains(&error.code)
+            && let Some(property) = property
+        {
+            if is_of_empty {
+                return Self::Passes;
+            }
+            if is_assigned(&script.text, property) {
+                return Self::StopsIfOfTool;
+            }
+        }
+        if says_too_little(error, script) {
             return Self::Passes;
         }
-        let always = error.code < FIRST_OF_TYPES
-            || message::unknown_name(error).is_some()
-            || unknown::is_of_mcp(reason);
-        match language {
+        let always = error.code < FIRST_OF_TYPES || message::unknown_name(error).is_some();
+        match script.language {
             Language::JavaScript if !always => Self::StopsIfOfTool,
             _ => Self::Stops,
         }
     }
+}
+
+/// The property that a type does not have.
+fn missing_property(error: &Reported) -> Option<&str> {
+    let (property, rest) = error.text.strip_prefix("Property '")?.split_once('\'')?;
+    rest.starts_with(" does not exist on type")
+        .then_some(property)
+}
+
+/// True if the script assigns this property of something.
+fn is_assigned(text: &str, property: &str) -> bool {
+    let name = format!(".{property}");
+    text.match_indices(&name).any(|(at, _)| {
+        let rest = text.get(at + name.len()..).unwrap_or_default().trim_start();
+        rest.starts_with('=') && !rest.starts_with("==")
+    })
+}
+
+/// True if a value may well be of the type that is wanted: a string or a number where some of them
+/// are wanted, an object that the script fills later, or anything for an empty list.
+fn says_too_little(error: &Reported, script: &Script) -> bool {
+    let mut last = error;
+    while let Some(inner) = last.message_chain.first() {
+        last = inner;
+    }
+    if let Some((given, wanted)) = last.text.split_once(" is not assignable to ")
+        && let Some((_, wanted)) = wanted.split_once("type '")
+    {
+        let name = wanted.split(['\'', ' ']).next().unwrap_or_default();
+        let declared = script.declarations.split_once(&format!("type {name} = "));
+        let body = declared.map_or(wanted, |(_, body)| body);
+        let is_of_kind = |c: char| match given.rsplit(' ').next() {
+            Some("'string'") => c == '"',
+            Some("'number'") => c == '-' || c.is_ascii_digit(),
+            _ => false,
+        };
+        return body.starts_with(is_of_kind) || wanted.starts_with("never'");
+    }
+    if !(last.text.contains(" missing in type '")
+        || last.text.contains(" is missing the following"))
+    {
+        return false;
+    }
+    // The argument, or the value of a property.
+    let at = text_at(&script.text, error.pos);
+    let value = at
+        .split_once(':')
+        .filter(|(key, _)| unknown::is_word(key.trim()));
+    let value = value.map_or(at, |(_, value)| value.trim_start());
+    let end = value.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));
+    let variable = value.get(..end.unwrap_or(value.len())).unwrap_or_default();
+    let is_filled = |(at, found): (usize, &str)| {
+        let rest = script.text.get(at + found.len()..).unwrap_or_default();
+        let statement = rest.split([';', '\n', '(']).next().unwrap_or_default();
+        statement
+            .split_once('=')
+            .is_some_and(|(_, value)| !value.starts_with(['=', '>']))
+    };
+    let mut fillings = [format!("{variable}."), format!("{variable}[")].into_iter();
+    let is_assigned = fillings.any(|begin| script.text.match_indices(&begin).any(is_filled));
+    !variable.is_empty()
+        && (is_assigned || script.text.contains(&format!("Object.assign({variable},")))
+}
+
+/// The text from so many UTF-16 units on.
+fn text_at(text: &str, units: u64) -> &str {
+    let mut before = 0;
+    let mut characters = text.char_indices();
+    let found = characters.find(|(_, c)| {
+        let is_here = before >= units;
+        before += c.len_utf16() as u64;
+        is_here
+    });
+    found.and_then(|(at, _)| text.get(at..)).unwrap_or_default()
 }
 
 /// True for the errors of the option `noImplicitAny`, and for a `this` without a type. Turning

@@ -183,7 +183,7 @@ async fn examine(
 /// The errors that stop a script.
 async fn stopping_errors(session: &mut Session, script: &Script) -> Result<Vec<Reported>, Failure> {
     let started = Instant::now();
-    let consequence = |error: &Reported| Consequence::of(error, script.language);
+    let consequence = |error: &Reported| Consequence::of(error, script);
     let text = &script.text;
     let mut found = session
         .check(text, &script.declarations, script.time)

@@ -92,6 +92,11 @@ fn word(text: &str) -> Option<(&str, &str)> {
     (!word.is_empty() && word.len() <= MAX_PATH).then_some((word, rest))
 }
 
+/// True if a text is one identifier.
+pub(crate) fn is_word(text: &str) -> bool {
+    word(text).is_some_and(|(_, rest)| rest.is_empty())
+}
+
 /// What stands in the quotes that a text begins with, and the rest.
 fn string(text: &str) -> Option<(&str, &str)> {
     let mark = text

@@ -7,6 +7,7 @@ use crate::support;
 const TOOLS: &str = "type Note = { id: number; title: string; due: string | null; tags: string[] };
 declare function notes_get(input: { id: number }): Promise<Note>;
 declare function notes_list(input?: { tag?: string }): Promise<{ notes: Note[] }>;
+declare function notes_find(input: { state: \"open\" | \"done\" }): Promise<Note[]>;
 declare function raw_get(input?: object): Promise<unknown>;
 ";
 
@@ -49,6 +50,12 @@ const LOOSE: &[&str] = &[
     "const f = (x) => x; const g = async ({ id, ...rest }) => rest; const h = (...all) => all; h(f(1), g({ id: 1 }));",
     "function Old() { this.a = 1; } console.log(Old);",
     "const row = await notes_get({ id: 1 }); for (const key of Object.keys(row)) console.log(row[key]);",
+    "const args = {}; args.id = 1; await notes_get(args); const all = { args: {} }; all.x = args; console.log(all.x.id);",
+    "const o = { a: 1 }; o.b = 2; console.log(o.b); class A { constructor() { this.list = []; } } console.log(new A().list);",
+    "const call = { state: 'open' }; await notes_find(call); const state = ['open'][0]; await notes_find({ state });",
+    "class Box { items = []; add(x) { this.items.push(x); return this; } } new Box().add(1);",
+    "const e = new Error('x'); e.code = 5; console.log(e.code, Array(3).fill().map((_, i) => i));",
+    "const all = await Promise.allSettled([notes_get({ id: 1 })]); all.map((r) => r.value?.title ?? r.reason.message);",
     "function walk(n) { return n ? walk(n - 1) : 0; } walk(3); const a = b(); function b() { return typeof a; }",
 ];
 
@@ -94,6 +101,11 @@ fn wrong_uses_of_tools_stop_a_script_in_any_language() {
         "(await notes_list()).notes.map((n) => n.headline);",
         "async function f(id) { const n = await notes_get({ id }); return n.headline; } f(1);",
         "(await raw_get()).title;",
+        "await notes_find({ state: 'opened' });",
+        "const call = { state: 1 }; await notes_find(call);",
+        "const args = {}; await notes_get(args);",
+        "await notes_get({});",
+        "const note = await notes_get({ id: 1 }); console.log(note.list); note.title = 'a';",
     ];
     for language in [Language::TypeScript, Language::JavaScript] {
         for (script, said) in scripts.iter().zip(said(language, &scripts)) {
