@@ -256,12 +256,13 @@ fn has_listed(server: &ServerState) -> bool {
         return false;
     };
     let is_tool = |raw| ToolDefinition::parse(&server.name, raw).is_ok();
-    is_known(server) && server.heard && list.warnings.is_empty() && list.tools.iter().all(is_tool)
+    is_known(server) && server.heard && list.gaps.is_empty() && list.tools.iter().all(is_tool)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use callgate_servers::ToolList;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -285,5 +286,30 @@ mod tests {
                 "rule \"map_erase\" in permissions.allow matches no tool",
             ]
         );
+    }
+
+    #[test]
+    fn nothing_is_concluded_from_a_list_that_is_not_whole() {
+        let state = |heard: bool, gap: Option<&str>, tool: Value| ServerState {
+            name: "files".to_owned(),
+            description: None,
+            trusted: false,
+            status: Status::Ready(Arc::new(ToolList {
+                tools: vec![tool],
+                gaps: gap.into_iter().map(str::to_owned).collect(),
+                ..ToolList::default()
+            })),
+            failed: None,
+            phase: Phase::Idle,
+            heard,
+            age: None,
+            stale: false,
+        };
+        let tool = || json!({ "name": "read", "inputSchema": { "type": "object" } });
+        assert!(has_listed(&state(true, None, tool())));
+        // From an earlier time, cut short, and with an entry that is dropped.
+        assert!(!has_listed(&state(false, None, tool())));
+        assert!(!has_listed(&state(true, Some("page 2 failed"), tool())));
+        assert!(!has_listed(&state(true, None, json!({ "name": "x" }))));
     }
 }
