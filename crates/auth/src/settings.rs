@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::Deserialize;
 use url::Url;
 
 use crate::browser::Browser;
@@ -61,7 +62,8 @@ pub struct OAuth {
 }
 
 /// The way to get a token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Grant {
     /// A person logs in, once: the authorization code grant, with PKCE.
@@ -72,11 +74,13 @@ pub enum Grant {
 }
 
 /// The place of the tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TokenPlace {
     /// In the system's keyring; in a file if there is none.
     #[default]
+    #[serde(rename = "auto")]
     KeyringOrFile,
     /// In the system's keyring; a login fails without one.
     Keyring,

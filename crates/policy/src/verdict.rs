@@ -1,9 +1,9 @@
 //! The verdict about a call.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The verdict about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The call is sent.

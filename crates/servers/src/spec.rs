@@ -10,6 +10,7 @@ use std::time::Duration;
 use callgate_auth::{AuthError, AuthErrorKind, Endpoint, OAuth, Redact, Source, url_secrets};
 use futures::future::try_join_all;
 use rmcp::model::ProtocolVersion;
+use serde::Deserialize;
 use url::Url;
 
 use crate::caller::{Caller, NoCaller};
@@ -52,7 +53,8 @@ pub struct ServerSpec {
 }
 
 /// When a server is connected to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Connect {
     /// At the start, and for as long as it is in use.
     #[default]

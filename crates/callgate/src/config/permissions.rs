@@ -136,22 +136,12 @@ struct Flow {
     to: FlowEnd,
     #[serde(default)]
     min_bytes: Option<usize>,
-    #[serde(with = "Action")]
     action: Verdict,
 }
 
 fn end<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FlowEnd, D::Error> {
     let names_nothing = || D::Error::custom("names nothing; write \"*\" for everything");
     FlowEnd::parse(&String::deserialize(deserializer)?).ok_or_else(names_nothing)
-}
-
-/// The values of `action`.
-#[derive(Deserialize)]
-#[serde(remote = "Verdict", rename_all = "lowercase")]
-enum Action {
-    Allow,
-    Ask,
-    Deny,
 }
 
 /// A list of labels.

@@ -38,7 +38,6 @@ struct Server {
     _oauth: IgnoredAny,
     #[serde(deserialize_with = "description")]
     description: Option<String>,
-    #[serde(with = "ConnectWord")]
     connect: Connect,
     #[serde(deserialize_with = "idle")]
     idle: Option<Option<Duration>>,
@@ -67,15 +66,6 @@ fn protocol<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EraSetting, D:
     let text = fields::plain(deserializer, "a string")?;
     text.parse()
         .map_err(|error| D::Error::custom(format_args!(": {error}")))
-}
-
-/// The values of `connect`.
-#[derive(Deserialize)]
-#[serde(remote = "Connect", rename_all = "lowercase")]
-enum ConnectWord {
-    Always,
-    Lazy,
-    Manual,
 }
 
 /// Reads a duration, or `never`.
@@ -497,10 +487,8 @@ struct Login {
     client_metadata_url: Option<String>,
     #[serde(deserialize_with = "fields::plain_texts")]
     scopes: Vec<String>,
-    #[serde(with = "GrantWord")]
     grant: Grant,
     redirect_port: Option<u16>,
-    #[serde(with = "TokenPlaceWord")]
     tokens: TokenPlace,
 }
 
@@ -513,24 +501,6 @@ where
         Ok(url) if url.scheme() == "https" && url.path() != "/" => Ok(Some(text)),
         _ => Err(D::Error::custom("must be an https URL with a path")),
     }
-}
-
-/// The values of `grant`.
-#[derive(Deserialize)]
-#[serde(remote = "Grant", rename_all = "snake_case")]
-enum GrantWord {
-    AuthorizationCode,
-    ClientCredentials,
-}
-
-/// The values of `tokens`.
-#[derive(Deserialize)]
-#[serde(remote = "TokenPlace", rename_all = "lowercase")]
-enum TokenPlaceWord {
-    #[serde(rename = "auto")]
-    KeyringOrFile,
-    Keyring,
-    File,
 }
 
 /// Reads `oauth`: `None` inside for a login that is switched off, `None` outside for a
