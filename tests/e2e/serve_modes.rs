@@ -138,7 +138,7 @@ async fn a_script_is_told_as_much_as_the_budget_holds() {
         ),
         (
             "2500",
-            "- ticketing (2 tools)\n  ticketing_listIssues\n",
+            "- ticketing (2 tools, 1 denied)\n  ticketing_listIssues\n",
             "COMPLETE",
         ),
         (
@@ -146,7 +146,7 @@ async fn a_script_is_told_as_much_as_the_budget_holds() {
             "PARTIAL: 3 functions in 2 servers, not shown here.",
             "ticketing_listIssues",
         ),
-        ("500", "- ticketing (2 tools)\n", "COMPLETE"),
+        ("500", "- ticketing (2 tools, 1 denied)\n", "COMPLETE"),
     ] {
         let session = client(&bench, &OLD, &["--context-window", window]).await;
         let text = description(&tools(&session).await, "run_script");
