@@ -197,7 +197,7 @@ fn no_server_starts() {
         2 types c_x: callgate: c_x is not available: server "c" is disabled; name it in a skill (--skill), or give it "connect": "lazy" in the configuration
         2 types d_x: callgate: no tool is named "d_x"; `callgate tools` lists those there are
         5 search x: none of 0 tools fits
-        2 search x --server d: callgate: no server is named "d"
+        2 search x --server d: callgate: no server is named "d"; the servers: a, b, c
         5 export --format openai: []
         5 export --format openai a_* x_*: []
     "#]]

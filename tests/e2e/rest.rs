@@ -206,7 +206,7 @@ async fn requests_that_are_wrong() {
         (
             r#"{ "code": "", "servers": ["loging"] }"#,
             "400 no script was run:\n\
-             - no server is named \"loging\"; did you mean \"logging\"?",
+             - no server is named \"loging\"; the servers: ticketing, logging; did you mean \"logging\"?",
         ),
         (
             r#"{ "code": "", "limits": { "waitMs": 1 } }"#,
@@ -234,7 +234,7 @@ async fn requests_that_are_wrong() {
         ),
         (
             "server=loging",
-            "400 no server is named \"loging\"; did you mean \"logging\"?",
+            "400 no server is named \"loging\"; the servers: ticketing, logging; did you mean \"logging\"?",
         ),
         (
             "limit=3",
@@ -289,7 +289,7 @@ async fn nothing_of_one_user_is_the_others() {
     );
     assert_eq!(
         with(BOB, "/v1/tools?server=ticketing").await.problem(),
-        "400 no server is named \"ticketing\""
+        "400 no server is named \"ticketing\"; the servers: logging"
     );
     let code = "return typeof await ticketing_createIssue({ title: 'A', body: 'B' })";
     for (token, expected) in [(ALICE, "completed"), (BOB, "failed")] {

@@ -316,7 +316,7 @@ async fn wrong_arguments_are_all_told_at_once() {
         (
             "search_tools",
             json!({ "query": "a", "server": "loging" }),
-            "search_tools was not called:\n- no server is named \"loging\"; did you mean \"logging\"?",
+            "search_tools was not called:\n- no server is named \"loging\"; the servers: logging, ticketing; did you mean \"logging\"?",
         ),
         (
             "call_tool",
@@ -333,7 +333,7 @@ async fn wrong_arguments_are_all_told_at_once() {
         (
             "enable_server",
             json!({ "server": "ticketin" }),
-            "no server is named \"ticketin\"; did you mean \"ticketing\"?",
+            "no server is named \"ticketin\"; the servers: logging, ticketing; did you mean \"ticketing\"?",
         ),
         (
             "get_tool_details",
@@ -566,5 +566,91 @@ async fn a_denied_tool_is_found_and_marked_everywhere() {
         let hits = found["hits"].as_array().expect("hits");
         let denied = hits.iter().filter(|hit| hit["denied"] == *place).count();
         assert_eq!(denied, 1, "{found:#}");
+    }
+}
+
+/// A search says when it leaves something out, and when nothing fits: to a model with tools, to a
+/// script and to a person.
+#[tokio::test]
+async fn a_search_says_what_it_does_not_show() {
+    let bench = Workbench::new(demo());
+    let session = client(&bench, &NEWEST, &["--mode", "discovery"]).await;
+    let poor = "nothing fits well; the nearest:\n";
+    for (query, limit, head, note) in [
+        ("", 2, "", "note: 1 more; "),
+        ("", 3, "", ""),
+        ("issue", 1, "", "note: 1 more; "),
+        ("create an issue", 1, "", "note: 1 more; "),
+        ("create a calendar event", 9, poor, ""),
+        ("list directory", 9, poor, ""),
+        ("send an email", 9, "nothing found among 3 tools", ""),
+    ] {
+        let given = json!({ "query": query, "limit": limit, "detail": "names" });
+        let (is_error, text) = said(&session, "search_tools", given).await;
+        assert!(!is_error && text.starts_with(head), "{query}: {text}");
+        assert_eq!(
+            text.contains("nothing fits"),
+            head == poor,
+            "{query}: {text}"
+        );
+        assert!(text.contains(note), "{query}: {text}");
+        assert_eq!(text.contains("more; "), !note.is_empty(), "{query}: {text}");
+
+        let script =
+            format!("return (await mcp.searchTools({query:?}, {{ limit: {limit} }})).notes");
+        let notes = bench.report(&script, &[])["value"]["json"].to_string();
+        let said = bench
+            .callgate(&["search", query, "--limit", &limit.to_string()])
+            .stderr;
+        for notes in [notes, said] {
+            assert_eq!(
+                notes.contains("nothing fits well"),
+                head == poor,
+                "{query}: {notes}"
+            );
+            assert_eq!(
+                notes.contains("1 more; "),
+                !note.is_empty(),
+                "{query}: {notes}"
+            );
+        }
+    }
+    session.client.cancel().await.expect("a clean end");
+}
+
+/// The ways of searching that a model is offered, with what there is for them.
+#[tokio::test]
+async fn ways_of_searching_are_offered_where_they_can_be_used() {
+    let model = json!({ "url": "http://127.0.0.1:9/v1", "model": "m" });
+    for (models, samples, more) in [
+        (json!({}), false, vec![]),
+        (json!({}), true, vec!["model"]),
+        (json!({ "small": model }), false, vec!["model"]),
+        (
+            json!({ "embeddings": model }),
+            false,
+            vec!["vectors", "hybrid"],
+        ),
+    ] {
+        let bench = Workbench::with_config(json!({ "mcpServers": demo(), "models": models }));
+        for mode in ["discovery", "code"] {
+            let mut user = User::new(&NEWEST, &[]);
+            if samples {
+                user.can = can(json!({ "sampling": {} }));
+            }
+            let flags = ["--mode", mode, "--context-window", "1000"];
+            let session = connect(&bench, user, &flags).await;
+            let listed = tools(&session).await;
+            let search = listed.iter().find(|tool| tool.name == "search_tools");
+            let schema = Value::Object((*search.expect("the tool").input_schema).clone());
+            let expected = [&["auto", "words", "regex"][..], &more].concat();
+            assert_eq!(
+                schema["properties"]["by"]["enum"],
+                json!(expected),
+                "{mode}"
+            );
+            assert_eq!(schema["properties"]["limit"]["default"], 10);
+            session.client.cancel().await.expect("a clean end");
+        }
     }
 }

@@ -31,12 +31,13 @@ declare namespace mcp {
     inputSchema: any;
     outputSchema?: any;
   };
-  /** Finds tools by what they do, the best first. Call them by `callTool(tool.name, input)`. */
+  /** Finds tools by what they do, one thing per query, the best first. Call them by `callTool(tool.name, input)`. */
   function searchTools(
     query: string,
     options?: CallOptions & {
       /** How much is said of each tool; default: "summaries". */
       detail?: "names" | "summaries" | "signatures" | "full";
+      /** Default: 10; at most 100. */
       limit?: number;
       server?: string;
       by?: "auto" | "words" | "regex" | "vectors" | "hybrid" | "model";

@@ -462,13 +462,25 @@ fn function(
     }
 }
 
-/// The first line of a comment, shortened to what fits a list.
+/// The first line of a comment, shortened to what fits a list: to its first sentence, else to
+/// whole words.
 fn summary(comment: &str) -> String {
     let line = comment.lines().next().unwrap_or_default().trim();
-    match line.char_indices().nth(MAX_SUMMARY) {
-        Some((end, _)) => format!("{}…", prefix(line, end).trim_end()),
-        None => line.to_owned(),
+    let Some((end, _)) = line.char_indices().nth(MAX_SUMMARY) else {
+        return line.to_owned();
+    };
+    let head = prefix(line, end);
+    let is_end = |place: &usize| {
+        let next = line.get(place + 2..).and_then(|rest| rest.chars().next());
+        next.is_some_and(|next| !next.is_lowercase())
+    };
+    let mut sentences = head.match_indices(". ").map(|(place, _)| place);
+    if let Some(place) = sentences.find(is_end) {
+        return prefix(head, place + 1).to_owned();
     }
+    let words = head.rsplit_once(' ').map_or(head, |(words, _)| words);
+    let is_mark = |c: char| matches!(c, ',' | ';' | ':' | '(' | '-') || c.is_whitespace();
+    format!("{}…", words.trim_end_matches(is_mark))
 }
 
 fn push_own_comment(comment: &str, text: &mut String, remarks: Remarks) {
@@ -492,4 +504,38 @@ fn mentions(ty: &Type, names: &TypeNames) -> Vec<TypeId> {
         .into_iter()
         .filter_map(|id| names.representative.get(id).copied())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::summary;
+
+    #[test]
+    fn a_summary_ends_with_a_sentence_or_a_word() {
+        let long = "Takes the words and gives them back in an order that is another one each time";
+        let wide = "日本語".repeat(50);
+        let cut: String = wide.chars().take(100).collect();
+        for (comment, expected) in [
+            (
+                "Reads a file. Fast.\nMore.",
+                "Reads a file. Fast.".to_owned(),
+            ),
+            (
+                &format!("Reads a file, e.g. as text. Handles various encodings. {long}"),
+                "Reads a file, e.g. as text.".to_owned(),
+            ),
+            (
+                &format!("{long}, handles various text encodings and more"),
+                format!("{long}, handles various text…"),
+            ),
+            (
+                &format!("{long}, handles va (text)"),
+                format!("{long}, handles va…"),
+            ),
+            (&wide, format!("{cut}…")),
+            ("", String::new()),
+        ] {
+            assert_eq!(summary(comment), expected);
+        }
+    }
 }

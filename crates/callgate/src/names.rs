@@ -13,6 +13,8 @@ pub(crate) const INVALID_PARAMS: i64 = -32602;
 /// Unknown names of a run for which the nearest tool is searched. The search reads the
 /// whole catalog, and a script can cause any number of them.
 pub(crate) const MAX_SUGGESTIONS: u64 = 10;
+/// Names of servers that a message lists.
+const SHOWN_SERVERS: usize = 20;
 /// Characters of a name that a message repeats; the name comes from a script.
 const SHOWN_NAME: usize = 80;
 /// The longest description taken from a server, in characters.
@@ -115,6 +117,24 @@ pub(crate) fn unmatched_message(pattern: &str, near: Option<&str>) -> String {
 pub(crate) fn did_you_mean(near: Option<&str>) -> String {
     near.map(|near| format!("; did you mean {near:?}?"))
         .unwrap_or_default()
+}
+
+/// The message for a name of no server, with the names that there are.
+pub(crate) fn no_server(name: &str, near: Option<&str>, known: &[String]) -> String {
+    let shown = known.iter().take(SHOWN_SERVERS);
+    let mut list: Vec<String> = shown.map(|name| one_line(name, SHOWN_NAME)).collect();
+    if known.len() > SHOWN_SERVERS {
+        list.push(format!("{} more", known.len() - SHOWN_SERVERS));
+    }
+    let servers = if list.is_empty() {
+        "there are none".to_owned()
+    } else {
+        format!("the servers: {}", list.join(", "))
+    };
+    format!(
+        "no server is named {name:?}{}; {servers}",
+        did_you_mean(near)
+    )
 }
 
 /// The message for a name that belongs to a server without a list of tools.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use callgate_policy::Definition;
 use callgate_schema::Declared;
+use callgate_typegen::deprecation;
 use serde_json::{Map, Value};
 
 use crate::warning::{Malformed, MalformedReason, SchemaFault, Warning};
@@ -45,6 +46,15 @@ pub struct ToolDefinition {
     pub hidden: bool,
     /// Warnings about parts that were left out.
     pub warnings: Vec<Warning>,
+}
+
+impl ToolDefinition {
+    /// True if its server calls it deprecated, in its description or title.
+    pub fn is_deprecated(&self) -> bool {
+        let titles = [&self.description, &self.title, &self.annotations.title];
+        let texts = titles.into_iter().flatten();
+        texts.into_iter().any(|text| deprecation(text).is_some())
+    }
 }
 
 /// A server's hints about a tool. They are claims, not facts: only a server

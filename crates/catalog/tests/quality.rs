@@ -75,7 +75,7 @@ fn the_tools_of_one_server_are_found() {
     }
     queries.retain(|one| !one.right.is_empty());
     let index = index(&catalog);
-    let words = |query: &str| index.by_words(query, |_| true, 10);
+    let words = |query: &str| index.by_words(query, |_| true, 10).ranked;
     let found = measured(&catalog, &queries, words);
     found.print(&format!("one server, {} queries", queries.len()));
     found.is_at_least(0.55, 0.75, 0.64);
@@ -91,7 +91,7 @@ fn real_tools_are_found() {
         "{:<34} {:>9} {:>9} {:>9}",
         "", "recall@1", "recall@5", "MRR"
     );
-    let words = |query: &str| index.by_words(query, |_| true, 10);
+    let words = |query: &str| index.by_words(query, |_| true, 10).ranked;
     let in_names = |query: &str| having_words_in_name(&catalog, query);
     // A little below what `docs/search.md` says.
     for (set, floors) in [("tune", [0.46, 0.73, 0.57]), ("held", [0.42, 0.74, 0.55])] {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The functions that a query finds, the best first.
 fn found(index: &SearchIndex, query: &str) -> Vec<String> {
-    let found = index.by_words(query, |_| true, 10);
+    let found = index.by_words(query, |_| true, 10).ranked;
     assert!(found.windows(2).all(|pair| pair[0].score >= pair[1].score));
     let functions = found.iter().map(|ranked| ranked.function.to_owned());
     functions.collect()
@@ -56,6 +56,146 @@ fn forge() -> Catalog {
     ])
 }
 
+/// Tools of files, git, a memory and the time, as real servers have them.
+fn desk() -> Catalog {
+    let tool = |name: &str, description: &str| json!({ "name": name, "description": description });
+    catalog(&[
+        (
+            "fs",
+            tool(
+                "read_file",
+                "Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead.",
+            ),
+        ),
+        (
+            "fs",
+            tool(
+                "read_text_file",
+                "Read the complete contents of a file from the file system as text.",
+            ),
+        ),
+        (
+            "fs",
+            tool("read_media_file", "Read an image or audio file."),
+        ),
+        (
+            "fs",
+            tool(
+                "write_file",
+                "Create a new file or overwrite an existing file.",
+            ),
+        ),
+        (
+            "fs",
+            tool(
+                "move_file",
+                "Move or rename files and directories. Both must be within allowed directories, which they end in.",
+            ),
+        ),
+        (
+            "git",
+            tool("git_log", "Shows the commit logs, with author and date"),
+        ),
+        (
+            "git",
+            tool("git_commit", "Records changes to the repository"),
+        ),
+        ("git", tool("git_branch", "List Git branches")),
+        (
+            "memory",
+            tool(
+                "create_entities",
+                "Create multiple new entities in the knowledge graph",
+            ),
+        ),
+        (
+            "memory",
+            tool("read_graph", "Read the entire knowledge graph"),
+        ),
+        (
+            "memory",
+            tool(
+                "search_nodes",
+                "Search for nodes in the knowledge graph based on a query",
+            ),
+        ),
+        (
+            "time",
+            tool(
+                "get_current_time",
+                "Get current time in a specific timezone",
+            ),
+        ),
+        (
+            "time",
+            json!({ "name": "get_time", "title": "Deprecated: use get_current_time" }),
+        ),
+    ])
+}
+
+#[test]
+fn a_query_that_nothing_fits_well_is_told_from_others() {
+    let catalog = desk();
+    let index = index(&catalog);
+    for (query, fits) in [
+        ("send an email", false),
+        ("send a message to slack", false),
+        ("create a calendar event", false),
+        ("translate text to French", false),
+        ("what is the weather in Paris", false),
+        ("read a spreadsheet", false),
+        ("query the database", false),
+        ("read a file", true),
+        ("rename file", true),
+        ("show commits", true),
+        ("current time", true),
+        ("what time is it in Tokyo timezone", true),
+        ("create entities", true),
+        ("git_comit", true),
+        ("getCurrentTime", true),
+        ("grph", true),
+        ("fs", true),
+    ] {
+        let found = index.by_words(query, |_| true, 3);
+        assert_eq!(found.fits, fits, "{query}: {found:?}");
+    }
+    let found = index.by_words("read file", |_| true, 2);
+    assert_eq!((found.ranked.len(), found.more), (2, 8), "{found:?}");
+    let found = index.by_pattern("^git", |_| true, 2, || true).unwrap();
+    assert_eq!((found.ranked.len(), found.more), (2, 1), "{found:?}");
+}
+
+#[test]
+fn deprecated_tools_come_after_those_that_fit_as_well() {
+    let catalog = desk();
+    let index = index(&catalog);
+    for (query, first, later) in [
+        ("read file", "fs_read_text_file", "fs_read_file"),
+        (
+            "contents of a file as text",
+            "fs_read_text_file",
+            "fs_read_file",
+        ),
+        ("get time", "time_get_current_time", "time_get_time"),
+        // By its name it is what is asked for.
+        ("fs_read_file", "fs_read_file", "fs_read_text_file"),
+        ("time_get_time", "time_get_time", "time_get_current_time"),
+    ] {
+        let found = found(&index, query);
+        let place = |name: &str| found.iter().position(|it| it == name);
+        assert!(
+            place(first) < place(later) && place(first) < Some(2),
+            "{query}: {found:?}"
+        );
+    }
+    for pattern in ["^(fs_)?read", "time"] {
+        let found = index.by_pattern(pattern, |_| true, 10, || true).unwrap();
+        let last = found.ranked.last().unwrap().function;
+        let is_old = catalog.get(last).unwrap().definition.is_deprecated();
+        assert!(is_old, "{pattern}: {found:?}");
+    }
+}
+
 #[test]
 fn tools_are_found_by_what_is_said_of_them() {
     let catalog = forge();
@@ -87,15 +227,17 @@ fn only_the_servers_asked_for_are_searched() {
     let catalog = forge();
     let index = index(&catalog);
     let of = |server: &str| {
-        let found = index.by_words("file message issue", |one| one == server, 10);
+        let found = index
+            .by_words("file message issue", |one| one == server, 10)
+            .ranked;
         let functions = found.iter().map(|ranked| ranked.function.to_owned());
         functions.collect::<Vec<_>>()
     };
     assert_eq!(of("chat"), ["chat_post"]);
     assert_eq!(of("nobody"), Vec::<String>::new());
     assert_eq!(index.count(|server| server == "hub"), 3);
-    assert_eq!(index.by_words("issue", |_| true, 1).len(), 1);
-    assert!(index.by_words("issue", |_| true, 0).is_empty());
+    assert_eq!(index.by_words("issue", |_| true, 1).ranked.len(), 1);
+    assert!(index.by_words("issue", |_| true, 0).ranked.is_empty());
 }
 
 #[test]
@@ -184,7 +326,7 @@ fn others_do_not_change_what_counts_in_a_tool() {
     let pay = json!({ "name": "pay_bill", "description": "Pays a bill." });
     let mut tools = vec![("good", pay)];
     let alone = catalog(&tools);
-    let score = |catalog: &Catalog| index(catalog).by_words("pay", |_| true, 1)[0].score;
+    let score = |catalog: &Catalog| index(catalog).by_words("pay", |_| true, 1).ranked[0].score;
     let before = score(&alone);
     let long = "lorem ".repeat(10_000);
     tools.push(("bad", json!({ "name": "x", "description": long })));
@@ -204,9 +346,9 @@ proptest! {
             ("größe", json!({ "name": "列出仓库" })),
         ]);
         let index = index(&catalog);
-        let found = index.by_words(&query, |_| true, 10);
+        let found = index.by_words(&query, |_| true, 10).ranked;
         prop_assert!(found.iter().all(|ranked| ranked.score.is_finite() && ranked.score > 0.0));
-        let whole = index.by_words(&name, |_| true, 10);
+        let whole = index.by_words(&name, |_| true, 10).ranked;
         prop_assert!(name.bytes().all(|byte| !byte.is_ascii_alphanumeric()) || !whole.is_empty());
         let _matched = index.by_pattern(&query, |_| true, 10, || true);
     }

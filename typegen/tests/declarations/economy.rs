@@ -30,7 +30,7 @@ fn what_a_real_catalog_costs() {
                       characters    tokens
         compact JSON      113511     25103
         name                3180       647
-        summary            11437      2311
+        summary            10188      2032
         signature          23373      6332
         full               94467     21645
     "#]]

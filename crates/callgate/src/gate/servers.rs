@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Gate;
 use crate::foresight::Foresight;
-use crate::names::{did_you_mean, server_description};
+use crate::names::{no_server, server_description};
 use crate::report::Unavailable;
 
 /// A server in a list.
@@ -56,12 +56,14 @@ pub enum ServerState {
 #[non_exhaustive]
 pub enum ServerError {
     /// No server has this name.
-    #[error("no server is named {name:?}{}", did_you_mean(near.as_deref()))]
+    #[error("{}", no_server(name, near.as_deref(), known))]
     Unknown {
         /// The name.
         name: String,
         /// The nearest name of a server.
         near: Option<String>,
+        /// The names of the servers that there are.
+        known: Vec<String>,
     },
     /// The server does not start.
     #[error("server {name:?} does not start: {reason}")]
@@ -101,10 +103,12 @@ impl Gate {
         match servers.iter().position(|server| server.name == name) {
             Some(place) => Ok(servers.swap_remove(place)),
             None => {
-                let names = servers.iter().map(|server| server.name.as_str());
+                let known: Vec<String> = servers.into_iter().map(|server| server.name).collect();
+                let near = nearest(name, known.iter().map(String::as_str));
                 Err(ServerError::Unknown {
                     name: name.to_owned(),
-                    near: nearest(name, names).map(str::to_owned),
+                    near: near.map(str::to_owned),
+                    known,
                 })
             }
         }

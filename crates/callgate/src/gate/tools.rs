@@ -86,6 +86,15 @@ impl Gate {
         self.searcher.search(request, &self.rules, None).await
     }
 
+    /// True if there is what this way of searching needs, here or at a caller with a model.
+    pub fn can_search(&self, by: SearchBy, caller_has_model: bool) -> bool {
+        match by {
+            SearchBy::Vectors | SearchBy::Hybrid => self.models.has_embeddings(),
+            SearchBy::Model => caller_has_model || self.models.has_small(),
+            SearchBy::Auto | SearchBy::Words | SearchBy::Regex => true,
+        }
+    }
+
     /// The way of searching that [`SearchBy::Auto`] stands for here; any other as it is.
     pub fn search_way(&self, by: SearchBy) -> SearchBy {
         self.searcher.way(by)

@@ -1,6 +1,6 @@
 //! Search by meaning: by vectors of tools and of the query, alone or together with words.
 
-use callgate_catalog::search::{Ranked, fuse};
+use callgate_catalog::search::{DEPRECATED, Ranked, fuse};
 
 use super::request::{Found, Hit};
 use super::{Search, Searcher};
@@ -51,20 +51,25 @@ impl Searcher {
         }
         let by_vectors = near.ranked.iter().filter_map(|(place, cosine)| {
             let tool = catalog.tools().get(*place)?;
+            let is_old = tool.definition.is_deprecated();
+            let weight = if is_old { DEPRECATED } else { 1.0 };
             Some(Ranked {
                 function: &tool.function,
                 server: &tool.definition.server,
-                score: f64::from(*cosine),
+                score: f64::from(*cosine * weight),
             })
         });
-        let by_vectors: Vec<Ranked<'_>> = by_vectors.collect();
+        let mut by_vectors: Vec<Ranked<'_>> = by_vectors.collect();
+        by_vectors.sort_by(|a, b| b.score.total_cmp(&a.score));
         let ranked = if way == SearchBy::Vectors && near.missing == 0 {
             by_vectors
         } else {
-            let by_words = index.by_words(query, accepts, DEPTH);
+            let by_words = index.by_words(query, accepts, DEPTH).ranked;
             fuse(&[(1.0, by_words), (VECTOR_WEIGHT, by_vectors)], limit)
         };
         found.hits = ranked.iter().take(limit).map(Hit::from).collect();
+        // Every tool has a place.
+        found.more = index.count(accepts).saturating_sub(found.hits.len());
         found
     }
 }

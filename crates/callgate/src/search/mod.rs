@@ -62,9 +62,11 @@ struct Search<'a> {
 impl Search<'_> {
     fn by_words(&self, query: &str, limit: usize) -> Found {
         let accepts = |server: &str| self.request.is_of(server);
-        let ranked = self.index.by_words(query, accepts, limit);
+        let matched = self.index.by_words(query, accepts, limit);
         Found {
-            hits: ranked.iter().map(Hit::from).collect(),
+            hits: matched.ranked.iter().map(Hit::from).collect(),
+            more: matched.more,
+            is_poor: !matched.fits && !matched.ranked.is_empty(),
             ..Found::default()
         }
     }
@@ -126,28 +128,40 @@ impl Searcher {
         let tools = catalog.tools().iter();
         let tools = tools.filter(|tool| request.is_of(&tool.definition.server));
         let mut found = Found {
-            hits: Vec::new(),
             searched: tools.clone().count(),
             notes: server_notes(request, &servers, &catalog, consult.is_some()),
+            ..Found::default()
         };
         let query = request.query.trim();
-        let mark = |mut found: Found| {
+        let finished = |mut found: Found| {
             let foresight = Foresight::new(Arc::clone(rules), servers.iter().cloned());
             for hit in &mut found.hits {
                 let tool = catalog.get(&hit.function);
                 hit.denied = tool.and_then(|tool| foresight.denial(tool));
             }
+            if found.is_poor {
+                let note = "nothing fits well; these are the nearest".to_owned();
+                found.notes.insert(0, note);
+            }
+            if found.more > 0 {
+                let note = "more; raise limit, name a server, or narrow the query";
+                found.notes.push(format!("{} {note}", found.more));
+            }
             found
         };
         if query.is_empty() {
-            found.hits = tools.take(limit).map(|tool| Hit::new(tool, 0.0)).collect();
-            return Ok(mark(found));
+            let mut tools: Vec<_> = tools.collect();
+            tools.sort_by_key(|tool| tool.definition.is_deprecated());
+            found.more = tools.len().saturating_sub(limit);
+            let tools = tools.into_iter().take(limit);
+            found.hits = tools.map(|tool| Hit::new(tool, 0.0)).collect();
+            return Ok(finished(found));
         }
         let way = self.way(request.by);
         let index = self.index.of(&catalog, &servers).await;
         if way == SearchBy::Regex {
             by_regex(index, request, limit, &mut found).await?;
-            return Ok(mark(found));
+            return Ok(finished(found));
         }
         let end = query.floor_char_boundary(MAX_WORDS_BYTES);
         if end < query.len() {
@@ -176,9 +190,12 @@ impl Searcher {
                 })
             }
         };
-        found.hits = ranked.hits;
         found.notes.extend(ranked.notes);
-        Ok(mark(found))
+        Ok(finished(Found {
+            searched: found.searched,
+            notes: found.notes,
+            ..ranked
+        }))
     }
 
     async fn rank(&self, way: SearchBy, search: &Search<'_>, query: &str) -> Found {
@@ -231,13 +248,14 @@ async fn by_regex(
         let matched = index.by_pattern(&request.query, accepts, limit, go_on);
         matched.map(|matched| {
             let hits: Vec<Hit> = matched.ranked.iter().map(Hit::from).collect();
-            (hits, matched.is_complete)
+            (hits, matched.more, matched.is_complete)
         })
     });
     let matched = matching.await;
     let matched = matched.map_err(|error| SearchError::Regex(error.to_string()))?;
-    let (hits, is_complete) = matched.map_err(|fault| SearchError::Regex(fault.to_string()))?;
-    found.hits = hits;
+    let (hits, more, is_complete) =
+        matched.map_err(|fault| SearchError::Regex(fault.to_string()))?;
+    (found.hits, found.more) = (hits, more);
     if !is_complete {
         let note = "the expression takes long, so not all tools were looked at; use a simpler one";
         found.notes.push(note.to_owned());
@@ -256,7 +274,8 @@ fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), 
         return Ok(());
     }
     Err(SearchError::UnknownServer {
-        near: nearest(name, names).map(str::to_owned),
+        near: nearest(name, names.iter().copied()).map(str::to_owned),
+        known: names.into_iter().map(str::to_owned).collect(),
         name: name.chars().take(SHOWN_NAME).collect(),
     })
 }

@@ -95,6 +95,7 @@ impl Searcher {
             search.by_words(query, ranked)
         };
         found.hits = candidates(found.hits, &allowed, most);
+        found.is_poor = false;
         if found.hits.is_empty() {
             return found;
         }
@@ -115,6 +116,7 @@ impl Searcher {
             Ok(names) => pick(&mut found, &names, &allowed),
             Err(reason) => found.notes.push(format!("no model picked these: {reason}")),
         }
+        found.more = found.hits.len().saturating_sub(search.limit);
         found.hits.truncate(search.limit);
         found
     }

@@ -8,7 +8,7 @@ use callgate_catalog::search::Ranked;
 use callgate_servers::Caller;
 use serde::Serialize;
 
-use crate::names::did_you_mean;
+use crate::names::no_server;
 use crate::settings::SearchBy;
 
 /// A search for tools. Begins with the defaults.
@@ -109,8 +109,13 @@ impl From<&Ranked<'_>> for Hit {
 pub struct Found {
     /// The tools, at most as many as requested.
     pub hits: Vec<Hit>,
+    /// The number of tools that fit besides the hits.
+    pub more: usize,
     /// The number of tools that were searched.
     pub searched: usize,
+    /// True if no tool has most of the query, by words: the hits are the nearest. The first note
+    /// says so.
+    pub is_poor: bool,
     /// Remarks about the search, such as a way of searching that was not available; sentences.
     pub notes: Vec<String>,
 }
@@ -120,12 +125,14 @@ pub struct Found {
 #[non_exhaustive]
 pub enum SearchError {
     /// No server has this name.
-    #[error("no server is named {name:?}{}", did_you_mean(near.as_deref()))]
+    #[error("{}", no_server(name, near.as_deref(), known))]
     UnknownServer {
         /// The name, shortened if long.
         name: String,
         /// The nearest name of a server.
         near: Option<String>,
+        /// The names of the servers that there are.
+        known: Vec<String>,
     },
     /// The query is no regular expression.
     #[error("the query is no regular expression: {0}")]

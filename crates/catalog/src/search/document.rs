@@ -86,6 +86,7 @@ const MAX_VALUES: usize = 64;
 pub(super) struct Document {
     pub(super) function: Box<str>,
     pub(super) definition: Arc<ToolDefinition>,
+    pub(super) is_deprecated: bool,
     /// Each term once, in order, with what it counts: from 0 to 1.
     pub(super) terms: Box<[(Term, f32)]>,
     /// The words of the name, title and keywords, which a typo may be meant for.
@@ -130,6 +131,7 @@ impl Document {
         Self {
             function: entry.function.into(),
             definition: Arc::clone(definition),
+            is_deprecated: definition.is_deprecated(),
             terms: terms.summed(),
             spelled: spelled.into_boxed_slice(),
         }

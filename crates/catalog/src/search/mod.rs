@@ -25,6 +25,10 @@ use typos::{Names, Spelling};
 const NAME_BONUS: f32 = 6.0;
 /// The weight of having all the words of a query: 0 for not at all.
 const COVERAGE: f32 = 0.5;
+/// The part of a query that a tool must have to fit well.
+const FITTING: f32 = 0.5;
+/// The weight of a tool that its server calls deprecated, unless it is asked for by its name.
+pub const DEPRECATED: f32 = 0.5;
 
 /// An index of tools by the words of their definitions. It does not change once built.
 #[derive(Debug, Default)]
@@ -36,12 +40,16 @@ pub struct SearchIndex {
     spelling: Spelling,
 }
 
-/// The tools that an expression fits.
-#[derive(Debug, Clone, PartialEq)]
+/// The tools that a query or an expression fits.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Matched<'a> {
-    /// The tools, the best first: those with it in their name, then in their
+    /// The tools, the best first. By an expression: those with it in their name, then in their
     /// title, then in their description; each of these by name.
     pub ranked: Vec<Ranked<'a>>,
+    /// The number of tools beyond the limit.
+    pub more: usize,
+    /// True if one of them has most of the query, counted by how rare its words are.
+    pub fits: bool,
     /// True if all tools were looked at.
     pub is_complete: bool,
 }
@@ -81,22 +89,35 @@ impl SearchIndex {
         query: &str,
         accepts: impl Fn(&str) -> bool,
         limit: usize,
-    ) -> Vec<Ranked<'_>> {
+    ) -> Matched<'_> {
         let groups = query::groups(query, self);
         let mut scores = Scores::of(self.documents.len());
+        let mut whole = 0.0;
         for group in &groups {
-            self.add(group, &mut scores);
+            whole += self.add(group, &mut scores);
         }
         let words = groups.iter().filter(|group| group.is_word).count();
         scores.prefer_covered(words);
+        for (document, total) in self.documents.iter().zip(&mut scores.total) {
+            if document.is_deprecated {
+                *total *= DEPRECATED;
+            }
+        }
         self.add_named(query, &mut scores);
-        let found = scores.total.into_iter().enumerate();
-        let found = found.filter(|(index, score)| {
-            let document = self.documents.get(*index);
-            *score > 0.0 && document.is_some_and(|document| accepts(document.server()))
+        let mut fits = false;
+        let found = scores.total.into_iter().zip(scores.share).enumerate();
+        let found = found.filter_map(|(index, (score, share))| {
+            let document = self.documents.get(index)?;
+            let is_found = score > 0.0 && accepts(document.server());
+            fits |= is_found && share > whole * FITTING;
+            is_found.then_some((index, f64::from(score)))
         });
-        let found = found.map(|(index, score)| (index, f64::from(score)));
-        self.best(found.collect(), limit)
+        let found = found.collect();
+        Matched {
+            fits,
+            is_complete: true,
+            ..self.best(found, limit)
+        }
     }
 
     /// The tools whose function, name, title or description an expression fits,
@@ -129,21 +150,27 @@ impl SearchIndex {
             found.extend(regex::score(&regex, document).map(|score| (index, score)));
         }
         Ok(Matched {
-            ranked: self.best(found, limit),
+            fits: true,
             is_complete,
+            ..self.best(found, limit)
         })
     }
 
-    /// Adds to each tool what the best of the group's terms counts in it.
-    fn add(&self, group: &Group, scores: &mut Scores) {
+    /// Adds to each tool what the best of the group's terms counts in it. Returns how rare the
+    /// group is: as its first term that a tool has, and 0 if it is no word.
+    fn add(&self, group: &Group, scores: &mut Scores) -> f32 {
         for (term, counts) in &group.terms {
             let postings = self.postings_of(*term);
             let rarity = self.rarity(postings.len()) * counts;
             for (document, weight) in postings {
-                scores.raise(*document, rarity * weight);
+                scores.raise(*document, rarity * weight, *counts);
             }
         }
-        scores.end_group(group.is_word);
+        let holders = group.terms.iter().map(|(term, _)| self.postings_of(*term));
+        let holders = holders.map(<[_]>::len).find(|holders| *holders > 0);
+        let rarity = self.rarity(holders.unwrap_or_default()) * f32::from(u8::from(group.is_word));
+        scores.end_group(group.is_word, rarity);
+        rarity
     }
 
     /// Adds what it counts that a name is like the whole query.
@@ -151,8 +178,10 @@ impl SearchIndex {
         let is_name = !query.trim().contains(char::is_whitespace);
         for (index, likeness) in self.names.like(query) {
             // A few words may be like a name by chance, unless they are the name.
-            if is_name || likeness >= 1.0 {
-                scores.add(index, NAME_BONUS * likeness as f32);
+            let is_old = |document: &Document| document.is_deprecated;
+            let is_old = self.documents.get(index).is_some_and(is_old);
+            if is_name || likeness >= 1.0 && !is_old {
+                scores.add(index, NAME_BONUS * likeness as f32, f32::INFINITY);
             }
         }
     }
@@ -171,12 +200,25 @@ impl SearchIndex {
     }
 
     /// The best of what was found, in order.
-    fn best(&self, found: Vec<(usize, f64)>, limit: usize) -> Vec<Ranked<'_>> {
-        let ranked = |(index, score): (usize, f64)| Some(self.documents.get(index)?.ranked(score));
-        let mut ranked: Vec<Ranked<'_>> = found.into_iter().filter_map(ranked).collect();
-        ranked.sort_unstable_by(Ranked::order);
+    fn best(&self, found: Vec<(usize, f64)>, limit: usize) -> Matched<'_> {
+        let ranked = |(index, score): (usize, f64)| {
+            let document = self.documents.get(index)?;
+            Some((document.ranked(score), document.is_deprecated))
+        };
+        let mut ranked: Vec<_> = found.into_iter().filter_map(ranked).collect();
+        ranked.sort_unstable_by(|(a, a_is_old), (b, b_is_old)| {
+            let by_score = b.score.total_cmp(&a.score);
+            by_score
+                .then(a_is_old.cmp(b_is_old))
+                .then_with(|| a.order(b))
+        });
+        let more = ranked.len().saturating_sub(limit);
         ranked.truncate(limit);
-        ranked
+        Matched {
+            ranked: ranked.into_iter().map(|(ranked, _)| ranked).collect(),
+            more,
+            ..Matched::default()
+        }
     }
 }
 
@@ -193,8 +235,10 @@ impl Vocabulary for SearchIndex {
 /// The scores of all tools while a query is answered.
 struct Scores {
     total: Vec<f32>,
-    /// The score that the current group has added so far.
-    of_group: Vec<f32>,
+    /// How rare the words of the query are together that a tool has.
+    share: Vec<f32>,
+    /// The score that the current group has added so far, and what its term counts.
+    of_group: Vec<(f32, f32)>,
     /// The number of words of the query that a tool has.
     covered: Vec<u8>,
     touched: Vec<usize>,
@@ -204,28 +248,30 @@ impl Scores {
     fn of(documents: usize) -> Self {
         Self {
             total: vec![0.0; documents],
-            of_group: vec![0.0; documents],
+            share: vec![0.0; documents],
+            of_group: vec![(0.0, 0.0); documents],
             covered: vec![0; documents],
             touched: Vec::new(),
         }
     }
 
     /// Has the group add this much at least.
-    fn raise(&mut self, index: usize, score: f32) {
-        let Some(of_group) = self.of_group.get_mut(index) else {
+    fn raise(&mut self, index: usize, score: f32, counts: f32) {
+        let Some((of_group, most)) = self.of_group.get_mut(index) else {
             return;
         };
         if *of_group == 0.0 {
             self.touched.push(index);
         }
         *of_group = of_group.max(score);
+        *most = most.max(counts);
     }
 
-    fn end_group(&mut self, is_word: bool) {
+    fn end_group(&mut self, is_word: bool, rarity: f32) {
         for index in std::mem::take(&mut self.touched) {
             if let Some(of_group) = self.of_group.get_mut(index) {
-                let score = std::mem::take(of_group);
-                self.add(index, score);
+                let (score, counts) = std::mem::take(of_group);
+                self.add(index, score, rarity * counts);
             }
             if let Some(covered) = self.covered.get_mut(index) {
                 // A tool that has two words as one word has both.
@@ -247,9 +293,11 @@ impl Scores {
         }
     }
 
-    fn add(&mut self, index: usize, score: f32) {
-        if let Some(total) = self.total.get_mut(index) {
+    fn add(&mut self, index: usize, score: f32, share: f32) {
+        if let (Some(total), Some(shared)) = (self.total.get_mut(index), self.share.get_mut(index))
+        {
             *total += score;
+            *shared += share;
         }
     }
 }

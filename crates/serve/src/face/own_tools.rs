@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use callgate::config::ToolMode;
-use callgate::{Detail, Gate, Server};
+use callgate::{Detail, Gate, SearchBy, Server};
 use rmcp::model::{JsonObject, Tool};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -108,6 +108,15 @@ pub(crate) fn shorten(schema: &mut JsonObject) {
     schema.retain(|key, _| !UNSHOWN.contains(&key.as_str()));
     let parts = schema.values_mut().filter_map(Value::as_object_mut);
     parts.for_each(shorten);
+}
+
+/// Lists only these ways of searching in the schema of `search_tools`.
+pub(crate) fn offer_ways(schema: &mut JsonObject, can: impl Fn(SearchBy) -> bool) {
+    let by = schema.get_mut("properties").and_then(|it| it.get_mut("by"));
+    if let Some(Value::Object(by)) = by {
+        let ways = SearchBy::ALL.into_iter().filter(|(_, way)| can(*way));
+        by.insert("enum".to_owned(), ways.map(|(name, _)| name).collect());
+    }
 }
 
 /// Reads the arguments of a tool.

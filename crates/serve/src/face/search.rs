@@ -41,14 +41,9 @@ impl Search {
     pub(crate) fn read(given: Option<&JsonObject>, full: Detail) -> Result<Self, String> {
         let given: SearchArguments = own_tools::read(SEARCH_TOOLS, given)?;
         let mut request = SearchRequest::new(given.query);
-        request.by = match given.by.as_deref() {
-            Some("words") => SearchBy::Words,
-            Some("regex") => SearchBy::Regex,
-            Some("vectors") => SearchBy::Vectors,
-            Some("hybrid") => SearchBy::Hybrid,
-            Some("model") => SearchBy::Model,
-            _ => SearchBy::Auto,
-        };
+        let mut ways = SearchBy::ALL.into_iter();
+        let way = ways.find(|(name, _)| given.by.as_deref() == Some(name));
+        request.by = way.map_or(SearchBy::Auto, |(_, way)| way);
         request.server = given.server;
         request.limit = given.limit.unwrap_or(USUAL_HITS);
         let detail = match given.detail.as_deref() {
@@ -82,13 +77,18 @@ impl Search {
         })?;
         let hits = found.hits.iter().map(|hit| hit.function.as_str());
         let hits: Vec<&str> = hits.collect();
-        let mut text = if hits.is_empty() {
+        let (mut text, mut notes) = (String::new(), found.notes.iter());
+        if found.is_poor {
+            notes.next();
+            text.push_str("nothing fits well; the nearest:\n");
+        }
+        text += &if hits.is_empty() {
             let searched = count(found.searched, "", "tool");
             format!("nothing found among {searched}; try other words\n")
         } else {
             described(gate, self.detail, &hits)
         };
-        for note in &found.notes {
+        for note in notes {
             text += &format!("note: {note}\n");
         }
         Ok(text)

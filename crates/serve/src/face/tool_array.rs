@@ -8,7 +8,7 @@ use rmcp::model::Tool;
 use serde_json::{Value, json};
 
 use super::declared::{Declared, Level};
-use super::own_tools::{self, CALL_TOOL, FINDERS, SERVER_TOOLS};
+use super::own_tools::{self, CALL_TOOL, FINDERS, SEARCH_TOOLS, SERVER_TOOLS};
 use crate::options::ServeOptions;
 
 /// The tools that one client sees, in order.
@@ -44,7 +44,7 @@ impl ToolArray {
         if more {
             names.extend_from_slice(SERVER_TOOLS);
         }
-        match mode {
+        let mut array = match mode {
             ToolMode::Discovery => {
                 names.extend_from_slice(FINDERS);
                 names.push(CALL_TOOL);
@@ -63,7 +63,15 @@ impl ToolArray {
                 tools.extend(own_tools::named(&names));
                 Self::of_own(tools)
             }
+        };
+        for tool in array.tools.iter_mut().take(array.own) {
+            if tool.name == SEARCH_TOOLS {
+                own_tools::offer_ways(Arc::make_mut(&mut tool.input_schema), |way| {
+                    gate.can_search(way, audience.has_model)
+                });
+            }
         }
+        array
     }
 
     fn of_own(mut tools: Vec<Tool>) -> Self {
