@@ -426,6 +426,23 @@ fn secrets_are_copied_when_the_person_says_so() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
+#[test]
+fn a_file_that_others_may_write_is_not_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let person = Person::new();
+    let file = person.has(
+        ".mcp.json",
+        r#"{ "mcpServers": { "x": { "command": "LOGGING" } } }"#,
+    );
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("a mode");
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(
+        ran.stderr.contains("may be written by other users"),
+        "{ran:#?}"
+    );
+}
+
 /// The file that `--client` writes to, for each client, with text that must stay.
 const INSTALLED: [(&str, &str, &str, &str); 8] = [
     (

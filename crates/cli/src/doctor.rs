@@ -25,7 +25,7 @@ const SHOWN: usize = 8;
 pub struct Checkup {
     version: &'static str,
     /// True if nothing is missing that runs need.
-    ok: bool,
+    pub ok: bool,
     checks: Vec<Check>,
 }
 

@@ -43,7 +43,11 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 }
 
 /// Refuses a file that another user may have written, or put there.
-fn own(path: &Path) -> Result<(), ConfigError> {
+///
+/// # Errors
+///
+/// As [`find`].
+pub fn own(path: &Path) -> Result<(), ConfigError> {
     let refused = |message: String| ConfigError::file(path, message);
     let unread = |error: &dyn Display| ConfigError::unread(path, error);
     let user = effective_user().map_err(|error| unread(&error))?;

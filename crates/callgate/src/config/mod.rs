@@ -48,7 +48,7 @@ use tree::{SYNTAX, Tree};
 pub use edit::{allow, rewrite, takes_rules};
 pub use error::{ConfigError, Problem};
 pub use file::{CacheConfig, CheckConfig, LedgerConfig, LimitsConfig};
-pub use find::find;
+pub use find::{find, own};
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use serve::{
     ALGORITHMS, ContextConfig, HttpConfig, LEAST_TOKEN, RateConfig, ResourceConfig, ServeConfig,

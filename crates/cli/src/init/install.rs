@@ -90,11 +90,8 @@ pub async fn execute(
         config: Some(config),
         skills: Vec::new(),
     };
-    finish(
-        &sources,
-        &format!("restart {}; it has Callgate's tools then", facts.name),
-    )
-    .await
+    let next = format!("restart {}; it has Callgate's tools then", facts.name);
+    finish(&sources, &next, &next).await
 }
 
 /// The entry that starts this program.

@@ -184,20 +184,15 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         });
         print::out(&format!("  {name}{}\n", place.unwrap_or_default()))?;
     }
-    let next = if unset.is_empty() {
-        "callgate tools".to_owned()
-    } else {
-        let set: Vec<String> = unset
-            .iter()
-            .map(|name| format!("export {name}=…"))
-            .collect();
-        format!("{}; callgate doctor", set.join(" "))
-    };
+    let set: String = unset
+        .iter()
+        .map(|name| format!("export {name}=…; "))
+        .collect();
     let sources = Sources {
         config: Some(file),
         skills: Vec::new(),
     };
-    finish(&sources, &next).await
+    finish(&sources, "callgate tools", &format!("{set}callgate doctor")).await
 }
 
 /// The permission of tools that say they only read.
@@ -207,11 +202,12 @@ pub enum ReadOnly {
     Allow,
 }
 
-/// Runs `doctor`, and prints the next command.
-async fn finish(sources: &Sources, next: &str) -> anyhow::Result<u8> {
+/// Runs `doctor`, and prints the next command: another one if something is missing.
+async fn finish(sources: &Sources, next: &str, otherwise: &str) -> anyhow::Result<u8> {
     let progress = Progress::new();
     let checkup = Checkup::make(sources, &progress).await;
     progress.clear();
+    let next = if checkup.ok { next } else { otherwise };
     print::out(&format!("\n{}\nnext: {next}\n", checkup.text()))?;
     Ok(0)
 }

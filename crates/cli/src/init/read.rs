@@ -34,6 +34,10 @@ pub fn servers(folders: &Folders, from: &[Client]) -> (Vec<Found>, Vec<String>) 
             continue;
         }
         for file in folders.files(*client) {
+            if let Err(error) = callgate::config::own(&file) {
+                unread.push(error.to_string());
+                continue;
+            }
             match read(&file) {
                 Ok(root) => collect(*client, &file, &root, &folders.project, &mut found),
                 Err(error) => unread.push(format!("{}: {error:#}", folders.shown(&file))),
