@@ -11,7 +11,7 @@ use callgate::{CheckMode, Detail, export::ExportFormat};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::init::{Client, ReadOnly};
+use crate::clients::Client;
 use crate::rules::RuleArgs;
 
 const RUN_EXAMPLES: &str = "\
@@ -312,6 +312,13 @@ pub struct ToolsArgs {
     /// Print the list as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The permission of tools that say they only read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReadOnly {
+    Ask,
+    Allow,
 }
 
 /// Flags of `init`.

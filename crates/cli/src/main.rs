@@ -4,6 +4,7 @@ mod args;
 mod ask;
 mod auth;
 mod caller;
+mod clients;
 mod commands;
 mod doctor;
 mod elicit;

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::clients::Client;
 use super::read::Found;
 use super::secrets::{Secrets, variable};
+use crate::clients::Client;
 
 /// A server for `callgate.json`.
 pub struct Entry {

@@ -9,9 +9,9 @@ use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
-use super::clients::{Base, Client, Folders};
 use super::{Dialogue, finish};
 use crate::args::InitArgs;
+use crate::clients::{Base, Client, Folders};
 use crate::print;
 use crate::setup::Sources;
 

@@ -1,6 +1,5 @@
 //! `callgate init`: a configuration from the servers of other MCP clients, and Callgate in theirs.
 
-mod clients;
 mod entry;
 mod install;
 mod read;
@@ -17,15 +16,13 @@ use callgate::rule::function_beginning;
 use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
 
-pub use clients::Client;
-
-use crate::args::InitArgs;
+use crate::args::{InitArgs, ReadOnly};
+use crate::clients::{Client, Folders};
 use crate::doctor::Checkup;
 use crate::print;
 use crate::progress::Progress;
 use crate::setup::{self, Setting, Sources};
 use crate::terminal::{self, Conversation};
-use clients::Folders;
 use entry::Entry;
 use read::Found;
 use secrets::Secrets;
@@ -193,13 +190,6 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         skills: Vec::new(),
     };
     finish(&sources, "callgate tools", &format!("{set}callgate doctor")).await
-}
-
-/// The permission of tools that say they only read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum ReadOnly {
-    Ask,
-    Allow,
 }
 
 /// Runs `doctor`, and prints the next command: another one if something is missing.

@@ -7,7 +7,7 @@ use clap::ValueEnum as _;
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::{Map, Value};
 
-use super::clients::{Client, Folders};
+use crate::clients::{Client, Folders};
 
 /// The most bytes of a file that is read: `~/.claude.json` has old conversations, too.
 const MAX_BYTES: u64 = 64 << 20;
