@@ -59,5 +59,9 @@ fn check_arguments(server: &Value) {
         .collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ran = bench.callgate(&arguments);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{arguments:?}");
+    let mut told = ran.stderr.lines();
+    assert!(
+        ran.code == 0 && told.all(|line| line.starts_with("sandbox: ")),
+        "{arguments:?}: {ran:#?}"
+    );
 }

@@ -206,7 +206,7 @@ async fn requests_that_are_wrong() {
         (
             r#"{ "code": "", "servers": ["loging"] }"#,
             "400 no script was run:\n\
-             - no server is named \"loging\"; the servers: ticketing, logging; did you mean \"logging\"?",
+             - no server is named \"loging\"; did you mean \"logging\"?; the servers: ticketing, logging",
         ),
         (
             r#"{ "code": "", "limits": { "waitMs": 1 } }"#,
@@ -234,7 +234,7 @@ async fn requests_that_are_wrong() {
         ),
         (
             "server=loging",
-            "400 no server is named \"loging\"; the servers: ticketing, logging; did you mean \"logging\"?",
+            "400 no server is named \"loging\"; did you mean \"logging\"?; the servers: ticketing, logging",
         ),
         (
             "limit=3",

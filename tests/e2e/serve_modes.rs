@@ -316,7 +316,7 @@ async fn wrong_arguments_are_all_told_at_once() {
         (
             "search_tools",
             json!({ "query": "a", "server": "loging" }),
-            "search_tools was not called:\n- no server is named \"loging\"; the servers: logging, ticketing; did you mean \"logging\"?",
+            "search_tools was not called:\n- no server is named \"loging\"; did you mean \"logging\"?; the servers: logging, ticketing",
         ),
         (
             "call_tool",

@@ -529,8 +529,8 @@ mod tests {
                 format!("{long}, handles various text…"),
             ),
             (
-                &format!("{long}, handles va (text)"),
-                format!("{long}, handles va…"),
+                &format!("{long}, handles various (texts)"),
+                format!("{long}, handles various…"),
             ),
             (&wide, format!("{cut}…")),
             ("", String::new()),

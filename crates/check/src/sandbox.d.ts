@@ -24,7 +24,7 @@ declare const console: Console;
 interface Array<T> {
   /** `[].concat(list)` is a list of the same. */
   concat<U>(...items: (U | ConcatArray<U>)[]): (T | U)[];
-  fill(): this;
+  fill(value?: T, start?: number, end?: number): this;
 }
 interface PromiseFulfilledResult<T> {
   reason?: undefined;

@@ -294,7 +294,9 @@ mod tests {
             };
             stdio.env.insert("PATH".to_owned(), "/nowhere".to_owned());
             let started = Child::start(&stdio, &"x".into(), &Redact::default()).await;
-            let error = started.err().expect("no such program");
+            let Err(error) = started else {
+                panic!("{command} is there");
+            };
             let begins = format!("command {command:?} was not found; {advice}");
             assert!(error.starts_with(&begins), "{error}");
         }
