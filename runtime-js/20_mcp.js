@@ -387,7 +387,7 @@
         const what = texts.length === 1
           ? "the text of the result is"
           : `of the ${texts.length} texts of the result, which mcp.blocks gives, one is`;
-        throw new SyntaxError(`mcp.json: ${what} no JSON: ${error.message}`);
+        throw new SyntaxError(`mcp.json: ${what} not JSON: ${error.message}`);
       }
     },
     blocks(result) {

@@ -150,7 +150,7 @@
 
   function returned(value) {
     if (ended) return;
-    // A rejection that nobody has handled by now is the run's error, also when the event loop has
+    // A rejection that is not handled by now is the run's error, also when the event loop has
     // not come to it yet.
     const left = op_callgate_rejection();
     if (left.length > 0) {

@@ -102,7 +102,7 @@ fn authorization_servers_that_cannot_be_trusted() {
     check(
         metadata("authorization_endpoint", json!("javascript:alert(1)")),
         expect![
-            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to a javascript: URL: it is no web address"
+            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to a javascript: URL: it is not a web address"
         ],
     );
     check(
@@ -120,13 +120,13 @@ fn authorization_servers_that_cannot_be_trusted() {
     check(
         json!({ "filling": 300_000 }),
         expect![
-            "cannot find how to log in at server `web`: the metadata at ISSUER cannot be had: ISSUER answered with more than 256 KiB"
+            "cannot find how to log in at server `web`: the metadata at ISSUER cannot be fetched: ISSUER answered with more than 256 KiB"
         ],
     );
     check(
         json!({ "redirectMetadata": "ELSEWHERE/.well-known/oauth-authorization-server" }),
         expect![
-            "cannot find how to log in at server `web`: the metadata at ISSUER cannot be had: OAuth discovery redirect to non-same-origin URL rejected: ELSEWHERE/.well-known/oauth-authorization-server"
+            "cannot find how to log in at server `web`: the metadata at ISSUER cannot be fetched: OAuth discovery redirect to non-same-origin URL rejected: ELSEWHERE/.well-known/oauth-authorization-server"
         ],
     );
     let resource = |name: &str, value: &str| json!({ "resource": { name: value } });
@@ -139,7 +139,7 @@ fn authorization_servers_that_cannot_be_trusted() {
     check(
         json!({ "resource": { "authorization_servers": ["http://as.example"] } }),
         expect![
-            "cannot find how to log in at server `web`: the metadata at http://as.example cannot be had: a login must not go to http://as.example: it is not https"
+            "cannot find how to log in at server `web`: the metadata at http://as.example cannot be fetched: a login must not go to http://as.example: it is not https"
         ],
     );
     check(
@@ -171,7 +171,7 @@ fn authorization_servers_that_cannot_be_trusted() {
     check(
         json!({ "refuse": "call 0800-1234 now" }),
         expect![
-            "the login at server `web` failed: the authorization server refused it with an error that is no OAuth code"
+            "the login at server `web` failed: the authorization server refused it with an unknown OAuth error code"
         ],
     );
 }
@@ -190,7 +190,7 @@ fn registrations_that_are_refused() {
     check(
         json!({ "refuseRegistration": { "error": "call 0800-1234 now" } }),
         expect![
-            "the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request, an error that is no OAuth code"
+            "the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request, an unknown OAuth error code"
         ],
     );
     check(

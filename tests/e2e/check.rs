@@ -222,7 +222,7 @@ fn each_mode() {
         expect![[r#"
             exit code 2
             --- stderr
-            error: invalid value 'maybe' for '--check <MODE>': "maybe" is no mode of the type check; write "off", "warn", "on" or "require"
+            error: invalid value 'maybe' for '--check <MODE>': "maybe" is not a mode of the type check; write "off", "warn", "on" or "require"
 
             For more information, try '--help'.
         "#]],
@@ -239,7 +239,7 @@ fn without_typescript_a_run_goes_on_and_says_so() {
         exit code 0
         1
         --- stderr
-        warning: the script was not type-checked: $FOLDER/nowhere is no native TypeScript: there is no such file; change "check", "typescript"
+        warning: the script was not type-checked: $FOLDER/nowhere is not native TypeScript: there is no such file; change "check", "typescript"
     "#]],
     );
     check(
@@ -248,7 +248,7 @@ fn without_typescript_a_run_goes_on_and_says_so() {
         expect![[r#"
             exit code 1
             --- stderr
-            error: the script must be type-checked and was not; nothing was run: $FOLDER/nowhere is no native TypeScript: there is no such file; change "check", "typescript"
+            error: the script must be type-checked and was not; nothing was run: $FOLDER/nowhere is not native TypeScript: there is no such file; change "check", "typescript"
             calls: none
         "#]],
     );
@@ -269,7 +269,7 @@ fn without_typescript_a_run_goes_on_and_says_so() {
             exit code 0
             names no tool
             --- stderr
-            warning: the script was not type-checked: $FOLDER/nowhere is no native TypeScript: there is no such file; change "check", "typescript"
+            warning: the script was not type-checked: $FOLDER/nowhere is not native TypeScript: there is no such file; change "check", "typescript"
         "#]],
     );
     let report = bench.report("return 1", &[]);

@@ -94,7 +94,7 @@ fn a_page_is_opened_only_after_a_yes() {
     for expected in [
         "│ Log in, please\r\n",
         "host:\r\n│ login.example\r\n├ the page:\r\n│ https://example.com@login.example/?a=b\r\n",
-        "what stands before the @ is no host",
+        "the part before the @ is not the host",
     ] {
         assert!(
             shown.contains(&as_read(expected)),

@@ -190,7 +190,7 @@ async fn rules_over_tools_and_flows_count() {
     let gate = builder().models(models(&model, Duration::from_secs(60)));
     let gate = gate.flow_rules(flows).build().await.expect("a gate");
     let report = run(&gate, ask).await;
-    expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: needs approval: ticketing_createIssue is labelled \"private\" and model_extract is not: 31 bytes of ticketing.createIssue (call 1) go to model.extract, and there is nobody to ask; only the operator can allow it unasked, under flows; calling again will not help",null]"#]].assert_eq(&value(&report).to_string());
+    expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: needs approval: ticketing_createIssue is labelled \"private\" and model_extract is not: 31 bytes of ticketing.createIssue (call 1) go to model.extract, and there is no one to ask; only the operator can allow it unasked, under flows; calling again will not help",null]"#]].assert_eq(&value(&report).to_string());
     assert_eq!(model.prompts().len(), 0);
     let line = serde_json::to_value(&report.calls[1]).expect("JSON");
     assert_eq!(

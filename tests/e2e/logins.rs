@@ -125,7 +125,7 @@ fn a_login_its_status_and_its_end() {
         exit code 0"#]]
     .assert_eq(&plain(&status));
     expect![[r#"
-        web: logged out; the tokens are deleted and taken back
+        web: logged out; the tokens are deleted and revoked
         exit code 0"#]]
     .assert_eq(&plain(&run(&bench, &["auth", "logout", "web"])));
     expect![[r#"

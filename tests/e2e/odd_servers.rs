@@ -243,7 +243,7 @@ fn a_flood_of_hostile_log_messages_is_cut() {
     .assert_eq(&(logged[..4].join("\n") + "\n"));
 }
 
-/// Two names that become one, an entry that is no tool, and a second page that is refused.
+/// Two names that become one, an entry that is not a tool, and a second page that is refused.
 const GAPS: &str = r#"
     schema='"inputSchema":{"type":["object"]}'
     while read -r line; do

@@ -109,7 +109,7 @@ fn frames_of_the_language_are_not_shown() {
     for (script, message) in [
         (
             "mcp.json('plain text');",
-            "SyntaxError: mcp.json: the text of the result is no JSON",
+            "SyntaxError: mcp.json: the text of the result is not JSON",
         ),
         ("[1].map(() => mcp.text({ a: 1 }));", "TypeError: mcp.text"),
         (

@@ -306,7 +306,7 @@ async fn the_document_is_true() {
     let served = Served::start(&bench, &[]);
     let document = get(&served, "/v1/openapi.json").await.body;
     assert_eq!(document["openapi"], "3.1.1");
-    assert_eq!(document["security"], Value::Null, "nobody needs a token");
+    assert_eq!(document["security"], Value::Null, "no token is needed");
     let paths = document["paths"].as_object().expect("paths");
     assert_eq!(paths.len(), 4);
     let methods = [Method::GET, Method::POST, Method::PUT, Method::DELETE];

@@ -123,7 +123,7 @@ fn wider_than_loopback_needs_protection() {
     };
     assert_eq!(
         refused(&["0.0.0.0:0"]),
-        "callgate: 0.0.0.0:0 can be reached from other machines, and nobody needs a token; set \
+        "callgate: 0.0.0.0:0 can be reached from other machines, and no token is needed; set \
          \"bearer\" or \"oauth\" in \"serve\", \"http\", or serve on 127.0.0.1\n"
     );
     assert_eq!(

@@ -65,8 +65,7 @@ async fn roles_select_servers_and_rules() {
         .expect("an answer");
     assert_eq!(
         said(refused).await,
-        "403 -32600 to nothing: you have no role here that gives you anything; ask whoever runs this \
-         server"
+        "403 -32600 to nothing: you have no role here that gives you anything; ask the operator of this server"
     );
     // Each line says whose call it was.
     let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");

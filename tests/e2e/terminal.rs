@@ -114,7 +114,7 @@ fn ctrl_c_ends_the_run_with_a_report() {
     }
 }
 
-/// What is typed for a question that goes away is no answer to the one that takes its
+/// What is typed for a question that goes away is not an answer to the one that takes its
 /// place.
 #[test]
 fn a_question_that_is_withdrawn_leaves_no_answer_behind() {

@@ -194,7 +194,7 @@ async fn a_login_that_has_ended_says_so() {
     "#]].assert_eq(&here.call("web_read"));
     // The refresh token is not tried again.
     expect![[r#"
-        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is nothing to renew it by; run `callgate auth login web`
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is no refresh token; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
     let seen = here.guarded.seen().await;
     assert_eq!(seen["refresh_token"], 1, "{seen:#}");
@@ -208,7 +208,7 @@ async fn a_login_that_has_ended_says_so() {
     assert_eq!(seen["refresh_token"], 2, "{seen:#}");
     let without = LoggedIn::with(json!({ "firstExpiresIn": 0, "noRefresh": true })).await;
     expect![[r#"
-        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is nothing to renew it by; run `callgate auth login web`
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is no refresh token; run `callgate auth login web`
     "#]].assert_eq(&without.call("web_read"));
 }
 

@@ -3,7 +3,7 @@
 const stub: any = odd_echo;
 const made: any[] = [];
 const call = (input: any) => { const promise = (async () => stub(input))(); made.push(promise); promise.catch(() => {}); return promise; };
-try { await Promise.allSettled([{ n: 1 }, { n: 2 }].map(stub)); } catch { /* an index is no option */ }
+try { await Promise.allSettled([{ n: 1 }, { n: 2 }].map(stub)); } catch { /* an index is not an option */ }
 await Promise.resolve({ n: 3 }).then(stub);
 try { void Object.defineProperty({} as any, 'x', { get: stub }).x; } catch { /* wrong arguments */ }
 try { void new Proxy({} as any, { get: stub, has: stub }).any; } catch { /* wrong arguments */ }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 ///
 /// # Errors
 ///
-/// If a message is no JSON, or cannot be read or written.
+/// If a message is not JSON, or cannot be read or written.
 pub fn serve(tools: &Value, mut call: impl FnMut(&str, &Value) -> Option<Value>) -> Result<()> {
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {

@@ -90,7 +90,7 @@ impl Object {
 /// What an object may hold beside its named properties.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Additional {
-    /// The schema does not speak of them: they may be there, and nobody is invited to send them.
+    /// The schema does not speak of them: they may be there, and are not declared.
     #[default]
     Unmentioned,
     /// There are none.

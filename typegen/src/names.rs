@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::reserved::is_reserved_value;
 
-/// Names of a server's gone tools that nobody else gets; a server that has more
+/// Names of a server's gone tools that no other tool gets; a server that has more
 /// of them than any list is long gives up those beyond.
 const MAX_GONE: usize = 10_000;
 /// The round in which a suffix has all digits of its hash.
@@ -228,7 +228,7 @@ impl Names {
     }
 }
 
-/// A name that nobody got, because more than one tool wanted it, it is reserved, or it begins
+/// A name that no tool got, because more than one tool wanted it, it is reserved, or it begins
 /// as those of another server do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collision {
@@ -251,7 +251,7 @@ pub struct Member {
     pub function: String,
 }
 
-/// The name a pair has when nobody else wants it.
+/// The name a pair has when no other tool wants it.
 fn natural_name(server: &str, tool: &str) -> String {
     let own = identifier(tool);
     let short = after_server(&identifier(server), &own);
@@ -320,7 +320,7 @@ pub fn beginning(server: &str) -> String {
 /// It goes in rounds. In each, everyone who shares a name, or stands on one
 /// that was given up before, takes the next suffix of its own pair. Which pairs
 /// meet does not depend on order, so neither does the result, and a pair that
-/// meets nobody keeps its natural name whatever else is in the catalog.
+/// collides with none keeps its natural name whatever else is in the catalog.
 ///
 /// It ends: a suffix begins with the SHA-256 of its pair once it is long enough,
 /// so suffixed names stop meeting each other, and it grows with each round, so
@@ -328,7 +328,7 @@ pub fn beginning(server: &str) -> String {
 fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<String> {
     let mut current: Vec<String> = natural.to_vec();
     let mut round: Vec<u32> = vec![0; pairs.len()];
-    // `None` is a name that was given up, or that nobody new can have.
+    // `None` is a name that was given up, or that no new tool can have.
     let mut holders: HashMap<String, Option<usize>> = HashMap::new();
     let gone = before.gone.values().flat_map(BTreeMap::values);
     for name in before.originals.keys().chain(gone).chain(&before.reserved) {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::project::{self, Project};
 use crate::{npm, process, say, tools};
 
-/// Names the folder to tests, and to set-up one that somebody else filled.
+/// Names the folder to tests, and to set-up one that was filled before.
 pub(crate) const VARIABLE: &str = "CALLGATE_CONFORMANCE";
 
 /// The oldest Node.js that the suite runs on.

@@ -118,9 +118,12 @@ fn lists(project: &Project, options: &Options) -> Result<PathBuf> {
 fn servers(pins: &Path, installed: &Path) -> Result<Vec<Server>> {
     let text = npm::read(&pins.join("servers.json"))?;
     let listed: Value = serde_json::from_str(&text).context("servers.json is not JSON")?;
-    let listed = listed.as_array().context("servers.json is no list")?.iter();
+    let listed = listed
+        .as_array()
+        .context("servers.json is not a list")?
+        .iter();
     let servers = listed.map(|entry| {
-        server(entry, installed).with_context(|| format!("servers.json: {entry} is no server"))
+        server(entry, installed).with_context(|| format!("servers.json: {entry} is not a server"))
     });
     servers.collect()
 }

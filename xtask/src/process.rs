@@ -74,7 +74,7 @@ pub(crate) fn output_within(command: &mut Command, limit: Duration) -> Result<Op
 
 fn shown(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();
-    // The full path of cargo tells nobody anything.
+    // The full path of cargo says nothing.
     if let Some(name) = text.strip_suffix("/cargo") {
         text = text[name.len() + 1..].to_owned();
     }

@@ -10,7 +10,7 @@ use crate::project::{self, Project};
 use crate::stamp::Stamp;
 use crate::{npm, process, say, tools};
 
-/// Names the folder to tests, and to set-up a folder that somebody else filled.
+/// Names the folder to tests, and to set-up a folder that was filled before.
 pub(crate) const VARIABLE: &str = "CALLGATE_REAL_SERVERS";
 
 /// Installs what is not there yet; the folder with `node` and `venv` in it.
@@ -19,7 +19,7 @@ pub(crate) fn install(project: &Project) -> Result<PathBuf> {
     if let Some(folder) = project::named(VARIABLE)? {
         if !folder.is_dir() {
             bail!(
-                "{VARIABLE} names {}, which is no folder: unset it",
+                "{VARIABLE} names {}, which is not a folder: unset it",
                 folder.display()
             );
         }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::project::{self, Project};
 use crate::{npm, process, say, tools};
 
-/// Names the native executable to tests, and to set-up one that somebody else installed.
+/// Names the native executable to tests, and to set-up one that was installed before.
 pub(crate) const VARIABLE: &str = "CALLGATE_TYPESCRIPT";
 
 /// Installs what is not there yet; the native executable.
@@ -20,7 +20,7 @@ pub(crate) fn install(project: &Project) -> Result<PathBuf> {
     if let Some(file) = project::named(VARIABLE)? {
         if process::version(Command::new(&file).arg("--version")).is_none() {
             bail!(
-                "{VARIABLE} names {}, which is no program that runs: unset it",
+                "{VARIABLE} names {}, which is not a program that runs: unset it",
                 file.display()
             );
         }

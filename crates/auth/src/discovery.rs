@@ -319,7 +319,7 @@ pub(crate) fn describe(error: &RmcpError) -> String {
     let text = match error {
         RmcpError::DiscoveryRequestFailed { url, source } => {
             let origin = url.origin().ascii_serialization();
-            format!("the metadata at {origin} cannot be had: {source}")
+            format!("the metadata at {origin} cannot be fetched: {source}")
         }
         // The answer's body follows the status (RFC 7591, section 3.2.2).
         RmcpError::RegistrationFailed(text) => match text.split_once(": ") {

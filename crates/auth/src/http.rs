@@ -193,14 +193,14 @@ impl Allowed {
             Some(Host::Ipv4(ip)) => Some(IpAddr::from(ip)),
             Some(Host::Ipv6(ip)) => Some(ip.into()),
             Some(Host::Domain(_)) => None,
-            None => return refused("it is no web address"),
+            None => return refused("it is not a web address"),
         };
         let is_on_loopback = self.nearness == Nearness::Loopback;
         match url.scheme() {
             "https" => {}
             "http" if is_loopback(url) && is_on_loopback => {}
             "http" => return refused("it is not https"),
-            _ => return refused("it is no web address"),
+            _ => return refused("it is not a web address"),
         }
         if !url.username().is_empty() || url.password().is_some() {
             return refused("it holds a user name");
@@ -373,8 +373,8 @@ mod tests {
                 "it is a private address",
             ),
             (far, "https://me:pw@as.example/", "it holds a user name"),
-            (far, "file:///etc/passwd", "it is no web address"),
-            (far, "ftp://as.example/", "it is no web address"),
+            (far, "file:///etc/passwd", "it is not a web address"),
+            (far, "ftp://as.example/", "it is not a web address"),
             ("https://10.1.2.3/mcp", "https://10.0.0.1/", "yes"),
             (
                 "https://10.1.2.3/mcp",

@@ -246,7 +246,7 @@ fn scopes(
     let mut asked = wanted;
     asked.extend(account.settings.scopes.iter().cloned());
     if let Some(unfit) = asked.iter().find(|scope| !is_scope(scope)) {
-        return Err(account.settings(format!("{unfit:?} is no scope")));
+        return Err(account.settings(format!("{unfit:?} is not a scope")));
     }
     if asked.is_empty() {
         asked.clone_from(&found.scopes);

@@ -354,7 +354,7 @@ impl Inner {
             let because = if busy.ended.as_ref() == Some(&login.record.id) {
                 "the login has ended"
             } else {
-                "there is nothing to renew it by"
+                "there is no refresh token"
             };
             let reason = format!("needs a new login: {why}, and {because}");
             return Err(account.login_required(&reason));

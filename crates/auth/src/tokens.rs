@@ -219,7 +219,7 @@ pub(crate) fn shown_code(text: &str) -> String {
     if !text.is_empty() && text.len() <= 64 && text.chars().all(is_fit) {
         format!("{text:?}")
     } else {
-        "an error that is no OAuth code".to_owned()
+        "an unknown OAuth error code".to_owned()
     }
 }
 
@@ -291,7 +291,7 @@ mod tests {
             (
                 400,
                 r#"{"error":"the token t0ken is bad"}"#,
-                "the authorization server answered 400, an error that is no OAuth code",
+                "the authorization server answered 400, an unknown OAuth error code",
             ),
             (502, "<html>", "the authorization server answered 502"),
         ] {

@@ -102,7 +102,7 @@ impl ServerNames {
     }
 }
 
-/// The message for a name that is no tool.
+/// The message for a name that is not a tool.
 pub(crate) fn unknown_tool_message(function: &str, near: Option<&str>) -> String {
     let shown: String = function.chars().take(SHOWN_NAME).collect();
     format!("no tool is named {shown:?}{}", did_you_mean(near))
@@ -155,7 +155,7 @@ pub(crate) fn unsent(function: &str, server: &str, code: i64, message: String) -
     }
 }
 
-/// The error for a name that is no tool.
+/// The error for a name that is not a tool.
 pub(crate) fn unknown_tool(function: &str, server: &str, message: String) -> CallError {
     unsent(function, server, INVALID_PARAMS, message)
 }

@@ -13,7 +13,7 @@ const SHOWN_FUNCTIONS: usize = 5;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope(Option<Arc<[String]>>);
 
-/// Advice about a name that is no function.
+/// Advice about a name that is not a function.
 pub(crate) enum Advice {
     /// A question that names the functions that it spells in another way.
     Meant(String),
@@ -46,13 +46,13 @@ impl Scope {
         tool.is_some_and(|tool| !self.has(&tool.definition.server))
     }
 
-    /// The tool most like a name that is no tool, if that one is in scope.
+    /// The tool most like a name that is not a tool, if that one is in scope.
     pub(crate) fn nearest<'c>(&self, catalog: &'c Catalog, name: &str) -> Option<&'c str> {
         let near = catalog.suggest(name);
         near.filter(|near| !self.excludes(catalog, near))
     }
 
-    /// Advice about a name that is no function: the name itself, and the tool that it calls, as
+    /// Advice about a name that is not a function: the name itself, and the tool that it calls, as
     /// a script spells it, such as `fs.read_file`.
     pub(crate) fn advice(&self, catalog: &Catalog, name: &str, tool: &str) -> Option<Advice> {
         let in_scope = |function: &str| !self.excludes(catalog, function);

@@ -138,7 +138,7 @@ impl Inner {
         result
     }
 
-    /// The error for a name that is no tool now. Such a name reaches no server, so it has no
+    /// The error for a name that is not a tool now. Such a name reaches no server, so it has no
     /// number and no ledger line.
     fn no_tool(&self, now: &Catalog, function: &str) -> CallError {
         let CallContext {

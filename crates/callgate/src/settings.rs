@@ -75,7 +75,7 @@ impl FromStr for CheckMode {
         let found = Self::ALL.iter().find(|(name, _)| *name == text);
         found.map(|(_, mode)| *mode).ok_or_else(|| {
             let text: String = text.chars().take(80).collect();
-            format!("{text:?} is no mode of the type check; write \"off\", \"warn\", \"on\" or \"require\"")
+            format!("{text:?} is not a mode of the type check; write \"off\", \"warn\", \"on\" or \"require\"")
         })
     }
 }

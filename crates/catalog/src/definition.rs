@@ -2,7 +2,7 @@
 //!
 //! What a call cannot do without makes an entry malformed: the name and the
 //! input schema. What only describes the tool is left out with a warning when
-//! it has the wrong form, and members nobody knows are passed over.
+//! it has the wrong form, and unknown members are passed over.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Internal crate of Callgate: tool definitions and their function names.
 //!
 //! A [`Catalog`] is built from the entries that servers list, and maps each function name to one
-//! tool of one server. An entry that is no tool, a second tool of the same name, or a schema that
+//! tool of one server. An entry that is not a tool, a second tool of the same name, or a schema that
 //! cannot be expressed costs itself at most, and leaves a [`Warning`].
 
 mod catalog;

@@ -37,7 +37,7 @@ pub enum Meant<'c> {
 }
 
 impl Catalog {
-    /// What was meant by a name that is no function, among the functions that `is_known` takes.
+    /// What was meant by a name that is not a function, among the functions that `is_known` takes.
     /// Parts of the name are parted by dots.
     pub fn meant(&self, name: &str, is_known: impl Fn(&str) -> bool) -> Option<Meant<'_>> {
         if name.is_empty() || name.len() > MAX_ASKED {

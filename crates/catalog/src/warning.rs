@@ -9,7 +9,7 @@ use callgate_typegen::names::{self, Collision};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// An entry of a list is no tool and is dropped.
+    /// An entry of a list is not a tool and is dropped.
     Malformed(Malformed),
     /// A member of a tool has the wrong form; the tool goes without it.
     Ignored {
@@ -101,7 +101,7 @@ impl From<Malformed> for Warning {
     }
 }
 
-/// An entry that is no tool.
+/// An entry that is not a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("server {}: {} is dropped: {reason}", quoted(server), what(tool.as_deref()))]
 #[non_exhaustive]
@@ -114,7 +114,7 @@ pub struct Malformed {
     pub reason: MalformedReason,
 }
 
-/// Why an entry is no tool.
+/// Why an entry is not a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MalformedReason {

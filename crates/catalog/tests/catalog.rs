@@ -224,7 +224,7 @@ fn duplicates_collisions_and_degradations_are_told() {
 
 /// Whatever name a tool has, those that it has with others beside it, and without, are known.
 #[test]
-fn a_tool_has_its_other_names_whoever_is_there() {
+fn a_tool_has_its_other_names_beside_any_tools() {
     let other_names = |entries: &[(&str, Value)], function: &str, pattern: &str| {
         let (catalog, _) = build(entries);
         let pattern = Pattern::new(pattern).unwrap();

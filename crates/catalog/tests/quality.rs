@@ -180,7 +180,7 @@ fn having_words_in_name<'a>(catalog: &'a Catalog, query: &str) -> Vec<Ranked<'a>
     ranked
 }
 
-/// Names as somebody types them who does not have them at hand: without the
+/// Names as a person types them from memory: without the
 /// server, with other separators, with a letter missing or two swapped.
 fn mangled_names(catalog: &Catalog) -> Vec<Labelled> {
     let tools = catalog.tools();

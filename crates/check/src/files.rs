@@ -67,7 +67,7 @@ impl Files {
         changed
     }
 
-    /// The answer to a question about files, as JSON; `None` for a question that nobody may ask. It
+    /// The answer to a question about files, as JSON; `None` for a question that is not allowed. It
     /// is never `null`, which would mean that the disk is to be asked.
     pub(crate) fn answer(&self, question: &str, path: &str) -> Option<String> {
         Some(match question {

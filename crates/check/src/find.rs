@@ -57,7 +57,7 @@ pub enum FindError {
         path: PathBuf,
     },
     /// The configuration names something else.
-    #[error("{} is no native TypeScript: {reason}; change \"check\", \"typescript\"", .path.display())]
+    #[error("{} is not native TypeScript: {reason}; change \"check\", \"typescript\"", .path.display())]
     Named {
         /// The path in the configuration.
         path: PathBuf,

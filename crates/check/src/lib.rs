@@ -4,7 +4,7 @@
 //! [`Diagnostic`]s in the author's lines and columns. [`TypeScript`] keeps a native TypeScript 7
 //! process and speaks its API. The process gets every file from this crate; the kernel keeps it from
 //! the disk and from the network. Its answers are hostile input all the same: bounded, and used for
-//! messages only. A check helps the author and is no part of the wall around a script.
+//! messages only. A check helps the author and is not a part of the wall around a script.
 
 mod checker;
 mod confine;

@@ -56,7 +56,7 @@ pub(crate) const CHANGED_LINES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The library, in files: all of it that is no module, then each module.
+/// The library, in files: all of it that is not a module, then each module.
 #[derive(Debug)]
 pub(crate) struct Library {
     pub(crate) files: Vec<String>,

@@ -186,7 +186,7 @@ fn logout_text(name: &str, came: LoggedOut) -> Result<String, String> {
     Ok(match came {
         LoggedOut::WasNot => format!("{name}: was not logged in\n"),
         LoggedOut::Revoked => {
-            format!("{name}: logged out; the tokens are deleted and taken back\n")
+            format!("{name}: logged out; the tokens are deleted and revoked\n")
         }
         LoggedOut::MayBeLeft { reason } => {
             return Err(format!(

@@ -4,7 +4,7 @@ use callgate::{Gate, Status};
 
 use crate::{print, setup};
 
-/// Prints the problem of each name that is no tool, and returns the exit code.
+/// Prints the problem of each name that is not a tool, and returns the exit code.
 pub fn not_a_tool(gate: &Gate, functions: &[String]) -> Option<u8> {
     let wrong = functions.iter().filter(|function| !gate.has_tool(function));
     let unknown = |function: &String| gate.unknown_tool_message(function);

@@ -89,7 +89,7 @@ impl Conversation {
         if let Some(settled) = self.lines.settled.take() {
             tokio::time::sleep(TWICE.saturating_sub(settled.elapsed())).await;
         }
-        // Earlier input is no answer. After the prompt nothing is dropped, since a person may
+        // Earlier input is not an answer. After the prompt nothing is dropped, since a person may
         // answer at once.
         self.lines.forget();
         tcflush(&self.terminal, QueueSelector::IFlush)?;

@@ -25,7 +25,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Nothing learnt yet. The text of `script` is no server's data.
+    /// Nothing learnt yet. The text of `script` is not a server's data.
     pub(crate) fn new(rules: Arc<FlowRules>, script: Option<&str>, servers: usize) -> Self {
         let detector = || Arc::new(Detector::new(script.unwrap_or_default()));
         Self {

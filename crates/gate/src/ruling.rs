@@ -124,8 +124,8 @@ impl fmt::Display for Ruling {
             Some(Answer::Always) => f.write_str("allowed for good when asked"),
             Some(Answer::Standing) => write!(f, "{decision}, and --yes allows it"),
             Some(Answer::Deny) => f.write_str("denied when asked"),
-            Some(Answer::Late) => write!(f, "{decision}, and nobody answered in time"),
-            Some(Answer::Nobody) | None => write!(f, "{decision}, and there is nobody to ask"),
+            Some(Answer::Late) => write!(f, "{decision}, and no answer came in time"),
+            Some(Answer::Nobody) | None => write!(f, "{decision}, and there is no one to ask"),
         }
     }
 }

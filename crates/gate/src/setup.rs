@@ -39,7 +39,7 @@ pub struct Setup {
     pub lines: Option<LineText>,
     /// Receive the events of its ledger. Default: none, and the ledger is in the report alone.
     pub sinks: Vec<Arc<dyn LedgerSink>>,
-    /// The script, whose text is no server's data. Default: not known.
+    /// The script, whose text is not a server's data. Default: not known.
     pub script: Option<Arc<str>>,
     /// The rules for data that goes from one server to another. Default: none.
     pub flows: Arc<FlowRules>,

@@ -88,7 +88,9 @@ fn read(
             Some(index) => index
                 .as_u64()
                 .and_then(|index| usize::try_from(index).ok())
-                .ok_or_else(|| "the answer has a vector whose \"index\" is no number".to_owned())?,
+                .ok_or_else(|| {
+                    "the answer has a vector whose \"index\" is not a number".to_owned()
+                })?,
         };
         let vector = vector(entry.get("embedding"), dimensions)?;
         match vectors.get_mut(index) {
@@ -107,7 +109,7 @@ fn read(
 
 fn vector(numbers: Option<&Value>, dimensions: &mut Option<usize>) -> Result<Vec<f32>, String> {
     let Some(numbers) = numbers.and_then(Value::as_array) else {
-        return Err("the answer has an \"embedding\" that is no list of numbers".to_owned());
+        return Err("the answer has an \"embedding\" that is not a list of numbers".to_owned());
     };
     let wanted = *dimensions.get_or_insert(numbers.len());
     if numbers.len() != wanted || wanted == 0 || wanted > MAX_DIMENSIONS {
@@ -121,7 +123,11 @@ fn vector(numbers: Option<&Value>, dimensions: &mut Option<usize>) -> Result<Vec
     for number in numbers {
         match number.as_f64() {
             Some(number) if number.abs() <= f64::from(f32::MAX) => vector.push(number),
-            _ => return Err("the answer has a vector with something that is no number".to_owned()),
+            _ => {
+                return Err(
+                    "the answer has a vector with something that is not a number".to_owned(),
+                );
+            }
         }
     }
     let length = vector

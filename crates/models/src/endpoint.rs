@@ -50,7 +50,7 @@ impl Endpoint {
         let Ok(base) = Url::parse(url) else {
             return unfit(
                 "",
-                "the URL is none; write one such as https://api.example.com/v1",
+                "this is not a URL; write one such as https://api.example.com/v1",
             );
         };
         let origin = base.origin().ascii_serialization();

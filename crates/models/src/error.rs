@@ -58,7 +58,7 @@ impl ModelError {
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.origin.as_str() {
-            // As of a text that is no URL, or one with no host in it.
+            // As of a text that is not a URL, or one with no host in it.
             "" | "null" => write!(f, "model endpoint: {}", self.message),
             origin => write!(f, "model endpoint {origin}: {}", self.message),
         }

@@ -249,7 +249,7 @@ impl Rule {
     }
 }
 
-/// The server that a rule was most likely meant for. A pattern with stars is no name.
+/// The server that a rule was most likely meant for. A pattern with stars is not a name.
 fn nearest_server<'t>(rule: &Rule, tools: &[KnownTool<'t>]) -> Option<&'t str> {
     let name = rule.server.as_ref()?.as_str();
     let servers = tools.iter().map(|tool| tool.server);

@@ -69,7 +69,7 @@ impl Rule {
     ///
     /// As [`Rule::parse`].
     pub fn parse_json(effect: Effect, text: &str) -> Result<Self, Vec<RuleProblem>> {
-        let no_json = |error| problem(format!("it is no JSON: {error}"));
+        let no_json = |error| problem(format!("it is not JSON: {error}"));
         let duplicates = duplicate_keys(text).map_err(no_json)?;
         if !duplicates.is_empty() {
             return Err(duplicates);
@@ -125,7 +125,7 @@ fn rule_member(rule: &mut Rule, key: &str, value: &Value) -> Result<(), Problems
             let text = text(value, &what)?;
             let none = |_| {
                 let message = format!(
-                    "{what}: {text:?} is no time; write one as RFC 3339 has it, such as \
+                    "{what}: {text:?} is not a time; write one as RFC 3339 has it, such as \
                      \"2026-12-31T18:00:00Z\""
                 );
                 problem(message)
@@ -198,7 +198,7 @@ fn condition(members: &Map<String, Value>) -> Result<Condition, Problems> {
     let (_, test_keys) = CONDITION.split_first().unwrap_or((&"", &[]));
     if !test_keys.iter().any(|key| members.contains_key(*key)) {
         let message = format!(
-            "a condition says nothing of its value; write one of {}",
+            "a condition has no test; write one of {}",
             test_keys.join(", ")
         );
         problems.extend(problem(message));

@@ -40,7 +40,7 @@ fn ends(char: char) -> bool {
 }
 
 /// White space, control characters and what shows nothing: URL parsers drop some of them
-/// wherever they stand and all at the ends, whoever trims a text those at its ends, and some
+/// wherever they stand and all at the ends, programs that trim a text those at its ends, and some
 /// file systems those at a segment's end or wherever they stand. So they are in no segment's
 /// way, and neither is what is no UTF-8.
 fn is_dropped(char: char) -> bool {

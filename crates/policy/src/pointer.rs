@@ -46,18 +46,18 @@ impl Pointer {
     }
 }
 
-/// A text that is no JSON pointer.
+/// A text that is not a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PointerError {
     /// It does not begin with `/`.
-    #[error("{text:?} is no JSON pointer; did you mean \"/{text}\"?")]
+    #[error("{text:?} is not a JSON pointer; did you mean \"/{text}\"?")]
     NoSlash {
         /// The text.
         text: String,
     },
     /// It has a `~` that escapes nothing.
-    #[error("it is no JSON pointer; write \"~0\" for \"~\" and \"~1\" for \"/\" in a name")]
+    #[error("it is not a JSON pointer; write \"~0\" for \"~\" and \"~1\" for \"/\" in a name")]
     Tilde,
 }
 
@@ -102,15 +102,15 @@ mod tests {
         };
         check(
             "path",
-            expect![[r#""path" is no JSON pointer; did you mean "/path"?"#]],
+            expect![[r#""path" is not a JSON pointer; did you mean "/path"?"#]],
         );
         check(
             "/a~2",
-            expect![[r#"it is no JSON pointer; write "~0" for "~" and "~1" for "/" in a name"#]],
+            expect![[r#"it is not a JSON pointer; write "~0" for "~" and "~1" for "/" in a name"#]],
         );
         check(
             "/a~",
-            expect![[r#"it is no JSON pointer; write "~0" for "~" and "~1" for "/" in a name"#]],
+            expect![[r#"it is not a JSON pointer; write "~0" for "~" and "~1" for "/" in a name"#]],
         );
     }
 

@@ -147,7 +147,7 @@ fn compile(pattern: &str) -> Result<Regex, TextError> {
         })
 }
 
-/// A text that is no glob or no regular expression.
+/// A text that is not a glob or no regular expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
@@ -161,7 +161,7 @@ pub enum TextError {
     #[error("has {sign:?}, which means nothing in a glob here; write a \"regex\"", sign = .0.to_string())]
     Sign(char),
     /// The regular expression does not parse.
-    #[error("is no regular expression: {0}")]
+    #[error("is not a regular expression: {0}")]
     Syntax(String),
     /// The regular expression compiles to more than 1 MiB.
     #[error("compiles to more than 1 MiB; write a shorter repetition")]

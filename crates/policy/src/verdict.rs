@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// The call is sent.
     Allow,
-    /// A person is asked; with nobody to ask, the call is denied.
+    /// A person is asked; with no one to ask, the call is denied.
     Ask,
     /// The call is not sent.
     Deny,

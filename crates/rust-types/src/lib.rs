@@ -116,7 +116,7 @@ fn side(name: &'static str, schema: &Value, otherwise: &str) -> Result<String, U
         .name(THREAD.to_owned())
         .stack_size(STACK)
         .spawn(move || {
-            // Nobody may wait for it any more.
+            // The receiver may be gone.
             let _late = told.send(types_of(schema, name));
         });
     if let Err(error) = started {

@@ -303,7 +303,7 @@ fn target<'a>(root: &'a Value, to: &str) -> Result<&'a Value, String> {
     let part = pointer.and_then(|pointer| root.pointer(&pointer));
     part.ok_or_else(|| {
         let shown = shown(to);
-        format!("the schema refers to {shown:?}, which is no part of it; write \"#/$defs/NAME\"")
+        format!("the schema refers to {shown:?}, which is not a part of it; write \"#/$defs/NAME\"")
     })
 }
 

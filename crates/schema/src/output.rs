@@ -43,7 +43,7 @@ pub enum Fit {
         /// five, and none where that would be too much work.
         problems: Vec<String>,
     },
-    /// Nobody knows, for this reason.
+    /// Not known, for this reason.
     Unknown(String),
 }
 

@@ -69,7 +69,7 @@ impl Schema {
         let validator = options.build(&value).map_err(|error| {
             let place = error.instance_path().to_string();
             let shown: String = error.masked().to_string().chars().take(200).collect();
-            format!("the schema is no JSON Schema, at {place:?}: {shown}")
+            format!("the schema is not a valid JSON Schema, at {place:?}: {shown}")
         })?;
         Ok(Self(Arc::new(Inner {
             value,

@@ -2,7 +2,7 @@
 //!
 //! Nothing is put around the author's code, so that namespaces, `declare` and whatever else belongs
 //! at the top of a module may stand there. The two things that a module cannot have are written
-//! over in place: a `return` at the top, and a function without a name that is no expression.
+//! over in place: a `return` at the top, and a function without a name that is not an expression.
 
 use serde::{Deserialize, Serialize};
 use swc_common::Span;

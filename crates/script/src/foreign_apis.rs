@@ -18,7 +18,7 @@ pub fn instead_of(name: &str) -> Option<&'static str> {
         "Buffer" => {
             "there is no Buffer; use Uint8Array with TextEncoder and TextDecoder, or atob and btoa"
         }
-        "module" | "exports" => "a script is no module; return the value",
+        "module" | "exports" => "a script is not a module; return the value",
         "require" => "there are no modules; call tools as global functions",
         "__dirname" | "__filename" => "a script has no folder; call a tool that knows the files",
         "window" | "global" | "self" => "the global object is called globalThis",

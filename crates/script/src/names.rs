@@ -25,10 +25,10 @@ pub struct Named {
     /// it first stands. Which of them are tools, only a catalog knows.
     pub tools: Vec<Mention>,
     /// True if the script may also call tools by names that its text does not
-    /// tell, as `mcp.callTool(name)` does, and whoever gets `mcp` as a value may.
+    /// tell, as `mcp.callTool(name)` does, and code that gets `mcp` as a value may.
     pub dynamic: bool,
     /// True if it may read anything from the global object, as `globalThis[name]`
-    /// does, and whoever gets that object as a value may.
+    /// does, and code that gets that object as a value may.
     pub global: bool,
 }
 

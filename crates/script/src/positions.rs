@@ -79,7 +79,7 @@ pub(crate) fn through(
         let column = if line == 1 { column + before } else { column };
         let author = look_up(in_place, text);
         if let Some(last) = stretches.last().copied() {
-            // A line without a place of its own was written by nobody: it takes
+            // A line without a place of its own was generated: it takes
             // that of what stands before it, and keeps no distance.
             for between in last.line + 1..line {
                 stretches.push(Stretch {

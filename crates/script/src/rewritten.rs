@@ -23,7 +23,7 @@ const ENTITIES: [(&str, char); 12] = [
 ];
 const ESCAPES: [(&str, char); 3] = [("\\r\\n", '\n'), ("\\n", '\n'), ("\\t", '\t')];
 
-/// Another reading of a text that is no script, or means nothing as one.
+/// Another reading of a text that is not a script, or means nothing as one.
 pub(crate) struct Reading {
     /// What the text is, and what to send.
     pub(crate) advice: &'static str,

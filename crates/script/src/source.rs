@@ -339,7 +339,7 @@ pub(crate) fn line_and_column(text: &str, position: usize) -> (u32, u32, usize) 
 }
 
 /// A line of a script, from 1, as positions count them: a line ends wherever
-/// JavaScript ends it, and a byte order mark is no part of the first. `None` for
+/// JavaScript ends it, and a byte order mark is not a part of the first. `None` for
 /// line 0, and nothing past the last line.
 pub fn line(text: &str, line: u32) -> Option<&str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

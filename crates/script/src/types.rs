@@ -71,7 +71,10 @@ pub fn json_schema(text: &str) -> Result<Value, TypeTextError> {
 fn read(text: &str) -> Result<Value, TypeTextError> {
     let whole = format!("{BEFORE}{text}\n);");
     let module = parse::module(&whole).map_err(|error| {
-        TypeTextError(format!("the text is no TypeScript type: {}", error.message))
+        TypeTextError(format!(
+            "the text is not a TypeScript type: {}",
+            error.message
+        ))
     })?;
     let [ModuleItem::Stmt(Stmt::Decl(Decl::TsTypeAlias(alias)))] = module.body.as_slice() else {
         return failed("the text is more than one TypeScript type".to_owned());
@@ -160,7 +163,7 @@ impl Reader<'_> {
         match literal {
             TsLit::Str(text) => match text.value.as_str() {
                 Some(text) => Ok(json!({ "const": text })),
-                None => self.refused(text.span, "it is no text of Unicode"),
+                None => self.refused(text.span, "it is not text of Unicode"),
             },
             TsLit::Number(number) => match serde_json::Number::from_f64(number.value) {
                 Some(_) => Ok(json!({ "const": plain_number(number.value) })),

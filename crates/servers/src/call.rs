@@ -261,7 +261,7 @@ impl Round<'_> {
         if let Some(state) = wanted.request_state {
             if state.get().len() > MAX_STATE_BYTES || !state.get().starts_with('"') {
                 return malformed(format!(
-                    "its requestState is no text of up to {MAX_STATE_BYTES} bytes"
+                    "its requestState is not text of up to {MAX_STATE_BYTES} bytes"
                 ));
             }
             input.push_str(r#","requestState":"#);
@@ -282,7 +282,7 @@ impl Round<'_> {
         if !(self.session.offers.url && self.call.caller.offers().url) {
             let shown: Vec<String> = pages.iter().map(|page| shown_url(page)).collect();
             let shown = shown.join(" and ");
-            let why = format!("there is nobody to ask, so open {shown} and call again");
+            let why = format!("there is no one to ask, so open {shown} and call again");
             return Err(refused(&why));
         }
         let _asking = self.session.asking.begin();
@@ -397,7 +397,7 @@ async fn in_time(back: impl Future<Output = Result<(), Refusal>>) -> Result<(), 
         Err(_) => {
             let minutes = PAGE_PATIENCE.as_secs() / 60;
             Err(format!(
-                "nobody was done at its page within {minutes} minutes"
+                "the user was not done at its page within {minutes} minutes"
             ))
         }
     }

@@ -308,7 +308,7 @@ impl FromStr for LogLevel {
 /// A text that names no [`LogLevel`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "this is no log level; they are debug, info, notice, warning, error, critical, alert and \
+    "this is not a log level; they are debug, info, notice, warning, error, critical, alert and \
      emergency"
 )]
 pub struct UnknownLogLevel(());

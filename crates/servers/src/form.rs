@@ -23,7 +23,7 @@ pub(crate) fn checked(
     let content = match result.get_mut("content").map(Value::take) {
         Some(Value::Object(content)) => content,
         None | Some(Value::Null) => Map::new(),
-        Some(_) => return Err(unfit("the content is no object")),
+        Some(_) => return Err(unfit("the content is not an object")),
     };
     let schema = schema.unwrap_or(&Value::Null);
     if let Some(properties) = schema["properties"]
@@ -107,7 +107,7 @@ mod tests {
                 json!({ "a": "xx", "b": 1 }),
                 Some("\"b\" is not in the form"),
             ),
-            (json!([]), Some("the content is no object")),
+            (json!([]), Some("the content is not an object")),
         ] {
             let answer = json!({ "action": "accept", "content": content });
             let refused = checked(answer, "form", Some(&schema)).err();

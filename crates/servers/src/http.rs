@@ -246,7 +246,7 @@ impl Http {
             _ if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => {
                 // In a session, the answer may come on another stream.
                 if self.0.tap.is_stateless() {
-                    let reason = format!("HTTP status {status} is no answer to a request");
+                    let reason = format!("HTTP status {status} is not an answer to a request");
                     return self.fail(Some(id), CallFailure::Malformed(reason));
                 }
                 Ok(StreamableHttpPostResponse::Accepted)
@@ -455,7 +455,7 @@ impl Endpoint {
         let body = self.read(response, MAX_ERROR_BYTES).await.ok()?;
         let body = String::from_utf8_lossy(&body);
         let message: Message<'_> = serde_json::from_str(tap::bare(&body)).ok()?;
-        // `{"error": "invalid_token"}` is no JSON-RPC.
+        // `{"error": "invalid_token"}` is not JSON-RPC.
         let is_object = message.error.get().starts_with('{');
         let id = message.id.and_then(tap::read_id);
         is_object.then(|| (tap::read_error(message.error), id))

@@ -222,7 +222,7 @@ impl Listing {
         let cursor = serde_json::from_str(cursor.get());
         cursor
             .map(Some)
-            .map_err(|_| "nextCursor is no string".to_owned())
+            .map_err(|_| "nextCursor is not a string".to_owned())
     }
 
     /// Adds the warning about the entries that have none of their own.
@@ -253,7 +253,7 @@ fn read_tool(
     let tool_text = tool.get();
     let tool: Value = serde_json::from_str(tool_text).map_err(|error| misfit(&error))?;
     if !tool.is_object() {
-        return Err("it is no object".to_owned());
+        return Err("it is not an object".to_owned());
     }
     let name = tool.get("name").and_then(Value::as_str);
     if let (Some(callable), Some(name)) = (callable, name)
@@ -286,7 +286,7 @@ pub(crate) fn misfit(error: &serde_json::Error) -> String {
     let what = if error.is_data() {
         "a value does not fit"
     } else {
-        "it is no JSON"
+        "it is not JSON"
     };
     format!("{what} at line {} column {}", error.line(), error.column())
 }
@@ -460,7 +460,10 @@ mod tests {
         page(&mut listing, &long, 1);
         listing.end();
         assert_eq!(listing.tools.len(), 2);
-        assert_eq!(listing.gaps[0], "its tool 3 is dropped: it is no object");
+        assert_eq!(
+            listing.gaps[0],
+            "its tool 3 is dropped: it is not an object"
+        );
         assert_eq!(
             listing.gaps[MAX_WARNINGS],
             "6 more of its tools are dropped"

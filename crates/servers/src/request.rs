@@ -161,7 +161,7 @@ impl Clock {
         self.left
     }
 
-    /// Awaits something that is no answer of the server; `None` if it takes too long. The time
+    /// Awaits something that is not an answer of the server; `None` if it takes too long. The time
     /// counts.
     pub(crate) async fn wait<T>(&mut self, what: impl Future<Output = T>) -> Option<T> {
         let began = Instant::now();

@@ -78,7 +78,7 @@ impl Message {
         };
         let data = match data {
             Value::String(_) => Value::String(text),
-            // A text that was cut is no JSON.
+            // A text that was cut is not JSON.
             _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
         };
         Some(Self {

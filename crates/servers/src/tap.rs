@@ -510,11 +510,11 @@ impl Tap {
         self.answered(id?, flight, envelope.result, envelope.error)
     }
 
-    /// A message that is no JSON-RPC: if it has the id of a request, it ends the request.
+    /// A message that is not JSON-RPC: if it has the id of a request, it ends the request.
     fn unreadable(&self, text: &str, stream: Option<&RequestId>) -> Option<ServerJsonRpcMessage> {
         let is_object = text.starts_with('{');
         let id = is_object.then(|| find_id(text.as_bytes())).flatten();
-        let reason = "it is no JSON-RPC message".to_owned();
+        let reason = "it is not a JSON-RPC message".to_owned();
         let ended = id.and_then(|id| self.fail(&id, CallFailure::Malformed(reason)));
         if ended.is_none() {
             self.note_unused(text, stream);
@@ -667,7 +667,7 @@ impl Tap {
         }
         let said: Value = serde_json::from_str(result.get()).unwrap_or_default();
         if !said.is_object() {
-            return Err(malformed("it is no object"));
+            return Err(malformed("it is not an object"));
         }
         let read = match method {
             INITIALIZE => {
@@ -895,7 +895,7 @@ fn split(text: &str) -> Option<Vec<&RawValue>> {
     Some(all)
 }
 
-/// Whether a text that cannot be read is no answer.
+/// Whether a text that cannot be read is not an answer.
 fn has_method(text: &[u8]) -> bool {
     memchr::memmem::find(text, br#""method":"#).is_some_and(|at| at < END_BYTES)
 }
@@ -1014,7 +1014,7 @@ mod tests {
         );
         check(
             r#"{"jsonrpc":"2.0","id":5,"result":{"a":}}"#,
-            expect!["the answer is malformed: it is no JSON-RPC message; -; 1"],
+            expect!["the answer is malformed: it is not a JSON-RPC message; -; 1"],
         );
         check(r#"{"id":99,"result":{}}"#, expect!["-; -; 0"]);
         check("DEBUG got 5", expect!["-; -; 0"]);

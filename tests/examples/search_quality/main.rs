@@ -271,7 +271,7 @@ async fn found(
     let asked = client.map(|client| client.asked());
     match (found.notes.is_empty(), by) {
         (true, _) => Ok(found.hits),
-        // A model that picks none, or what is no tool, is as good as that.
+        // A model that picks none, or what is not a tool, is as good as that.
         (false, SearchBy::Model) if asked.is_some_and(|asked| asked.len() == 1) => Ok(found.hits),
         (false, _) => Err(format!("{query}: {}", found.notes.join("; ")).into()),
     }

@@ -15,7 +15,7 @@ use crate::reserved::OBJECT_MEMBERS;
 
 /// Values or names that are looked at one by one.
 const MAX_VALUES: usize = 64;
-/// Types beside whole kinds; with more, nobody would read them.
+/// Types beside whole kinds; with more, they are not readable.
 const MAX_PARTS: usize = 6;
 
 /// Schemas that an instance is known to fit.

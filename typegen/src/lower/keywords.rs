@@ -214,7 +214,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Reports keywords that restrict the shape of an instance and are never lowered. Those that
-    /// only bound a number, a string's text or a count are no part of a type in any case.
+    /// only bound a number, a string's text or a count are not a part of a type in any case.
     fn report_inexpressible(&mut self, map: &Map<String, Value>) {
         for keyword in ["$recursiveRef", "extends", "disallow"] {
             if map.contains_key(keyword) {

@@ -408,7 +408,7 @@ fn no_name_begins_as_those_of_a_server_with_a_longer_beginning() {
         assert_eq!(names.function(server, tool), Some(function), "{tool}");
     }
     check_owners(&names, &servers);
-    // It is told, and stays so whoever is away.
+    // It is reported, and stays so while a server is away.
     let told = names.collisions().iter();
     assert!(
         told.map(|it| it.name.as_str())

@@ -6,7 +6,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::{Map, Value, json};
 
-/// Names of properties; one of them is no identifier, one is every object's.
+/// Names of properties; one of them is not an identifier, one is every object's.
 const KEYS: [&str; 6] = ["a", "b", "kind", "x-y", "x-z", "toString"];
 const INSTANCES: usize = 12;
 

@@ -80,7 +80,7 @@ struct Surroundings {
     /// `RUSTY_V8_ARCHIVE`.
     named: Option<OsString>,
     from_source: bool,
-    /// The folder of the mirror, and whether somebody named it.
+    /// The folder of the mirror, and whether it was named.
     mirror: PathBuf,
     mirror_is_named: bool,
 }
@@ -174,7 +174,7 @@ impl Surroundings {
             if Path::new(&url).is_file() {
                 return Ok(Supply::Upstream(url));
             }
-            bail!("RUSTY_V8_MIRROR leads to {url}, which is no file: correct it or unset it");
+            bail!("RUSTY_V8_MIRROR leads to {url}, which is not a file: correct it or unset it");
         }
         say::detail(format_args!(
             "not on this machine; asking the release page (10 s): {url}"
@@ -211,7 +211,7 @@ fn named_archive(named: &OsString) -> Result<Supply> {
         bail!("RUSTY_V8_ARCHIVE must be an absolute path or an address, but is `{text}`");
     }
     if !remote && !Path::new(text).is_file() {
-        bail!("RUSTY_V8_ARCHIVE names {text}, which is no file: correct it or unset it");
+        bail!("RUSTY_V8_ARCHIVE names {text}, which is not a file: correct it or unset it");
     }
     Ok(Supply::Named(text.to_owned()))
 }
@@ -292,7 +292,7 @@ mod tests {
         ));
         machine.surroundings.named = Some(machine.folder.path().join("none").into());
         machine.check(Err(
-            "RUSTY_V8_ARCHIVE names …/none, which is no file: correct it or unset it",
+            "RUSTY_V8_ARCHIVE names …/none, which is not a file: correct it or unset it",
         ));
     }
 
@@ -377,7 +377,7 @@ mod tests {
         machine.surroundings.archive.releases = "/nonexistent".to_owned();
         let error = machine.surroundings.upstream().unwrap_err().to_string();
         assert!(
-            error.ends_with("which is no file: correct it or unset it"),
+            error.ends_with("which is not a file: correct it or unset it"),
             "{error}"
         );
         let ways = machine.surroundings.other_ways();

@@ -60,7 +60,7 @@ impl Folder {
             if found.is_file() {
                 return File::open(&path);
             }
-            Err(io::Error::other("it is no file"))
+            Err(io::Error::other("it is not a file"))
         });
         let file = match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -159,7 +159,7 @@ impl Entry {
             serde_json::from_slice(bytes).map_err(|error| match error.classify() {
                 Category::Eof => "it is damaged: it ends too early",
                 Category::Data => "it is of another version or damaged",
-                Category::Syntax | Category::Io => "it is damaged: it is no JSON",
+                Category::Syntax | Category::Io => "it is damaged: it is not JSON",
             })?;
         if entry.form != FORM {
             return Err("it is of another version");

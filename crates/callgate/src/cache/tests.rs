@@ -60,7 +60,7 @@ fn open(folder: &Path) -> Cache {
     opened.expect("it can be used").expect("there is one")
 }
 
-/// What is known of a server, by whoever starts next.
+/// The tools that the next process knows of a server.
 fn recalled(folder: &Path, spec: ServerSpec) -> (Option<Remembered>, Vec<String>) {
     let cache = open(folder);
     let mut spec = spec;
@@ -92,7 +92,7 @@ fn what_is_kept_comes_back_as_it_was() {
     assert_eq!(*remembered.list, *ready);
     assert!(remembered.age < Duration::from_secs(60));
     assert_eq!(warnings, Vec::<String>::new());
-    // Nobody else sees it, and no secret is in it.
+    // Other users cannot read it, and no secret is in it.
     for (path, rights) in [
         (folder.path(), 0o700),
         (&folder.path().join("servers"), 0o700),
@@ -136,7 +136,7 @@ fn the_next_list_is_kept() {
     assert_eq!(*remembered.expect("it is known").list, *next);
 }
 
-/// Somebody else may see other tools.
+/// Another user may see other tools.
 #[test]
 fn what_was_listed_with_another_login_is_removed() {
     let (folder, file, ready) = kept();
@@ -205,11 +205,11 @@ fn what_cannot_be_read_is_passed_over_and_written_anew() {
             let text = fs::read(file).expect("a file");
             fs::write(file, &text[..text.len() / 2]).expect("a file");
         }),
-        ("it is damaged: it is no JSON", |file| {
+        ("it is damaged: it is not JSON", |file| {
             let deep = format!("{{\"list\":{}", "[".repeat(1 << 20));
             fs::write(file, deep).expect("a file");
         }),
-        ("it is damaged: it is no JSON", |file| {
+        ("it is damaged: it is not JSON", |file| {
             fs::write(file, "what it listed").expect("a file");
         }),
         ("it is of another version or damaged", |file| {
@@ -223,7 +223,7 @@ fn what_cannot_be_read_is_passed_over_and_written_anew() {
             let file = fs::File::options().write(true).open(file).expect("a file");
             file.set_len(MAX_FILE + 1).expect("a long file");
         }),
-        ("it is no file", |file| {
+        ("it is not a file", |file| {
             fs::remove_file(file).expect("a file");
             std::os::unix::fs::symlink("/dev/zero", file).expect("a link");
         }),

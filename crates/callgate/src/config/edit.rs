@@ -81,7 +81,7 @@ impl Edit {
         let path = path.canonicalize().map_err(file)?;
         // Before it is opened: opening a pipe could wait forever.
         if !path.metadata().map_err(file)?.is_file() {
-            return Err(file(std::io::Error::other("it is no regular file")));
+            return Err(file(std::io::Error::other("it is not a regular file")));
         }
         let opened = locked(&path).map_err(file)?;
         let metadata = opened.metadata().map_err(file)?;
@@ -209,11 +209,11 @@ pub(super) fn with_rules(text: &str, rules: &[String]) -> Result<String, String>
     let permissions = match find(&top, "permissions")? {
         Some(found) => found
             .object_value()
-            .ok_or("its \"permissions\" are no object")?,
+            .ok_or("its \"permissions\" are not an object")?,
         None => top.object_value_or_set("permissions"),
     };
     let allow = match find(&permissions, "allow")? {
-        Some(found) => found.array_value().ok_or("its \"allow\" is no list")?,
+        Some(found) => found.array_value().ok_or("its \"allow\" is not a list")?,
         None => {
             let allow = permissions.array_value_or_set("allow");
             if in_lines {

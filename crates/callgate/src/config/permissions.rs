@@ -156,7 +156,7 @@ pub(super) fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<S
     match labels.iter().find(|label| !is_label(label)) {
         None => Ok(labels),
         Some(label) => Err(D::Error::custom(format_args!(
-            ": {label:?} is no label; use letters, digits, \"-\", \"_\" and \".\""
+            ": {label:?} is not a label; use letters, digits, \"-\", \"_\" and \".\""
         ))),
     }
 }

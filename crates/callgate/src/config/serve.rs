@@ -98,7 +98,7 @@ impl FromStr for ToolMode {
         found.ok_or_else(|| {
             // The sender gets it back: no more of it than a mode could be.
             let text: String = text.chars().take(40).collect();
-            format!("{text:?} is no mode; the modes are \"code\", \"discovery\" and \"native\"")
+            format!("{text:?} is not a mode; the modes are \"code\", \"discovery\" and \"native\"")
         })
     }
 }
@@ -319,7 +319,7 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     };
     named.parse().map_err(|_| {
         format!(
-            "{text:?} is no address to listen on; write an IP address and a port, such as \
+            "{text:?} is not an address to listen on; write an IP address and a port, such as \
              \"127.0.0.1:8080\""
         )
     })
@@ -342,7 +342,7 @@ pub fn host(text: &str) -> Result<String, String> {
         return Ok(text.to_ascii_lowercase());
     }
     Err(format!(
-        "{text:?} is no host; write a name, such as \"callgate.example.com\", or one with a port"
+        "{text:?} is not a host; write a name, such as \"callgate.example.com\", or one with a port"
     ))
 }
 
@@ -362,7 +362,7 @@ pub fn origin(text: &str) -> Result<String, String> {
     match url {
         Some(url) => Ok(url.origin().ascii_serialization()),
         None => Err(format!(
-            "{text:?} is no origin; write scheme and host, such as \"https://app.example.com\""
+            "{text:?} is not an origin; write scheme and host, such as \"https://app.example.com\""
         )),
     }
 }
@@ -374,7 +374,7 @@ fn scope(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "{text:?} is no scope; it must be one word of plain letters"
+        "{text:?} is not a scope; it must be one word of plain letters"
     ))
 }
 
@@ -419,7 +419,7 @@ pub(super) fn bearer(tree: &Tree<'_>, section: &Value<'_>) -> Vec<(String, Sourc
         let fits = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
             let clause = format!(
-                ": {name:?} is no name for a user; use up to 64 letters, digits and . _ - @"
+                ": {name:?} is not a name for a user; use up to 64 letters, digits and . _ - @"
             );
             tree.wrong(section, &clause);
         } else if let Some(token) = token(tree, &member.value) {

@@ -344,7 +344,7 @@ fn secrets(mut used: BTreeMap<String, String>) -> BTreeMap<String, String> {
 
 fn check_variable(name: &str, _value: &str) -> Result<(), &'static str> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err("is no name for an environment variable; use letters, digits and _");
+        return Err("is not a name for an environment variable; use letters, digits and _");
     }
     Ok(())
 }
@@ -352,7 +352,7 @@ fn check_variable(name: &str, _value: &str) -> Result<(), &'static str> {
 fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(is_token) {
-        return Err("is no name for an HTTP header; use letters, digits and -");
+        return Err("is not a name for an HTTP header; use letters, digits and -");
     }
     if value.chars().any(|c| c.is_control() && c != '\t') {
         return Err("has a control character in its value, such as a line break; remove it");

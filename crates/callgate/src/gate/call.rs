@@ -61,10 +61,10 @@ impl CallRequest {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Called {
-    /// The result, or the error as a script would catch it; for a name that is no tool,
+    /// The result, or the error as a script would catch it; for a name that is not a tool,
     /// [`CallError::Protocol`].
     pub result: Result<Box<RawValue>, CallError>,
-    /// The ledger's line; `None` for a name that is no tool, and for a call that ended before
+    /// The ledger's line; `None` for a name that is not a tool, and for a call that ended before
     /// its server was connected to.
     pub line: Option<LedgerLine>,
     /// The call, if a dry run did not make it.

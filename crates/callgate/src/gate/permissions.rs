@@ -68,7 +68,7 @@ impl Gate {
         has_model.then(|| model_decision(&self.rules, &EXTRACTION))
     }
 
-    /// The decision about a tool, whatever its arguments; `None` for a name that is no tool.
+    /// The decision about a tool, whatever its arguments; `None` for a name that is not a tool.
     pub(super) fn decision(&self, function: &str) -> Option<Decision> {
         let catalog = self.live.catalog();
         let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.list());

@@ -31,7 +31,7 @@ const MAX_FLOWS: usize = 20;
 
 /// The tools that a script names, and the decisions that calls of them would meet.
 ///
-/// It is read from the text, so it is no promise and no grant: a script may name a tool and
+/// It is read from the text, so it is not a promise and no grant: a script may name a tool and
 /// not call it, and may call tools that it does not name ([`Self::dynamic`]).
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -192,7 +192,7 @@ impl PreviewedTool {
     }
 }
 
-/// A name in a script that is no tool and was probably meant as one.
+/// A name in a script that is not a tool and was probably meant as one.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -170,7 +170,7 @@ impl Gate {
         Err(Box::new(report))
     }
 
-    /// A hint about a name in a script that is no tool, if a tool was probably meant.
+    /// A hint about a name in a script that is not a tool, if a tool was probably meant.
     pub(super) fn why_unknown(&self, name: &str, scope: &Scope) -> Option<String> {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
@@ -193,7 +193,7 @@ impl Gate {
             } else {
                 "no server that is in use offers one"
             };
-            return Some(format!("{name} is no tool, and there are none: {why}"));
+            return Some(format!("{name} is not a tool, and there are none: {why}"));
         }
         let near = near?;
         Some(unknown_tool_message(name, Some(near)))

@@ -100,7 +100,7 @@ impl Gate {
         self.searcher.way(by)
     }
 
-    /// The message for a name that is no tool, with the nearest tool.
+    /// The message for a name that is not a tool, with the nearest tool.
     pub fn unknown_tool_message(&self, function: &str) -> String {
         self.no_tool_message(function, names::unknown_tool_message)
     }
@@ -166,7 +166,7 @@ impl Gate {
     }
 
     /// A tool as its server lists it (MCP 2026-07-28, server/tools, "Tool"), under its
-    /// generated name; `None` for a name that is no tool.
+    /// generated name; `None` for a name that is not a tool.
     ///
     /// Hints of an untrusted server that make a tool look safer than the protocol's defaults
     /// are left out: a client could ask less because of them.

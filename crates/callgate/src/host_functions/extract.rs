@@ -243,7 +243,7 @@ fn checked(said: Said, schema: &Schema) -> Result<Box<RawValue>, WrongAnswer> {
         None if cut => {
             vec!["the answer was cut off at the limit of tokens; make it shorter".to_owned()]
         }
-        None => vec!["the answer is no JSON value".to_owned()],
+        None => vec!["the answer is not a JSON value".to_owned()],
     };
     match value.map(|value| to_raw_value(&value)) {
         Some(Ok(value)) if problems.is_empty() => Ok(value),
@@ -322,7 +322,7 @@ mod tests {
             expect![[r#"{"id":1,"tags":["}"]}"#]],
         );
         for text in ["", "I cannot do this", &"[".repeat(100_000)] {
-            check(text, expect!["the answer is no JSON value"]);
+            check(text, expect!["the answer is not a JSON value"]);
         }
         check(
             "{\"id\":",

@@ -219,7 +219,7 @@ fn threw(
     };
     if exception.name.is_empty() && exception.stack.is_empty() {
         let thrown = exception.message;
-        let message = format!("the script threw a value that is no Error: {thrown}");
+        let message = format!("the script threw a value that is not an Error: {thrown}");
         let error = RunError {
             hint: Some("throw an Error, which says where it comes from".to_owned()),
             ..RunError::new(kind, message)

@@ -125,11 +125,11 @@ impl Emitted {
             }
         };
         if uri.is_some_and(|uri| !is_uri(uri)) {
-            Some("its address is no URI")
+            Some("its address is not a URI")
         } else if mime_type.is_some_and(|mime_type| !is_mime_type(mime_type)) {
-            Some("its type is no MIME type")
+            Some("its type is not a MIME type")
         } else if data.is_some_and(|data| !is_base64(data)) {
-            Some("its data is no base64")
+            Some("its data is not base64")
         } else {
             None
         }
@@ -206,7 +206,7 @@ mod tests {
         };
         let image =
             |data: &str, mime: &str| json!({ "type": "image", "data": data, "mimeType": mime });
-        check(image("Y", "image/png"), "its data is no base64");
+        check(image("Y", "image/png"), "its data is not base64");
         for mime in [
             "",
             "image",
@@ -216,11 +216,11 @@ mod tests {
             "image/p\nng",
             "ü/ü",
         ] {
-            check(image("", mime), "its type is no MIME type");
+            check(image("", mime), "its type is not a MIME type");
         }
         for uri in ["", "a", "a:", ":b", "1:b", "a:b c", "a:\n", "a:ü"] {
             let link = json!({ "type": "resource_link", "uri": uri, "name": "" });
-            check(link, "its address is no URI");
+            check(link, "its address is not a URI");
         }
         for resource in [
             json!({ "uri": "a:b", "text": "", "blob": "" }),

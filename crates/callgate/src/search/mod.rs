@@ -309,7 +309,7 @@ fn server_notes(
                     format!(": {reason}")
                 };
                 Some(format!(
-                    "server {name:?} cannot be had, so its tools are {tools}{why}"
+                    "server {name:?} is not available, so its tools are {tools}{why}"
                 ))
             }
             Phase::Disabled if request.server.is_some() => Some(format!(

@@ -134,7 +134,7 @@ pub enum SearchError {
         /// The names of the servers that there are.
         known: Vec<String>,
     },
-    /// The query is no regular expression.
-    #[error("the query is no regular expression: {0}")]
+    /// The query is not a regular expression.
+    #[error("the query is not a regular expression: {0}")]
     Regex(String),
 }

@@ -30,12 +30,12 @@ fn a_script_is_not_told_what_a_server_said_when_it_ended() {
     let request = SearchRequest::new("t");
     let told = |by_script| server_notes(&request, &servers, &catalog, by_script).join("\n");
     expect![[r#"
-        server "a" cannot be had, so its tools are as they were
-        server "b" cannot be had, so its tools are not among these"#]]
+        server "a" is not available, so its tools are as they were
+        server "b" is not available, so its tools are not among these"#]]
     .assert_eq(&told(true));
     expect![[r#"
-        server "a" cannot be had, so its tools are as they were: it ended; its last words on stderr: a word of its own
-        server "b" cannot be had, so its tools are not among these: it ended; its last words on stderr: a word of its own"#]]
+        server "a" is not available, so its tools are as they were: it ended; its last words on stderr: a word of its own
+        server "b" is not available, so its tools are not among these: it ended; its last words on stderr: a word of its own"#]]
     .assert_eq(&told(false));
     let mut request = request.clone();
     request.tells_of_servers = false;

@@ -40,7 +40,7 @@ pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
         .filter(|word| !is_filler(word))
         .cloned()
         .collect();
-    // Whoever asks for "it" alone means it.
+    // A query that is "it" alone means the word.
     let mut words = if telling.is_empty() { all } else { telling };
     words.truncate(MAX_WORDS);
     let mut groups: Vec<Group> = Vec::new();

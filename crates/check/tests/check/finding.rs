@@ -71,7 +71,7 @@ fn the_configured_one_comes_first_and_alone() {
         .native("opt/old", "6.9.0");
     tree.write("opt/tool/lib/tsc", "").write("bin/tsc", "");
     let is_none = |path: &str, why: &str| {
-        format!(r#"{path} is no native TypeScript: {why}; change "check", "typescript""#)
+        format!(r#"{path} is not native TypeScript: {why}; change "check", "typescript""#)
     };
     let place = "it does not lie in the lib folder of its package, as lib/tsc does";
     let lacks = "it has neither lib/tsc nor node_modules with TypeScript 7";

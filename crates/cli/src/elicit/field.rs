@@ -160,12 +160,14 @@ impl Kind {
             Self::Integer => {
                 let number = typed.parse::<i64>();
                 number
-                    .map_err(|_| "it is no whole number".to_owned())?
+                    .map_err(|_| "it is not a whole number".to_owned())?
                     .into()
             }
             Self::Number => {
                 let number = typed.parse().ok().and_then(Number::from_f64);
-                number.ok_or_else(|| "it is no number".to_owned())?.into()
+                number
+                    .ok_or_else(|| "it is not a number".to_owned())?
+                    .into()
             }
             Self::YesOrNo => match typed.to_lowercase().as_str() {
                 "y" | "yes" | "true" => true.into(),

@@ -118,7 +118,7 @@ fn fields(schema: &Value) -> Result<Vec<Field>, String> {
     let properties = schema
         .get("properties")
         .map_or(Some(&none), Value::as_object);
-    let properties = properties.ok_or("the form's properties are no object")?;
+    let properties = properties.ok_or("the form's properties are not an object")?;
     if properties.len() > MAX_FIELDS {
         return Err(format!("the form has more than {MAX_FIELDS} fields"));
     }

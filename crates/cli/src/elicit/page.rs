@@ -72,7 +72,7 @@ impl Page {
             quoted(&inline(self.url.as_str()), columns)
         );
         if !self.url.username().is_empty() || self.url.password().is_some() {
-            text.push_str("├ Beware: what stands before the @ is no host.\n");
+            text.push_str("├ Beware: the part before the @ is not the host.\n");
         }
         if self.host.split('.').any(|label| label.starts_with("xn--")) {
             text.push_str("├ Beware: the host's name has letters that look like others.\n");
@@ -151,7 +151,7 @@ mod tests {
                 │ evil.example
                 ├ the page:
                 │ https://example.com@evil.example/%1B[2K
-                ├ Beware: what stands before the @ is no host.
+                ├ Beware: the part before the @ is not the host.
             "#]],
         );
         check(

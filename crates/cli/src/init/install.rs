@@ -148,7 +148,7 @@ fn with_entry(
     let servers = match top.get(key) {
         Some(found) => found
             .object_value()
-            .ok_or(format!("its {key:?} is no object"))?,
+            .ok_or(format!("its {key:?} is not an object"))?,
         None => top.object_value_or_set(key),
     };
     let members = entry.iter().map(|(key, value)| (key.clone(), cst(value)));

@@ -343,7 +343,7 @@ fn tried(
     secrets: &Secrets,
 ) -> anyhow::Result<Config> {
     let folder = file.parent().context("the file has no folder")?;
-    // It is no file of Callgate's name: there, one mistake would be an error for all servers.
+    // It is not a file of Callgate's name: there, one mistake would be an error for all servers.
     let trial = tempfile::Builder::new()
         .prefix(".init-")
         .suffix(".json")

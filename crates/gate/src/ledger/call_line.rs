@@ -29,7 +29,7 @@ pub struct LedgerLine {
     pub at: String,
     /// The arguments' size, in bytes of JSON.
     pub argument_bytes: usize,
-    /// SHA-256 of the arguments as they are sent, in hexadecimal; absent if they are no JSON
+    /// SHA-256 of the arguments as they are sent, in hexadecimal; absent if they are not JSON
     /// object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument_sha256: Option<String>,

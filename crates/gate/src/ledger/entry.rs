@@ -96,7 +96,7 @@ impl Entry {
                 .iter()
                 .try_for_each(|sink| sink.event(&event));
             if let Err(error) = emitted {
-                let message = format!("{error}; no call is made that is not written down");
+                let message = format!("{error}; a call is made only when its line is written");
                 return Err(self.fail(code::NOT_RECORDED, message, true));
             }
         }

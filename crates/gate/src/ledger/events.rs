@@ -56,7 +56,7 @@ pub struct CallEvent<'a> {
     pub was_sent: bool,
     /// The rule that decided, or that said to ask.
     pub rule: Option<&'a Rule>,
-    /// The arguments as they are sent; `None` if they are no JSON object.
+    /// The arguments as they are sent; `None` if they are not a JSON object.
     pub arguments: Option<&'a str>,
     /// The result as the script gets it; of a failed tool, its whole answer.
     pub result: Option<&'a str>,

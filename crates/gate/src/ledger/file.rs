@@ -290,7 +290,7 @@ fn open(path: &Path) -> Result<File, LedgerError> {
         _ => failed(&error),
     })?;
     if !file.metadata().map_err(|error| failed(&error))?.is_file() {
-        return Err(failed(&"it is no regular file"));
+        return Err(failed(&"it is not a regular file"));
     }
     Ok(file)
 }

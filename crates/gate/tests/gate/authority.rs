@@ -55,7 +55,7 @@ async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
     let other = servers.run_with(other);
     go(&other, described("empty", "gives nothing")).await;
     expect![[r#"
-        flaky_empty needs approval: no rule matches, and there is nobody to ask
+        flaky_empty needs approval: no rule matches, and there is no one to ask
     "#]]
     .assert_eq(&decisions(&other));
     servers.shut_down().await;
@@ -74,7 +74,7 @@ async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
     expect![[r#"
         flaky_empty allowed by the grant for this run
         flaky_empty allowed by the grant for this run
-        flaky_empty needs approval by rule "*" in permissions.ask: the grant for this run is used up, and there is nobody to ask
+        flaky_empty needs approval by rule "*" in permissions.ask: the grant for this run is used up, and there is no one to ask
         flaky_bare denied by rule "flaky_bare" in permissions.deny
     "#]]
     .assert_eq(&decisions(&run));
@@ -194,7 +194,7 @@ async fn what_to_allow_is_one_word_of_a_command() {
         function: "flaky_empty$x".to_owned(),
         ..target("flaky", "empty")
     };
-    expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is nobody to ask; only the operator can allow it unasked, with --allow 'flaky_empty$x', or under permissions.allow; calling again will not help"].assert_eq(&go(&run, target).await);
+    expect!["flaky_empty$x was not called: needs approval: no rule matches, and there is no one to ask; only the operator can allow it unasked, with --allow 'flaky_empty$x', or under permissions.allow; calling again will not help"].assert_eq(&go(&run, target).await);
     servers.shut_down().await;
 }
 

@@ -127,7 +127,7 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
         (
             false,
             expect![
-                "flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is nobody to ask; only the operator can allow it unasked, with --allow flaky_empty, or under permissions.allow; calling again will not help"
+                "flaky_empty was not called: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or under permissions.allow; calling again will not help"
             ],
         ),
     ] {
@@ -154,13 +154,13 @@ async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
         (
             None,
             expect![
-                "flaky_empty was not called: needs approval: the grant for this run is void, the server has changed what the tool is, and there is nobody to ask; only the operator can allow it unasked, with --allow flaky_empty, or under permissions.allow; calling again will not help"
+                "flaky_empty was not called: needs approval: the grant for this run is void, the server has changed what the tool is, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty, or under permissions.allow; calling again will not help"
             ],
         ),
         (
             Some("flaky_*"),
             expect![[
-                r#"flaky_empty was not called: needs approval by rule "flaky_*" in permissions.ask: the grant for this run is void, the server has changed what the tool is, and there is nobody to ask; only the operator can allow it unasked, with --allow flaky_empty; calling again will not help"#
+                r#"flaky_empty was not called: needs approval by rule "flaky_*" in permissions.ask: the grant for this run is void, the server has changed what the tool is, and there is no one to ask; only the operator can allow it unasked, with --allow flaky_empty; calling again will not help"#
             ]],
         ),
     ] {

@@ -168,7 +168,7 @@ async fn results_are_held_to_what_the_tool_declares() {
     let elsewhere = json!({ "$ref": "https://example.com/a.json" });
     check("structured", &elsewhere, json!({ "value": 1 }), expect![[r##"
         1
-        Ok, 1 bytes, unchecked: the schema refers to "https://example.com/a.json", which is no part of it; write "#/$defs/NAME""##]]).await;
+        Ok, 1 bytes, unchecked: the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME""##]]).await;
     // Large ones are looked at on a thread of their own.
     let numbers = json!({ "items": { "type": "integer" } });
     let mut large = vec![json!(7); 800_000];

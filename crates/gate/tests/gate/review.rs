@@ -111,8 +111,8 @@ async fn data_that_is_not_compared_is_decided_about() {
     in_time(servers.shut_down()).await;
     expect![[r#"
         b_empty "denied" denied by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared ["a_blob → b_empty 0"]
-        b_empty "denied" needs approval by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared, and there is nobody to ask ["a_blob → b_empty 0"]
-        b_empty "denied" needs approval: a_blob is labelled "private" and b_empty is not: results of a.blob may go to b.empty: this run has more results than can be compared, and there is nobody to ask ["a_blob → b_empty 0"]
+        b_empty "denied" needs approval by the rule from "a" to "b" in flows: results of a.blob may go to b.empty: this run has more results than can be compared, and there is no one to ask ["a_blob → b_empty 0"]
+        b_empty "denied" needs approval: a_blob is labelled "private" and b_empty is not: results of a.blob may go to b.empty: this run has more results than can be compared, and there is no one to ask ["a_blob → b_empty 0"]
         b_empty "ok" allowed by rule "*" in permissions.allow ["a_blob → b_empty 0"]"#]]
     .assert_eq(&lines.join("\n"));
 }
@@ -309,7 +309,7 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
         check(&run, expect![[r#"
             a_echo "ok" allowed by rule "*" in permissions.allow []
             a_echo "denied" denied by a reviewer: a word []
-            a_echo "denied" needs approval by a reviewer: another word, and there is nobody to ask []
+            a_echo "denied" needs approval by a reviewer: another word, and there is no one to ask []
             a_echo "kept" allowed by rule "*" in permissions.allow []
             a_rejects "kept" allowed by rule "*" in permissions.allow []
             b_echo "kept" allowed by rule "*" in permissions.allow []"#]]);

@@ -54,8 +54,8 @@ async fn no_text_is_no_request() {
 async fn answers_that_are_no_vectors() {
     let odd = |second: Value| json!({ "data": [{ "embedding": [1, 2] }, second] });
     let pair = |second| vectors(&[(0, [1.0, 0.0]), second]);
-    let no_number = "a vector with something that is no number";
-    let no_list = "an \"embedding\" that is no list of numbers";
+    let no_number = "a vector with something that is not a number";
+    let no_list = "an \"embedding\" that is not a list of numbers";
     for (answer, expected) in [
         (json!([]), "no list of vectors in \"data\""),
         (vectors(&[(0, [1.0, 0.0])]), "1 vectors for 2 texts"),
@@ -71,7 +71,7 @@ async fn answers_that_are_no_vectors() {
         (odd(json!({ "embedding": "AAAA" })), no_list),
         (
             odd(json!({ "embedding": [1, 2], "index": -1 })),
-            "a vector whose \"index\" is no number",
+            "a vector whose \"index\" is not a number",
         ),
         (odd(json!(5)), no_list),
         (

@@ -1,4 +1,4 @@
-//! Where nothing is sent to, and keys, which nobody sees.
+//! URLs that nothing is sent to, and keys that are not shown.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn urls_that_nothing_is_sent_to() {
         (
             "api.example.com",
             "",
-            "the URL is none; write one such as https://api.example.com/v1",
+            "this is not a URL; write one such as https://api.example.com/v1",
         ),
     ] {
         match Endpoint::new(url, None, Duration::from_secs(1)) {

@@ -55,7 +55,7 @@ struct Learnt {
 }
 
 impl Detector {
-    /// A detector that has learnt nothing. What `script`, the run's own text, says is no server's
+    /// A detector that has learnt nothing. What `script`, the run's own text, says is not a server's
     /// data; it may be empty.
     pub fn new(script: &str) -> Self {
         Self {

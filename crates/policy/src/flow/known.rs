@@ -1,4 +1,4 @@
-//! Texts that are no server's data: the run's script, and the definition of the called tool.
+//! Texts that are not a server's data: the run's script, and the definition of the called tool.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ impl<'a> KnownTexts<'a> {
         if numbers.is_some_and(|numbers| numbers.contains(&value)) {
             return true;
         }
-        // The digits of a name, such as `row_123456`, are no number there.
+        // The digits of a name, such as `row_123456`, are not a number there.
         self.may_check(digits)
             && self
                 .texts()

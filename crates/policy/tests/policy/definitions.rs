@@ -54,7 +54,7 @@ fn a_grant_is_void_for_a_tool_that_has_become_another() {
         let Because::DefinitionChanged(leave) = decision.because else {
             panic!("{decision}");
         };
-        // So whoever asks can show what has changed.
+        // So the question can show what has changed.
         assert_eq!(leave.known(), Some(&*before));
         assert_eq!(leave.definition(), Some(before.hash()));
     }
@@ -132,7 +132,7 @@ fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
         Some(&known),
         expect![[r#"Allow: allowed by rule "fs_*" in --allow"#]],
     );
-    // Whoever is asked is told all the same that the tool has changed.
+    // The question says all the same that the tool has changed.
     check(
         &permissions(json!("*"), None),
         Some(&definition("other")),

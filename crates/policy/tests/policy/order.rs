@@ -137,7 +137,7 @@ fn of_one_list_the_first_that_matches_decides() {
 }
 
 #[test]
-fn what_somebody_granted_comes_after_deny_and_before_ask() {
+fn grants_come_after_deny_and_before_ask() {
     let arguments = json!({ "path": "/x" });
     let facts = facts(Some(&arguments));
     let check = |lists, scope: Scope, expected: Expect| {

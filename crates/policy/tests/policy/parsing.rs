@@ -68,7 +68,7 @@ fn each_mistake_is_told_with_its_place() {
             [Key("trusted")]: "trusted" in a rule must be true or false, and this is a string
             [Key("maxCalls")]: "maxCalls" in a rule must be a whole number from 1 to 4294967295
             [Key("expires")]: "expires" in a rule must be a string, and this is a number
-            [Key("arguments"), Index(0), Key("at")]: "at" in a condition: it is no JSON pointer; write "~0" for "~" and "~1" for "/" in a name
+            [Key("arguments"), Index(0), Key("at")]: "at" in a condition: it is not a JSON pointer; write "~0" for "~" and "~1" for "/" in a name
             [Key("arguments"), Index(0), Key("prefix")]: "prefix" in a condition must be a string, and this is a number
             [Key("arguments"), Index(0), Key("regex")]: "regex" in a condition has 1001 bytes; the most is 1000
             [Key("arguments"), Index(1)]: "arguments" in a rule must be an array of objects, and this is a number
@@ -196,10 +196,10 @@ fn no_key_stands_twice_in_a_text() {
     );
     check(
         r#"{ "tool": "fs_*" } {}"#,
-        expect!["[]: it is no JSON: trailing characters at line 1 column 20"],
+        expect!["[]: it is not JSON: trailing characters at line 1 column 20"],
     );
     check(
         r#"{ "tool": "fs_*", "tool" }"#,
-        expect!["[]: it is no JSON: expected `:` at line 1 column 26"],
+        expect!["[]: it is not JSON: expected `:` at line 1 column 26"],
     );
 }

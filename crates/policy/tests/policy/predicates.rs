@@ -192,7 +192,7 @@ fn what_is_missing_satisfies_no_allow_rule_and_escapes_no_deny_rule() {
     check(force.clone(), json!({ "force": false }), "neither");
     check(force.clone(), json!({}), "deny");
     check(force, json!(null), "deny");
-    // Whoever knows that leaving it out is harmless says so.
+    // A rule can say that leaving it out is harmless.
     let forced = json!([{ "at": "/force", "exists": true, "equals": true }]);
     check(forced.clone(), json!({ "force": true }), "both");
     check(forced.clone(), json!({ "force": "true" }), "deny");

@@ -1,4 +1,4 @@
-//! Tools that have another name than they would have with nobody beside them, or with others:
+//! Tools that have another name than they would have alone, or beside other tools:
 //! what holds calls up goes on doing so, and what lets them through does not.
 
 use std::sync::{Arc, LazyLock};
@@ -158,7 +158,7 @@ fn deny_and_ask_rules_hold_by_the_suffixed_name_where_nobody_is_beside_the_tool(
     );
 }
 
-/// Whoever let a tool be called three times did not leave the rest to its server's word.
+/// A rule for three calls does not leave the rest to the server's word.
 #[test]
 fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hint() {
     check(
@@ -224,7 +224,7 @@ fn every_rule_goes_by_the_long_name_too() {
     assert!(line(&rules(lists).decide(&call)).starts_with("Ask"));
     let granted = granted(rules(json!({ "ask": ["*"] })), "git_git_log");
     assert!(line(&granted.decide(&call)).starts_with("Allow"));
-    // The name of a session's grant is no pattern.
+    // The name of a session's grant is not a pattern.
     for (function, verdict) in [("git_git_log", "Allow"), ("git_git_*", "Ask")] {
         let session = Arc::new(SessionGrants::new());
         session.add(Grant::new(function));

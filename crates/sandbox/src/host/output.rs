@@ -114,12 +114,12 @@ impl Emitted {
     pub(super) fn take(&mut self, block: &Text, limits: &Limits) -> Result<(), &'static str> {
         self.bytes = self.bytes.saturating_add(block.len() as u64);
         if self.blocks.len() as u64 >= limits.emits || self.bytes > limits.emit_bytes {
-            return Err("it emits more than it may");
+            return Err("it emits more than the limit");
         }
         // A copy: a frame keeps the whole buffer alive that it was received in.
         let block = RawValue::from_string(block.as_str().to_owned());
         self.blocks
-            .push(block.map_err(|_no_json| "it emits what is no JSON")?);
+            .push(block.map_err(|_no_json| "a block that it emits is not JSON")?);
         Ok(())
     }
 }
@@ -196,13 +196,19 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(take(&mut emitted, "{}"), Ok(()));
         }
-        assert_eq!(take(&mut emitted, "{}"), Err("it emits more than it may"));
+        assert_eq!(
+            take(&mut emitted, "{}"),
+            Err("it emits more than the limit")
+        );
         let mut emitted = Emitted::default();
         assert_eq!(
             take(&mut emitted, "\"123456789\""),
-            Err("it emits more than it may")
+            Err("it emits more than the limit")
         );
         let mut emitted = Emitted::default();
-        assert_eq!(take(&mut emitted, "{"), Err("it emits what is no JSON"));
+        assert_eq!(
+            take(&mut emitted, "{"),
+            Err("a block that it emits is not JSON")
+        );
     }
 }

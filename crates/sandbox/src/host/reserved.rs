@@ -174,7 +174,7 @@ impl Reserved {
     ///
     /// # Errors
     ///
-    /// [`NotRead`], with the worker's end: of a text that is no script, that takes too long, or that
+    /// [`NotRead`], with the worker's end: of a text that is not a script, that takes too long, or that
     /// the parser does not survive.
     pub async fn read_script(
         self,
@@ -264,7 +264,7 @@ impl Reserved {
                 (ScriptErrorKind::TooComplex, what)
             }
             // What a text does to a parser ends its process by a signal; a program that is no worker
-            // ends by itself, and SIGKILL is somebody else's doing.
+            // ends by itself, and SIGKILL comes from another process.
             Lost::Gone if death.signal().is_some() => (
                 ScriptErrorKind::Internal,
                 "makes the parser fail".to_owned(),

@@ -399,7 +399,7 @@ mod tests {
         tokio::time::timeout(limit, what).await.expect("it hangs")
     }
 
-    /// Waits until there is no such process, not even one that nobody has waited for.
+    /// Waits until there is no such process, not even a zombie.
     async fn reaped(pid: u32) {
         let process = format!("/proc/{pid}");
         in_time(async {
@@ -451,7 +451,7 @@ mod tests {
         let death = in_time(worker.end()).await;
         let signal = death.status.and_then(|status| status.signal());
         assert_eq!(signal, Some(libc::SIGKILL));
-        // Nobody here can wait for it: whoever does may take their time.
+        // It is not a child of this process, and its parent may wait for it late.
         let stat = format!("/proc/{}/stat", line.trim());
         in_time(async {
             while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {

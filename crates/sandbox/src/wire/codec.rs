@@ -32,7 +32,7 @@ pub enum WireError {
     /// The other end speaks another version.
     #[error("frame of version {0}, where version {VERSION} is spoken")]
     Version(u8),
-    /// The header is no frame of this direction.
+    /// The header is not a frame of this direction.
     #[error("frame with a broken header: {0}")]
     Header(#[from] postcard::Error),
     /// Bytes follow the header of a frame without a payload.

@@ -28,11 +28,11 @@ impl Emits {
     /// Why it cannot be emitted; nothing is counted then.
     pub(super) fn take(&mut self, block: &str, data: &str) -> Result<(), String> {
         if !is_base64(data) {
-            return Err("the data is no base64 (RFC 4648, with padding)".to_owned());
+            return Err("the data is not base64 (RFC 4648, with padding)".to_owned());
         }
         if self.count >= self.most {
             return Err(format!(
-                "the script has emitted {} blocks, which is as many as it may",
+                "the script has emitted {} blocks, which is the limit",
                 self.most
             ));
         }
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(emits.take("12345", "YQ=="), Ok(()));
         assert!(emits.take("123456", "").is_err());
         assert_eq!(emits.take("12345", ""), Ok(()));
-        let full = "the script has emitted 2 blocks, which is as many as it may";
+        let full = "the script has emitted 2 blocks, which is the limit";
         assert_eq!(emits.take("", ""), Err(full.to_owned()));
     }
 }

@@ -76,7 +76,7 @@ fn become_worker_if_requested(code: Option<NativeCode>) {
 
 fn run(settings: Settings, host: u32, code: Option<NativeCode>) -> ! {
     let jail = Jail::enter(settings, host).unwrap_or_else(|step| {
-        fail(&format!("the worker cannot shut itself in: {step}"));
+        fail(&format!("the worker cannot enter its jail: {step}"));
     });
     // SAFETY: the descriptor is open, as `is_socket` found, and stays so for the whole process.
     let socket = unsafe { BorrowedFd::borrow_raw(SOCKET) };

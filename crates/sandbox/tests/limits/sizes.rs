@@ -162,7 +162,6 @@ async fn what_is_emitted_is_bounded() {
     assert_eq!(
         returned(&ended),
         "[\"RangeError: with this block of 125 bytes the script would have emitted 125, over the \
-         limit of 100 bytes\",\"RangeError: the script has emitted 2 blocks, which is as many as it \
-         may\"]"
+         limit of 100 bytes\",\"RangeError: the script has emitted 2 blocks, which is the limit\"]"
     );
 }

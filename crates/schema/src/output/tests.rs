@@ -72,7 +72,7 @@ fn schemas_that_are_not_taken() {
     for (schema, expected) in [
         (
             json!({ "$ref": "https://example.com/a.json" }),
-            r##"the schema refers to "https://example.com/a.json", which is no part of it; write "#/$defs/NAME""##,
+            r##"the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME""##,
         ),
         (
             json!({ "$dynamicRef": "#a" }),
@@ -84,11 +84,11 @@ fn schemas_that_are_not_taken() {
         ),
         (
             json!({ "pattern": "^(?=a)" }),
-            r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#,
+            r#"the schema is not a valid JSON Schema, at "/pattern": value is not a "regex""#,
         ),
         (
             json!({ "type": "text" }),
-            r#"the schema is no JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#,
+            r#"the schema is not a valid JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#,
         ),
         (
             json!({ "anyOf": [{ "$ref": "#" }] }),

@@ -18,31 +18,31 @@ fn check_of(author: Author, schema: &Value, expected: &str) {
 fn what_is_no_schema_of_a_script() {
     check(
         &json!({ "type": "text" }),
-        r#"the schema is no JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#,
+        r#"the schema is not a valid JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#,
     );
     check(
         &json!({ "pattern": "(" }),
-        r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#,
+        r#"the schema is not a valid JSON Schema, at "/pattern": value is not a "regex""#,
     );
     check(
         &json!({ "pattern": "(a{1000}){1000}" }),
-        r#"the schema is no JSON Schema, at "/pattern": value is not a "regex""#,
+        r#"the schema is not a valid JSON Schema, at "/pattern": value is not a "regex""#,
     );
     check(
         &json!({ "$ref": "https://example.com/schema.json" }),
-        r##"the schema refers to "https://example.com/schema.json", which is no part of it; write "#/$defs/NAME""##,
+        r##"the schema refers to "https://example.com/schema.json", which is not a part of it; write "#/$defs/NAME""##,
     );
     check(
         &json!({ "$ref": "file:///etc/passwd" }),
-        r##"the schema refers to "file:///etc/passwd", which is no part of it; write "#/$defs/NAME""##,
+        r##"the schema refers to "file:///etc/passwd", which is not a part of it; write "#/$defs/NAME""##,
     );
     check(
         &json!({ "$ref": "#/$defs/none" }),
-        r##"the schema refers to "#/$defs/none", which is no part of it; write "#/$defs/NAME""##,
+        r##"the schema refers to "#/$defs/none", which is not a part of it; write "#/$defs/NAME""##,
     );
     check(
         &json!({ "$schema": "https://example.com/own" }),
-        r#"the schema is no JSON Schema, at "": Unknown meta-schema: 'https://example.com/own'. Custom meta-schemas must be registered in the registry before use"#,
+        r#"the schema is not a valid JSON Schema, at "": Unknown meta-schema: 'https://example.com/own'. Custom meta-schemas must be registered in the registry before use"#,
     );
     check(
         &json!({ "$schema": "http://json-schema.org/draft-04/schema#" }),
@@ -125,7 +125,7 @@ fn what_servers_may_do_and_scripts_may_not() {
     );
     check(
         json!({ "properties": { "examples": { "$ref": "y" } } }),
-        r##"the schema refers to "y", which is no part of it; write "#/$defs/NAME""##,
+        r##"the schema refers to "y", which is not a part of it; write "#/$defs/NAME""##,
     );
 }
 

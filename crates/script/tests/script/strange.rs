@@ -1,4 +1,4 @@
-//! Texts that nobody would write.
+//! Texts that no author would write.
 
 use callgate_script::{ScriptErrorKind, prepare};
 use proptest::prelude::*;

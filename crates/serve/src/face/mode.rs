@@ -49,7 +49,7 @@ mod tests {
         check("/mcp?a=1", &[], Ok(None));
         check("/mcp?a=1&tool_mode=native", &[], native);
         check("/mcp?tool_mode=native", &[" discovery "], discovery);
-        let none = r#""none" is no mode; the modes are "code", "discovery" and "native""#;
+        let none = r#""none" is not a mode; the modes are "code", "discovery" and "native""#;
         check("/mcp?tool_mode=none", &["code"], Err(none));
         check("/mcp?tool_mode=code", &["none"], Err(none));
         let two = "the request has two X-MCP-Tool-Mode headers";

@@ -102,7 +102,7 @@ mod tests {
             (
                 "logging/setLevel",
                 json!({ "level": "loud" }),
-                ": this is no log level; they are debug, info, notice, warning, error, critical, \
+                ": this is not a log level; they are debug, info, notice, warning, error, critical, \
                  alert and emergency",
             ),
             (

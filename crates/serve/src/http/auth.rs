@@ -83,7 +83,7 @@ impl Auth {
                 let issuer = &resource.issuer.name;
                 let message = format!(
                     "whether the token is good cannot be told now: the keys of the authorization \
-                     server {issuer} cannot be had: {why}"
+                     server {issuer} cannot be reached: {why}"
                 );
                 Err(Refusal::unavailable(message, 10))
             }

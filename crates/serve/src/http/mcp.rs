@@ -108,7 +108,7 @@ async fn check(
     match session {
         Some(session) if !user.sessions.has(session) => return Err(with_id(no_session())),
         None if is_initialize && !user.sessions.has_room() => {
-            let full = "there are as many sessions as there may be; end one, or come again later";
+            let full = "the limit on sessions is reached; end one, or come again later";
             return Err(with_id(Refusal::unavailable(full, 30)));
         }
         _ => {}

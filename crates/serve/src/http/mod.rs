@@ -63,7 +63,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 pub enum HttpError {
     /// Other machines could send requests without authentication.
     #[error(
-        "{0} can be reached from other machines, and nobody needs a token; set \"bearer\" or \
+        "{0} can be reached from other machines, and no token is needed; set \"bearer\" or \
          \"oauth\" in \"serve\", \"http\", or serve on 127.0.0.1"
     )]
     Unprotected(SocketAddr),

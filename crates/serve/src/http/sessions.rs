@@ -28,7 +28,7 @@ pub(crate) struct Sessions {
 /// The reason why there is no session.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionsError {
-    #[error("there are as many sessions as there may be")]
+    #[error("the limit on sessions is reached")]
     Full,
     #[error(transparent)]
     Inner(#[from] LocalSessionManagerError),

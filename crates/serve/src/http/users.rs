@@ -155,7 +155,7 @@ impl Users {
         }
         let gate = (self.make)(identity).ok_or_else(|| {
             let message =
-                "you have no role here that gives you anything; ask whoever runs this server";
+                "you have no role here that gives you anything; ask the operator of this server";
             Refusal::new(StatusCode::FORBIDDEN, message)
         })?;
         if known.len() >= self.most {
@@ -252,8 +252,7 @@ impl User {
     /// The refusal of requests for a user that has ended.
     pub(crate) fn gone(&self) -> Refusal {
         if self.failed() {
-            let message =
-                "this server could not be made ready for you; whoever runs it can read why";
+            let message = "this server could not be made ready for you; its operator can read why";
             return Refusal::unavailable(message, 10);
         }
         Refusal::unavailable("this server is about to end", 5)

@@ -218,7 +218,7 @@ impl ClientAsker {
                     let server_id = server_id.unwrap_or_default();
                     let id = self.run.pages.add(request.server, server_id);
                     let id = id.map_err(|error| {
-                        Refusal::Failed(format!("no random bytes can be had: {error}"))
+                        Refusal::Failed(format!("no random bytes are available: {error}"))
                     })?;
                     params.insert("elicitationId".to_owned(), id.into());
                 }
@@ -275,7 +275,7 @@ fn answered(answer: Option<Result<Value, NoAnswer>>) -> Result<Value, Refusal> {
 fn params(params: &Value) -> Result<Map<String, Value>, Refusal> {
     let params = params.as_object().cloned();
     let mut params =
-        params.ok_or_else(|| Refusal::Failed("the params are no object".to_owned()))?;
+        params.ok_or_else(|| Refusal::Failed("the params are not an object".to_owned()))?;
     params.remove("_meta");
     Ok(params)
 }

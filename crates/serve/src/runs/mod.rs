@@ -228,7 +228,7 @@ impl Runs {
         let cancel = self.stop.child_token();
         let run = ServedRun::new(purpose, self.options.answer_time, max_time, cancel);
         let run = Arc::new(run.map_err(|error| {
-            tracing::error!(%error, "a run cannot begin: no random bytes can be had");
+            tracing::error!(%error, "a run cannot begin: no random bytes are available");
             NoRun::Failed
         })?);
         self.store.begin(&run)?;

@@ -36,7 +36,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 pub(crate) fn read(runs: &Runs, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let none = || {
         ErrorData::resource_not_found(
-            "no output of a run is there: it is no address of one, its output was not cut, or it \
+            "no output of a run is there: it is not an address of one, its output was not cut, or it \
              ended too long ago",
             Some(json!({ "uri": uri })),
         )

@@ -47,11 +47,11 @@ struct Ended {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoRun {
     /// As many runs as allowed are under way.
-    #[error("{0} scripts of yours are under way, which is as many as may be; wait for one to end")]
+    #[error("your limit of {0} scripts under way is reached; wait for one to end")]
     Full(usize),
     /// The system failed.
     #[error(
-        "the run could not begin, and has made no calls; try it again later, and whoever runs \
+        "the run could not begin, and has made no calls; try it again later, and the operator of \
          this server can read why"
     )]
     Failed,

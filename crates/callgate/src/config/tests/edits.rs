@@ -121,11 +121,11 @@ fn that_a_text_cannot_take() {
         ("[]", "it holds no object"),
         (
             "{ \"permissions\": [] }",
-            "its \"permissions\" are no object",
+            "its \"permissions\" are not an object",
         ),
         (
             "{ \"permissions\": { \"allow\": {} } }",
-            "its \"allow\" is no list",
+            "its \"allow\" is not a list",
         ),
         (
             "{ \"permissions\": {}, \"permissions\": {} }",
@@ -203,7 +203,7 @@ fn of_files_that_are_not_written_to() {
     std::fs::write(path("list.json"), "[]").expect("file");
     for (name, expected) in [
         ("missing.json", ": No such file or directory (os error 2)"),
-        ("folder.json", ": it is no regular file"),
+        ("folder.json", ": it is not a regular file"),
         ("locked.json", ": it may not be written to"),
         (
             "bytes.json",

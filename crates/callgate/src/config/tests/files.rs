@@ -48,7 +48,7 @@ fn a_file_that_others_may_write_has_to_be_named() {
     allow(&file, 0o666);
     check(".mcp.json");
     assert!(Config::load_with(&file, environment).is_ok());
-    // Nobody but root can give it to a group that is not their own.
+    // Only root can give it to a group that is not their own.
     if std::os::unix::fs::chown(&file, None, Some(65_534)).is_ok() {
         allow(&file, 0o664);
         check(".mcp.json");

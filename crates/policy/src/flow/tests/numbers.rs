@@ -1,4 +1,4 @@
-//! Numbers of the script and of the called tool are no server's data.
+//! Numbers of the script and of the called tool are not a server's data.
 
 use super::{show, side};
 use crate::flow::Detector;

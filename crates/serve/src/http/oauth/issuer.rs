@@ -81,7 +81,7 @@ struct Metadata {
 
 impl Issuer {
     pub(super) fn new(name: &str, algorithms: &[String]) -> Result<Self, String> {
-        let url = Url::parse(name).map_err(|error| format!("the issuer is no URL: {error}"))?;
+        let url = Url::parse(name).map_err(|error| format!("the issuer is not a URL: {error}"))?;
         if !is_secure(&url) {
             return Err("the issuer must be an https URL (http on loopback only)".to_owned());
         }
@@ -155,7 +155,7 @@ impl Issuer {
         });
         if let Err(NoKeys(why)) = &outcome {
             let issuer = &self.name;
-            tracing::warn!(issuer, why, "the keys of the issuer cannot be had");
+            tracing::warn!(issuer, why, "the keys of the issuer cannot be fetched");
         }
         *last = Some(Attempt {
             begun,
@@ -199,7 +199,7 @@ impl Issuer {
             keys: Vec<Value>,
         }
         let document: Document =
-            serde_json::from_slice(text).map_err(|_| "its keys are no JWK set".to_owned())?;
+            serde_json::from_slice(text).map_err(|_| "its keys are not a JWK set".to_owned())?;
         let is_usable = |key: &Jwk| {
             let mut algorithms = self.algorithms.iter();
             algorithms.any(|algorithm| verifies(key, *algorithm))

@@ -289,7 +289,7 @@ async fn forged_tokens_are_rejected() {
         (of_type("at+JWT"), "taken: u-1"),
         (
             of_type("dpop+jwt"),
-            "the token is of a type that is no access token",
+            "the token is of a type that is not an access token",
         ),
         (mixed, wrong),
         (
@@ -414,7 +414,7 @@ async fn untrusted_documents_are_refused() {
         (foreign, right(), "away: it answers with status 404"),
         (elsewhere("http://evil.example/keys"), right(), no_https),
         (elsewhere("file:///etc/passwd"), right(), no_https),
-        (json!({}), json!([]), "away: its keys are no JWK set"),
+        (json!({}), json!([]), "away: its keys are not a JWK set"),
         (json!({}), unusable, no_keys),
         (json!({}), some, "taken: u-1"),
         (

@@ -27,7 +27,7 @@ pub(super) fn read_header(token: &str, allowed: &[Algorithm]) -> Result<SignedWi
         return Err(format!("the token has more than {MAX_TOKEN} bytes"));
     }
     if token.split('.').count() != 3 {
-        return Err("the token is no signed JWT".to_owned());
+        return Err("the token is not a signed JWT".to_owned());
     }
     // Unknown algorithms, such as "none", fail here.
     let header = decode_header(token).map_err(|_| {
@@ -44,7 +44,7 @@ pub(super) fn read_header(token: &str, allowed: &[Algorithm]) -> Result<SignedWi
         matches!(typ.as_str(), "jwt" | "at+jwt" | "application/at+jwt")
     });
     if !is_access_token {
-        return Err("the token is of a type that is no access token".to_owned());
+        return Err("the token is of a type that is not an access token".to_owned());
     }
     if header.kid.as_ref().is_some_and(|kid| kid.len() > MAX_KID) {
         return Err("the token's key has too long a name".to_owned());

@@ -65,7 +65,7 @@ fn refused(none: NoReport) -> Refusal {
 fn failed() -> Refusal {
     Refusal::new(
         StatusCode::INTERNAL_SERVER_ERROR,
-        "the run has no report, though it may have made calls; whoever runs this server can read \
+        "the run has no report, though it may have made calls; the operator of this server can read \
          why",
     )
 }
