@@ -203,7 +203,7 @@ fn a_warning_names_the_line_of_a_timer_that_is_given_up() {
             "warning: setTimeout of line 2 was still waited for",
         ),
         (
-            "async function main() { for (;;) await new Promise((done) => setTimeout(done, 10)); }\nvoid main();",
+            "async function main() { for (;;) await new Promise((done) => setTimeout(done, 90)); }\nvoid main();",
             &["--timeout", "300ms"],
             4,
             "warning: setTimeout of line 1 was still waited for",

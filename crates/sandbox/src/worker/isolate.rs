@@ -228,10 +228,11 @@ impl Isolate {
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Done> {
         self.link.channel.wake.register(context.waker());
-        self.link.channel.set_timers(Vec::new());
         if let Some(done) = self.ended() {
             return Poll::Ready(done);
         }
+        // From here the script may be busy, and then waits for no timer.
+        self.link.channel.set_timers(Vec::new());
         let mut replies = Vec::new();
         while let Poll::Ready(frame) = poll_frame(&mut self.inbox, context) {
             match frame {
