@@ -153,7 +153,7 @@ pub mod rule {
 /// The workers that scripts run in, and the kernel layers around them.
 pub mod sandbox {
     pub use callgate_sandbox::{
-        Jail, JailLayer, JailOptions, MachineCode, WorkerProgram, forbid_inspection, v8_version,
+        Jail, JailLayer, JailOptions, MachineCode, WorkerProgram, forbid_inspection,
     };
     pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
 }

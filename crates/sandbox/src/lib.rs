@@ -27,9 +27,3 @@ pub use wire::{ErrorClass, LeftTimer, Stretch, Thrown};
 #[doc(hidden)]
 pub use worker::native_worker_main_if_requested;
 pub use worker::worker_main_if_requested;
-
-/// The version of V8.
-#[must_use]
-pub fn v8_version() -> &'static str {
-    deno_core::v8::V8::get_version()
-}
