@@ -7,9 +7,15 @@ use tempfile::TempDir;
 
 /// No other programs are looked for, and none by the `PATH`.
 #[test]
-fn the_worker_of_the_command_line_lies_beside_it() {
+fn the_worker_lies_beside_the_program_or_in_the_packages_lib_folder() {
     let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let program = folder.path().join("callgate");
+    let (programs, library) = (
+        folder.path().join("bin"),
+        folder.path().join("lib/callgate"),
+    );
+    std::fs::create_dir_all(&programs).expect("a folder");
+    std::fs::create_dir_all(&library).expect("a folder");
+    let program = programs.join("callgate");
     std::fs::hard_link(binary("callgate"), &program).expect("a link");
     let bench = Workbench::empty();
     let script = bench.write("script.ts", "console.log('ran')");
@@ -18,11 +24,14 @@ fn the_worker_of_the_command_line_lies_beside_it() {
         command.arg("run").arg(&script).current_dir(bench.path());
         Ran::from(command.output().expect("it starts"))
     };
-    // Without one, the program is its own worker.
+    let ran = run();
+    assert_eq!(ran.code, 1, "{ran:#?}");
+    assert!(ran.stderr.contains("bin/callgate-worker"), "{ran:#?}");
+    let worker = library.join("callgate-worker");
+    std::fs::hard_link(binary("callgate-worker"), worker).expect("a link");
     let ran = run();
     assert_eq!(ran.code, 0, "{ran:#?}");
-    std::os::unix::fs::symlink("/bin/false", folder.path().join("callgate-worker"))
-        .expect("a link");
+    std::os::unix::fs::symlink("/bin/false", programs.join("callgate-worker")).expect("a link");
     let ran = run();
     assert_eq!(ran.code, 1, "{ran:#?}");
     assert!(ran.stderr.contains("the worker"), "{ran:#?}");

@@ -8,6 +8,7 @@ mod checksum;
 mod conformance;
 mod corpus;
 mod demo;
+mod dist;
 mod embeddings;
 mod floors;
 mod keyring;
@@ -67,6 +68,8 @@ enum Command {
     Floors,
     /// Set up and run the benchmarks in release mode.
     Bench,
+    /// Set up, and build the packages of a release: tarball, npm, wheel, Debian.
+    Dist(dist::Options),
     /// List the tools of pinned MCP servers of other people, to measure the search on.
     Corpus(corpus::Options),
     /// Measure how well labelled queries find their tools among those.
@@ -89,6 +92,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Escape(options) => test::run_some(&project, test::ESCAPE, &options),
         Command::Floors => floors::run(&project),
         Command::Bench => bench::run(&project),
+        Command::Dist(options) => dist::run(&project, &options),
         Command::Corpus(options) => corpus::run(&project, &options),
         Command::SearchQuality(options) => corpus::quality(&project, &options),
         Command::Tokens => tokens::run(&project),

@@ -67,8 +67,8 @@ pub enum FindError {
 }
 
 /// Finds the native TypeScript: `named`, or else the first that can be used of
-/// those in `typescript` beside `program` and one folder above that, and in
-/// `node_modules` of `project` and of the folders above it.
+/// those in `typescript` beside `program` and one folder above that, in `lib/callgate` there, and
+/// in `node_modules` of `project` and of the folders above it.
 pub fn find(
     named: Option<&Path>,
     program: Option<&Path>,
@@ -82,7 +82,9 @@ pub fn find(
         .flat_map(Path::ancestors)
         .skip(1)
         .take(2);
-    let beside = beside.map(|folder| in_folder(&folder.join("typescript")));
+    let beside = beside
+        .flat_map(|folder| ["typescript", "lib/callgate/typescript"].map(|name| folder.join(name)))
+        .map(|folder| in_folder(&folder));
     let above = project.into_iter().flat_map(Path::ancestors);
     let above = above.map(|folder| in_modules(&folder.join("node_modules")));
     let mut unusable = None;

@@ -160,6 +160,13 @@ pub enum Command {
         /// The shell to write it for
         shell: Shell,
     },
+
+    /// Write the manual pages into a folder
+    #[command(hide = true)]
+    Man {
+        /// The folder
+        folder: PathBuf,
+    },
 }
 
 /// Flags of `run`.

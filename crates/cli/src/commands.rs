@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use callgate::{
     CallError, CallRequest, Detail, Gate, Preview, RunReport, RunRequest, Status, code,
     present::shell_word,
@@ -45,6 +45,11 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "callgate", &mut text);
             print::out(&String::from_utf8_lossy(&text))?;
+            Ok(0)
+        }
+        Command::Man { folder } => {
+            clap_mangen::generate_to(Cli::command(), &folder)
+                .with_context(|| format!("cannot write to {}", folder.display()))?;
             Ok(0)
         }
     }

@@ -163,7 +163,7 @@ impl Checkup {
                 let mut any = options.clone();
                 any.required.clear();
                 let limits = setup::limits(config, None);
-                let program = WorkerProgram::beside_current_exe();
+                let program = WorkerProgram::installed();
                 Workers::new(program, 0, &limits, &any).jail().await.ok()
             }
         };

@@ -1,7 +1,7 @@
 //! Worker processes: how they are started, watched and ended.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
@@ -19,6 +19,8 @@ use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
 /// Bytes of a dead worker's standard error that are looked at.
 const STDERR_BYTES: usize = 16 << 10;
 
+const WORKER_FILE: &str = "callgate-worker";
+
 /// The program that workers are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerProgram {
@@ -30,24 +32,24 @@ pub enum WorkerProgram {
 }
 
 impl WorkerProgram {
-    /// `callgate-worker` in the folder of the executable of this process, or
-    /// [`CurrentExe`](Self::CurrentExe) where there is none.
+    /// The `callgate-worker` that was installed with the executable of this process: in the same
+    /// folder, or in `../lib/callgate` seen from there, as packages lay it out.
     ///
     /// The file is opened once and stays open until the process ends: the one that replaces it in
     /// an update is of another build.
     #[must_use]
-    pub fn beside_current_exe() -> Self {
+    pub fn installed() -> Self {
         static PROGRAM: OnceLock<WorkerProgram> = OnceLock::new();
         let find = || {
-            let Ok(exe) = std::env::current_exe() else {
-                return Self::CurrentExe;
-            };
-            let path = exe.with_file_name("callgate-worker");
-            match std::fs::File::open(&path) {
-                Ok(file) => Self::Path(format!("/proc/self/fd/{}", file.into_raw_fd()).into()),
-                Err(error) if error.kind() == ErrorKind::NotFound => Self::CurrentExe,
+            let exe = std::env::current_exe().unwrap_or_default();
+            let beside = exe.with_file_name(WORKER_FILE);
+            let prefix = exe.parent().and_then(Path::parent);
+            let library = prefix.map(|prefix| prefix.join("lib/callgate").join(WORKER_FILE));
+            let open = |path: &PathBuf| std::fs::File::open(path).ok();
+            match open(&beside).or_else(|| library.as_ref().and_then(open)) {
+                Some(file) => Self::Path(format!("/proc/self/fd/{}", file.into_raw_fd()).into()),
                 // The first run says what is wrong with it.
-                Err(_) => Self::Path(path),
+                None => Self::Path(beside),
             }
         };
         PROGRAM.get_or_init(find).clone()

@@ -1,0 +1,241 @@
+//! Installs each package in an empty place and runs it there, without cargo and with an empty home.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::json;
+
+use super::stage::copy;
+use super::{DEMO_SERVERS, Release, TARGET, write};
+use crate::{conformance, npm, process, real_servers, say, tools};
+
+/// The release of Debian with the oldest glibc that the packages start with.
+const DEBIAN: &str = "bookworm";
+const SCRIPT: &str = "fixtures/scripts/file-tickets.ts";
+const WRONG_SCRIPT: &str = "const issue = await ticketing_createIsue({ title: 'a' });\n";
+
+/// A package that was installed.
+struct Installed {
+    what: &'static str,
+    /// The command, and what comes before its arguments.
+    command: Vec<PathBuf>,
+    /// `PATH` of the command.
+    path: String,
+    /// The folder that the command takes for the root.
+    root: PathBuf,
+    /// An empty folder, as the command names it: its home and its working folder.
+    home: PathBuf,
+}
+
+pub(super) fn all(release: &Release<'_>) -> Result<()> {
+    let suite = conformance::install(release.project)?;
+    for install in [from_tarball, from_npm, from_wheel, from_debian] {
+        let started = Instant::now();
+        let installed = install(release)?;
+        let took = started.elapsed().as_secs_f32();
+        try_out(release, &installed, &suite)
+            .with_context(|| format!("the package for {} does not work", installed.what))?;
+        say::result(format_args!(
+            "ok  {} (installed in {took:.1} s)",
+            installed.what
+        ));
+    }
+    Ok(())
+}
+
+/// Below a folder with a space in its name.
+fn from_tarball(release: &Release<'_>) -> Result<Installed> {
+    let folder = place(release, "a tarball")?;
+    let name = format!("callgate-{}-{TARGET}", release.version);
+    let mut tar = Command::new("tar");
+    tar.arg("-xf")
+        .arg(release.folder.join(format!("{name}.tar.gz")));
+    process::run(tar.arg("-C").arg(&folder))?;
+    installed("tarball", folder.join(name).join("bin/callgate"), "")
+}
+
+fn from_npm(release: &Release<'_>) -> Result<Installed> {
+    let folder = place(release, "npm")?;
+    write(&folder.join("package.json"), "{}\n")?;
+    let mut npm = Command::new(tools::NPM);
+    npm.args(["install", "--offline", "--no-audit", "--no-fund"]);
+    for name in ["callgate", "callgate-linux-x64"] {
+        npm.arg(
+            release
+                .folder
+                .join(format!("{name}-{}.tgz", release.version)),
+        );
+    }
+    process::run(npm.current_dir(&folder))?;
+    let node = process::output(Command::new("node").args(["-p", "process.execPath"]))?;
+    let node = Path::new(node.trim())
+        .parent()
+        .context("node lies in no folder")?;
+    let program = folder.join("node_modules/.bin/callgate");
+    installed("npm", program, &format!(":{}", node.display()))
+}
+
+fn from_wheel(release: &Release<'_>) -> Result<Installed> {
+    let folder = place(release, "wheel")?;
+    process::run(
+        Command::new(tools::python())
+            .args(["-m", "venv"])
+            .arg(&folder),
+    )?;
+    let platform = super::packages::platform(release);
+    let wheel = format!("callgate-{}-py3-none-{platform}.whl", release.version);
+    let mut pip = Command::new(real_servers::python_in(&folder));
+    pip.args(["-m", "pip", "install", "--quiet", "--no-index"]);
+    process::run(pip.arg(release.folder.join(wheel)))?;
+    installed("wheel", folder.join("bin/callgate"), "")
+}
+
+/// In a root file system of its own, which has nothing but Debian's smallest set of packages.
+fn from_debian(release: &Release<'_>) -> Result<Installed> {
+    let root = release.project.target_dir.join("dist/debian");
+    if !root.join("usr/bin/dpkg").exists() {
+        say::detail(format_args!(
+            "a root file system of Debian {DEBIAN} (some minutes)"
+        ));
+        npm::empty(&root)?;
+        let mut debootstrap = Command::new("debootstrap");
+        debootstrap.args(["--variant=minbase", DEBIAN]).arg(&root);
+        process::run(&mut debootstrap)
+            .context("this check runs as root and needs the package debootstrap")?;
+    }
+    let package = format!("callgate_{}_amd64.deb", release.version);
+    copy(
+        &release.folder.join(&package),
+        &root.join("tmp/callgate.deb"),
+    )?;
+    let mut dpkg = Command::new("chroot");
+    dpkg.arg(&root).args(["dpkg", "-i", "/tmp/callgate.deb"]);
+    process::run(dpkg.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))?;
+    npm::empty(&root.join("tmp/home"))?;
+    Ok(Installed {
+        what: "Debian",
+        command: in_root(&root),
+        path: "/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
+        root,
+        home: "/tmp/home".into(),
+    })
+}
+
+fn place(release: &Release<'_>, name: &str) -> Result<PathBuf> {
+    let folder = release.project.target_dir.join("dist/installed").join(name);
+    npm::empty(&folder)?;
+    Ok(folder)
+}
+
+fn installed(what: &'static str, program: PathBuf, more_path: &str) -> Result<Installed> {
+    let home = program
+        .ancestors()
+        .nth(2)
+        .context("the program lies in no folder")?
+        .join("home");
+    npm::empty(&home)?;
+    Ok(Installed {
+        what,
+        command: vec![program],
+        path: format!("/usr/bin:/bin{more_path}"),
+        root: "/".into(),
+        home,
+    })
+}
+
+/// The installed program in a root file system, with a `/proc` that ends with it.
+fn in_root(root: &Path) -> Vec<PathBuf> {
+    let root = format!("--root={}", root.display());
+    let unshare = [
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        &root,
+    ];
+    let program = ["--wd=/tmp/home", "/usr/bin/callgate"];
+    unshare.iter().chain(&program).map(PathBuf::from).collect()
+}
+
+/// A script runs, a wrong one does not, and another client is served.
+fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result<()> {
+    let version = installed.run(&["--version"])?;
+    expect(&version, 0, &release.version)?;
+    let home = installed.root.join(installed.home.strip_prefix("/")?);
+    let mut servers = serde_json::Map::new();
+    for (server, program) in ["logging", "ticketing"].iter().zip(DEMO_SERVERS) {
+        copy(
+            &release.project.built_as("dist", program),
+            &home.join(program),
+        )?;
+        servers.insert(
+            (*server).to_owned(),
+            json!({ "command": installed.home.join(program) }),
+        );
+    }
+    let config = json!({
+        "mcpServers": servers,
+        "permissions": { "allow": ["logging_getLogs", "ticketing_createIssue"] },
+    });
+    write(&home.join("callgate.json"), &format!("{config:#}\n"))?;
+    copy(&release.project.root.join(SCRIPT), &home.join("script.ts"))?;
+    write(&home.join("wrong.ts"), WRONG_SCRIPT)?;
+    expect(&installed.run(&["doctor"])?, 0, "")?;
+    expect(
+        &installed.run(&["run", "script.ts"])?,
+        0,
+        "filed 12 tickets",
+    )?;
+    expect(
+        &installed.run(&["run", "wrong.ts"])?,
+        1,
+        "ticketing_createIssue",
+    )?;
+
+    let launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+    let mut inspector = Command::new("node");
+    inspector
+        .arg(suite.join(launcher))
+        .arg("--cli")
+        .args(&installed.command);
+    inspector.args([
+        "serve",
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "run_script",
+    ]);
+    inspector.args(["--tool-args-json", r#"{ "code": "return 6 * 7" }"#]);
+    inspector.env("HOME", &home).current_dir(&home);
+    expect(&inspector.output()?, 0, "42")
+}
+
+impl Installed {
+    fn run(&self, arguments: &[&str]) -> Result<Output> {
+        let (program, before) = self.command.split_first().context("there is no command")?;
+        let mut command = Command::new(program);
+        command.args(before).args(arguments).env_clear();
+        command.env("PATH", &self.path).env("HOME", &self.home);
+        if self.root == Path::new("/") {
+            command.current_dir(&self.home);
+        }
+        say::detail(format_args!("$ callgate {}", arguments.join(" ")));
+        Ok(command.output()?)
+    }
+}
+
+/// An error unless the program ended with this code and said this.
+fn expect(output: &Output, code: i32, said: &str) -> Result<()> {
+    let all = [&output.stdout[..], &output.stderr[..]].concat();
+    let all = String::from_utf8_lossy(&all);
+    if output.status.code() != Some(code) || !all.contains(said) {
+        bail!(
+            "it ended with {}, not with {code} and {said:?}: {all}",
+            output.status
+        );
+    }
+    Ok(())
+}

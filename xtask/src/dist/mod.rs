@@ -1,0 +1,142 @@
+//! `cargo xtask dist`: the packages, from one build in the profile `dist`, in `target/dist/packages`.
+//!
+//! All packages hold the same folder (`stage`): `bin/callgate`, and in `lib/callgate` the worker
+//! and the type checker, which the program finds from its own place.
+
+mod check;
+mod notices;
+mod packages;
+mod stage;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use crate::project::Project;
+use crate::{checksum, npm, process, say, setup, typescript};
+
+/// The platform of the packages.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// Programs beside those of the packages that the checks start.
+const DEMO_SERVERS: [&str; 2] = ["callgate-demo-logging", "callgate-demo-ticketing"];
+/// Bytes that a package is to stay below: compressed, and installed.
+const MAX_COMPRESSED: u64 = 45_000_000;
+const MAX_INSTALLED: u64 = 110_000_000;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Also install each package in an empty place, and run it there.
+    #[arg(long)]
+    check: bool,
+}
+
+/// One release: its version, its files, and the folders that they are made in.
+struct Release<'a> {
+    project: &'a Project,
+    version: String,
+    /// The lowest glibc that the programs start with, such as `2.34`.
+    glibc: String,
+    /// The folder that is installed.
+    prefix: PathBuf,
+    /// The folder of the packages.
+    folder: PathBuf,
+}
+
+pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+    setup::for_build(project)?;
+    let compiler = typescript::install(project)?;
+    say::step("build in the profile `dist` (the first time: about forty minutes on two cores)");
+    build(project)?;
+
+    say::step("packages");
+    let folder = project.target_dir.join("dist/packages");
+    npm::empty(&folder)?;
+    let release = Release {
+        project,
+        version: version(project)?,
+        glibc: glibc(&["callgate", "callgate-worker"].map(|name| project.built_as("dist", name)))?,
+        prefix: project.target_dir.join("dist/prefix"),
+        folder,
+    };
+    stage::fill(&release, &compiler)?;
+    let files = packages::pack(&release)?;
+
+    let mut sums = String::new();
+    for file in &files {
+        let name = file_name(file);
+        sums += &format!("{}  {name}\n", checksum::of_file(file)?);
+        let bytes = fs::metadata(file)?.len();
+        say::result(format_args!("{:>7} MB  {name}", megabytes(bytes)));
+    }
+    write(&release.folder.join("SHA256SUMS"), &sums)?;
+    let installed = stage::size(&release.prefix)?;
+    say::result(format_args!(
+        "{:>7} MB  installed; aims: {} MB, and {} MB for each package",
+        megabytes(installed),
+        megabytes(MAX_INSTALLED),
+        megabytes(MAX_COMPRESSED)
+    ));
+    say::result(format_args!("glibc {} or later", release.glibc));
+    if options.check {
+        check::all(&release)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn build(project: &Project) -> Result<()> {
+    let mut cargo = project.cargo();
+    cargo.args(["build", "--locked", "--workspace", "--profile", "dist"]);
+    for program in ["callgate", "callgate-worker"].iter().chain(&DEMO_SERVERS) {
+        cargo.args(["--bin", program]);
+    }
+    process::run(&mut cargo)
+}
+
+/// The version of the workspace, which all packages have.
+fn version(project: &Project) -> Result<String> {
+    let metadata = notices::metadata(project)?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let mut own = packages.filter(|package| package["name"] == "callgate-cli");
+    let version = own.next().and_then(|package| package["version"].as_str());
+    Ok(version
+        .context("cargo knows no package callgate-cli")?
+        .to_owned())
+}
+
+/// The highest version of glibc whose symbols the programs use.
+fn glibc(programs: &[PathBuf]) -> Result<String> {
+    let mut highest = (0, 0);
+    for program in programs {
+        let symbols = process::output(Command::new("objdump").arg("-T").arg(program))?;
+        for version in symbols.split("GLIBC_").skip(1) {
+            let end = version.find(|c: char| c != '.' && !c.is_ascii_digit());
+            let mut parts = version[..end.unwrap_or(version.len())].split('.');
+            let mut part = || parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);
+            highest = highest.max((part(), part()));
+        }
+    }
+    Ok(format!("{}.{}", highest.0, highest.1))
+}
+
+/// Bytes as tenths of megabytes, in text.
+fn megabytes(bytes: u64) -> String {
+    format!("{}.{}", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

@@ -1,0 +1,150 @@
+//! The packages: a tarball, two packages of npm, a wheel, and a package of Debian. The tools of
+//! each kind do the packing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::stage::{copy, copy_all, size};
+use super::{Release, TARGET, write};
+use crate::{npm, process, real_servers, tools};
+
+/// Makes every package; their files.
+pub(super) fn pack(release: &Release<'_>) -> Result<Vec<PathBuf>> {
+    let mut files = vec![tarball(release)?];
+    files.extend(npm_packages(release)?);
+    files.push(wheel(release)?);
+    files.push(debian(release)?);
+    let documents = release.prefix.join("share/doc/callgate");
+    for name in ["THIRD-PARTY.txt", "callgate.cdx.json"] {
+        let file = release.folder.join(name);
+        copy(&documents.join(name), &file)?;
+        files.push(file);
+    }
+    Ok(files)
+}
+
+fn tarball(release: &Release<'_>) -> Result<PathBuf> {
+    let name = format!("callgate-{}-{TARGET}", release.version);
+    let file = release.folder.join(format!("{name}.tar.gz"));
+    let mut tar = Command::new("tar");
+    // The same files give the same archive.
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+    tar.args(["--mtime=@0", &format!("--transform=s,^\\.,{name},")]);
+    tar.args(["--use-compress-program=gzip -9n", "-cf"])
+        .arg(&file);
+    tar.arg("-C").arg(&release.prefix).arg(".");
+    process::run(&mut tar)?;
+    Ok(file)
+}
+
+/// The launcher, and the programs of this platform.
+fn npm_packages(release: &Release<'_>) -> Result<[PathBuf; 2]> {
+    let root = &release.project.root;
+    let templates = root.join("packaging/npm");
+    let launcher = scratch(release, "npm-callgate")?;
+    fill_template(
+        release,
+        &templates.join("package.json"),
+        &launcher.join("package.json"),
+    )?;
+    copy(
+        &templates.join("callgate.js"),
+        &launcher.join("callgate.js"),
+    )?;
+    let platform = scratch(release, "npm-linux-x64")?;
+    fill_template(
+        release,
+        &templates.join("linux-x64.json"),
+        &platform.join("package.json"),
+    )?;
+    copy_all(&release.prefix, &platform)?;
+    for folder in [&launcher, &platform] {
+        copy(&root.join("LICENSE"), &folder.join("LICENSE"))?;
+    }
+    copy(&root.join("README.md"), &launcher.join("README.md"))?;
+    let pack = |folder: &Path, name: &str| -> Result<PathBuf> {
+        let mut npm = Command::new(tools::NPM);
+        npm.args(["pack", "--silent", "--pack-destination"]);
+        npm.arg(&release.folder).current_dir(folder);
+        process::run(&mut npm)?;
+        Ok(release
+            .folder
+            .join(format!("{name}-{}.tgz", release.version)))
+    };
+    Ok([
+        pack(&launcher, "callgate")?,
+        pack(&platform, "callgate-linux-x64")?,
+    ])
+}
+
+/// The program is a script of the wheel; the rest lies in `lib/callgate` of the environment.
+fn wheel(release: &Release<'_>) -> Result<PathBuf> {
+    let templates = release.project.root.join("packaging/python");
+    let folder = scratch(release, "wheel")?;
+    let name = format!("callgate-{}", release.version);
+    let data = folder.join(format!("{name}.data"));
+    copy_all(&release.prefix.join("bin"), &data.join("scripts"))?;
+    for part in ["lib", "share"] {
+        copy_all(&release.prefix.join(part), &data.join("data").join(part))?;
+    }
+    let info = folder.join(format!("{name}.dist-info"));
+    fill_template(release, &templates.join("WHEEL"), &info.join("WHEEL"))?;
+    fill_template(release, &templates.join("METADATA"), &info.join("METADATA"))?;
+    let readme = npm::read(&release.project.root.join("README.md"))?;
+    let metadata = npm::read(&info.join("METADATA"))? + &readme;
+    write(&info.join("METADATA"), &metadata)?;
+    copy(
+        &release.project.root.join("LICENSE"),
+        &info.join("licenses/LICENSE"),
+    )?;
+
+    let tools = release.project.target_dir.join("tools/wheel");
+    real_servers::pip(&templates, &tools, "the packer of wheels", &[])?;
+    let mut wheel = Command::new(real_servers::python_in(&tools));
+    wheel.args(["-m", "wheel", "pack", "--dest-dir"]);
+    process::run(wheel.arg(&release.folder).arg(&folder))?;
+    let file = format!("{name}-py3-none-{}.whl", platform(release));
+    Ok(release.folder.join(file))
+}
+
+fn debian(release: &Release<'_>) -> Result<PathBuf> {
+    let folder = scratch(release, "deb")?;
+    copy_all(&release.prefix, &folder.join("usr"))?;
+    let documents = folder.join("usr/share/doc/callgate");
+    fs::rename(documents.join("LICENSE"), documents.join("copyright"))?;
+    let control = release.project.root.join("packaging/debian/control");
+    fill_template(release, &control, &folder.join("DEBIAN/control"))?;
+    let file = release
+        .folder
+        .join(format!("callgate_{}_amd64.deb", release.version));
+    let mut deb = Command::new("dpkg-deb");
+    deb.args(["--root-owner-group", "--build", "-Zxz"]);
+    process::run(deb.arg(&folder).arg(&file))?;
+    Ok(file)
+}
+
+/// The platform tag of wheels (PEP 600).
+pub(super) fn platform(release: &Release<'_>) -> String {
+    format!("manylinux_{}_x86_64", release.glibc.replace('.', "_"))
+}
+
+/// An empty folder to put a package together in.
+fn scratch(release: &Release<'_>, name: &str) -> Result<PathBuf> {
+    let folder = release.project.target_dir.join("dist/scratch").join(name);
+    npm::empty(&folder)?;
+    Ok(folder)
+}
+
+/// Copies a template with the release's values in place of `@NAME@`.
+fn fill_template(release: &Release<'_>, from: &Path, to: &Path) -> Result<()> {
+    let kib = size(&release.prefix)? >> 10;
+    let text = npm::read(from)?
+        .replace("@VERSION@", &release.version)
+        .replace("@GLIBC@", &release.glibc)
+        .replace("@PLATFORM@", &platform(release))
+        .replace("@KIB@", &kib.to_string());
+    write(to, &text).with_context(|| format!("from {}", from.display()))
+}

@@ -1,0 +1,104 @@
+//! The folder that every package installs.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::{Release, notices, write};
+use crate::{npm, process};
+
+/// Completion scripts: the shell, and the file where its packages have it.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "share/bash-completion/completions/callgate"),
+    ("zsh", "share/zsh/site-functions/_callgate"),
+    ("fish", "share/fish/vendor_completions.d/callgate.fish"),
+];
+
+/// Fills the release's prefix. `compiler` is the program of the native TypeScript.
+pub(super) fn fill(release: &Release<'_>, compiler: &Path) -> Result<()> {
+    let (project, prefix) = (release.project, &release.prefix);
+    npm::empty(prefix)?;
+    let program = prefix.join("bin/callgate");
+    copy(&project.built_as("dist", "callgate"), &program)?;
+    let worker = project.built_as("dist", "callgate-worker");
+    copy(&worker, &prefix.join("lib/callgate/callgate-worker"))?;
+    type_checker(compiler, &prefix.join("lib/callgate/typescript"))?;
+
+    for (shell, file) in COMPLETIONS {
+        let script = process::output(Command::new(&program).args(["completions", shell]))?;
+        write(&prefix.join(file), &script)?;
+    }
+    let pages = prefix.join("share/man/man1");
+    fs::create_dir_all(&pages)?;
+    process::output(Command::new(&program).arg("man").arg(&pages))?;
+
+    let documents = prefix.join("share/doc/callgate");
+    for name in ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE"] {
+        copy(&project.root.join(name), &documents.join(name))?;
+    }
+    let notices = notices::make(release, compiler)?;
+    write(&documents.join("THIRD-PARTY.txt"), &notices.licences)?;
+    write(&documents.join("callgate.cdx.json"), &notices.sbom)
+}
+
+/// The compiler with the library files that Callgate's checks use: those of the language, without
+/// the browser's.
+fn type_checker(compiler: &Path, to: &Path) -> Result<()> {
+    let library = compiler
+        .parent()
+        .context("the compiler lies in no folder")?;
+    copy(compiler, &to.join("lib/tsc"))?;
+    for entry in fs::read_dir(library)? {
+        let path = entry?.path();
+        let name = super::file_name(&path);
+        let is_of_browsers = ["dom", "webworker", "scripthost"]
+            .iter()
+            .any(|part| name.contains(part));
+        if name.starts_with("lib") && name.ends_with(".d.ts") && !is_of_browsers {
+            copy(&path, &to.join("lib").join(name))?;
+        }
+    }
+    let package = library.parent().context("the compiler is in no package")?;
+    copy(&package.join("package.json"), &to.join("package.json"))?;
+    copy(&package.join("LICENSE"), &to.join("LICENSE"))
+}
+
+/// Copies a file with its permissions, into a folder that need not exist.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
+    let folder = to.parent().context("a copy needs a folder")?;
+    fs::create_dir_all(folder)?;
+    let copied = fs::copy(from, to);
+    copied.with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// Copies a folder with all that is in it.
+pub(super) fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let path = entry?.path();
+        let to = to.join(super::file_name(&path));
+        if path.is_dir() {
+            copy_all(&path, &to)?;
+        } else {
+            copy(&path, &to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of all files in a folder.
+pub(super) fn size(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() {
+            size(&entry.path())?
+        } else {
+            metadata.len()
+        };
+    }
+    Ok(bytes)
+}
