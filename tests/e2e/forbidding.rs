@@ -1,4 +1,4 @@
-//! What should forbid something and matches no tool stops a command, where that is known.
+//! A rule that should forbid something and matches no tool stops a command, where that is known.
 
 use std::process::Stdio;
 

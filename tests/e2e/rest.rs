@@ -85,7 +85,7 @@ async fn tools_are_listed_and_found() {
     let functions = all.functions();
     assert_eq!(all.status, 200);
     assert!(functions.contains(&"ticketing_listIssues"), "{functions:?}");
-    // What is hidden is not there, and what is denied is marked.
+    // Hidden tools are not there, and denied tools are marked.
     assert!(!functions.contains(&"logging_getLogs"), "{functions:?}");
     let listed = all.body["tools"].as_array().expect("tools");
     let is_denied = |tool: &&Value| tool["function"] == "ticketing_createIssue";

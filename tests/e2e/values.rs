@@ -32,7 +32,7 @@ fn integers_come_and_go_with_all_their_digits() {
         let report = bench.report(&script, &[]);
         assert_eq!(*completed(&report), json!({ "ids": [id, id, id] }));
     }
-    // What a number holds stays one.
+    // An integer that a number can hold stays a number.
     let report = bench.report(
         "const { a } = mcp.json('{\"a\":[9007199254740991, 1.5, 12345678901234567890.5, 1e30]}');
          return a.map((it: unknown) => typeof it);",

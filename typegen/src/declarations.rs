@@ -395,7 +395,7 @@ struct Function {
     name: String,
     summary: String,
     comment: String,
-    /// What to use in its place, if it is deprecated; may be empty.
+    /// The replacement, if it is deprecated; may be empty.
     deprecated: Option<String>,
     optional: bool,
     input: Type,

@@ -1,6 +1,6 @@
 //! Tools and properties that their authors call deprecated.
 
-/// What a description says after the word "deprecated", if it calls its subject so: a sentence
+/// The text of a description after the word "deprecated", if it calls its subject so: a sentence
 /// begins with the word, has it in capitals or brackets, or says that "this" is deprecated. The
 /// text may be empty.
 pub fn deprecation(description: &str) -> Option<&str> {

@@ -30,7 +30,7 @@ pub(crate) struct Lint {
     pub(crate) consults: Vec<&'static Tool>,
     /// The warnings so far; `None` before the gate is built.
     pub(crate) told: Mutex<Option<HashSet<String>>>,
-    /// What should forbid something, and may match tools that are not listed yet.
+    /// Rules that should forbid something, and may match tools that are not listed yet.
     pub(crate) pending: Mutex<HashSet<String>>,
 }
 
@@ -81,7 +81,7 @@ impl Lint {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What should forbid something, and matches nothing.
+    /// Rules that should forbid something, and match nothing.
     fn void(
         &self,
         catalog: &Catalog,
@@ -94,7 +94,7 @@ impl Lint {
         found
     }
 
-    /// What decides nothing, as far as the servers of which `is_known` holds say.
+    /// Rules that decide nothing, judged by the servers for which `is_known` holds.
     fn findings(
         &self,
         catalog: &Catalog,

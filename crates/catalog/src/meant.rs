@@ -24,7 +24,8 @@ const NAMESPACES: [&str; 11] = [
 /// Names of namespaces that may stand before a name.
 const MAX_NAMESPACES: usize = 4;
 
-/// What was meant by a name, as other programs spell it: `fs.read_file`, `tools.fs_read_file`,
+/// The meaning of a name that is spelt as other programs spell it: `fs.read_file`,
+/// `tools.fs_read_file`,
 /// `mcp__fs__read_file`, `fsReadFile`, `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Meant<'c> {
@@ -37,7 +38,8 @@ pub enum Meant<'c> {
 }
 
 impl Catalog {
-    /// What was meant by a name that is not a function, among the functions that `is_known` takes.
+    /// The function or server meant by a name that is not a function, among the functions that
+    /// `is_known` takes.
     /// Parts of the name are parted by dots.
     pub fn meant(&self, name: &str, is_known: impl Fn(&str) -> bool) -> Option<Meant<'_>> {
         if name.is_empty() || name.len() > MAX_ASKED {

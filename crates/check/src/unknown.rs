@@ -97,7 +97,7 @@ pub(crate) fn is_word(text: &str) -> bool {
     word(text).is_some_and(|(_, rest)| rest.is_empty())
 }
 
-/// What stands in the quotes that a text begins with, and the rest.
+/// The text in the quotes at the beginning, and the rest.
 fn string(text: &str) -> Option<(&str, &str)> {
     let mark = text
         .chars()
@@ -113,7 +113,7 @@ fn string(text: &str) -> Option<(&str, &str)> {
 pub(crate) struct ResultHints(HashSet<String>);
 
 impl ResultHints {
-    /// What to do about an error of a value of type `unknown`, if it is a tool's result.
+    /// The advice for an error about a value of type `unknown`, if the value is a tool's result.
     pub(crate) fn next(&mut self, error: &Reported, at: &str, script: &Script) -> Option<String> {
         let is_unknown = |error: &Reported| {
             ["'unknown'", "'Promise<unknown>'"]

@@ -36,7 +36,7 @@ struct Check {
     what: String,
     state: State,
     says: String,
-    /// What to do, unless `says` ends with it.
+    /// The advice, unless `says` ends with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
     /// The same for programs.

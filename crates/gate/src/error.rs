@@ -91,7 +91,8 @@ pub enum CallError {
         function: String,
         /// The limit.
         limit: Duration,
-        /// What the server wrote meanwhile and could not be used, as a clause; empty for nothing.
+        /// Messages that the server wrote meanwhile and that were not used, as a clause; may be
+        /// empty.
         unused: String,
         /// True if the tool says of itself that it only reads.
         retryable: bool,

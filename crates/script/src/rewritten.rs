@@ -25,7 +25,7 @@ const ESCAPES: [(&str, char); 3] = [("\\r\\n", '\n'), ("\\n", '\n'), ("\\t", '\t
 
 /// Another reading of a text that is not a script, or means nothing as one.
 pub(crate) struct Reading {
-    /// What the text is, and what to send.
+    /// The kind of the text, and the advice.
     pub(crate) advice: &'static str,
     /// The code in it, if there is no doubt.
     pub(crate) code: Option<String>,

@@ -57,7 +57,7 @@ pub(crate) struct Connection {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     authorize: Mutex<Option<Weak<dyn Authorize>>>,
-    /// Whether the last HTTP session was refused, and no call has gone through since.
+    /// True if the last HTTP session was refused, and no call has gone through since.
     is_renewed: Arc<AtomicBool>,
     /// Counts the reasons for a new tool list: changes that the server told of, other logins, wishes
     /// of the host.

@@ -23,7 +23,7 @@ pub enum CallFailure {
     Timeout {
         /// The time in which there was neither an answer nor a sign of work.
         limit: Duration,
-        /// What was read meanwhile and could not be used, as a clause; empty for nothing.
+        /// Messages that were read meanwhile and not used, as a clause; empty if there are none.
         unused: String,
     },
     /// The request did not reach the server, or its answer did not come back.
@@ -55,7 +55,7 @@ pub struct Lost {
     pub(crate) reason: Box<str>,
     /// Whether the server may have read the request.
     pub(crate) sent: bool,
-    /// What was read meanwhile and could not be used, as a clause; empty for nothing.
+    /// Messages that were read meanwhile and not used, as a clause; empty if there are none.
     pub(crate) unused: Box<str>,
 }
 

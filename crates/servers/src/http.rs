@@ -94,7 +94,7 @@ struct Endpoint {
     logins: watch::Sender<Option<Option<Arc<str>>>>,
     /// Whether a request was answered after the handshake.
     has_worked: AtomicBool,
-    /// Whether the session replaces one that was refused, and no call has gone through since.
+    /// True if the session replaces one that was refused, and no call has gone through since.
     is_renewed: Arc<AtomicBool>,
     /// Ends every exchange of a start that is given up.
     ended: CancellationToken,
@@ -632,7 +632,7 @@ impl Http {
         }
     }
 
-    /// Whether a refusal of this status means that the server does not know the session any more.
+    /// True if a refusal of this status can mean that the server lost the session.
     /// Servers that were restarted answer with any status that says that the client is at fault.
     /// One refusal leads to one new session: refused there again, it is an answer.
     fn is_forgotten(&self, status: StatusCode) -> bool {
@@ -715,7 +715,7 @@ fn bounded(
         })
 }
 
-/// Whether an error with the id of a request may be about the session, and not an answer.
+/// True if an error with the id of a request may be about the session, and not an answer.
 fn is_of_sessions(error: &ErrorData) -> bool {
     matches!(
         error.code,

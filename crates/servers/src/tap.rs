@@ -113,7 +113,7 @@ impl Slot {
         self.0.is_waiting.store(is_waiting, Ordering::Relaxed);
     }
 
-    /// What was read since the request was sent and could not be used; see [`Unused`].
+    /// Messages that were read since the request was sent and not used; see [`Unused`].
     pub(crate) fn unused(&self) -> String {
         self.0.unused.lock().to_string()
     }
@@ -293,7 +293,7 @@ impl Tap {
         self.is_stateless.load(Ordering::Relaxed)
     }
 
-    /// What was read so far and could not be used; see [`Unused`].
+    /// Messages that were read so far and not used; see [`Unused`].
     pub(crate) fn unused(&self) -> String {
         self.unused.lock().to_string()
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const ALL: [&str; 2] = ["log_get", "log_put"];
 
-/// What a script that names these is checked against, where these functions are known.
+/// The declarations for the check of a script that uses these names, among known functions.
 #[track_caller]
 fn check(names: Option<&[&str]>, known: &[&str], expected: Expect) {
     let entry = json!({ "title": "LogEntry", "type": "object", "properties": { "at": { "$ref": "#/$defs/When" } } });

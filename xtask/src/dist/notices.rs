@@ -1,4 +1,4 @@
-//! What is in the packages: an SBOM (CycloneDX) and the licences of all dependencies.
+//! Notices in the packages: an SBOM (CycloneDX) and the licences of all dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +19,8 @@ pub(super) struct Notices {
 /// Folders of licences in a package, besides its own.
 const MORE_FOLDERS: [&str; 3] = ["v8", "third_party/icu", "v8/third_party/icu"];
 
-/// What cargo knows of the workspace and its dependencies, for the target of the packages.
+/// The output of `cargo metadata`: the workspace and its dependencies, for the target of the
+/// packages.
 pub(super) fn metadata(project: &Project) -> Result<Value> {
     let mut cargo = project.cargo();
     cargo.args(["metadata", "--locked", "--format-version", "1"]);

@@ -207,7 +207,7 @@ impl<'a> Tree<'a> {
                 message
             }
             (None, Some(meant)) => {
-                // Of what stops something, a misspelling must not be passed over.
+                // A misspelt key that restrains a server must not be passed over.
                 let stops = if is_top {
                     meant != "models"
                 } else {

@@ -235,7 +235,7 @@ pub struct Denial {
     pub line: Option<u32>,
     /// The reason.
     pub because: String,
-    /// Who can permit such a call, and how.
+    /// Advice: the person who can permit such a call, and how.
     pub advice: String,
     /// The number of calls.
     pub count: usize,

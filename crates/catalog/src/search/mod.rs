@@ -235,7 +235,7 @@ impl Vocabulary for SearchIndex {
 /// The scores of all tools while a query is answered.
 struct Scores {
     total: Vec<f32>,
-    /// How rare the words of the query are together that a tool has.
+    /// The sum of the rarities of those words of the query that a tool has.
     share: Vec<f32>,
     /// The score that the current group has added so far, and what its term counts.
     of_group: Vec<(f32, f32)>,

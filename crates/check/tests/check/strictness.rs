@@ -1,4 +1,4 @@
-//! What stops a script and what does not, in TypeScript and in JavaScript.
+//! The type errors that stop a script, in TypeScript and in JavaScript.
 
 use callgate_check::{Checker as _, Language, Script};
 

@@ -269,7 +269,7 @@ async fn chosen(
         }
         text += &format!("├ {line}\n");
     }
-    // What other projects use, or nothing uses, is chosen by name only.
+    // Servers of other projects, and those that are off, are chosen by name only.
     let usual = |it: &&Found| !it.is_off && it.project.is_none();
     let Some(dialogue) = dialogue else {
         print::out(&harmless(&text))?;

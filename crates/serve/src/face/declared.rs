@@ -8,7 +8,7 @@ use super::texts;
 /// Bytes of a token, roughly, in declarations.
 const TOKEN_BYTES: usize = 4;
 
-/// How much a description says of each function, least first.
+/// The detail in which a description shows each function, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     /// Nothing but its server.

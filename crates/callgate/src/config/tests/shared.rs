@@ -26,7 +26,7 @@ fn an_entry_costs_at_most_its_own_server() {
         (r#""command": "x", "commands": []"#, on, "3:\"commands\" in server \"bad\" is passed over; did you mean \"command\"?"),
         (r#""url": "https://a.b", "env": {}"#, on, "3:\"env\" in server \"bad\" does not go with \"url\"; remove it"),
         (r#""url": "https://a.b", "oauth": { "scope": "x" }"#, on, "3:\"scope\" in \"oauth\" in server \"bad\" is passed over; did you mean \"scopes\"?"),
-        // What cannot be used.
+        // Entries that cannot be used.
         (r#""type": "sse", "url": "https://a.b/sse""#, off, "3:server \"bad\" has \"type\": \"sse\"; write \"type\": \"http\" and the server's streamable HTTP URL; the server is left out"),
         (r#""transport": "SSE", "url": "https://a.b/sse""#, off, "3:has \"type\": \"sse\"; the server is left out"),
         (r#""type": "websocket", "url": "wss://a.b""#, off, "3:has the unknown type \"websocket\"; write \"stdio\" or \"http\"; the server is left out"),
@@ -171,7 +171,8 @@ fn one_transport_has_many_spellings() {
     );
 }
 
-/// What the rest of the file has is its own client's; what Callgate stops with is not passed over.
+/// Other parts of the file belong to the other client and are passed over; a mistake in a rule that
+/// forbids something is an error.
 #[test]
 fn sections_of_other_clients_are_passed_over() {
     let text = r#"{
