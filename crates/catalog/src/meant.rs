@@ -25,8 +25,7 @@ const NAMESPACES: [&str; 11] = [
 const MAX_NAMESPACES: usize = 4;
 
 /// The meaning of a name that is spelt as other programs spell it: `fs.read_file`,
-/// `tools.fs_read_file`,
-/// `mcp__fs__read_file`, `fsReadFile`, `read_file`.
+/// `tools.fs_read_file`, `mcp__fs__read_file`, `fsReadFile`, `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Meant<'c> {
     /// These functions have the name in another spelling; more than one if it names no server.
