@@ -128,10 +128,11 @@ impl HostChannel {
         self.send(WorkerFrame::Done(done));
     }
 
-    /// Sends the end of the output, once.
+    /// Sends the end of the output, once. The lock is held until it is sent: of two threads, the one
+    /// that comes second must not send the script's end first.
     pub(super) fn flush(&self) {
-        let rest = lock(&self.console).close();
-        if let Some(rest) = rest {
+        let mut console = lock(&self.console);
+        if let Some(rest) = console.close() {
             self.send(WorkerFrame::OutputEnd(OutputEnd {
                 cut_bytes: rest.cut_bytes,
                 cut_lines: rest.cut_lines,
