@@ -85,7 +85,7 @@ impl OpenUrl for Person {
 
 fn builder(server: ServerSpec) -> GateBuilder {
     Gate::builder()
-        .worker_binary(binary("callgate-worker"))
+        .worker_binary(binary("callgate"))
         .spare_workers(0)
         .server(server)
 }

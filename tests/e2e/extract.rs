@@ -13,7 +13,7 @@ use crate::endpoint::{Do, Endpoint};
 
 fn builder() -> GateBuilder {
     Gate::builder()
-        .worker_binary(binary("callgate-worker"))
+        .worker_binary(binary("callgate"))
         .check(CheckMode::Off)
         .server(ServerSpec::stdio(
             "ticketing",

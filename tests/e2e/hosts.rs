@@ -18,7 +18,7 @@ const SCRIPT: &str = "return (await ticketing_createIssue({ title: 'x' })).issue
 fn builder() -> GateBuilder {
     let server = binary("callgate-demo-ticketing").display().to_string();
     Gate::builder()
-        .worker_binary(binary("callgate-worker"))
+        .worker_binary(binary("callgate"))
         .check(CheckMode::Off)
         .server(ServerSpec::stdio("ticketing", server, [] as [&str; 0]))
 }

@@ -169,7 +169,7 @@ async fn a_clients_secret_goes_to_no_other_issuer() {
         .assert_eq(&guarded.plain(reason));
 
     let gate = Gate::builder()
-        .worker_binary(binary("callgate-worker"))
+        .worker_binary(binary("callgate"))
         .spare_workers(0)
         .server(guarded.spec_with(itself))
         .build()

@@ -19,7 +19,7 @@ pub(crate) fn builder() -> GateBuilder {
         ServerSpec::stdio(name, program.display().to_string(), [] as [&str; 0])
     };
     Gate::builder()
-        .worker_binary(binary("callgate-worker"))
+        .worker_binary(binary("callgate"))
         .check(CheckMode::Off)
         .server(server("logging"))
         .server(server("ticketing"))

@@ -80,16 +80,13 @@ fn a_worker_has_no_environment() {
     assert_eq!(files, Vec::<&String>::new(), "files open in the worker");
 }
 
-/// A worker of `parent`, once it has cleared its environment: exec is what does it, so the worker's
-/// program is never seen with another.
+/// A worker of `parent`, once it has its name, which comes with the empty environment by exec.
 fn worker_of(parent: u32) -> Option<u32> {
     workers_of(parent)?.into_iter().next()
 }
 
 /// All workers of `parent`.
 pub fn workers_of(parent: u32) -> Option<Vec<u32>> {
-    let host = std::fs::read_link(format!("/proc/{parent}/exe")).ok()?;
-    let program = host.with_file_name("callgate-worker");
     let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     let threads = std::fs::read_dir(format!("/proc/{parent}/task")).ok()?;
     let mut all = children.unwrap_or_default();
@@ -101,7 +98,8 @@ pub fn workers_of(parent: u32) -> Option<Vec<u32>> {
         .split_whitespace()
         .filter_map(|pid| pid.parse::<u32>().ok())
         .filter(|pid| {
-            std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program)
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.starts_with(b"callgate-worker\0")
         });
     Some(all.collect())
 }

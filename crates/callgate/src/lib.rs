@@ -11,7 +11,7 @@
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let gate = Gate::builder()
-//!         .worker_binary("/usr/libexec/callgate-worker")
+//!         .worker_binary("/usr/bin/callgate")
 //!         .server(ServerSpec::stdio("time", "mcp-server-time", ["--local-timezone", "UTC"]))
 //!         .rules(Rules::new(["time_*"], [], [])?)
 //!         .build()
@@ -25,7 +25,7 @@
 //!
 //! Each script runs in a process of its own: the host's executable, started again. So a host
 //! calls [`worker_main_if_requested`] first in `main`, or names a worker program with
-//! [`GateBuilder::worker_binary`]. The program `callgate-worker` starts faster than a host.
+//! [`GateBuilder::worker_binary`], such as a `callgate` of the same build.
 //!
 //! This is the one public crate; the `callgate-*` crates under it are internal and change
 //! without notice.

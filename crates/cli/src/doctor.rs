@@ -163,8 +163,10 @@ impl Checkup {
                 let mut any = options.clone();
                 any.required.clear();
                 let limits = setup::limits(config, None);
-                let program = WorkerProgram::installed();
-                Workers::new(program, 0, &limits, &any).jail().await.ok()
+                Workers::new(WorkerProgram::CurrentExe, 0, &limits, &any)
+                    .jail()
+                    .await
+                    .ok()
             }
         };
         for layer in JailLayer::ALL {

@@ -142,7 +142,7 @@ impl Default for Setting<'_> {
 
 /// A builder with the configuration and the flags.
 pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result<GateBuilder> {
-    let mut builder = Gate::builder().worker_binary(WorkerProgram::installed());
+    let mut builder = Gate::builder();
     let limits = limits(config, setting.limits);
     let mut rules = Rules::default();
     if let Some(config) = config {
@@ -183,7 +183,7 @@ pub async fn jail_line(workers: &Workers) -> String {
 pub fn workers(spares: usize, config: Option<&Config>, flags: Option<&LimitArgs>) -> Workers {
     let jail = config.map(|config| config.jail.clone()).unwrap_or_default();
     let limits = limits(config, flags);
-    Workers::new(WorkerProgram::installed(), spares, &limits, &jail)
+    Workers::new(WorkerProgram::CurrentExe, spares, &limits, &jail)
 }
 
 /// The limits of a run. Flags win over the configuration.

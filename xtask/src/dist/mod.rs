@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: the packages, from one build in the profile `dist`, in `target/dist/packages`.
 //!
-//! All packages hold the same folder (`stage`): `bin/callgate`, and in `lib/callgate` the worker
-//! and the type checker, which the program finds from its own place.
+//! All packages hold the same folder (`stage`): `bin/callgate`, and in `lib/callgate` the type
+//! checker, which the program finds from its own place.
 
 mod check;
 mod notices;
@@ -57,7 +57,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     let release = Release {
         project,
         version: version(project)?,
-        glibc: glibc(&["callgate", "callgate-worker"].map(|name| project.built_as("dist", name)))?,
+        glibc: glibc(&project.built_as("dist", "callgate"))?,
         prefix: project.target_dir.join("dist/prefix"),
         folder,
     };
@@ -89,7 +89,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
 fn build(project: &Project) -> Result<()> {
     let mut cargo = project.cargo();
     cargo.args(["build", "--locked", "--workspace", "--profile", "dist"]);
-    for program in ["callgate", "callgate-worker"].iter().chain(&DEMO_SERVERS) {
+    for program in ["callgate"].iter().chain(&DEMO_SERVERS) {
         cargo.args(["--bin", program]);
     }
     process::run(&mut cargo)
@@ -106,19 +106,17 @@ fn version(project: &Project) -> Result<String> {
         .to_owned())
 }
 
-/// The highest version of glibc whose symbols the programs use.
-fn glibc(programs: &[PathBuf]) -> Result<String> {
-    let mut highest = (0, 0);
-    for program in programs {
-        let symbols = process::output(Command::new("objdump").arg("-T").arg(program))?;
-        for version in symbols.split("GLIBC_").skip(1) {
-            let end = version.find(|c: char| c != '.' && !c.is_ascii_digit());
-            let mut parts = version[..end.unwrap_or(version.len())].split('.');
-            let mut part = || parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);
-            highest = highest.max((part(), part()));
-        }
-    }
-    Ok(format!("{}.{}", highest.0, highest.1))
+/// The highest version of glibc whose symbols the program uses.
+fn glibc(program: &Path) -> Result<String> {
+    let symbols = process::output(Command::new("objdump").arg("-T").arg(program))?;
+    let versions = symbols.split("GLIBC_").skip(1).map(|version| {
+        let end = version.find(|c: char| c != '.' && !c.is_ascii_digit());
+        let mut parts = version[..end.unwrap_or(version.len())].split('.');
+        let mut part = || parts.next().and_then(|part| part.parse().ok()).unwrap_or(0);
+        (part(), part())
+    });
+    let (major, minor): (u32, u32) = versions.max().unwrap_or_default();
+    Ok(format!("{major}.{minor}"))
 }
 
 /// Bytes as tenths of megabytes, in text.

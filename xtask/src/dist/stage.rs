@@ -22,8 +22,6 @@ pub(super) fn fill(release: &Release<'_>, compiler: &Path) -> Result<()> {
     npm::empty(prefix)?;
     let program = prefix.join("bin/callgate");
     copy(&project.built_as("dist", "callgate"), &program)?;
-    let worker = project.built_as("dist", "callgate-worker");
-    copy(&worker, &prefix.join("lib/callgate/callgate-worker"))?;
     type_checker(compiler, &prefix.join("lib/callgate/typescript"))?;
 
     for (shell, file) in COMPLETIONS {

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd as _, IntoRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::sync::{OnceLock, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -19,41 +19,14 @@ use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
 /// Bytes of a dead worker's standard error that are looked at.
 const STDERR_BYTES: usize = 16 << 10;
 
-const WORKER_FILE: &str = "callgate-worker";
-
 /// The program that workers are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerProgram {
     /// The executable of this process, which calls
     /// [`worker_main_if_requested`](crate::worker_main_if_requested) first thing in its `main`.
     CurrentExe,
-    /// An executable that does so, `callgate-worker` for one.
+    /// An executable of the same build that does so, `callgate` for one.
     Path(PathBuf),
-}
-
-impl WorkerProgram {
-    /// The `callgate-worker` that was installed with the executable of this process: in the same
-    /// folder, or in `../lib/callgate` seen from there, as packages lay it out.
-    ///
-    /// The file is opened once and stays open until the process ends: the one that replaces it in
-    /// an update is of another build.
-    #[must_use]
-    pub fn installed() -> Self {
-        static PROGRAM: OnceLock<WorkerProgram> = OnceLock::new();
-        let find = || {
-            let exe = std::env::current_exe().unwrap_or_default();
-            let beside = exe.with_file_name(WORKER_FILE);
-            let prefix = exe.parent().and_then(Path::parent);
-            let library = prefix.map(|prefix| prefix.join("lib/callgate").join(WORKER_FILE));
-            let open = |path: &PathBuf| std::fs::File::open(path).ok();
-            match open(&beside).or_else(|| library.as_ref().and_then(open)) {
-                Some(file) => Self::Path(format!("/proc/self/fd/{}", file.into_raw_fd()).into()),
-                // The first run says what is wrong with it.
-                None => Self::Path(beside),
-            }
-        };
-        PROGRAM.get_or_init(find).clone()
-    }
 }
 
 impl<P: AsRef<Path>> From<P> for WorkerProgram {
