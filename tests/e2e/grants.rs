@@ -135,8 +135,8 @@ fn a_question_shows_what_has_changed_since_always() {
         ├ so far in this run:
         │ odd_add (1 called), odd_change (1 called)
         ├ its definition has changed since it was allowed:
-        │ - "description": "Changed 0 times",
-        │ + "description": "Changed 1 times",
+        │ - description: "Changed 0 times"
+        │ + description: "Changed 1 times"
         └ allow? [y] this call  [r] all calls of this tool in this run  [a] always, in callgate.json  [w] show whole"#]].assert_eq(&question);
     session.send_line("n").expect("answer");
     let rest = session.exp_eof().expect("the end");

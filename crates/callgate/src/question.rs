@@ -28,13 +28,12 @@ const SHOWN_FLOWS: usize = 10;
 /// The extent of a shown question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shown {
-    /// The beginning and the end of what is long; of a changed definition, up to 30 lines
-    /// with up to 400 characters of the difference in each.
+    /// The beginning and the end of what is long; of a changed definition, up to 400 characters
+    /// of the difference of each part.
     #[default]
     Short,
-    /// The same for a person who cannot ask for more: of a changed definition, up to 200 lines
-    /// with up to 2,000 characters of the difference in each; 8,000 in the description and
-    /// titles together, and 8,000 in the other lines.
+    /// The same for a person who cannot ask for more: of a changed definition, up to 2,000
+    /// characters of the difference of each part.
     Form,
     /// All of it.
     Whole,
