@@ -5,54 +5,24 @@ use std::time::Duration;
 /// The least memory that a script can have: an isolate does not start with less.
 pub const LEAST_MEMORY: u64 = 16 << 20;
 
-/// A kind of quantity, as it is written.
-struct Quantity {
-    name: &'static str,
-    /// Units, each with its size.
-    units: &'static [(&'static str, u128)],
-    form: &'static str,
-    most: u128,
-    largest: &'static str,
-}
-
-/// In nanoseconds.
-const DURATION: Quantity = Quantity {
-    name: "duration",
-    units: &[
-        ("ms", 1_000_000),
-        ("s", 1_000_000_000),
-        ("m", 60_000_000_000),
-        ("h", 3_600_000_000_000),
-    ],
-    form: "write a number and ms, s, m or h, such as \"500ms\" or \"2s\"",
-    most: 100 * 366 * 86_400 * 1_000_000_000,
-    largest: "the longest is a hundred years",
-};
-
-/// In bytes.
-const SIZE: Quantity = Quantity {
-    name: "size",
-    units: &[
-        ("b", 1),
-        ("kb", 1_000),
-        ("mb", 1_000_000),
-        ("gb", 1_000_000_000),
-        ("kib", 1 << 10),
-        ("mib", 1 << 20),
-        ("gib", 1 << 30),
-    ],
-    form: "write a number and B, KB, MB, GB, KiB, MiB or GiB, such as \"16KiB\"",
-    most: (1 << 53) - 1,
-    largest: "the largest is below 2^53 bytes",
-};
-
 /// Reads a duration such as `500ms`, `2s`, `1.5m` or `1h`.
 ///
 /// # Errors
 ///
 /// A text about it, for another form, zero, and more than a hundred years.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    DURATION.read(text).map(Duration::from_nanos_u128)
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let form = "write a number and ms, s, m or h, such as \"500ms\" or \"2s\"";
+    let seconds = read(text, "duration", &units, form)?;
+    if seconds > 100.0 * 366.0 * 86_400.0 {
+        return Err(format!(
+            "{text:?} is too large a duration; the longest is a hundred years"
+        ));
+    }
+    match Duration::from_secs_f64(seconds) {
+        Duration::ZERO => Err(nothing(text, "duration")),
+        duration => Ok(duration),
+    }
 }
 
 /// Reads a number of bytes such as `512B`, `16KiB`, `128MiB`, `1GB` or `1.5GiB`. A part of a
@@ -62,8 +32,24 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 ///
 /// A text about it, for another form, less than a byte, and 2^53 bytes or more.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let bytes = SIZE.read(text)?;
-    Ok(u64::try_from(bytes).unwrap_or(u64::MAX))
+    let (kilo, kibi) = (1e3_f64, 1024_f64);
+    let units = [
+        ("b", 1.0),
+        ("kb", kilo),
+        ("mb", kilo.powi(2)),
+        ("gb", kilo.powi(3)),
+        ("kib", kibi),
+        ("mib", kibi.powi(2)),
+        ("gib", kibi.powi(3)),
+    ];
+    let form = "write a number and B, KB, MB, GB, KiB, MiB or GiB, such as \"16KiB\"";
+    match read(text, "size", &units, form)? {
+        bytes if bytes < 1.0 => Err(nothing(text, "size")),
+        bytes if bytes >= 2_f64.powi(53) => Err(format!(
+            "{text:?} is too large a size; the largest is below 2^53 bytes"
+        )),
+        bytes => Ok(bytes as u64),
+    }
 }
 
 /// Reads a size as [`parse_bytes`] does, for a script's memory.
@@ -81,39 +67,20 @@ pub fn parse_memory(text: &str) -> Result<u64, String> {
     }
 }
 
-impl Quantity {
-    /// Reads `1.5 MiB`, rounded down.
-    fn read(&self, text: &str) -> Result<u128, String> {
-        let name = self.name;
-        let (fault, advice) = match self.scale(text.trim()) {
-            None => (format!("not a {name}"), self.form),
-            Some(0) => (
-                format!("an empty {name}"),
-                "write one that is more than nothing",
-            ),
-            Some(scaled) if scaled > self.most => (format!("too large a {name}"), self.largest),
-            Some(scaled) => return Ok(scaled),
-        };
-        Err(format!("{text:?} is {fault}; {advice}"))
-    }
-
-    /// A decimal number times its unit; `None` for another form.
-    fn scale(&self, text: &str) -> Option<u128> {
+/// Reads a decimal number and one of these units, such as `1.5 MiB`.
+fn read(text: &str, name: &str, units: &[(&str, f64)], form: &str) -> Result<f64, String> {
+    let number_and_unit = || {
+        let trimmed = text.trim();
         let is_unit = |c: char| !c.is_ascii_digit() && c != '.';
-        let (number, unit) = text.split_at(text.find(is_unit).unwrap_or(text.len()));
-        let unit = unit.trim_start();
-        let mut units = self.units.iter();
-        let (_, per_unit) = units.find(|(name, _)| unit.eq_ignore_ascii_case(name))?;
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-        // Nine digits after the point reach below every unit here.
-        if whole.is_empty() || fraction.len() > 9 {
-            return None;
-        }
-        if whole.len() > 18 && whole.bytes().all(|digit| digit.is_ascii_digit()) {
-            return Some(u128::MAX);
-        }
-        let (whole, digits): (u128, u128) = (whole.parse().ok()?, fraction.parse().ok()?);
-        let denominator = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
-        Some(whole * per_unit + digits * per_unit / denominator)
-    }
+        let (number, unit) = trimmed.split_at(trimmed.find(is_unit)?);
+        let mut units = units.iter();
+        let (_, size) = units.find(|(name, _)| unit.trim_start().eq_ignore_ascii_case(name))?;
+        let is_decimal = number.starts_with(|c: char| c.is_ascii_digit()) && !number.ends_with('.');
+        Some(number.parse::<f64>().ok().filter(|_| is_decimal)? * size)
+    };
+    number_and_unit().ok_or_else(|| format!("{text:?} is not a {name}; {form}"))
+}
+
+fn nothing(text: &str, name: &str) -> String {
+    format!("{text:?} is an empty {name}; write one that is more than nothing")
 }
