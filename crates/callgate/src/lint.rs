@@ -5,15 +5,14 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callgate_catalog::{Catalog, CatalogTool, Tool, ToolDefinition};
+use callgate_catalog::{Catalog, Tool, ToolDefinition};
 use callgate_gate::DryRun;
 use callgate_policy::flow::{FlowRules, Side, UnknownTools};
-use callgate_policy::{Finding, Hints, KnownTool, Rule, Rules, Unmatched, Why};
+use callgate_policy::{Finding, KnownTool, Rule, Rules, Unmatched, Why};
 use callgate_servers::{Phase, ServerState, Status};
 use jiff::Timestamp;
 
 use crate::config::ToolSettings;
-use crate::foresight::hints;
 use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::names::ServerNames;
 
@@ -103,14 +102,8 @@ impl Lint {
     ) -> Vec<Finding> {
         let unknown = self.unknown_tools(servers, is_known);
         let mut findings = self.of_rules(catalog, servers, &unknown);
-        let tools = catalog.tools().iter().map(|tool| {
-            let definition = &tool.definition;
-            Side::new(&tool.function, &definition.server, &definition.name)
-                .or_named(Some(&tool.other_names))
-        });
-        let models = [&*EXTRACTION, &*SEARCH];
-        let models = models.map(|it| Side::new(&it.function, &it.server, &it.name));
-        let sides: Vec<Side> = tools.chain(models).collect();
+        let tools = catalog.tools().iter().chain([&*EXTRACTION, &*SEARCH]);
+        let sides: Vec<Side> = tools.map(Tool::side).collect();
         findings.extend(self.flows.unmatched(&sides, &unknown));
         findings.extend(self.settings.unmatched(catalog, |pattern| {
             let mut unknown = unknown.iter();
@@ -173,31 +166,27 @@ impl Lint {
     ) -> Vec<Finding> {
         let trusted = servers.iter().filter(|server| server.trusted);
         let trusted: HashSet<&str> = trusted.map(|server| server.name.as_str()).collect();
-        let tools = catalog.tools().iter().map(|tool| KnownTool {
+        let tools = catalog.tools().iter().map(|tool| {
+            let server = tool.definition.server.as_str();
+            (tool, trusted.contains(server))
+        });
+        let models = self.consults.iter().map(|model| (*model, true));
+        let tools = tools.chain(models).map(|(tool, trusted)| KnownTool {
             function: &tool.function,
             other_names: Some(&tool.other_names),
             server: &tool.definition.server,
-            hints: hints(&tool.definition),
-            trusted: trusted.contains(tool.definition.server.as_str()),
+            hints: tool.definition.hints,
+            trusted,
             definition: Some(tool.definition.identity.hash()),
             input_schema: Some(&tool.definition.input_schema),
         });
-        let tools = tools.chain(self.consults.iter().map(|model| KnownTool {
-            function: &model.function,
-            other_names: None,
-            server: &model.server,
-            hints: Hints::default(),
-            trusted: true,
-            definition: Some(model.definition.hash()),
-            input_schema: None,
-        }));
         let mut unmatched = self.rules.unmatched(tools, Timestamp::now());
         unmatched.retain(|rule| {
             let mut unknown = unknown.iter();
             !unknown.any(|it| rule.may_be_about(it.server, it.beginning))
         });
         let not_callable = |rule: &Rule| {
-            let is_hidden = |it: &&CatalogTool| catalog.get(&it.function).is_none();
+            let is_hidden = |it: &&Tool| catalog.get(&it.function).is_none();
             let mut hidden = catalog.with_hidden().filter(is_hidden);
             hidden.any(|it| rule.pattern.means(&it.function, Some(&it.other_names)))
                 || catalog.not_for_models().any(|it| rule.pattern.matches(it))

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use callgate_catalog::{Catalog, CatalogTool, Malformed, ToolDefinition};
+use callgate_catalog::{Catalog, Malformed, Tool, ToolDefinition};
 use callgate_gate::{CallError, CallOptions, code};
 use callgate_script::Named;
 use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
@@ -138,7 +138,7 @@ impl LiveCatalog {
 
     /// The tool that a call of this function means, and the catalog that has it. Connects
     /// to an idle server first: it may list other tools by now.
-    pub(crate) async fn tool(&self, function: &str) -> (Arc<Catalog>, Option<CatalogTool>) {
+    pub(crate) async fn tool(&self, function: &str) -> (Arc<Catalog>, Option<Tool>) {
         let mut catalog = self.having([function]).await;
         if let Some(tool) = catalog.get(function)
             && self.broker.is_resting(&tool.definition.server)
@@ -161,7 +161,7 @@ impl LiveCatalog {
         &self,
         function: &str,
         options: &mut CallOptions,
-    ) -> Result<(Arc<Catalog>, Option<CatalogTool>), CallError> {
+    ) -> Result<(Arc<Catalog>, Option<Tool>), CallError> {
         let began = Instant::now();
         let found = self.tool(function);
         let found = match options.timeout {

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use callgate_catalog::Tool;
-use callgate_policy::{Definition, Hints};
+use callgate_catalog::{Tool, ToolDefinition};
+use callgate_policy::Definition;
 use serde_json::json;
 
 /// Their function names, which no server's tool gets.
@@ -25,15 +25,11 @@ pub(crate) static SEARCH: LazyLock<Tool> = LazyLock::new(|| {
 
 /// Grants are bound to the definition: another text here makes them void.
 fn model_tool(function: &str, tool: &str, name: &str, does: &str) -> Tool {
-    let definition = Definition::of(&json!({
+    let mut definition = ToolDefinition::new("model", tool);
+    definition.hints.read_only = Some(true);
+    definition.identity = Arc::new(Definition::of(&json!({
         "name": name,
         "annotations": { "title": does, "version": 1 },
-    }));
-    Tool {
-        hints: Hints {
-            read_only: Some(true),
-            ..Hints::default()
-        },
-        ..Tool::new(function, "model", tool, Arc::new(definition))
-    }
+    })));
+    Tool::new(function, definition)
 }

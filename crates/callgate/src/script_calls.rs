@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use callgate_catalog::{Catalog, CatalogTool, Tool};
+use callgate_catalog::{Catalog, Tool};
 use callgate_gate::{CallError, CallOptions, Dispatcher, Place, code};
 use callgate_sandbox::{CallHandler, ScriptCall, Thrown, Undelivered};
 use callgate_schema::without_lone_surrogates;
@@ -12,7 +12,6 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 
-use crate::foresight::hints;
 use crate::host_functions::HostFunctions;
 use crate::live_catalog::LiveCatalog;
 use crate::names::{
@@ -124,10 +123,9 @@ impl Inner {
         let number = self.next_call.fetch_add(1, Ordering::Relaxed);
         let mut watched = WatchedCall::start(observer.as_ref(), number, &tool);
         let refusal = scope.refusal(function, &tool.definition.server);
-        let target = target(&tool);
         let result = match refusal {
-            Some(because) => Err(run.refuse(&target, input, options.place, because)),
-            None => run.call(&target, input, options).await,
+            Some(because) => Err(run.refuse(&tool, input, options.place, because)),
+            None => run.call(&tool, input, options).await,
         };
         watched.end = match &result {
             Ok(_) => CallEnd::Ok,
@@ -192,7 +190,7 @@ struct WatchedCall<'a> {
 }
 
 impl<'a> WatchedCall<'a> {
-    fn start(observer: Option<&'a Observer>, number: u64, tool: &'a CatalogTool) -> Self {
+    fn start(observer: Option<&'a Observer>, number: u64, tool: &'a Tool) -> Self {
         if let Some(observer) = observer {
             observer(Event::CallStarted {
                 call: number,
@@ -219,20 +217,5 @@ impl Drop for WatchedCall<'_> {
                 end: self.end,
             });
         }
-    }
-}
-
-/// The tool as a call takes it.
-pub(crate) fn target(tool: &CatalogTool) -> Tool {
-    let definition = &tool.definition;
-    Tool {
-        function: tool.function.clone(),
-        other_names: Some(Arc::clone(&tool.other_names)),
-        server: definition.server.clone(),
-        name: definition.name.clone(),
-        title: definition.title.as_deref().map(Arc::from),
-        hints: hints(definition),
-        definition: Arc::clone(&definition.identity),
-        output_schema: definition.output_schema.clone(),
     }
 }

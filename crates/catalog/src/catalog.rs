@@ -9,6 +9,7 @@ use callgate_typegen::names::{self, Names};
 use callgate_typegen::{Declarations, Detail, ToolSchema, generate};
 
 use crate::definition::ToolDefinition;
+use crate::tool::Tool;
 use crate::warning::Warning;
 
 /// The tools of a run. It does not change once built.
@@ -17,28 +18,16 @@ use crate::warning::Warning;
 /// or by [`Catalog::declare`], which may be called from a thread of its own.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    tools: Vec<CatalogTool>,
+    tools: Vec<Tool>,
     /// The tools by function name and by long name.
     by_function: HashMap<String, usize>,
     names: Names,
     /// Tools that are left out.
-    hidden: Vec<CatalogTool>,
+    hidden: Vec<Tool>,
     /// Function names of tools that are not for models.
     not_for_models: Vec<String>,
     warnings: Vec<Warning>,
     declarations: OnceLock<Declarations>,
-}
-
-/// A tool and the function it became.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct CatalogTool {
-    /// The name of the function in a script.
-    pub function: String,
-    /// Its other names.
-    pub other_names: Arc<OtherNames>,
-    /// The tool as its server lists it.
-    pub definition: Arc<ToolDefinition>,
 }
 
 impl Catalog {
@@ -90,7 +79,7 @@ impl Catalog {
             let function = names.function(server, name)?;
             let suffixed = names.suffixed(server, name);
             let other_names = OtherNames::new(names.natural(function), &suffixed);
-            Some(CatalogTool {
+            Some(Tool {
                 function: function.to_owned(),
                 other_names: Arc::new(other_names.with_long(names.long(function))),
                 definition,
@@ -130,17 +119,17 @@ impl Catalog {
     }
 
     /// Every tool, in the order given.
-    pub fn tools(&self) -> &[CatalogTool] {
+    pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 
     /// The tool behind a function, by its name or its long name.
-    pub fn get(&self, function: &str) -> Option<&CatalogTool> {
+    pub fn get(&self, function: &str) -> Option<&Tool> {
         self.tools.get(*self.by_function.get(function)?)
     }
 
     /// Every tool, those too that were left out of [`Catalog::build_without`].
-    pub fn with_hidden(&self) -> impl Iterator<Item = &CatalogTool> {
+    pub fn with_hidden(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter().chain(&self.hidden)
     }
 
@@ -168,8 +157,8 @@ impl Catalog {
     }
 
     /// The tools of each server, servers and tools in the order given.
-    pub fn by_server(&self) -> Vec<(&str, Vec<&CatalogTool>)> {
-        let mut servers: Vec<(&str, Vec<&CatalogTool>)> = Vec::new();
+    pub fn by_server(&self) -> Vec<(&str, Vec<&Tool>)> {
+        let mut servers: Vec<(&str, Vec<&Tool>)> = Vec::new();
         let mut place: HashMap<&str, usize> = HashMap::new();
         for tool in &self.tools {
             let server = tool.definition.server.as_str();
@@ -219,7 +208,7 @@ impl Catalog {
         &self,
         detail: Detail,
         functions: &[&str],
-        mark: impl Fn(&CatalogTool) -> Option<String>,
+        mark: impl Fn(&Tool) -> Option<String>,
     ) -> String {
         let tools = functions.iter().filter_map(|function| self.get(function));
         let functions: Vec<&str> = tools.map(|tool| tool.function.as_str()).collect();
@@ -242,27 +231,22 @@ impl Catalog {
 
     fn declared(&self) -> &Declarations {
         self.declarations.get_or_init(|| {
-            let schemas: Vec<ToolSchema<'_>> = self.tools.iter().map(CatalogTool::schema).collect();
+            let schemas: Vec<ToolSchema<'_>> = self.tools.iter().map(schema).collect();
             generate(&schemas)
         })
     }
 }
 
-impl CatalogTool {
-    fn schema(&self) -> ToolSchema<'_> {
-        let definition = &self.definition;
-        ToolSchema {
-            server: &definition.server,
-            tool: &definition.name,
-            function: &self.function,
-            title: definition
-                .title
-                .as_deref()
-                .or(definition.annotations.title.as_deref()),
-            description: definition.description.as_deref(),
-            input: &definition.input_schema,
-            output: definition.output_schema.as_ref().map(Declared::value),
-        }
+fn schema(tool: &Tool) -> ToolSchema<'_> {
+    let definition = &tool.definition;
+    ToolSchema {
+        server: &definition.server,
+        tool: &definition.name,
+        function: &tool.function,
+        title: definition.shown_title(),
+        description: definition.description.as_deref(),
+        input: &definition.input_schema,
+        output: definition.output_schema.as_ref().map(Declared::value),
     }
 }
 

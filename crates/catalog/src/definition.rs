@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use callgate_policy::Definition;
+use callgate_policy::{Definition, Hints};
 use callgate_schema::Declared;
 use callgate_typegen::deprecation;
 use serde_json::{Map, Value};
@@ -35,8 +35,11 @@ pub struct ToolDefinition {
     pub input_schema: Value,
     /// The JSON Schema of the structured result.
     pub output_schema: Option<Declared>,
-    /// The server's hints about the tool's effects.
-    pub annotations: Annotations,
+    /// A name for people in its annotations, from before tools had titles.
+    pub older_title: Option<String>,
+    /// The server's hints about the tool's effects. They are claims, not facts: only a server
+    /// that is trusted is believed.
+    pub hints: Hints,
     /// `_meta`: what the server says of it to clients that know the keys.
     pub meta: Option<Map<String, Value>>,
     /// The definition that grants are bound to, as the server wrote it.
@@ -51,30 +54,36 @@ pub struct ToolDefinition {
 impl ToolDefinition {
     /// True if its server calls it deprecated, in its description or title.
     pub fn is_deprecated(&self) -> bool {
-        let titles = [&self.description, &self.title, &self.annotations.title];
-        let texts = titles.into_iter().flatten();
-        texts.into_iter().any(|text| deprecation(text).is_some())
+        let texts = [&self.description, &self.title, &self.older_title];
+        let mut texts = texts.into_iter().flatten();
+        texts.any(|text| deprecation(text).is_some())
+    }
+
+    /// The name for people, wherever the server writes it.
+    pub fn shown_title(&self) -> Option<&str> {
+        self.title.as_deref().or(self.older_title.as_deref())
     }
 }
 
-/// A server's hints about a tool. They are claims, not facts: only a server
-/// that is trusted is believed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Annotations {
-    /// A name for people, from before tools had titles.
-    pub title: Option<String>,
-    /// The tool changes nothing.
-    pub read_only_hint: Option<bool>,
-    /// What it changes may be lost.
-    pub destructive_hint: Option<bool>,
-    /// A second equal call changes nothing more.
-    pub idempotent_hint: Option<bool>,
-    /// It deals with things outside the server.
-    pub open_world_hint: Option<bool>,
-}
-
 impl ToolDefinition {
+    /// A tool of which only the names are known.
+    pub fn new(server: &str, name: &str) -> Self {
+        Self {
+            server: server.to_owned(),
+            name: name.to_owned(),
+            title: None,
+            description: None,
+            input_schema: Value::Null,
+            output_schema: None,
+            older_title: None,
+            hints: Hints::default(),
+            meta: None,
+            identity: Arc::new(Definition::of(&Value::Null)),
+            hidden: false,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Reads one entry of a server's list.
     ///
     /// # Errors
@@ -120,19 +129,19 @@ impl ToolDefinition {
         };
         let title = reader.string(entry, "title");
         let description = reader.string(entry, "description");
-        let annotations = reader.annotations(entry);
+        let (older_title, hints) = reader.annotations(entry);
         Ok(Self {
-            server: server.to_owned(),
-            name: name.to_owned(),
             title,
             description,
             input_schema,
             output_schema,
-            annotations,
+            older_title,
+            hints,
             meta: meta(entry),
             identity: Arc::new(Definition::of(raw)),
             hidden: is_hidden(entry),
             warnings: reader.warnings,
+            ..Self::new(server, name)
         })
     }
 }
@@ -264,22 +273,23 @@ impl Reader<'_> {
         }
     }
 
-    fn annotations(&mut self, entry: &Map<String, Value>) -> Annotations {
+    /// The title and the hints.
+    fn annotations(&mut self, entry: &Map<String, Value>) -> (Option<String>, Hints) {
         let map = match entry.get("annotations") {
-            None | Some(Value::Null) => return Annotations::default(),
+            None | Some(Value::Null) => return (None, Hints::default()),
             Some(Value::Object(map)) => map,
             Some(_) => {
                 self.ignore("annotations", "is not an object");
-                return Annotations::default();
+                return (None, Hints::default());
             }
         };
-        Annotations {
-            title: self.string(map, "title"),
-            read_only_hint: self.boolean(map, "readOnlyHint"),
-            destructive_hint: self.boolean(map, "destructiveHint"),
-            idempotent_hint: self.boolean(map, "idempotentHint"),
-            open_world_hint: self.boolean(map, "openWorldHint"),
-        }
+        let hints = Hints {
+            read_only: self.boolean(map, "readOnlyHint"),
+            destructive: self.boolean(map, "destructiveHint"),
+            idempotent: self.boolean(map, "idempotentHint"),
+            open_world: self.boolean(map, "openWorldHint"),
+        };
+        (self.string(map, "title"), hints)
     }
 
     fn ignore(&mut self, member: &'static str, fault: &str) {

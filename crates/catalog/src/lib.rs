@@ -12,8 +12,8 @@ mod tool;
 mod warning;
 
 pub use callgate_typegen::Detail;
-pub use catalog::{Catalog, CatalogTool};
-pub use definition::{Annotations, ToolDefinition};
+pub use catalog::Catalog;
+pub use definition::ToolDefinition;
 pub use meant::Meant;
 pub use tool::Tool;
 pub use warning::{Malformed, MalformedReason, SchemaFault, Warning};

@@ -1,6 +1,7 @@
 //! The functions that were meant by names that none has.
 
-use crate::catalog::{Catalog, CatalogTool};
+use crate::catalog::Catalog;
+use crate::tool::Tool;
 
 /// The likeness from which on a name is suggested: 1 is equal, 0 is nothing alike.
 const MIN_LIKENESS: f64 = 0.75;
@@ -71,7 +72,7 @@ impl Catalog {
         }
         for start in starts {
             let (server, rest) = parts.get(start..)?.split_first()?;
-            let of_server = |it: &&&CatalogTool| plain(&it.definition.server) == plain(server);
+            let of_server = |it: &&&Tool| plain(&it.definition.server) == plain(server);
             let asked = plain(&rest.concat());
             let mut tools: Vec<_> = known.iter().filter(of_server).collect();
             let Some(first) = tools.first() else {

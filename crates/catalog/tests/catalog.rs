@@ -77,14 +77,14 @@ fn a_definition_is_read_whole() {
     assert_eq!(tool.input_schema, raw["inputSchema"]);
     let output = tool.output_schema.as_ref().map(Declared::value);
     assert_eq!(output, Some(&raw["outputSchema"]));
-    let hints = &tool.annotations;
-    assert_eq!(hints.title.as_deref(), Some("Logs"));
+    assert_eq!(tool.older_title.as_deref(), Some("Logs"));
+    let hints = tool.hints;
     assert_eq!(
-        (hints.read_only_hint, hints.destructive_hint),
+        (hints.read_only, hints.destructive),
         (Some(true), Some(false))
     );
     assert_eq!(
-        (hints.idempotent_hint, hints.open_world_hint),
+        (hints.idempotent, hints.open_world),
         (Some(true), Some(false))
     );
     assert_eq!(tool.warnings, []);

@@ -66,9 +66,9 @@ pub struct Question {
     /// The tool's own name.
     pub tool: String,
     /// The tool's name for people, in its server's words.
-    pub title: Option<Arc<str>>,
+    pub title: Option<String>,
     /// The tool's description, in its server's words: whole, and perhaps misleading.
-    pub description: Option<Arc<str>>,
+    pub description: Option<String>,
     /// The whole arguments, as JSON text. Written by a script: control characters are escaped,
     /// but it may be long and may mislead.
     pub arguments: String,

@@ -98,18 +98,10 @@ impl Authority {
 
     /// The decision of rules and grants. A use that they count is taken.
     fn about_call(&self, call: &PendingCall<'_>) -> Decision {
-        let tool = call.tool;
         let arguments = call.arguments.value();
         let facts = CallFacts {
-            function: &tool.function,
-            other_names: tool.other_names.as_ref(),
-            server: &tool.server,
-            tool: &tool.name,
-            hints: tool.hints,
-            trusted: call.is_trusted,
-            definition: Some(tool.definition.hash()),
             arguments: Some(&arguments),
-            now: Timestamp::now(),
+            ..call.tool.facts(call.is_trusted, Timestamp::now())
         };
         let count = if call.is_sent {
             Count::All
@@ -174,9 +166,9 @@ impl Authority {
             }
             // Leave for these data says nothing of the function's other calls.
             _ if !about.call => {}
-            Answer::Run => self.permissions.grant(grant(call.tool), Scope::Run),
-            Answer::Session => self.permissions.grant(grant(call.tool), Scope::Session),
-            Answer::Always => self.keep(grant(call.tool)).await,
+            Answer::Run => self.permissions.grant(call.tool.grant(), Scope::Run),
+            Answer::Session => self.permissions.grant(call.tool.grant(), Scope::Session),
+            Answer::Always => self.keep(call.tool.grant()).await,
             _ => {}
         }
         Ruling::new(decision, Some(answer))
@@ -207,7 +199,7 @@ impl Authority {
         decision: &Decision,
         ledger: &Ledger,
     ) -> Question {
-        let tool = call.tool;
+        let (tool, definition) = (call.tool, &call.tool.definition);
         let find = |hash: &DefinitionHash| self.definitions.as_ref()?.find(hash);
         let line = call.place.map(|place| ScriptLine {
             number: place.line,
@@ -217,10 +209,10 @@ impl Authority {
         let (done, more_done) = ledger.done();
         Question {
             function: tool.function.clone(),
-            server: tool.server.clone(),
-            tool: tool.name.clone(),
-            title: tool.title.clone(),
-            description: tool.definition.description(),
+            server: definition.server.clone(),
+            tool: definition.name.clone(),
+            title: definition.title.clone(),
+            description: definition.description.clone(),
             arguments: call.arguments.text().to_string(),
             decision: decision.clone(),
             besides: self.about_data(call, review).filter(|_| is_about_call),
@@ -232,7 +224,7 @@ impl Authority {
             line,
             done,
             more_done,
-            changed: Changed::of(decision, Some(&tool.definition), find),
+            changed: Changed::of(decision, Some(&definition.identity), find),
             flows: call.flows.to_vec(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),
         }
@@ -244,15 +236,10 @@ impl<'a> PendingCall<'a> {
     pub(crate) fn reviewed(&self) -> Reviewed<'a> {
         Reviewed {
             function: &self.tool.function,
-            server: &self.tool.server,
-            tool: &self.tool.name,
+            server: &self.tool.definition.server,
+            tool: &self.tool.definition.name,
             arguments: self.arguments.text(),
             flows: self.flows,
         }
     }
-}
-
-/// A grant for every call of a tool as it is now.
-fn grant(tool: &Tool) -> Grant {
-    Grant::new(tool.function.as_str()).of(Arc::clone(&tool.definition))
 }

@@ -71,7 +71,7 @@ impl Dispatcher {
         let arguments = entry.parse(&arguments, "arguments")?;
         let flows = self.flows.find(tool, &arguments).await;
         entry.found(&flows);
-        let is_trusted = self.servers.is_trusted(&tool.server);
+        let is_trusted = self.servers.is_trusted(&tool.definition.server);
         let dry_run = self.dry_run.as_deref();
         let call = PendingCall {
             tool,
@@ -91,9 +91,9 @@ impl Dispatcher {
         }
         entry.sending()?;
         let sent = ToolCall {
-            server: &tool.server,
-            tool: &tool.name,
-            definition: tool.definition.hash(),
+            server: &tool.definition.server,
+            tool: &tool.definition.name,
+            definition: tool.definition.identity.hash(),
             arguments: arguments.text(),
             caller: self.caller.clone(),
             limit: time_left(&options),
@@ -154,7 +154,7 @@ impl Dispatcher {
         self.withheld.add(ordinal, call, &decision, is_recorded);
         entry.withheld(&decision, recorded.as_deref().map(RawValue::get));
         Some(recorded.ok_or_else(|| CallError::DryRun {
-            server: tool.server.clone(),
+            server: tool.definition.server.clone(),
             function: tool.function.clone(),
             decision,
         }))
@@ -173,7 +173,7 @@ impl Dispatcher {
             Ok(result) => result,
             Err(failure) => return Err(self.fail(call, entry, failure, options).await),
         };
-        match Answer::of(&result, tool.output_schema.as_ref()) {
+        match Answer::of(&result, tool.definition.output_schema.as_ref()) {
             Answer::Value {
                 value,
                 is_structured,
@@ -207,7 +207,7 @@ impl Dispatcher {
                     return Ok(result);
                 }
                 Err(CallError::Tool {
-                    server: tool.server.clone(),
+                    server: tool.definition.server.clone(),
                     function: tool.function.clone(),
                     message,
                     content,
@@ -237,7 +237,7 @@ impl Dispatcher {
         failure: CallFailure,
         options: &CallOptions,
     ) -> CallError {
-        let reads_only = call.tool.hints.read_only == Some(true);
+        let reads_only = call.tool.definition.hints.read_only == Some(true);
         // A script can read these, too, and they may quote the server.
         let read = match &failure {
             CallFailure::Timeout { unused, .. } if unused.is_empty() => None,

@@ -67,15 +67,14 @@ impl DryRun {
 
     /// True if a call is sent.
     pub(crate) fn sends(&self, tool: &Tool, is_trusted: bool) -> bool {
-        let is_hinted = is_trusted && tool.hints.read_only == Some(true);
+        let is_hinted = is_trusted && tool.definition.hints.read_only == Some(true);
         let mut patterns = self.reads.iter();
-        is_hinted
-            || patterns.any(|pattern| pattern.means(&tool.function, tool.other_names.as_ref()))
+        is_hinted || patterns.any(|pattern| pattern.means(&tool.function, Some(&tool.other_names)))
     }
 
     /// The recorded answer of a tool, if there is one.
     pub(crate) fn recorded_for(&self, tool: &Tool) -> Option<Box<RawValue>> {
-        let long = || self.recorded.get(tool.other_names.as_ref()?.long()?);
+        let long = || self.recorded.get(tool.other_names.long()?);
         let value = self.recorded.get(&tool.function).or_else(long)?;
         Some(value.as_ref().to_owned())
     }
@@ -139,8 +138,8 @@ impl WithheldCalls {
         kept.calls.push(Withheld {
             ordinal,
             function: tool.function.clone(),
-            server: tool.server.clone(),
-            tool: tool.name.clone(),
+            server: tool.definition.server.clone(),
+            tool: tool.definition.name.clone(),
             line: call.place.map(|place| place.line),
             arguments: shown,
             argument_bytes: text.len(),

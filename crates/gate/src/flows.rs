@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgate_catalog::Tool;
-use callgate_policy::flow::{Detector, Finding, FlowRules, Side};
+use callgate_policy::flow::{Detector, Finding, FlowRules};
 use callgate_policy::{Decision, Verdict};
 use tokio::task::spawn_blocking;
 
@@ -52,11 +52,11 @@ impl Flows {
         let Some(detector) = &self.detector else {
             return Vec::new();
         };
-        let to = side(tool);
+        let to = tool.side();
         let search = {
             let detector = Arc::clone(detector);
             let (to, text) = (to.clone(), Arc::clone(arguments.text()));
-            let definition = Arc::clone(&tool.definition);
+            let definition = Arc::clone(&tool.definition.identity);
             move || detector.find(&to, &text, definition.text())
         };
         if detector.work(&to, arguments.text()) <= MAX_SEARCHED_HERE {
@@ -72,7 +72,7 @@ impl Flows {
     /// Learns what the script reads of a call's result.
     pub(crate) fn learn(&self, tool: &Tool, ordinal: usize, result: &str) {
         if let Some(detector) = &self.detector {
-            detector.learn(&side(tool), ordinal, result);
+            detector.learn(&tool.side(), ordinal, result);
         }
     }
 
@@ -114,9 +114,4 @@ impl Flows {
 /// Labels and rules tell the tools of one server apart, so passes go by function.
 fn ends(flow: &Finding) -> (String, String) {
     (flow.from.function.clone(), flow.to.function.clone())
-}
-
-fn side(tool: &Tool) -> Side {
-    let side = Side::new(&tool.function, &tool.server, &tool.name);
-    side.or_named(tool.other_names.as_ref())
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -63,7 +62,6 @@ pub struct NotAHash;
 pub struct Definition {
     hash: DefinitionHash,
     text: String,
-    description: Option<Arc<str>>,
 }
 
 impl Definition {
@@ -81,10 +79,6 @@ impl Definition {
             hash: DefinitionHash(Sha256::digest(members.to_string()).into()),
             // The alternate form has one thing on each line.
             text: format!("{members:#}"),
-            description: tool
-                .get("description")
-                .and_then(Value::as_str)
-                .map(Arc::from),
         }
     }
 
@@ -97,11 +91,6 @@ impl Definition {
     /// line by line. Written by a server: it may be long and may mislead.
     pub fn text(&self) -> &str {
         &self.text
-    }
-
-    /// The description of the tool by its server, if there is one.
-    pub fn description(&self) -> Option<Arc<str>> {
-        self.description.clone()
     }
 }
 

@@ -11,7 +11,7 @@ const DIGITS: usize = 8;
 ///
 /// A suffixed name counts only for patterns that have the suffix themselves. Otherwise a pattern
 /// with stars could match a tool by an end that no name in sight has.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct OtherNames {
     natural: Option<Box<str>>,
     long: Option<Box<str>>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callgate_catalog::{Catalog, CatalogTool};
+use callgate_catalog::{Catalog, Tool};
 use callgate_policy::{Finding, OtherNames, Pattern, nearest_tool};
 use jsonc_parser::ast::Value;
 use serde::{Deserialize, Deserializer};
@@ -140,7 +140,7 @@ impl ToolSettings {
         may: impl Fn(&Pattern) -> bool,
     ) -> Vec<Finding> {
         let unmatched = self.entries.iter().filter(|(pattern, setting)| {
-            let is_for = |tool: &CatalogTool| {
+            let is_for = |tool: &Tool| {
                 pattern.means(&tool.function, Some(&tool.other_names))
                     || setting.hides() && tool.other_names.any_matches(pattern)
             };

@@ -14,7 +14,6 @@ use super::Gate;
 use crate::names::unknown_tool;
 use crate::report::text::write_dry_run;
 use crate::run_request::CallSettings;
-use crate::script_calls::target;
 use crate::setters::call_setters;
 
 /// A call to make without a script, and the settings of this call that differ from the gate's.
@@ -142,11 +141,10 @@ impl Gate {
         let mut setup = self.setup(&request.settings);
         setup.one_call = true;
         let run = Dispatcher::new(self.broker.clone(), setup);
-        let target = target(&tool);
         let arguments = without_lone_surrogates(request.arguments);
         let result = tokio::select! {
             biased;
-            result = run.call(&target, arguments, options) => Some(result),
+            result = run.call(&tool, arguments, options) => Some(result),
             () = cancel.cancelled() => None,
         };
         let line = run.lines().into_iter().next();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
-use callgate_catalog::{Catalog, CatalogTool};
+use callgate_catalog::{Catalog, Tool};
 use serde_json::{Value, json};
 
 use super::Gate;
@@ -139,7 +139,7 @@ fn exported(
 
 fn entry(
     format: ExportFormat,
-    tool: &CatalogTool,
+    tool: &Tool,
     name: &str,
     Fitted { schema, lost }: Fitted,
     notes: &mut Vec<String>,
@@ -155,9 +155,8 @@ fn entry(
         ExportFormat::OpenAi => json!({ "type": "function", "name": name }),
         ExportFormat::Anthropic | ExportFormat::Gemini => json!({ "name": name }),
     };
-    let title = definition.title.as_ref();
-    let title = title.or(definition.annotations.title.as_ref());
-    if let Some(description) = definition.description.as_ref().or(title) {
+    let described = definition.description.as_deref();
+    if let Some(description) = described.or(definition.shown_title()) {
         let cut = description.char_indices().nth(MAX_DESCRIPTION);
         let cut = cut.filter(|_| format == ExportFormat::OpenAi);
         if cut.is_some() {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use callgate_gate::{Definitions, Setup};
 use callgate_policy::{Decision, Grant, SessionGrants, Verdict};
 use callgate_servers::Caller;
+use jiff::Timestamp;
 
 use super::Gate;
-use crate::foresight::{Foresight, model_decision};
+use crate::foresight::Foresight;
 use crate::model_tools::EXTRACTION;
 use crate::roots::with_roots;
 use crate::run_request::{CallSettings, RunRequest};
@@ -65,7 +66,8 @@ impl Gate {
     /// The decision about `mcp.extract`, whatever its input; `None` without a model.
     pub(super) fn extraction(&self, caller_has_model: bool) -> Option<Decision> {
         let has_model = caller_has_model || self.models.has_small();
-        has_model.then(|| model_decision(&self.rules, &EXTRACTION))
+        let facts = EXTRACTION.facts(true, Timestamp::now());
+        has_model.then(|| self.rules.decide(&facts))
     }
 
     /// The decision about a tool, whatever its arguments; `None` for a name that is not a tool.

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use callgate_catalog::Tool;
 use callgate_gate::Changed;
 use callgate_policy::flow::Side;
-use callgate_policy::{
-    Because, Decision, Definition, DefinitionHash, Effect, Grant, OtherNames, Verdict,
-};
+use callgate_policy::{Because, Decision, DefinitionHash, Effect, Grant, Verdict};
 use callgate_script::Prepared;
 use serde::Serialize;
 
@@ -20,7 +18,6 @@ use crate::read_script::read;
 use crate::report::text::write_check;
 use crate::report::{RunReport, Status};
 use crate::run_request::RunRequest;
-use crate::script_calls::target;
 use crate::type_check::TypeCheck;
 
 /// Unknown names for which the nearest tool is searched, and tools whose data flows are
@@ -125,9 +122,7 @@ pub struct PreviewedTool {
     #[serde(skip)]
     pub changed: Option<Changed>,
     #[serde(skip)]
-    other_names: Option<Arc<OtherNames>>,
-    #[serde(skip)]
-    identity: Arc<Definition>,
+    called: Tool,
     /// The effect of the deciding rule, if that rule tests arguments.
     #[serde(skip)]
     depends_on: Option<Effect>,
@@ -155,10 +150,11 @@ impl PreviewedTool {
     /// [`Gate::keep`].
     #[must_use]
     pub fn grant(&self) -> Grant {
-        Grant::new(self.function.as_str()).of(Arc::clone(&self.identity))
+        self.called.grant()
     }
 
-    fn new(gate: &Gate, tool: Tool, decision: &Decision, line: u32) -> Self {
+    fn new(gate: &Gate, tool: &Tool, decision: &Decision, line: u32) -> Self {
+        let definition = &tool.definition;
         let definitions = gate.definitions();
         let find = |hash: &DefinitionHash| definitions.as_ref()?.find(hash);
         Self {
@@ -171,23 +167,22 @@ impl PreviewedTool {
                 }
                 _ => decision.to_string(),
             },
-            title: tool.title.as_deref().map(str::to_owned),
+            title: definition.title.clone(),
             summary: gate
                 .live
                 .catalog()
                 .summary(&tool.function)
                 .map(str::to_owned),
-            definition: tool.definition.hash().to_string(),
-            changed: Changed::of(decision, Some(&tool.definition), find),
+            definition: definition.identity.hash().to_string(),
+            changed: Changed::of(decision, Some(&definition.identity), find),
             depends_on: match &decision.because {
                 Because::Depends(rule) => Some(rule.effect),
                 _ => None,
             },
-            function: tool.function,
-            server: tool.server,
-            tool: tool.name,
-            other_names: tool.other_names,
-            identity: tool.definition,
+            function: tool.function.clone(),
+            server: definition.server.clone(),
+            tool: definition.name.clone(),
+            called: tool.clone(),
         }
     }
 }
@@ -256,13 +251,15 @@ impl Gate {
             let message = if let Some(tool) = catalog.get(name).filter(|_| !is_missing)
                 && let Some(decision) = self.decision(name)
             {
-                let tool = PreviewedTool::new(self, target(tool), &decision, line);
-                preview.tools.push(tool);
+                preview
+                    .tools
+                    .push(PreviewedTool::new(self, tool, &decision, line));
                 continue;
             } else if name == HostFunction::Extract.name() {
                 if let Some(decision) = &extraction {
-                    let tool = PreviewedTool::new(self, EXTRACTION.clone(), decision, line);
-                    preview.tools.push(tool);
+                    preview
+                        .tools
+                        .push(PreviewedTool::new(self, &EXTRACTION, decision, line));
                     continue;
                 }
                 Some(format!("{name}: {}", NoAnswer::NoModel))
@@ -292,11 +289,7 @@ impl Gate {
     /// Rules and labels over data between these tools.
     fn preview_flows(&self, tools: &[PreviewedTool]) -> Vec<String> {
         let tools = tools.iter().take(MAX_NAMES);
-        let sides = tools.map(|tool| {
-            let side = Side::new(&tool.function, &tool.server, &tool.tool);
-            side.or_named(tool.other_names.as_ref())
-        });
-        let sides: Vec<Side> = sides.collect();
+        let sides: Vec<Side> = tools.map(|tool| tool.called.side()).collect();
         let pairs = sides
             .iter()
             .flat_map(|from| sides.iter().map(move |to| (from, to)));

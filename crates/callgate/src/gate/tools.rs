@@ -176,14 +176,14 @@ impl Gate {
         let definition = &tool.definition;
         let mut servers = self.broker.list();
         let is_trusted = servers.any(|it| it.trusted && it.name == definition.server);
-        let hints = &definition.annotations;
+        let hints = &definition.hints;
         let safer = |hint: Option<bool>, safe: bool| hint.filter(|it| is_trusted || *it != safe);
         let mut annotations = json!({
-            "title": hints.title,
-            "readOnlyHint": safer(hints.read_only_hint, true),
-            "destructiveHint": safer(hints.destructive_hint, false),
-            "idempotentHint": safer(hints.idempotent_hint, true),
-            "openWorldHint": safer(hints.open_world_hint, false),
+            "title": definition.older_title,
+            "readOnlyHint": safer(hints.read_only, true),
+            "destructiveHint": safer(hints.destructive, false),
+            "idempotentHint": safer(hints.idempotent, true),
+            "openWorldHint": safer(hints.open_world, false),
         });
         let annotations = annotations.as_object_mut()?;
         annotations.retain(|_, hint| !hint.is_null());

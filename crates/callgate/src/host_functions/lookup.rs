@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use callgate_catalog::{Catalog, CatalogTool, Detail};
+use callgate_catalog::{Catalog, Detail, Tool};
 use callgate_gate::{Dispatcher, Place, code};
 use callgate_policy::Rules;
 use callgate_sandbox::{ErrorClass, Thrown};
@@ -194,12 +194,7 @@ async fn answer(build: impl FnOnce() -> Value + Send + 'static) -> Result<Box<Ra
 }
 
 /// A search result.
-fn found_tool(
-    catalog: &Catalog,
-    tool: &CatalogTool,
-    detail: Detail,
-    foresight: &Foresight,
-) -> Value {
+fn found_tool(catalog: &Catalog, tool: &Tool, detail: Detail, foresight: &Foresight) -> Value {
     let function = tool.function.as_str();
     let text = |detail| catalog.declarations_of(detail, &[function], |tool| foresight.mark(tool));
     let mut found = json!({ "name": function, "server": tool.definition.server });
@@ -249,7 +244,7 @@ fn details(
     })
 }
 
-fn described(tool: &CatalogTool, denied: Option<String>) -> Value {
+fn described(tool: &Tool, denied: Option<String>) -> Value {
     let definition = &tool.definition;
     let mut described = json!({
         "name": tool.function,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_catalog::search::SearchIndex;
-use callgate_catalog::{Catalog, CatalogTool};
+use callgate_catalog::{Catalog, Tool};
 use callgate_policy::{Rules, nearest};
 use callgate_servers::{Phase, ServerState, Servers};
 use futures::FutureExt as _;
@@ -72,7 +72,7 @@ impl Search<'_> {
     }
 
     /// The searched tools that the rules do not deny, and the number of denied ones.
-    fn allowed(&self) -> (Vec<&CatalogTool>, usize) {
+    fn allowed(&self) -> (Vec<&Tool>, usize) {
         let foresight = Foresight::new(Arc::clone(self.rules), self.servers.iter().cloned());
         let tools = self.catalog.tools().iter();
         let tools = tools.filter(|tool| self.request.is_of(&tool.definition.server));

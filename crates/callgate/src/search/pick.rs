@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use callgate_catalog::{Catalog, CatalogTool};
+use callgate_catalog::{Catalog, Tool};
 use callgate_gate::{Dispatcher, Place, Unanswered};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -123,7 +123,7 @@ impl Searcher {
 }
 
 /// The best hits that are allowed, and all other allowed tools if these are few.
-fn candidates(mut hits: Vec<Hit>, allowed: &[&CatalogTool], most: usize) -> Vec<Hit> {
+fn candidates(mut hits: Vec<Hit>, allowed: &[&Tool], most: usize) -> Vec<Hit> {
     hits.retain(|hit| allowed.iter().any(|tool| tool.function == hit.function));
     hits.truncate(most);
     if allowed.len() <= CANDIDATES {
@@ -137,7 +137,7 @@ fn candidates(mut hits: Vec<Hit>, allowed: &[&CatalogTool], most: usize) -> Vec<
 }
 
 /// Replaces the hits by the tools that the model named, each once, if they are allowed.
-fn pick(found: &mut Found, names: &[String], allowed: &[&CatalogTool]) {
+fn pick(found: &mut Found, names: &[String], allowed: &[&Tool]) {
     let mut seen = HashSet::new();
     let mut unknown = 0;
     let mut picked = Vec::new();

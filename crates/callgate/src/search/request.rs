@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_catalog::CatalogTool;
+use callgate_catalog::Tool;
 use callgate_catalog::search::Ranked;
 use callgate_servers::Caller;
 use serde::Serialize;
@@ -82,7 +82,7 @@ pub struct Hit {
 }
 
 impl Hit {
-    pub(super) fn new(tool: &CatalogTool, score: f64) -> Self {
+    pub(super) fn new(tool: &Tool, score: f64) -> Self {
         Self {
             function: tool.function.clone(),
             server: tool.definition.server.clone(),

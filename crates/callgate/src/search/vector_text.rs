@@ -1,8 +1,7 @@
 //! The text of a tool that an embeddings model turns into a vector.
 
-use std::sync::Arc;
-
-use callgate_catalog::CatalogTool;
+use callgate_catalog::Tool;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 /// Bytes of a description in the text; small models read no more.
@@ -13,24 +12,24 @@ const MAX_PARAMETERS: usize = 30;
 const MAX_NAME: usize = 100;
 
 /// A vector of length 1.
-pub(crate) type Vector = Arc<[f32]>;
+pub(crate) type Vector = Vec<f32>;
 
 /// The hash of a tool's text, by which its vector is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Key(pub(super) [u8; 32]);
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Key(pub(super) String);
 
 impl Key {
     pub(super) fn of(text: &str) -> Self {
-        Self(Sha256::digest(text).into())
+        let hash = Sha256::digest(text);
+        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
 /// Server, name as words, title, description and the parameters' names.
-pub(super) fn vector_text(tool: &CatalogTool) -> String {
+pub(super) fn vector_text(tool: &Tool) -> String {
     let definition = &tool.definition;
     let mut text = format!("{}: {}", words(&definition.server), words(&definition.name));
-    let title = definition.title.as_deref();
-    if let Some(title) = title.or(definition.annotations.title.as_deref()) {
+    if let Some(title) = definition.shown_title() {
         text.push_str(" - ");
         text.push_str(beginning(title, MAX_NAME));
     }

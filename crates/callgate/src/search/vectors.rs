@@ -1,14 +1,14 @@
 //! Vectors of tools: made by an embeddings endpoint, kept, and compared with the vector of a query.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use callgate_catalog::Catalog;
 use callgate_models::Embedder;
 use callgate_servers::Servers;
 use tokio::sync::Mutex as AsyncMutex;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::vector_store::Store;
 use super::vector_text::{Key, Vector, vector_text};
@@ -20,8 +20,8 @@ use crate::models::Models;
 const STEP: usize = 64;
 /// The time that a failed endpoint is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
-/// The longest pause before missing vectors are tried again.
-const MAX_PAUSE: Duration = Duration::from_secs(120);
+/// The pause before missing vectors are tried again.
+const RETRY: Duration = Duration::from_secs(60);
 /// The time that a search waits for the vector of its query.
 const QUERY_TIME: Duration = Duration::from_secs(10);
 /// The most vectors that are kept for tools that may come back.
@@ -32,9 +32,7 @@ pub(crate) struct Vectors {
     models: Arc<Models>,
     /// The folder for files of vectors; `None` keeps them in memory only.
     folder: Option<Folder>,
-    known: RwLock<HashMap<Key, Vector>>,
-    /// The keys of the last catalog's tools, in its order.
-    keys: Mutex<(Arc<Catalog>, Arc<[Key]>)>,
+    known: Mutex<HashMap<Key, Vector>>,
     /// Locked while vectors are made, so that none is made twice.
     making: AsyncMutex<Option<Store>>,
     failed: Mutex<Option<(Instant, String)>>,
@@ -53,8 +51,7 @@ impl Vectors {
         Self {
             models,
             folder,
-            known: RwLock::default(),
-            keys: Mutex::default(),
+            known: Mutex::default(),
             making: AsyncMutex::default(),
             failed: Mutex::default(),
         }
@@ -74,21 +71,16 @@ impl Vectors {
         let mut changes = broker.watch();
         let (vectors, live) = (Arc::clone(self), Arc::downgrade(live));
         tokio::spawn(async move {
-            let mut pause = LEFT_ALONE;
             loop {
                 // The catalog is dropped with the gate.
                 let Some(live) = live.upgrade() else { return };
                 let catalog = live.settled().await;
                 drop(live);
                 let changed = match vectors.make(&catalog).await {
-                    Ok(()) => {
-                        pause = LEFT_ALONE;
-                        changes.changed().await
-                    }
+                    Ok(()) => changes.changed().await,
                     Err(reason) => {
                         tracing::warn!(reason, "tools have no vectors");
-                        let changed = tokio::time::timeout(pause, changes.changed()).await;
-                        pause = (2 * pause).min(MAX_PAUSE);
+                        let changed = tokio::time::timeout(RETRY, changes.changed()).await;
                         changed.unwrap_or(Ok(()))
                     }
                 };
@@ -114,7 +106,7 @@ impl Vectors {
             self.insert(store.read());
             *making = Some(store);
         }
-        let keys = self.keys(catalog).await;
+        let keys = keys(catalog);
         let missing = self.missing(&keys);
         if missing.is_empty() {
             return Ok(());
@@ -125,8 +117,8 @@ impl Vectors {
             let texts: Vec<String> = tools.map(vector_text).collect();
             match embedder.embed(&texts).await {
                 Ok(vectors) => {
-                    let made = step.iter().filter_map(|place| keys.get(*place)).copied();
-                    self.insert(made.zip(vectors.into_iter().map(Vector::from)));
+                    let made = step.iter().filter_map(|place| keys.get(*place)).cloned();
+                    self.insert(made.zip(vectors));
                 }
                 Err(error) => {
                     made = Err(self.note_failure(error.to_string()));
@@ -134,50 +126,39 @@ impl Vectors {
                 }
             }
         }
-        self.forget_old(&keys);
-        self.write(making.as_ref(), &keys).await;
+        let known = self.forget_old(&keys);
+        if let Some(store) = making.clone() {
+            let written = spawn_blocking(move || store.write(&known)).await;
+            if let Ok(Err(error)) = written {
+                tracing::warn!(%error, "the vectors of tools are not kept on disk");
+            }
+        }
         made
     }
 
     fn insert(&self, vectors: impl IntoIterator<Item = (Key, Vector)>) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.extend(vectors);
+        lock(&self.known).extend(vectors);
     }
 
     /// The places of tools without a vector, each text once.
     fn missing(&self, keys: &[Key]) -> Vec<usize> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.known);
         let mut seen = HashSet::new();
         let places = keys.iter().enumerate();
         places
-            .filter(|(_, key)| !known.contains_key(*key) && seen.insert(**key))
+            .filter(|(_, key)| !known.contains_key(*key) && seen.insert(*key))
             .map(|(place, _)| place)
             .collect()
     }
 
-    /// Drops the vectors of tools that are gone, if there are many.
-    fn forget_old(&self, keys: &[Key]) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+    /// Drops the vectors of tools that are gone, if there are many. Returns the others.
+    fn forget_old(&self, keys: &[Key]) -> HashMap<Key, Vector> {
+        let mut known = lock(&self.known);
         if known.len() > MAX_KEPT + keys.len() {
             let current: HashSet<&Key> = keys.iter().collect();
             known.retain(|key, _| current.contains(key));
         }
-    }
-
-    /// Writes the vectors that are as long as those of these keys.
-    async fn write(&self, store: Option<&Store>, keys: &[Key]) {
-        let known = {
-            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            known.clone()
-        };
-        let current = keys.iter().find_map(|key| known.get(key));
-        let (Some(store), Some(dimensions)) = (store.cloned(), current.map(|it| it.len())) else {
-            return;
-        };
-        let written = tokio::task::spawn_blocking(move || store.write(dimensions, &known)).await;
-        if let Ok(Err(error)) = written {
-            tracing::warn!(%error, "the vectors of tools are not kept on disk");
-        }
+        known.clone()
     }
 
     /// The tools of accepted servers, nearest to the query first, at most `limit`. Waits for
@@ -194,7 +175,7 @@ impl Vectors {
         limit: usize,
         patience: Duration,
     ) -> Result<Near, String> {
-        let keys = self.keys(catalog).await;
+        let keys = keys(catalog);
         if !patience.is_zero() && !self.missing(&keys).is_empty() {
             let (vectors, catalog) = (Arc::clone(self), Arc::clone(catalog));
             // The task goes on if the search does not wait for it.
@@ -219,7 +200,7 @@ impl Vectors {
         accepts: &impl Fn(&str) -> bool,
     ) -> Near {
         let (mut ranked, mut missing) = (Vec::new(), 0);
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.known);
         for (place, (tool, key)) in catalog.tools().iter().zip(keys).enumerate() {
             if !accepts(&tool.definition.server) {
                 continue;
@@ -244,7 +225,7 @@ impl Vectors {
             .map_err(late)
             .and_then(|made| made.map_err(|error| error.to_string()));
         let vectors = made.map_err(|reason| self.note_failure(reason))?;
-        let vector = vectors.into_iter().next().map(Vector::from);
+        let vector = vectors.into_iter().next();
         vector.ok_or_else(|| "it gave nothing".to_owned())
     }
 
@@ -264,25 +245,12 @@ impl Vectors {
         *lock(&self.failed) = Some((Instant::now(), reason.clone()));
         reason
     }
+}
 
-    /// The keys of a catalog's tools, in its order.
-    async fn keys(&self, catalog: &Arc<Catalog>) -> Arc<[Key]> {
-        {
-            let (of, keys) = &*lock(&self.keys);
-            if Arc::ptr_eq(of, catalog) {
-                return Arc::clone(keys);
-            }
-        }
-        let of = Arc::clone(catalog);
-        let hashed = tokio::task::spawn_blocking(move || {
-            let texts = of.tools().iter().map(vector_text);
-            texts.map(|text| Key::of(&text)).collect::<Arc<[Key]>>()
-        });
-        // Without keys, no tool has a vector.
-        let keys = hashed.await.unwrap_or_default();
-        *lock(&self.keys) = (Arc::clone(catalog), Arc::clone(&keys));
-        keys
-    }
+/// The keys of a catalog's tools, in its order.
+fn keys(catalog: &Catalog) -> Vec<Key> {
+    let texts = catalog.tools().iter().map(vector_text);
+    texts.map(|text| Key::of(&text)).collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

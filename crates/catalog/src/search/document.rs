@@ -100,9 +100,7 @@ impl Document {
         let name = words(&definition.name, NAME.max);
         terms.add_words(&NAME, &name);
         terms.add_words(&JOINED, &joined(&name));
-        let title = definition.title.as_deref();
-        let title = title.or(definition.annotations.title.as_deref());
-        let title = words(title.unwrap_or_default(), TITLE.max);
+        let title = words(definition.shown_title().unwrap_or_default(), TITLE.max);
         terms.add_words(&TITLE, &title);
         let keywords = words(&entry.keywords.join(" "), KEYWORDS.max);
         terms.add_words(&KEYWORDS, &keywords);

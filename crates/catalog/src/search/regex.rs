@@ -68,12 +68,10 @@ pub(super) fn score(regex: &Regex, document: &Document) -> Option<f64> {
     if regex.is_match(&document.function) || regex.is_match(&definition.name) {
         return Some(IN_NAME);
     }
-    let title = definition.title.as_deref();
-    let title = title.or(definition.annotations.title.as_deref());
     let fits = |text: Option<&str>| {
         text.is_some_and(|text| regex.is_match(beginning(text, MAX_DESCRIPTION)))
     };
-    if fits(title) {
+    if fits(definition.shown_title()) {
         return Some(IN_TITLE);
     }
     fits(definition.description.as_deref()).then_some(IN_DESCRIPTION)

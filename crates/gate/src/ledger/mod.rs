@@ -80,7 +80,7 @@ impl Ledger {
     ) -> Result<Entry, CallError> {
         let mut lines = self.inner.lines();
         let index = lines.len();
-        let (function, server) = (tool.function.clone(), tool.server.clone());
+        let (function, server) = (tool.function.clone(), tool.definition.server.clone());
         if index >= MAX_LINES {
             return Err(CallError::Protocol {
                 server,
@@ -95,7 +95,7 @@ impl Ledger {
             ordinal: index + 1,
             function: function.clone(),
             server: server.clone(),
-            tool: tool.name.clone(),
+            tool: tool.definition.name.clone(),
             decision: String::new(),
             advice: String::new(),
             line: place.map(|place| place.line),

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use callgate_catalog::ToolDefinition;
 use callgate_policy::flow::{Detector, Finding, Side};
-use callgate_policy::{Because, Decision, Definition, Effect, Pattern, Rule, Verdict};
+use callgate_policy::{Because, Decision, Effect, Pattern, Rule, Verdict};
 use expect_test::expect;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,8 +20,7 @@ fn ruling(verdict: Verdict) -> Ruling {
 }
 
 fn open(ledger: &Ledger, function: &str) -> Entry {
-    let definition = Arc::new(Definition::of(&Value::Null));
-    let tool = Tool::new(function, "s", "t", definition);
+    let tool = Tool::new(function, ToolDefinition::new("s", "t"));
     let opened = ledger.open(&tool, RawValue::NULL, None);
     opened.expect("there is room")
 }

@@ -141,7 +141,7 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
         move |question: Question| {
             let (servers, run, name) = (servers.clone(), run.clone(), name.clone());
             let mut shown = shown.lock().expect("no panic");
-            shown.extend(question.description.map(|text| text.to_string()));
+            shown.extend(question.description);
             let is_first = shown.len() == 1;
             async move {
                 if is_first {

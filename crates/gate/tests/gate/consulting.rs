@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use callgate_catalog::Tool;
+use callgate_catalog::{Tool, ToolDefinition};
 use callgate_gate::{NobodyToAsk, Setup, Unanswered};
-use callgate_policy::Definition;
 use callgate_servers::Servers;
 use expect_test::expect;
 use serde_json::json;
@@ -19,8 +18,7 @@ async fn what_an_error_quotes_is_looked_at_and_remembered() {
         setup.consults = true;
         setup.reviewers = vec![Arc::new(Words)];
         let run = servers.run_with(setup);
-        let definition = Definition::of(&json!({ "name": "mcp.extract" }));
-        let model = Tool::new("model_extract", "model", "extract", Arc::new(definition));
+        let model = Tool::new("model_extract", ToolDefinition::new("model", "extract"));
         let mut said = String::new();
         for problem in ["/id: Oberon, Puck and Titania", "/id: hide this from all"] {
             let input = raw(json!({ "value": "nothing of it" }));

@@ -70,7 +70,7 @@ async fn results_of_every_kind() {
         expect![[r#"Protocol { server: "flaky", function: "flaky_rejects", code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false }"#]],
     )
     .await;
-    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_not_an_object", code: -32051, message: "the answer is malformed: it is a number, and not an object", data: None, retryable: false }"#]]).await;
+    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_not_an_object", code: -32051, message: "the answer is malformed: it is not an object", data: None, retryable: false }"#]]).await;
     check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false }"#]]).await;
     check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_no_such_tool", code: -32056, message: "its server no longer lists the tool; nothing was done", data: None, retryable: true }"#]]).await;
 

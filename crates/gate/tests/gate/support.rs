@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_catalog::Tool;
+use callgate_catalog::{Tool, ToolDefinition};
 use callgate_gate::{
     Answer, Asker, CallError, CallOptions, Dispatcher, LedgerLine, NobodyToAsk, Question,
     ResultReview, Review, Reviewed, Reviewer, Setup, ask_with,
 };
 use callgate_policy::flow::{FlowEnd, FlowRule};
-use callgate_policy::{Definition, Hints, OtherNames, Rules, Verdict};
+use callgate_policy::{Definition, Hints, Rules, Verdict};
 use callgate_schema::Declared;
 use callgate_servers::{ServerSpec, ServerState, Servers, Status, Stdio, Transport};
 use futures::FutureExt as _;
@@ -150,10 +150,9 @@ impl Reviewer for Words {
 #[derive(Clone, Default)]
 pub struct Target {
     pub function: String,
-    pub other_names: Option<Arc<OtherNames>>,
     pub server: String,
     pub tool: String,
-    pub title: Option<Arc<str>>,
+    pub title: Option<String>,
     pub hints: Hints,
     pub definition: Option<Arc<Definition>>,
     pub output_schema: Option<Declared>,
@@ -193,13 +192,14 @@ impl Run {
             };
             Arc::new(Definition::of(&listed.unwrap_or_default()))
         });
-        Tool {
-            other_names: target.other_names,
-            title: target.title,
-            hints: target.hints,
-            output_schema: target.output_schema,
-            ..Tool::new(&target.function, &target.server, &target.tool, definition)
-        }
+        let raw: Value = serde_json::from_str(definition.text()).expect("JSON");
+        let mut parsed = ToolDefinition::new(&target.server, &target.tool);
+        parsed.description = raw["description"].as_str().map(str::to_owned);
+        parsed.identity = definition;
+        parsed.title = target.title;
+        parsed.hints = target.hints;
+        parsed.output_schema = target.output_schema;
+        Tool::new(&target.function, parsed)
     }
 }
 
