@@ -3,7 +3,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, fchown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use tempfile::NamedTempFile;
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 ///
 /// A text that says why not; nothing has been written then.
 pub fn allow(path: &Path, rules: &[String]) -> Result<(), String> {
-    allow_while(path, rules, || ())
+    rewrite(path, |old| with_rules(old, rules))
 }
 
 /// Checks that a configuration file takes rules, as [`allow`] does, and leaves it as it is.
@@ -32,22 +32,14 @@ pub fn allow(path: &Path, rules: &[String]) -> Result<(), String> {
 ///
 /// The error of `allow`, as far as that does not depend on the rules.
 pub fn takes_rules(path: &Path) -> Result<(), String> {
-    Edit::of(path, |old| with_rules(old, &["\"rule\"".to_owned()])).map(drop)
-}
-
-/// As [`allow`]; calls `meanwhile` between reading and replacing.
-pub(super) fn allow_while(
-    path: &Path,
-    rules: &[String],
-    meanwhile: impl FnOnce(),
-) -> Result<(), String> {
-    let edit = Edit::of(path, |old| with_rules(old, rules))?;
-    meanwhile();
-    edit.replace()
+    rewrite(path, |old| {
+        with_rules(old, &["\"rule\"".to_owned()])?;
+        Ok(old.to_owned())
+    })
 }
 
 /// Replaces the text of a configuration file, also of another client's, by what `change` makes of
-/// it, at once and with its mode and owner.
+/// it, at once and with its mode and owner. A text that stays the same is not written.
 ///
 /// # Errors
 ///
@@ -56,83 +48,44 @@ pub fn rewrite(
     path: &Path,
     change: impl FnOnce(&str) -> Result<String, String>,
 ) -> Result<(), String> {
-    Edit::of(path, change)?.replace()
-}
-
-/// A file, and the one that is to replace it.
-struct Edit {
-    /// The path in messages.
-    shown: String,
-    path: PathBuf,
-    before: Vec<u8>,
-    after: NamedTempFile,
-    /// Locked as long as this lives.
-    _opened: File,
-}
-
-impl Edit {
-    fn of(
-        path: &Path,
-        change: impl FnOnce(&str) -> Result<String, String>,
-    ) -> Result<Self, String> {
-        let shown = shown(path).display().to_string();
-        let file = |error| file_error(&shown, &error);
-        // A link is kept, and the file it leads to is replaced.
-        let path = path.canonicalize().map_err(file)?;
-        // Before it is opened: opening a pipe could wait forever.
-        if !path.metadata().map_err(file)?.is_file() {
-            return Err(file(std::io::Error::other("it is not a regular file")));
-        }
-        let opened = locked(&path).map_err(file)?;
-        let metadata = opened.metadata().map_err(file)?;
-        // The folder's permissions would allow a replacement of a file that may not be written.
-        let writable = OpenOptions::new().append(true).open(&path);
-        if writable.is_err() || metadata.permissions().readonly() {
-            return Err(file(std::io::Error::other("it may not be written to")));
-        }
-        let before = read(&opened).map_err(file)?;
-        let text = |reason: &str| {
-            format!(
-                "{shown} cannot take a rule: {reason}; write it under \"permissions\", \"allow\""
-            )
-        };
-        let old = std::str::from_utf8(&before).map_err(|_| text("it is not UTF-8 text"))?;
-        let new = change(old).map_err(|reason| text(&reason))?;
-        let after = beside(&path, new.as_bytes(), &metadata).map_err(file)?;
-        Ok(Self {
-            shown,
-            path,
-            before,
-            after,
-            _opened: opened,
-        })
+    let shown = shown(path).display().to_string();
+    let failed = |error: std::io::Error| format!("{shown}: {error}");
+    let other = |message: &str| failed(std::io::Error::other(message));
+    // A link is kept, and the file it leads to is replaced.
+    let path = path.canonicalize().map_err(failed)?;
+    // Before it is opened: opening a pipe could wait forever.
+    if !path.metadata().map_err(failed)?.is_file() {
+        return Err(other("it is not a regular file"));
     }
-
-    fn replace(self) -> Result<(), String> {
-        let file = |error| file_error(&self.shown, &error);
-        let now = File::open(&self.path)
-            .and_then(|file| read(&file))
-            .map_err(file)?;
-        if now != self.before {
-            return Err(format!(
-                "{} was changed by another program; nothing was written, so try again",
-                self.shown
-            ));
-        }
-        let replaced = self.after.persist(&self.path);
-        replaced.map_err(|error| file_error(&self.shown, &error.error))?;
-        // The new name lasts once the folder is written, too.
-        if let Some(folder) = self.path.parent()
-            && let Ok(folder) = File::open(folder)
-        {
-            let _ = folder.sync_all();
-        }
-        Ok(())
+    let locked = locked(&path).map_err(failed)?;
+    let metadata = locked.metadata().map_err(failed)?;
+    // The folder's permissions would allow a replacement of a file that may not be written.
+    let writable = OpenOptions::new().append(true).open(&path);
+    if writable.is_err() || metadata.permissions().readonly() {
+        return Err(other("it may not be written to"));
     }
-}
-
-fn file_error(path: &str, error: &std::io::Error) -> String {
-    format!("{path}: {error}")
+    let before = read(&locked).map_err(failed)?;
+    let refused = |reason: &str| {
+        format!("{shown} cannot take a rule: {reason}; write it under \"permissions\", \"allow\"")
+    };
+    let old = std::str::from_utf8(&before).map_err(|_| refused("it is not UTF-8 text"))?;
+    let new = change(old).map_err(|reason| refused(&reason))?;
+    let after = beside(&path, new.as_bytes(), &metadata).map_err(failed)?;
+    if new == old {
+        return Ok(());
+    }
+    let now = File::open(&path).and_then(|file| read(&file));
+    if now.map_err(failed)? != before {
+        return Err(format!(
+            "{shown} was changed by another program; nothing was written, so try again"
+        ));
+    }
+    after.persist(&path).map_err(|error| failed(error.error))?;
+    // The new name lasts once the folder is written, too.
+    if let Some(Ok(folder)) = path.parent().map(File::open) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
 }
 
 /// Opens the file, locked against other edits. A file that was replaced during the wait is

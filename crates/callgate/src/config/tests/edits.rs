@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use super::*;
-use crate::config::edit::{allow_while, with_rules};
-use crate::config::{allow, takes_rules};
+use crate::config::edit::with_rules;
+use crate::config::{allow, rewrite, takes_rules};
 
 const RULE: &str = r#"{ "tool": "git_log" }"#;
 
@@ -167,8 +167,9 @@ fn leave_a_file_alone_that_changes_meanwhile() {
     let path = folder.path().join("callgate.json");
     std::fs::write(&path, "{}").expect("file");
     let other = "{ \"permissions\": { \"deny\": [\"*\"] } }";
-    let refused = allow_while(&path, &[RULE.to_owned()], || {
+    let refused = rewrite(&path, |old| {
         std::fs::write(&path, other).expect("file");
+        with_rules(old, &[RULE.to_owned()])
     });
     assert!(refused.is_err_and(|error| error.contains("was changed by another program")));
     assert_eq!(std::fs::read_to_string(&path).expect("text"), other);
