@@ -44,7 +44,9 @@ impl RunReport {
             }
             write_denials(f, self)?;
             match &self.dry_run {
-                Some(withheld) if withheld.is_empty() => write_no_withheld(f, &self.calls)?,
+                Some(withheld) if withheld.is_empty() => {
+                    writeln!(f, "dry run: no call was withheld")?;
+                }
                 Some(withheld) => write_dry_run(f, withheld)?,
                 None => {}
             }
@@ -244,32 +246,6 @@ fn write_unchecked(f: &mut fmt::Formatter<'_>, calls: &[LedgerLine]) -> fmt::Res
         )?;
     }
     Ok(())
-}
-
-/// Writes that a dry run withheld no call, and why calls were not made all the same.
-fn write_no_withheld(f: &mut impl fmt::Write, calls: &[LedgerLine]) -> fmt::Result {
-    if calls.is_empty() {
-        return writeln!(f, "dry run: there was no call to make");
-    }
-    let count = |is: fn(&LedgerLine) -> bool| calls.iter().filter(|line| is(line)).count();
-    let denied = count(|line| line.outcome == Outcome::Denied);
-    // A call in flight has not taken any known time, but was sent.
-    let unsent = count(|line| {
-        line.took_ms.is_none() && !matches!(line.outcome, Outcome::InFlight | Outcome::Denied)
-    });
-    let were = |count: usize| if count == 1 { "was" } else { "were" };
-    let parts = match (denied, unsent) {
-        (0, 0) => return writeln!(f, "dry run: every call only read, and was made"),
-        (0, _) => format!("{unsent} {} not sent", were(unsent)),
-        (_, 0) => format!("{denied} {} denied", were(denied)),
-        _ => {
-            let (denied_were, unsent_were) = (were(denied), were(unsent));
-            format!(
-                "{denied} {denied_were} denied, {unsent} {unsent_were} not sent for another reason"
-            )
-        }
-    };
-    writeln!(f, "dry run: no call was withheld; {parts}")
 }
 
 /// Writes the calls that a dry run did not make.
