@@ -33,6 +33,7 @@
 pub mod auth;
 mod cache;
 pub mod config;
+mod error;
 mod foresight;
 mod gate;
 mod harmless;
@@ -75,11 +76,12 @@ pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::config::{ToolSetting, ToolSettings, Visibility};
+pub use crate::error::GateError;
 pub use crate::gate::Gate;
-pub use crate::gate::builder::{BuildError, GateBuilder};
+pub use crate::gate::builder::GateBuilder;
 pub use crate::gate::call::{CallRequest, Called};
 pub use crate::gate::preview::{Preview, PreviewedTool};
-pub use crate::gate::servers::{Server, ServerError, ServerState};
+pub use crate::gate::servers::{Server, ServerState};
 pub use crate::gate::tools::ToolInfo;
 pub use crate::position::Position;
 pub use crate::report::emitted::{Emitted, EmittedResource};
@@ -88,9 +90,9 @@ pub use crate::report::{
     Warning,
 };
 pub use crate::run_request::{CallEnd, Event, Reader, RunRequest};
-pub use crate::search::request::{Found, Hit, SearchError, SearchRequest};
+pub use crate::search::request::{Found, Hit, SearchRequest};
 pub use crate::settings::{CheckMode, ExtractLimits, SearchBy};
-pub use crate::skill::{Skill, SkillError};
+pub use crate::skill::Skill;
 pub use crate::type_check::{CheckStatus, TypeCheck, TypeError};
 pub use crate::workers::Workers;
 

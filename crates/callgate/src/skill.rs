@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::error::GateError;
 use crate::harmless::harmless;
 
 /// The file of a skill, in its folder.
@@ -39,14 +40,6 @@ pub struct Skill {
     pub servers: Option<Vec<String>>,
     /// Its instructions, in Markdown: the text after the front matter.
     pub body: String,
-}
-
-/// Why a folder holds no skill.
-#[derive(Debug, thiserror::Error)]
-#[error("skill {}: {reason}", path.display())]
-pub struct SkillError {
-    path: PathBuf,
-    reason: String,
 }
 
 #[derive(Deserialize)]
@@ -82,17 +75,14 @@ impl Skill {
     ///
     /// # Errors
     ///
-    /// [`SkillError`], which names the file and says what is wrong with it.
-    pub fn load(folder: &Path) -> Result<Self, SkillError> {
+    /// [`GateError`], which names the file and says what is wrong with it.
+    pub fn load(folder: &Path) -> Result<Self, GateError> {
         let path = if folder.ends_with(FILE) {
             folder.to_owned()
         } else {
             folder.join(FILE)
         };
-        let failed = |reason: String| SkillError {
-            path: path.clone(),
-            reason,
-        };
+        let failed = |reason| GateError(format!("skill {}: {reason}", path.display()));
         let absolute = std::path::absolute(&path).map_err(|error| failed(error.to_string()))?;
         let text = read(&absolute).map_err(|error| failed(error.to_string()))?;
         let (front, body) = parts(&text).map_err(&failed)?;

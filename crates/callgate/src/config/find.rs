@@ -1,6 +1,5 @@
 //! Where the configuration file is.
 
-use std::fmt::Display;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -49,9 +48,9 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 /// As [`find`].
 pub fn own(path: &Path) -> Result<(), ConfigError> {
     let refused = |message: String| ConfigError::file(path, message);
-    let unread = |error: &dyn Display| ConfigError::unread(path, error);
-    let user = effective_user().map_err(|error| unread(&error))?;
-    for (place, it) in way(path).map_err(|error| unread(&error))? {
+    let unread = |error| ConfigError::unread(path, error);
+    let user = effective_user().map_err(unread)?;
+    for (place, it) in way(path).map_err(unread)? {
         let (shown, theirs) = (place.display(), "can put another one in its place");
         if it.uid() != user && it.uid() != 0 {
             let whose = match (it.is_symlink(), it.is_dir()) {
@@ -93,7 +92,7 @@ fn others_may_write(it: &Metadata, user: u32) -> bool {
 
 /// The folders, links and files on the way to a path, as the kernel goes it. A user who can
 /// replace one of them decides which file is found.
-fn way(path: &Path) -> Result<Vec<(PathBuf, Metadata)>, WayError> {
+fn way(path: &Path) -> std::io::Result<Vec<(PathBuf, Metadata)>> {
     let mut links = 0;
     let mut passed = Vec::new();
     let mut at = PathBuf::new();
@@ -111,7 +110,10 @@ fn way(path: &Path) -> Result<Vec<(PathBuf, Metadata)>, WayError> {
         if found.is_symlink() {
             links += 1;
             if links > MAX_LINKS {
-                return Err(WayError::Links);
+                return Err(std::io::Error::other(format!(
+                    "it leads over more than {MAX_LINKS} symbolic links, maybe in a circle; put \
+                     the file itself there, or a link to it"
+                )));
             }
             ahead.extend(steps(&place.read_link()?));
         } else {
@@ -127,18 +129,6 @@ fn steps(path: &Path) -> Vec<PathBuf> {
     let steps = path.components().rev();
     let steps = steps.filter(|step| *step != Component::CurDir);
     steps.map(|step| PathBuf::from(step.as_os_str())).collect()
-}
-
-/// The reason why the way to a path is not known.
-#[derive(Debug, thiserror::Error)]
-enum WayError {
-    #[error(transparent)]
-    Read(#[from] std::io::Error),
-    #[error(
-        "it leads over more than {MAX_LINKS} symbolic links, maybe in a circle; put the file \
-         itself there, or a link to it"
-    )]
-    Links,
 }
 
 /// The user that this process acts as, who owns the pipes that it makes.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use callgate_auth::{Browser, OpenUrl};
-use callgate_gate::{Asker, Keep, LedgerError, LedgerFile, LedgerOptions, NobodyToAsk, Reviewer};
+use callgate_gate::{Asker, Keep, LedgerFile, LedgerOptions, NobodyToAsk, Reviewer};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
@@ -16,6 +16,7 @@ use super::Gate;
 use crate::cache::Cache;
 use crate::config::ToolSettings;
 use crate::config::{CacheConfig, Config, ModelsConfig};
+use crate::error::GateError;
 use crate::keep_in_file::KeepInFile;
 use crate::lint::Lint;
 use crate::live_catalog::LiveCatalog;
@@ -30,42 +31,6 @@ use crate::settings::CheckMode;
 use crate::skill::Skill;
 use crate::type_check::{TypeChecker, TypeScriptPlaces};
 use crate::workers::Workers;
-
-/// Why a gate could not be built. Servers that do not start are no reason: see
-/// [`Gate::unavailable`].
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Two servers have the same name.
-    #[error("two servers are named {0:?}; give one of them another name")]
-    DuplicateServer(String),
-    /// Rules or settings that should forbid something match no tool; see
-    /// [`GateBuilder::allow_unmatched`].
-    #[error(
-        "{}; correct that, or make it a warning with --allow-unmatched-rules or \"allowUnmatched\": \
-         true in \"permissions\"", .0.join("\n")
-    )]
-    Unmatched(Vec<String>),
-    /// The ledger's file cannot be written, so no call could be made.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// Two skills have the same name.
-    #[error("two skills are named {0:?}; give one of them another name")]
-    DuplicateSkill(String),
-    /// A skill names an unknown server.
-    #[error(
-        "skill {skill:?} names the server {server:?}, and none has this name{}",
-        did_you_mean(near.as_deref())
-    )]
-    SkillServer {
-        /// The skill's name.
-        skill: String,
-        /// The server's name.
-        server: String,
-        /// The nearest name of a server.
-        near: Option<String>,
-    },
-}
 
 /// The parts of a [`Gate`].
 #[derive(Default)]
@@ -211,9 +176,9 @@ impl GateBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`] for invalid settings. Servers that do not start are no error: see
+    /// [`GateError`] for invalid settings. Servers that do not start are no error: see
     /// [`Gate::unavailable`].
-    pub async fn build(mut self) -> Result<Gate, BuildError> {
+    pub async fn build(mut self) -> Result<Gate, GateError> {
         self.check_names()?;
         self.apply_skills()?;
         self.complete_servers();
@@ -274,7 +239,7 @@ impl GateBuilder {
         } else if !void.is_empty() {
             broker.shut_down().await;
             checker.shut_down().await;
-            return Err(BuildError::Unmatched(void));
+            return Err(unmatched(&void));
         }
         if let Some(cache) = cache.clone() {
             let (rules, catalog) = (Arc::clone(&lint.rules), live.catalog());
@@ -320,22 +285,28 @@ impl GateBuilder {
         })
     }
 
-    fn check_names(&self) -> Result<(), BuildError> {
+    fn check_names(&self) -> Result<(), GateError> {
         let mut names = HashSet::new();
         let mut servers = self.config.servers.iter();
         if let Some(server) = servers.find(|server| !names.insert(&server.name)) {
-            return Err(BuildError::DuplicateServer(server.name.clone()));
+            return Err(GateError(format!(
+                "two servers are named {:?}; give one of them another name",
+                server.name
+            )));
         }
         let mut names = HashSet::new();
         let mut skills = self.config.skills.iter();
         if let Some(skill) = skills.find(|skill| !names.insert(&skill.name)) {
-            return Err(BuildError::DuplicateSkill(skill.name.clone()));
+            return Err(GateError(format!(
+                "two skills are named {:?}; give one of them another name",
+                skill.name
+            )));
         }
         Ok(())
     }
 
     /// Disables the servers that no skill names, if skills name any.
-    fn apply_skills(&mut self) -> Result<(), BuildError> {
+    fn apply_skills(&mut self) -> Result<(), GateError> {
         let mut named = HashSet::new();
         for skill in &self.config.skills {
             for server in skill.servers.iter().flatten() {
@@ -346,11 +317,11 @@ impl GateBuilder {
                         .map(|server| server.name.as_str())
                 };
                 if !known().any(|name| name == server) {
-                    return Err(BuildError::SkillServer {
-                        skill: skill.name.clone(),
-                        server: server.clone(),
-                        near: nearest(server, known()).map(str::to_owned),
-                    });
+                    return Err(GateError(format!(
+                        "skill {:?} names the server {server:?}, and none has this name{}",
+                        skill.name,
+                        did_you_mean(nearest(server, known()))
+                    )));
                 }
                 named.insert(server.as_str());
             }
@@ -413,6 +384,15 @@ async fn open_cache(
         }
         Err(reason) => (None, Some(format!("nothing is cached: {reason}"))),
     }
+}
+
+/// The error about rules that forbid nothing.
+fn unmatched(void: &[String]) -> GateError {
+    GateError(format!(
+        "{}; correct that, or make it a warning with --allow-unmatched-rules or \
+         \"allowUnmatched\": true in \"permissions\"",
+        void.join("\n")
+    ))
 }
 
 /// The model tools that a configuration makes possible.

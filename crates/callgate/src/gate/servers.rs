@@ -8,6 +8,7 @@ use callgate_servers::{Phase, Status};
 use serde::Serialize;
 
 use super::Gate;
+use crate::error::GateError;
 use crate::foresight::Foresight;
 use crate::names::{no_server, server_description};
 use crate::report::Unavailable;
@@ -51,30 +52,6 @@ pub enum ServerState {
     Disabled,
 }
 
-/// Why a server could not be enabled or disabled.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServerError {
-    /// No server has this name.
-    #[error("{}", no_server(name, near.as_deref(), known))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// The nearest name of a server.
-        near: Option<String>,
-        /// The names of the servers that there are.
-        known: Vec<String>,
-    },
-    /// The server does not start.
-    #[error("server {name:?} does not start: {reason}")]
-    Down {
-        /// The name.
-        name: String,
-        /// The reason, without secrets.
-        reason: String,
-    },
-}
-
 impl Gate {
     /// The servers, in the order of the configuration.
     pub fn servers(&self) -> Vec<Server> {
@@ -97,19 +74,15 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`ServerError::Unknown`], with the nearest name.
-    pub fn server(&self, name: &str) -> Result<Server, ServerError> {
+    /// [`GateError`], with the nearest name.
+    pub fn server(&self, name: &str) -> Result<Server, GateError> {
         let mut servers = self.servers();
         match servers.iter().position(|server| server.name == name) {
             Some(place) => Ok(servers.swap_remove(place)),
             None => {
                 let known: Vec<String> = servers.into_iter().map(|server| server.name).collect();
                 let near = nearest(name, known.iter().map(String::as_str));
-                Err(ServerError::Unknown {
-                    name: name.to_owned(),
-                    near: near.map(str::to_owned),
-                    known,
-                })
+                Err(GateError(no_server(name, near, &known)))
             }
         }
     }
@@ -119,16 +92,14 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`ServerError`] for an unknown name, and for a server that does not start; that one is
+    /// [`GateError`] for an unknown name, and for a server that does not start; that one is
     /// enabled all the same, and tried again.
-    pub async fn enable(&self, name: &str) -> Result<Server, ServerError> {
+    pub async fn enable(&self, name: &str) -> Result<Server, GateError> {
         self.server(name)?;
         let enabled = self.broker.enable(name).await;
         self.live.update().await;
-        enabled.map_err(|reason| ServerError::Down {
-            name: name.to_owned(),
-            reason,
-        })?;
+        let failed = |reason| GateError(format!("server {name:?} does not start: {reason}"));
+        enabled.map_err(failed)?;
         self.server(name)
     }
 
@@ -137,8 +108,8 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`ServerError::Unknown`] for a name of no server.
-    pub async fn disable(&self, name: &str) -> Result<Server, ServerError> {
+    /// [`GateError`] for a name of no server.
+    pub async fn disable(&self, name: &str) -> Result<Server, GateError> {
         self.server(name)?;
         // The only error is an unknown name.
         let _ = self.broker.disable(name).await;

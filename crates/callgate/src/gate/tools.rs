@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::Gate;
 use crate::config::Visibility;
+use crate::error::GateError;
 use crate::foresight::Foresight;
 use crate::lint;
 use crate::names;
 use crate::scope::Scope;
-use crate::search::request::{Found, SearchError, SearchRequest};
+use crate::search::request::{Found, SearchRequest};
 use crate::settings::SearchBy;
 
 /// A tool in a list.
@@ -81,8 +82,8 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`SearchError`] for an unknown server or an invalid expression.
-    pub async fn search(&self, request: &SearchRequest) -> Result<Found, SearchError> {
+    /// [`GateError`] for an unknown server or an invalid expression.
+    pub async fn search(&self, request: &SearchRequest) -> Result<Found, GateError> {
         self.searcher.search(request, &self.rules, None).await
     }
 

@@ -19,13 +19,15 @@ use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 
 use crate::config::ToolSettings;
+use crate::error::GateError;
 use crate::foresight::Foresight;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
+use crate::names::no_server;
 use crate::settings::SearchBy;
 use index::IndexCache;
 use pick::Consult;
-use request::{Found, Hit, SearchError, SearchRequest};
+use request::{Found, Hit, SearchRequest};
 use vectors::Vectors;
 
 /// The most hits of a search.
@@ -120,7 +122,7 @@ impl Searcher {
         request: &SearchRequest,
         rules: &Arc<Rules>,
         consult: Option<Consult<'_>>,
-    ) -> Result<Found, SearchError> {
+    ) -> Result<Found, GateError> {
         let catalog = self.live.fresh().await;
         let servers = self.live.servers();
         check_server(request, &servers)?;
@@ -239,7 +241,7 @@ async fn by_regex(
     request: &SearchRequest,
     limit: usize,
     found: &mut Found,
-) -> Result<(), SearchError> {
+) -> Result<(), GateError> {
     let request = request.clone();
     let matching = tokio::task::spawn_blocking(move || {
         let until = Instant::now() + REGEX_TIME;
@@ -252,9 +254,9 @@ async fn by_regex(
         })
     });
     let matched = matching.await;
-    let matched = matched.map_err(|error| SearchError::Regex(error.to_string()))?;
-    let (hits, more, is_complete) =
-        matched.map_err(|fault| SearchError::Regex(fault.to_string()))?;
+    let matched = matched.map_err(|panic| GateError(panic.to_string()))?;
+    let (hits, more, is_complete) = matched
+        .map_err(|fault| GateError(format!("the query is not a regular expression: {fault}")))?;
     (found.hits, found.more) = (hits, more);
     if !is_complete {
         let note = "the expression takes long, so not all tools were looked at; use a simpler one";
@@ -264,7 +266,7 @@ async fn by_regex(
 }
 
 /// An error if no server has the requested name.
-fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), SearchError> {
+fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), GateError> {
     let Some(name) = &request.server else {
         return Ok(());
     };
@@ -273,11 +275,10 @@ fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), 
     if names.contains(&name.as_str()) {
         return Ok(());
     }
-    Err(SearchError::UnknownServer {
-        near: nearest(name, names.iter().copied()).map(str::to_owned),
-        known: names.into_iter().map(str::to_owned).collect(),
-        name: name.chars().take(SHOWN_NAME).collect(),
-    })
+    let near = nearest(name, names.iter().copied());
+    let shown: String = name.chars().take(SHOWN_NAME).collect();
+    let known: Vec<String> = names.iter().copied().map(str::to_owned).collect();
+    Err(GateError(no_server(&shown, near, &known)))
 }
 
 /// Notes about searched servers that are down or disabled. A script does not learn why a server is

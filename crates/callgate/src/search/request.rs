@@ -8,7 +8,6 @@ use callgate_catalog::search::Ranked;
 use callgate_servers::Caller;
 use serde::Serialize;
 
-use crate::names::no_server;
 use crate::settings::SearchBy;
 
 /// A search for tools. Begins with the defaults.
@@ -118,23 +117,4 @@ pub struct Found {
     pub is_poor: bool,
     /// Remarks about the search, such as a way of searching that was not available; sentences.
     pub notes: Vec<String>,
-}
-
-/// Why a search could not begin.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SearchError {
-    /// No server has this name.
-    #[error("{}", no_server(name, near.as_deref(), known))]
-    UnknownServer {
-        /// The name, shortened if long.
-        name: String,
-        /// The nearest name of a server.
-        near: Option<String>,
-        /// The names of the servers that there are.
-        known: Vec<String>,
-    },
-    /// The query is not a regular expression.
-    #[error("the query is not a regular expression: {0}")]
-    Regex(String),
 }

@@ -4,6 +4,7 @@
 //! processes may append to one file. Nothing that is in the file is ever changed.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -52,37 +53,10 @@ impl Default for LedgerOptions {
 
 /// The reason why a line could not be written. Its `Display` names the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LedgerError {
-    /// The file could not be opened.
-    #[error("ledger {path}: cannot be opened: {reason}")]
-    Open {
-        /// The file.
-        path: String,
-        /// The system's reason.
-        reason: String,
-    },
-    /// The file did not take the line.
-    #[error("ledger {path}: cannot be written: {reason}")]
-    Write {
-        /// The file.
-        path: String,
-        /// The system's reason.
-        reason: String,
-    },
-    /// The line would make the file larger than it may be.
-    #[error(
-        "ledger {path}: is full: {bytes} bytes of {limit}; move the file away, and the next call \
-         begins a new one"
-    )]
-    Full {
-        /// The file.
-        path: String,
-        /// Its size in bytes.
-        bytes: u64,
-        /// The most it may have.
-        limit: u64,
-    },
+#[error("ledger {}: {reason}", path.display())]
+pub struct LedgerError {
+    path: PathBuf,
+    reason: String,
 }
 
 /// A ledger file that is open for appending. The runs of a gate share it.
@@ -107,7 +81,7 @@ impl LedgerFile {
     ///
     /// # Errors
     ///
-    /// [`LedgerError::Open`].
+    /// [`LedgerError`].
     pub fn open(path: &Path, options: LedgerOptions) -> Result<Self, LedgerError> {
         Ok(Self {
             path: path.to_owned(),
@@ -197,11 +171,10 @@ impl LedgerFile {
         }
         // A line that is longer than a file may be finds room in none.
         if self.options.keep == 0 || more > limit {
-            return Err(LedgerError::Full {
-                path: self.path.display().to_string(),
-                bytes,
-                limit,
-            });
+            return Err(self.error(format!(
+                "is full: {bytes} bytes of {limit}; move the file away, and the next call begins a \
+                 new one"
+            )));
         }
         self.move_aside(&state.file)
             .map_err(|error| self.unwritten(format!("it is full and cannot be moved: {error}")))?;
@@ -236,10 +209,14 @@ impl LedgerFile {
         path.into()
     }
 
-    fn unwritten(&self, reason: impl ToString) -> LedgerError {
-        LedgerError::Write {
-            path: self.path.display().to_string(),
-            reason: reason.to_string(),
+    fn unwritten(&self, reason: impl Display) -> LedgerError {
+        self.error(format!("cannot be written: {reason}"))
+    }
+
+    fn error(&self, reason: String) -> LedgerError {
+        LedgerError {
+            path: self.path.clone(),
+            reason,
         }
     }
 }
@@ -270,9 +247,9 @@ impl Drop for LedgerFile {
 
 /// Opens a file for appending, and creates it if there is none.
 fn open(path: &Path) -> Result<File, LedgerError> {
-    let failed = |reason: &dyn ToString| LedgerError::Open {
-        path: path.display().to_string(),
-        reason: reason.to_string(),
+    let failed = |reason: &dyn Display| LedgerError {
+        path: path.to_owned(),
+        reason: format!("cannot be opened: {reason}"),
     };
     let mut options = OpenOptions::new();
     options.create(true).append(true).read(true).mode(0o600);
