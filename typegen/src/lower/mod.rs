@@ -21,7 +21,6 @@ mod recursion;
 mod reference;
 mod report;
 mod scope;
-mod uri;
 mod values;
 mod width;
 

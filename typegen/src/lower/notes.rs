@@ -319,7 +319,7 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
         if let Some(name) = says(keyword)
             && !mentions_word(described, name)
         {
-            let name = shortened(name, keyword_name(keyword), told);
+            let name = shortened(name, keyword, told);
             told.note(name);
         }
     }
@@ -366,7 +366,7 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
                     .collect();
                 if !names.is_empty() {
                     let note = format!("{key} needs {}", names.join(" and "));
-                    let note = shortened(&note, keyword_name(keyword), told);
+                    let note = shortened(&note, keyword, told);
                     told.note(note);
                 }
             }
@@ -390,17 +390,6 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
         if is(keyword) && !mentions_word(described, note) {
             told.note(note.to_owned());
         }
-    }
-}
-
-/// The keywords whose values [`shortened`] reports, as it needs them.
-fn keyword_name(keyword: &str) -> &'static str {
-    match keyword {
-        "format" => "format",
-        "contentEncoding" => "contentEncoding",
-        "contentMediaType" => "contentMediaType",
-        "dependentRequired" => "dependentRequired",
-        _ => "dependencies",
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::rc::Rc;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::kinds::Kinds;
-use super::scope::{Index, Place, Scope};
-use super::uri::resolve;
+use super::scope::{Index, Place, Scope, resolve};
 use super::{Definition, Lowering, MAX_QUOTED, Pending};
 use crate::degradation::Reason;
 use crate::ir::{Type, TypeId};
@@ -160,7 +160,7 @@ impl<'a> Lowering<'a, '_> {
             let uri = resolve(&self.scope.uri, uri);
             self.index().document(&uri)?.clone()
         };
-        let fragment = percent_decoded(fragment)?;
+        let fragment = percent_decode_str(fragment).decode_utf8().ok()?;
         if !fragment.is_empty() && !fragment.starts_with('/') {
             let index = self.index();
             return Some(Target::of(index.anchor(&scope, &fragment)?));
@@ -250,20 +250,4 @@ fn is_type_name(text: &str) -> bool {
 /// A schema's identity while it is borrowed.
 fn address(schema: &Value) -> usize {
     std::ptr::from_ref(schema).addr()
-}
-
-/// Undoes the percent-encoding of a URI fragment; none where it is no UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let high = char::from(rest.next()?).to_digit(16)?;
-            let low = char::from(rest.next()?).to_digit(16)?;
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }

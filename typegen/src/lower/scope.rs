@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
+use url::Url;
 
-use super::uri::resolve;
 use crate::text::prefix;
 
 /// Bytes of a pointer that is kept; of longer ones the start says enough.
@@ -16,6 +16,8 @@ const MAX_POINTER: usize = 200;
 const MAX_URI: usize = 2_000;
 /// The URI of a document of which the URI is too long: nothing leads there.
 const UNKNOWN: &str = "about:blank";
+/// The place of the whole schema when that does not say it.
+const NOWHERE: &str = "schema:///";
 
 /// The document that a schema belongs to.
 #[derive(Debug, Clone)]
@@ -231,4 +233,11 @@ fn own_id(map: &Map<String, Value>, dialect: Dialect) -> Option<&str> {
     }
     let id = id.split_once('#').map_or(id, |(id, _)| id);
     (!id.is_empty()).then_some(id)
+}
+
+/// A reference made absolute, both without fragments. Nothing is ever fetched.
+pub(super) fn resolve(base: &str, reference: &str) -> String {
+    let base = Url::parse(base).or_else(|_| Url::parse(NOWHERE));
+    let resolved = base.and_then(|base| base.join(reference));
+    resolved.map_or_else(|_| reference.to_owned(), String::from)
 }
