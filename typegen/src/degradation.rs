@@ -1,9 +1,8 @@
 //! What a schema said and a declaration does not: reported, never an error.
 
-use std::fmt;
-
 /// One place of one tool where the declaration says less than the schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("tool {tool:?} of server {server:?}: {reason} at {pointer}")]
 pub struct Degradation {
     /// The server as it is configured.
     pub server: String,
@@ -23,138 +22,40 @@ impl Degradation {
     }
 }
 
-impl fmt::Display for Degradation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "tool {:?} of server {:?}: {} at {}",
-            self.tool, self.server, self.reason, self.pointer
-        )
-    }
-}
-
 /// Why a place says less than its schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum Reason {
-    /// A schema is neither an object nor a boolean.
+    #[error("the schema is neither an object nor a boolean")]
     NotASchema,
-    /// A keyword's value has the wrong form, so the keyword is ignored.
-    Malformed {
-        /// The keyword.
-        keyword: &'static str,
-    },
-    /// `type` names a type JSON does not have.
-    UnknownType {
-        /// The name, cut when it is long.
-        name: String,
-    },
-    /// A keyword restricts instances in a way the types here cannot.
-    Inexpressible {
-        /// The keyword.
-        keyword: &'static str,
-    },
-    /// Keywords for one kind of value stand without a `type` that says so.
-    MissingType {
-        /// The first such keyword.
-        keyword: &'static str,
-    },
-    /// A reference leads out of the schema, or nowhere in it.
-    UnresolvedReference {
-        /// The reference, cut when it is long.
-        reference: String,
-    },
-    /// A definition is only itself, by way of references.
+    #[error("the value of `{keyword}` has the wrong form and is ignored")]
+    Malformed { keyword: &'static str },
+    #[error("`type` names {name:?}, which JSON does not have")]
+    UnknownType { name: String },
+    #[error("`{keyword}` cannot be expressed and is ignored")]
+    Inexpressible { keyword: &'static str },
+    #[error("`{keyword}` stands without a `type` and restricts nothing")]
+    MissingType { keyword: &'static str },
+    #[error("the reference {reference:?} does not lead to a part of this schema")]
+    UnresolvedReference { reference: String },
+    #[error("the definition refers only to itself")]
     EmptyRecursion,
-    /// An optional property has the name of a member every object inherits, so
-    /// only an unknown type leaves room for its absence.
+    /// Only an unknown type leaves room for the absence of an optional property of this name.
+    #[error("the property's name is one every object inherits")]
     InheritedName,
-    /// Schemas are nested deeper than the limit.
-    TooDeep {
-        /// The limit, in schemas.
-        limit: usize,
-    },
-    /// The tool's schemas hold more parts than the limit.
-    TooLarge {
-        /// The limit, in schemas and literals.
-        limit: usize,
-    },
-    /// The tool's declarations would be longer than the limit.
-    TooLong {
-        /// The limit, in bytes of text.
-        limit: usize,
-    },
-    /// An enumeration or a tuple has more members than the limit.
-    TooMany {
-        /// The keyword.
-        keyword: &'static str,
-        /// The limit, in members.
-        limit: usize,
-    },
-    /// Choices that hold together allow more combinations than the limit.
-    TooManyCombinations {
-        /// The limit, in combinations.
-        limit: usize,
-    },
-    /// What a comment says of a keyword is cut; the type is no wider for it.
-    Shortened {
-        /// The keyword.
-        keyword: &'static str,
-    },
-    /// Further degradations of the tool are not listed.
+    #[error("schemas are nested deeper than {limit}")]
+    TooDeep { limit: usize },
+    #[error("the tool's schemas have more than {limit} parts")]
+    TooLarge { limit: usize },
+    #[error("the tool's declarations are longer than {limit} bytes")]
+    TooLong { limit: usize },
+    #[error("`{keyword}` has more than {limit} members")]
+    TooMany { keyword: &'static str, limit: usize },
+    #[error("choices that hold together allow more than {limit} combinations")]
+    TooManyCombinations { limit: usize },
+    #[error("the text of `{keyword}` is shortened")]
+    Shortened { keyword: &'static str },
+    #[error("further degradations of this tool are not listed")]
     MoreNotListed,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotASchema => write!(f, "the schema is neither an object nor a boolean"),
-            Self::Malformed { keyword } => {
-                write!(
-                    f,
-                    "the value of `{keyword}` has the wrong form and is ignored"
-                )
-            }
-            Self::UnknownType { name } => {
-                write!(f, "`type` names {name:?}, which JSON does not have")
-            }
-            Self::Inexpressible { keyword } => {
-                write!(f, "`{keyword}` cannot be expressed and is ignored")
-            }
-            Self::MissingType { keyword } => {
-                write!(
-                    f,
-                    "`{keyword}` stands without a `type` and restricts nothing"
-                )
-            }
-            Self::UnresolvedReference { reference } => {
-                write!(
-                    f,
-                    "the reference {reference:?} does not lead to a part of this schema"
-                )
-            }
-            Self::EmptyRecursion => write!(f, "the definition refers only to itself"),
-            Self::InheritedName => {
-                write!(f, "the property's name is one every object inherits")
-            }
-            Self::TooDeep { limit } => write!(f, "schemas are nested deeper than {limit}"),
-            Self::TooLarge { limit } => {
-                write!(f, "the tool's schemas have more than {limit} parts")
-            }
-            Self::TooLong { limit } => {
-                write!(f, "the tool's declarations are longer than {limit} bytes")
-            }
-            Self::TooMany { keyword, limit } => {
-                write!(f, "`{keyword}` has more than {limit} members")
-            }
-            Self::TooManyCombinations { limit } => {
-                write!(
-                    f,
-                    "choices that hold together allow more than {limit} combinations"
-                )
-            }
-            Self::Shortened { keyword } => write!(f, "the text of `{keyword}` is shortened"),
-            Self::MoreNotListed => write!(f, "further degradations of this tool are not listed"),
-        }
-    }
 }

@@ -52,13 +52,6 @@ impl FromStr for Detail {
 }
 
 /// A word that is no [`Detail`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the detail must be one of name, summary, signature and full")]
 pub struct UnknownDetail;
-
-impl fmt::Display for UnknownDetail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the detail must be one of name, summary, signature and full")
-    }
-}
-
-impl std::error::Error for UnknownDetail {}

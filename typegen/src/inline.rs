@@ -297,72 +297,39 @@ fn count(ty: &Type, root: bool, uses: &mut [usize], told_there: &mut [bool]) {
     }
 }
 
-/// The definitions that can be reached from themselves.
+/// The definitions that can be reached from themselves, and those on the way from one such to
+/// another: what is left without all that lead to none of these, or come from none.
 fn recursive(own: &[Definition]) -> Vec<bool> {
-    // Tarjan's algorithm for strongly connected components, without recursion.
     let mentions: Vec<Vec<TypeId>> = own.iter().map(|d| d.body.mentions()).collect();
-    let mut recursive = vec![false; own.len()];
-    if mentions.iter().all(Vec::is_empty) {
-        return recursive;
+    let mut mentioned_by = vec![Vec::new(); own.len()];
+    for (id, targets) in mentions.iter().enumerate() {
+        for target in targets {
+            if let Some(sources) = mentioned_by.get_mut(*target) {
+                sources.push(id);
+            }
+        }
     }
-    let mut order = vec![usize::MAX; own.len()];
-    let mut low = vec![usize::MAX; own.len()];
-    let mut on_stack = vec![false; own.len()];
-    let mut stack = Vec::new();
-    let mut next = 0;
-    for start in 0..own.len() {
-        let mut path: Vec<(TypeId, usize)> = vec![(start, 0)];
-        while let Some((id, step)) = path.pop() {
-            let (Some(targets), Some(own_order)) = (mentions.get(id), order.get(id).copied())
-            else {
-                continue;
-            };
-            if step == 0 {
-                if own_order != usize::MAX {
-                    continue;
-                }
-                set(&mut order, id, next);
-                set(&mut low, id, next);
-                set(&mut on_stack, id, true);
-                stack.push(id);
-                next += 1;
-            } else if let Some(child) = targets.get(step - 1) {
-                // Back from a child, or past one seen before.
-                let reached = if on_stack.get(*child) == Some(&true) {
-                    low.get(*child).copied().unwrap_or(usize::MAX)
-                } else {
-                    usize::MAX
-                };
-                let lowest = low.get(id).copied().unwrap_or(usize::MAX).min(reached);
-                set(&mut low, id, lowest);
-            }
-            if let Some(child) = targets.get(step) {
-                path.push((id, step + 1));
-                if *child == id {
-                    set(&mut recursive, id, true);
-                } else {
-                    path.push((*child, 0));
-                }
-                continue;
-            }
-            if low.get(id) == order.get(id) {
-                let mut component = Vec::new();
-                while let Some(member) = stack.pop() {
-                    set(&mut on_stack, member, false);
-                    component.push(member);
-                    if member == id {
-                        break;
-                    }
-                }
-                if component.len() > 1 {
-                    for member in component {
-                        set(&mut recursive, member, true);
+    let mut left = vec![true; own.len()];
+    for (targets, sources) in [(&mentions, &mentioned_by), (&mentioned_by, &mentions)] {
+        let is_left = |left: &[bool], id: TypeId| left.get(id) == Some(&true);
+        let count = |ids: &Vec<TypeId>| ids.iter().filter(|id| is_left(&left, **id)).count();
+        let mut counts: Vec<usize> = targets.iter().map(count).collect();
+        let ids = counts.iter().enumerate();
+        let mut open: Vec<TypeId> = ids.filter(|(_, n)| **n == 0).map(|(id, _)| id).collect();
+        open.retain(|id| is_left(&left, *id));
+        while let Some(id) = open.pop() {
+            set(&mut left, id, false);
+            for source in sources.get(id).into_iter().flatten() {
+                if let Some(count) = counts.get_mut(*source).filter(|_| is_left(&left, *source)) {
+                    *count -= 1;
+                    if *count == 0 {
+                        open.push(*source);
                     }
                 }
             }
         }
     }
-    recursive
+    left
 }
 
 fn set<T>(values: &mut [T], index: usize, value: T) {

@@ -228,52 +228,15 @@ impl Type {
                 named.chain(additional).collect()
             }
             Self::Union(members) | Self::Intersection(members) => members.iter().collect(),
-            Self::Unknown
-            | Self::Never
-            | Self::Null
-            | Self::Boolean
-            | Self::Integer
-            | Self::BigInt
-            | Self::Number
-            | Self::String
-            | Self::Literal(_)
-            | Self::Named(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
     /// Calls `with` for this type and every type inside it, in order.
     pub(crate) fn visit<'t>(&'t self, with: &mut impl FnMut(&'t Self)) {
         with(self);
-        match self {
-            Self::Array(item) => item.visit(with),
-            Self::Tuple(tuple) => {
-                for ty in tuple.places.iter().chain(tuple.rest.as_deref()) {
-                    ty.visit(with);
-                }
-            }
-            Self::Object(object) => {
-                for property in &object.properties {
-                    property.ty.visit(with);
-                }
-                if let Additional::Typed(ty) = &object.additional {
-                    ty.visit(with);
-                }
-            }
-            Self::Union(members) | Self::Intersection(members) => {
-                for ty in members {
-                    ty.visit(with);
-                }
-            }
-            Self::Unknown
-            | Self::Never
-            | Self::Null
-            | Self::Boolean
-            | Self::Integer
-            | Self::BigInt
-            | Self::Number
-            | Self::String
-            | Self::Literal(_)
-            | Self::Named(_) => {}
+        for inner in self.children() {
+            inner.visit(with);
         }
     }
 
@@ -311,29 +274,11 @@ impl Type {
 
 /// Keeps the first of equal members.
 fn without_repetitions(mut members: Vec<Type>) -> Vec<Type> {
-    // Few are sooner compared than copied and hashed.
-    const FEW: usize = 24;
-    if members.len() <= FEW {
-        let mut kept = 0;
-        for at in 0..members.len() {
-            let (before, rest) = members.split_at_mut(at);
-            let before = before.get(..kept).unwrap_or_default();
-            if rest.first().is_some_and(|member| !before.contains(member)) {
-                members.swap(kept, at);
-                kept += 1;
-            }
-        }
-        members.truncate(kept);
-        return members;
-    }
-    let mut kept = Vec::with_capacity(members.len());
     let mut seen = HashSet::with_capacity(members.len());
-    for member in members {
-        if seen.insert(member.clone()) {
-            kept.push(member);
-        }
-    }
-    kept
+    let is_first: Vec<bool> = members.iter().map(|member| seen.insert(member)).collect();
+    let mut is_first = is_first.into_iter();
+    members.retain(|_| is_first.next().unwrap_or(true));
+    members
 }
 
 /// Makes one type of all those that are values, kinds of values without parts,

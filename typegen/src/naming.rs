@@ -136,49 +136,23 @@ fn classes(definitions: &[Definition], wanted: &[String]) -> Vec<usize> {
         }
         count = found;
     }
-    // Deeper than anyone writes by hand. What may still come apart is what leads
-    // to a class that came apart just now; that is not shared, all else is.
-    let apart = leading_to(definitions, split(&before, &class));
-    let next = class.iter().max().map_or(0, |last| last + 1);
-    class
-        .into_iter()
-        .enumerate()
-        .map(|(id, class)| {
-            if apart.contains(&id) {
-                next + id
-            } else {
-                class
-            }
-        })
-        .collect()
-}
-
-/// The definitions whose class before is more than one class now.
-fn split(before: &[usize], now: &[usize]) -> Vec<TypeId> {
+    // Deeper than anyone writes by hand. What may still come apart leads to a class that came
+    // apart just now, and is of the same tool.
     let mut became: HashMap<usize, HashSet<usize>> = HashMap::new();
-    for (before, now) in before.iter().zip(now) {
+    for (before, now) in before.iter().zip(&class) {
         became.entry(*before).or_default().insert(*now);
     }
-    let ids = before.iter().enumerate();
-    ids.filter(|(_, class)| became.get(class).is_some_and(|now| now.len() > 1))
-        .map(|(id, _)| id)
-        .collect()
-}
-
-/// `targets` and every definition that refers to one, directly or not.
-fn leading_to(definitions: &[Definition], targets: Vec<TypeId>) -> HashSet<TypeId> {
-    let mut referrers: HashMap<TypeId, Vec<TypeId>> = HashMap::new();
-    for (id, definition) in definitions.iter().enumerate() {
-        for target in definition.body.mentions() {
-            referrers.entry(target).or_default().push(id);
+    let of_tools = definitions.iter().zip(&before);
+    let apart = of_tools.filter(|(_, class)| became.get(class).is_some_and(|now| now.len() > 1));
+    let apart: HashSet<usize> = apart.map(|(definition, _)| definition.tool).collect();
+    let next = class.iter().max().map_or(0, |last| last + 1);
+    let unshared = |(id, (definition, class)): (TypeId, (&Definition, usize))| {
+        if apart.contains(&definition.tool) {
+            next + id
+        } else {
+            class
         }
-    }
-    let mut found = HashSet::new();
-    let mut open = targets;
-    while let Some(id) = open.pop() {
-        if found.insert(id) {
-            open.extend(referrers.get(&id).into_iter().flatten());
-        }
-    }
-    found
+    };
+    let settled = definitions.iter().zip(class).enumerate();
+    settled.map(unshared).collect()
 }

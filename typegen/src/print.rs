@@ -1,17 +1,12 @@
 //! Types as TypeScript text, written into one buffer.
 
-use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
-use std::ops::Range;
+use std::collections::HashSet;
 
 use crate::ir::{Additional, Literal, Object, Property, Tuple, Type, TypeId};
 use crate::text::{push_property_key, push_string_literal};
 
 /// Bytes an object may take on one line.
 const MAX_INLINE: usize = 80;
-/// Members of a union from which on repetitions are looked for by hash.
-const MANY_MEMBERS: usize = 16;
 /// Declared types inside each other that are written in place of their names.
 const MAX_INLINED: usize = 8;
 
@@ -164,31 +159,45 @@ impl<'t> Printer<'_, 't> {
         if parenthesised {
             self.text.push('(');
         }
-        let mut written = Written::default();
-        for member in members {
-            let before = self.text.len();
-            if written.count > 0 {
-                self.text.push_str(operator);
-            }
-            let from = self.text.len();
-            if !self.ty(member, inner, layout) {
-                return false;
-            }
-            // Members that differ only where TypeScript sees no difference.
-            if !written.add(self.text, from..self.text.len()) {
-                self.text.truncate(before);
-            }
-        }
+        let Some(count) = self.distinct(members, operator, inner, layout) else {
+            return false;
+        };
         // A union of which only the first is left is that one, which may be an intersection.
         let first = members.first();
         let loose = place > Precedence::Intersection
             && first.is_some_and(|member| matches!(member, Type::Intersection(_)));
-        if parenthesised && (written.count > 1 || own == Precedence::Union && loose) {
+        if parenthesised && (count > 1 || own == Precedence::Union && loose) {
             self.text.push(')');
         } else if parenthesised {
             self.text.remove(start);
         }
         self.fits(layout)
+    }
+
+    /// Writes members that differ as texts, since types can differ where TypeScript sees no
+    /// difference. Gives their number; `None` where they do not fit into their line.
+    fn distinct(
+        &mut self,
+        members: impl IntoIterator<Item = &'t Type>,
+        operator: &str,
+        place: Precedence,
+        layout: Layout,
+    ) -> Option<usize> {
+        let mut written = HashSet::new();
+        for member in members {
+            let before = self.text.len();
+            if !written.is_empty() {
+                self.text.push_str(operator);
+            }
+            let from = self.text.len();
+            if !self.ty(member, place, layout) {
+                return None;
+            }
+            if !written.insert(self.text.get(from..).unwrap_or_default().to_owned()) {
+                self.text.truncate(before);
+            }
+        }
+        Some(written.len())
     }
 
     fn tuple(&mut self, tuple: &'t Tuple, layout: Layout) -> bool {
@@ -344,22 +353,10 @@ impl<'t> Printer<'_, 't> {
             self.text.push_str("unknown");
             return self.fits(layout);
         }
-        let mut written = Written::default();
-        for member in all {
-            let start = self.text.len();
-            if written.count > 0 {
-                self.text.push_str(" | ");
-            }
-            let from = self.text.len();
-            if !self.ty(member, Precedence::Intersection, layout) {
-                return false;
-            }
-            if !written.add(self.text, from..self.text.len()) {
-                self.text.truncate(start);
-            }
-        }
-        if written.count == 0 {
-            self.text.push_str("never");
+        match self.distinct(all, " | ", Precedence::Intersection, layout) {
+            None => return false,
+            Some(0) => self.text.push_str("never"),
+            Some(_) => {}
         }
         if object.properties.iter().any(|property| property.optional) {
             self.text.push_str(" | undefined");
@@ -369,41 +366,6 @@ impl<'t> Printer<'_, 't> {
 
     fn pad(&mut self, indent: usize) {
         self.text.extend(std::iter::repeat_n(' ', indent));
-    }
-}
-
-/// The members of a union as they were written, to tell repetitions.
-#[derive(Default)]
-struct Written {
-    count: usize,
-    members: Vec<Range<usize>>,
-    by_hash: HashMap<u64, Vec<Range<usize>>>,
-    hasher: RandomState,
-}
-
-impl Written {
-    /// Adds the member at `range` of `text`; false if an equal one is there.
-    fn add(&mut self, text: &str, range: Range<usize>) -> bool {
-        if self.count < MANY_MEMBERS {
-            let new = text.get(range.clone());
-            if self.members.iter().any(|at| text.get(at.clone()) == new) {
-                return false;
-            }
-            self.members.push(range);
-        } else {
-            for at in std::mem::take(&mut self.members) {
-                let hash = self.hasher.hash_one(text.get(at.clone()));
-                self.by_hash.entry(hash).or_default().push(at);
-            }
-            let new = text.get(range.clone());
-            let same_hash = self.by_hash.entry(self.hasher.hash_one(new)).or_default();
-            if same_hash.iter().any(|at| text.get(at.clone()) == new) {
-                return false;
-            }
-            same_hash.push(range);
-        }
-        self.count += 1;
-        true
     }
 }
 
