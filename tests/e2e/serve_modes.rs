@@ -4,6 +4,7 @@ use callgate_tests::{Workbench, five_servers, fixture, odd};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, Tool};
 use serde_json::{Value, json};
 
+use crate::guarded::Guarded;
 use crate::serve_client::{NEWEST, Session, User, can, connect, shown};
 
 const OLD: ProtocolVersion = ProtocolVersion::V_2025_11_25;
@@ -132,12 +133,12 @@ async fn a_script_is_told_as_much_as_the_budget_holds() {
         ),
         ("9000", "ticketing_listIssues({ ", "PARTIAL"),
         (
-            "2500",
+            "5000",
             "PARTIAL: 3 functions in 2 servers, by name.",
             "ticketing_listIssues(",
         ),
         (
-            "2500",
+            "5000",
             "- ticketing (2 tools, 1 denied)\n  ticketing_listIssues\n",
             "COMPLETE",
         ),
@@ -211,14 +212,16 @@ async fn fifty_tools_are_shown_with_their_arguments() {
     }
 }
 
-/// A thousand tools, and nothing of them is inlined: what a model starts with.
+/// Hundreds of tools, and nothing of them is inlined: what a model starts with.
 #[tokio::test]
-async fn a_thousand_tools_cost_few_tokens() {
-    let servers: serde_json::Map<String, Value> = (0..25)
-        .map(|number| (format!("records{number}"), odd("many")))
-        .collect();
-    let bench = Workbench::new(servers.into());
-    for (mode, most) in [("code", 1000), ("discovery", 500)] {
+async fn hundreds_of_tools_cost_few_tokens() {
+    for (servers, mode, most) in [
+        (12, "code", 1000),
+        (25, "code", 1000),
+        (25, "discovery", 500),
+    ] {
+        let names = (0..servers).map(|number| (format!("records{number}"), odd("many")));
+        let bench = Workbench::new(names.collect::<serde_json::Map<_, _>>().into());
         // With a model, there is a line more to say.
         let mut user = User::new(&NEWEST, &[]);
         user.can = can(json!({ "sampling": {} }));
@@ -235,16 +238,66 @@ async fn a_thousand_tools_cost_few_tokens() {
             "search_tools"
         };
         let text = description(&listed, of);
-        assert!(text.contains("records0, records1, records2, "), "{text}");
+        assert!(text.contains("records0"), "{text}");
+        assert!(!text.contains("records0_"), "{text}");
         if mode == "code" {
-            assert!(
-                text.contains("PARTIAL: 1000 functions in 25 servers"),
-                "{text}"
-            );
+            let tools = 40 * servers;
+            let begin = format!("PARTIAL: {tools} functions in {servers} servers");
+            assert!(text.contains(&begin), "{text}");
             assert!(text.contains("- mcp.extract("), "{text}");
         }
         session.client.cancel().await.expect("a clean end");
     }
+}
+
+/// A model has no command line and no configuration file.
+#[tokio::test]
+async fn a_model_is_told_what_it_can_do_about_a_server_that_is_down() {
+    let guarded = Guarded::start(&json!({}));
+    let mut silent = odd("silent");
+    silent["startTimeout"] = json!("300ms");
+    let web = json!({ "url": guarded.url, "oauth": { "tokens": "file" } });
+    let bench = Workbench::new(json!({ "silent": silent, "web": web }));
+    for mode in ["code", "discovery"] {
+        let session = client(&bench, &NEWEST, &["--mode", mode]).await;
+        let call_it = |server: &str| match mode {
+            "code" => (
+                "run_script",
+                json!({ "code": format!("await {server}_read({{}})") }),
+            ),
+            _ => (
+                "call_tool",
+                json!({ "name": format!("{server}_read"), "args": {} }),
+            ),
+        };
+        for (tool, arguments) in [
+            ("list_servers", json!({})),
+            ("enable_server", json!({ "server": "silent" })),
+            ("search_tools", json!({ "query": "read" })),
+            (
+                "get_tool_details",
+                json!({ "names": ["web_read", "silent_read"] }),
+            ),
+            call_it("silent"),
+            call_it("web"),
+        ] {
+            let (_, text) = said(&session, tool, arguments).await;
+            assert!(
+                text.contains("the person who runs Callgate"),
+                "{tool}: {text}"
+            );
+            for word in ["startTimeout", "callgate auth", "--"] {
+                assert!(!text.contains(word), "{tool}: {text}");
+            }
+        }
+        session.client.cancel().await.expect("a clean end");
+    }
+    let ran = bench.run("await web_read({})", &[]);
+    assert!(
+        ran.stderr.contains("run `callgate auth login web`"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("raise its `startTimeout`"), "{ran:?}");
 }
 
 #[tokio::test]

@@ -104,46 +104,46 @@ impl AuthError {
     }
 }
 
-impl fmt::Display for AuthError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl AuthError {
+    /// The error for a reader without a command line, such as a model.
+    pub fn for_model(&self) -> String {
+        let problem = self.problem();
+        let server = &self.server;
+        match &self.kind {
+            AuthErrorKind::Awaited { .. } => format!(
+                "{problem}; try again once the user has logged in on the page that was shown"
+            ),
+            kind if kind.is_solved_by_login() => format!(
+                "{problem}; the person who runs Callgate must log in to server `{server}`: use \
+                 other servers, or tell the user"
+            ),
+            _ => format!(
+                "{problem}; only the person who runs Callgate can mend that: use other servers, or \
+                 tell the user"
+            ),
+        }
+    }
+
+    fn problem(&self) -> String {
         use AuthErrorKind as Kind;
 
         let server = &self.server;
-        let login = auth_command("login", server, &self.login_flags);
-        let login_for = |scope: &Option<String>| match scope {
-            Some(scope) => format!("{login} --scope {}", shell_word(scope)),
-            None => login.clone(),
-        };
         match &self.kind {
-            Kind::LoginRequired { reason } => write!(f, "{reason}; run `{login}`"),
-            Kind::InsufficientScope { scope, grant } => {
-                match scope {
-                    Some(scope) => write!(f, "server `{server}` wants the scope {scope:?}; ")?,
-                    None => write!(
-                        f,
-                        "server `{server}` wants a scope that its token does not have and does \
-                         not name it; "
-                    )?,
-                }
-                match (grant, scope) {
-                    (Grant::ClientCredentials, _) => f.write_str(
-                        "write it in \"scopes\" of the server's \"oauth\", and see that the \
-                         authorization server grants it to the client",
-                    ),
-                    (_, Some(_)) => write!(f, "run `{}`", login_for(scope)),
-                    (_, None) => write!(f, "run `{login} --scope SCOPE`"),
-                }
-            }
+            Kind::LoginRequired { reason } => reason.clone(),
+            Kind::InsufficientScope {
+                scope: Some(scope), ..
+            } => format!("server `{server}` wants the scope {scope:?}"),
+            Kind::InsufficientScope { scope: None, .. } => format!(
+                "server `{server}` wants a scope that its token does not have and does not name it"
+            ),
             Kind::Declined { scope } => {
                 let wants = match scope {
                     Some(scope) => format!("the scope {scope:?}"),
                     None => "a login".to_owned(),
                 };
-                let login = login_for(scope);
-                write!(
-                    f,
+                format!(
                     "server `{server}` wants {wants}; its page was shown, no login has come of \
-                     it, and it is not shown again; run `{login}`"
+                     it, and it is not shown again"
                 )
             }
             Kind::Awaited { scope } => {
@@ -151,35 +151,69 @@ impl fmt::Display for AuthError {
                     Some(scope) => format!("the scope {scope:?}, and a login with it"),
                     None => "a login, which".to_owned(),
                 };
-                let login = login_for(scope);
-                write!(
-                    f,
-                    "server `{server}` wants {wants} has not come in time; log in on the page \
-                     that was shown, or run `{login}`, and try again"
-                )
+                format!("server `{server}` wants {wants} has not come in time")
             }
-            Kind::Discovery { reason: why } => {
-                write!(f, "cannot find how to log in at server `{server}`: {why}")
+            Kind::Discovery { reason } => {
+                format!("cannot find how to log in at server `{server}`: {reason}")
             }
-            Kind::Exchange { reason: why } => {
-                write!(f, "the login at server `{server}` failed: {why}")
+            Kind::Exchange { reason } => format!("the login at server `{server}` failed: {reason}"),
+            Kind::Renewal { reason } => {
+                format!("the token of server `{server}` cannot be renewed: {reason}")
             }
-            Kind::Renewal { reason } => write!(
-                f,
-                "the token of server `{server}` cannot be renewed: {reason}; try again later, or \
-                 run `{login}`"
+            Kind::Store { reason } => {
+                format!("the tokens of server `{server}` cannot be read or kept: {reason}")
+            }
+            Kind::NoLogin { reason } => format!("server `{server}` takes no login: {reason}"),
+            Kind::Settings { reason } => {
+                format!("the \"oauth\" of server `{server}` cannot be used: {reason}")
+            }
+        }
+    }
+}
+
+impl AuthErrorKind {
+    fn is_solved_by_login(&self) -> bool {
+        match self {
+            Self::InsufficientScope { grant, .. } => *grant != Grant::ClientCredentials,
+            Self::LoginRequired { .. } | Self::Declined { .. } | Self::Renewal { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// The words for the operator: the problem, and the command or the setting that helps.
+impl fmt::Display for AuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use AuthErrorKind as Kind;
+
+        f.write_str(&self.problem())?;
+        let login = auth_command("login", &self.server, &self.login_flags);
+        let login_for = |scope: &Option<String>| match scope {
+            Some(scope) => format!("{login} --scope {}", shell_word(scope)),
+            None => login.clone(),
+        };
+        match &self.kind {
+            Kind::LoginRequired { .. } => write!(f, "; run `{login}`"),
+            Kind::InsufficientScope {
+                grant: Grant::ClientCredentials,
+                ..
+            } => f.write_str(
+                "; write it in \"scopes\" of the server's \"oauth\", and see that the authorization \
+                 server grants it to the client",
             ),
-            Kind::Store { reason } => write!(
-                f,
-                "the tokens of server `{server}` cannot be read or kept: {reason}"
-            ),
-            Kind::NoLogin { reason } => write!(f, "server `{server}` takes no login: {reason}"),
-            Kind::Settings { reason: why } => {
-                write!(
-                    f,
-                    "the \"oauth\" of server `{server}` cannot be used: {why}"
-                )
+            Kind::InsufficientScope { scope: None, .. } => {
+                write!(f, "; run `{login} --scope SCOPE`")
             }
+            Kind::InsufficientScope { scope, .. } | Kind::Declined { scope } => {
+                write!(f, "; run `{}`", login_for(scope))
+            }
+            Kind::Awaited { scope } => write!(
+                f,
+                "; log in on the page that was shown, or run `{}`, and try again",
+                login_for(scope)
+            ),
+            Kind::Renewal { .. } => write!(f, "; try again later, or run `{login}`"),
+            _ => Ok(()),
         }
     }
 }

@@ -70,7 +70,8 @@ pub use callgate_models::Api;
 pub use callgate_policy::{Decision, Grant, Rules, SessionGrants, Verdict};
 pub use callgate_sandbox::{Limits, worker_main_if_requested};
 pub use callgate_servers::{
-    Caller, Connect, EraSetting, Http, NoCaller, Refusal, Root, ServerSpec, Stdio, Transport,
+    Caller, Connect, EraSetting, Http, NoCaller, Reader, Refusal, Root, ServerSpec, Stdio,
+    Transport,
 };
 pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;
@@ -89,7 +90,7 @@ pub use crate::report::{
     Denial, ErrorKind, LimitHit, Output, Returned, RunError, RunReport, Status, Unavailable,
     Warning,
 };
-pub use crate::run_request::{CallEnd, Event, Reader, RunRequest};
+pub use crate::run_request::{CallEnd, Event, RunRequest};
 pub use crate::search::request::{Found, Hit, SearchRequest};
 pub use crate::settings::{CheckMode, ExtractLimits, SearchBy};
 pub use crate::skill::Skill;

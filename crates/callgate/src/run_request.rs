@@ -8,7 +8,7 @@ use callgate_gate::{Asker, DryRun};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use callgate_sandbox::{Limits, Reserved};
 use callgate_script::Prepared;
-use callgate_servers::Caller;
+use callgate_servers::{Caller, Reader};
 use tokio_util::sync::CancellationToken;
 
 use crate::scope::Scope;
@@ -29,18 +29,8 @@ pub struct RunRequest {
     pub(crate) check: Option<CheckMode>,
     pub(crate) scope: Scope,
     pub(crate) read_ahead: ReadAhead,
+    /// The gate's reader.
     pub(crate) reader: Reader,
-}
-
-/// The reader of a report, which gives advice that its reader can follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Reader {
-    /// A person who can change flags and configuration.
-    #[default]
-    Operator,
-    /// A model or a program that can change only the script and its arguments.
-    Caller,
 }
 
 /// The settings of a run or of a single call that differ from the gate's.
@@ -139,9 +129,6 @@ impl RunRequest {
 
         /// Sets the limits of this run.
         limits(self, limits: Limits) { self.limits = Some(limits); }
-
-        /// Sets the reader of the report. Default: [`Reader::Operator`].
-        reader(self, reader: Reader) { self.reader = reader; }
 
         /// Sets the mode of the type check in this run.
         check(self, mode: CheckMode) { self.check = Some(mode); }

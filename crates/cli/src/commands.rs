@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::{
-    CallError, CallRequest, Detail, Gate, Preview, RunReport, RunRequest, Status, code,
+    CallError, CallRequest, Detail, Gate, Preview, Reader, RunReport, RunRequest, Status, code,
     present::shell_word,
 };
 use clap::CommandFactory as _;
@@ -92,6 +92,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         asker: setup::asker(&args.permissions, &progress),
         caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),
         check: args.check.check,
+        reader: Reader::Operator,
         workers: Some(workers),
     };
     let Some(gate) = setup::connect(config.as_ref(), setting, &progress, &cancel).await? else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
-use callgate::{Gate, GateBuilder, NoCaller, Source, Workers};
+use callgate::{Gate, GateBuilder, NoCaller, Reader, Source, Workers};
 use callgate_serve::{AnyClient, Identity, MakeGate};
 use futures::{FutureExt as _, TryFutureExt as _};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -152,6 +152,7 @@ pub fn setting(args: &ServeArgs, workers: Option<Workers>) -> Setting<'_> {
         asker: setup::unattended_asker(&args.permissions),
         caller: Arc::new(NoCaller),
         check: args.check.check,
+        reader: Reader::Caller,
         workers,
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, LedgerConfig, ToolMode};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions,
-    Limits, NoCaller, NobodyToAsk, Rules, ServerState, Skill, Status, Workers, ask_with,
+    Limits, NoCaller, NobodyToAsk, Reader, Rules, ServerState, Skill, Status, Workers, ask_with,
     present::indented, sandbox::WorkerProgram,
 };
 use callgate_serve::ServeOptions;
@@ -120,6 +120,8 @@ pub struct Setting<'a> {
     pub caller: Arc<dyn Caller>,
     /// `None` for the configuration's mode.
     pub check: Option<CheckMode>,
+    /// The reader of what the gate says; warnings on stderr are the operator's all the same.
+    pub reader: Reader,
     /// `None` for the gate's own.
     pub workers: Option<Workers>,
 }
@@ -135,6 +137,7 @@ impl Default for Setting<'_> {
             caller: Arc::new(NoCaller),
             // Commands that take no script have nothing to check.
             check: Some(CheckMode::Off),
+            reader: Reader::Operator,
             workers: None,
         }
     }
@@ -167,6 +170,7 @@ pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result
         .ledger(ledger(config, setting.ledger)?)
         .rules(rules)
         .limits(limits)
+        .reader(setting.reader)
         .asker(Arc::clone(&setting.asker))
         .caller(Arc::clone(&setting.caller)))
 }
@@ -302,7 +306,7 @@ pub fn lacks_all_servers(gate: &Gate) -> bool {
 
 /// Prints which servers and definitions could not be used.
 pub fn tell_problems(gate: &Gate) {
-    for server in gate.unavailable() {
+    for server in gate.unavailable_for(Reader::Operator) {
         print::warning(&server.reason);
     }
     for warning in gate.warnings() {

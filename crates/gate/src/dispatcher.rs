@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use callgate_catalog::Tool;
 use callgate_policy::{Because, Decision, Verdict};
-use callgate_servers::{CallFailure, Caller, Servers, ToolCall};
+use callgate_servers::{CallFailure, Caller, Reader, Servers, ToolCall};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
@@ -30,6 +30,7 @@ pub struct Dispatcher {
     dry_run: Option<Arc<DryRun>>,
     withheld: WithheldCalls,
     caller: Option<Arc<dyn Caller>>,
+    reader: Reader,
 }
 
 impl Dispatcher {
@@ -47,6 +48,7 @@ impl Dispatcher {
             dry_run: setup.dry_run.clone(),
             withheld: WithheldCalls::default(),
             caller: setup.caller.clone(),
+            reader: setup.reader,
             authority: Authority::new(setup, flows, reviewers),
         }
     }
@@ -242,7 +244,7 @@ impl Dispatcher {
         let read = match &failure {
             CallFailure::Timeout { unused, .. } if unused.is_empty() => None,
             CallFailure::Refused(error) => Some(json!([error.message, error.data])),
-            other => Some(Value::from(other.to_string())),
+            other => Some(Value::from(other.to(self.reader))),
         };
         if let Some(read) = read
             && let Err(kept) = self.release(call, &mut entry, &read.to_string()).await
@@ -267,7 +269,7 @@ impl Dispatcher {
         let data = data.and_then(|data| to_raw_value(data).ok());
         let message = match &failure {
             CallFailure::Refused(error) => error.message.to_string(),
-            other => other.to_string(),
+            other => other.to(self.reader),
         };
         let retryable = match &failure {
             CallFailure::Lost(_) => reads_only || !failure.was_sent(),

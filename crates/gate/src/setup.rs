@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Grant, Rules, SessionGrants};
-use callgate_servers::Caller;
+use callgate_servers::{Caller, Reader};
 
 use crate::ask::{Asker, Place};
 use crate::dry_run::DryRun;
@@ -50,6 +50,8 @@ pub struct Setup {
     /// Serves servers while they work on its calls. Default: as
     /// [`ServerSpec::caller`](callgate_servers::ServerSpec::caller) says.
     pub caller: Option<Arc<dyn Caller>>,
+    /// The reader of the errors of its calls. Default: the operator.
+    pub reader: Reader,
     /// True if data may go to a model of the host besides servers; see
     /// [`Dispatcher::consult`](crate::Dispatcher::consult). Default: no.
     pub consults: bool,
@@ -73,6 +75,7 @@ impl Setup {
             reviewers: Vec::new(),
             dry_run: None,
             caller: None,
+            reader: Reader::default(),
             consults: false,
         }
     }

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::failure::Reason;
 use crate::server_log::StderrLog;
 use crate::spec::Stdio;
 
@@ -48,31 +49,28 @@ impl Child {
         stdio: &Stdio,
         server: &Arc<str>,
         redact: &Redact,
-    ) -> Result<(Self, ChildStdin, ChildStdout), String> {
+    ) -> Result<(Self, ChildStdin, ChildStdout), Reason> {
         if let Some(cwd) = &stdio.cwd
             && !cwd.is_dir()
         {
-            return Err(format!(
-                "working directory {:?} does not exist; create it, or change `cwd`",
-                cwd.display().to_string()
+            let cwd = cwd.display().to_string();
+            return Err(Reason::advise(
+                &format!("working directory {cwd:?} does not exist"),
+                "create it, or change `cwd`",
             ));
         }
-        let command_line = &stdio.command;
-        let failed = |error: io::Error| match error.kind() {
+        let line = &stdio.command;
+        let failed = |error: io::Error| {
+            if error.kind() != io::ErrorKind::NotFound {
+                return format!("command {line:?} could not be started: {error}").into();
+            }
             // Some configurations have a whole shell line there.
-            io::ErrorKind::NotFound if command_line.trim().contains(char::is_whitespace) => {
-                format!(
-                    "command {command_line:?} was not found; name the program alone there, and \
-                     put its arguments under `args`"
-                )
-            }
-            io::ErrorKind::NotFound => {
-                let package = package_of(command_line);
-                format!(
-                    "command {command_line:?} was not found; install {package}, or give its full path"
-                )
-            }
-            _ => format!("command {command_line:?} could not be started: {error}"),
+            let advice = if line.trim().contains(char::is_whitespace) {
+                "name the program alone there, and put its arguments under `args`".to_owned()
+            } else {
+                format!("install {}, or give its full path", package_of(line))
+            };
+            Reason::advise(&format!("command {line:?} was not found"), &advice)
         };
         let spawned = callgate_process::spawn(command(stdio)).await;
         let mut process = spawned.map_err(failed)?;
@@ -298,7 +296,7 @@ mod tests {
                 panic!("{command} is there");
             };
             let begins = format!("command {command:?} was not found; {advice}");
-            assert!(error.starts_with(&begins), "{error}");
+            assert!(error.to_string().starts_with(&begins), "{error}");
         }
     }
 

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{Call, Round};
 use crate::child::Child;
-use crate::failure::{CallFailure, Lost, LostKind, StartError};
+use crate::failure::{CallFailure, Lost, LostKind, Reader, Reason, StartError};
 use crate::http::Http;
 use crate::list::{Listing, USUALLY_FRESH, list_failure};
 use crate::questions::{Handler, Questions};
@@ -90,10 +90,11 @@ pub(crate) async fn start(
     let started = match attempt.connect().await {
         Ok(connection) => match attempt.list(&connection).await {
             Ok(list) => return Ok((connection, list)),
-            Err(reason) => {
+            Err(mut reason) => {
                 attempt.stderr = connection.stderr();
                 connection.shut_down().await;
-                reason + &connection.session.tap.unused()
+                reason.push_str(&connection.session.tap.unused());
+                reason
             }
         },
         Err(reason) => reason,
@@ -160,19 +161,19 @@ struct Parts {
 
 /// A greeting that failed.
 struct Failed {
-    reason: String,
+    reason: Reason,
     /// Another greeting that may succeed, on another connection.
     next: Option<Greeting>,
 }
 
-impl From<String> for Failed {
-    fn from(reason: String) -> Self {
+impl From<Reason> for Failed {
+    fn from(reason: Reason) -> Self {
         Self { reason, next: None }
     }
 }
 
 impl Attempt<'_> {
-    async fn connect(&mut self) -> Result<Connection, String> {
+    async fn connect(&mut self) -> Result<Connection, Reason> {
         let transport = self.spec.transport.resolve(&self.redact);
         let transport = timeout_at(self.deadline, transport).await;
         let transport = transport.map_err(|_| self.timed_out("looking up its secrets"))??;
@@ -253,7 +254,7 @@ impl Attempt<'_> {
         &mut self,
         http: &spec::Http,
         greeting: &Greeting,
-    ) -> Result<Connection, String> {
+    ) -> Result<Connection, Reason> {
         let parts = self.parts(greeting);
         let tap = Arc::clone(&parts.tap);
         // Without an endpoint nothing is authorized: a header is configured, or no login.
@@ -275,8 +276,10 @@ impl Attempt<'_> {
         let greeted = self.greet(transport, parts, greeting, Some(endpoint.clone()));
         greeted.await.map_err(|reason| {
             endpoint.end();
-            let ended = || self.no_endpoint(http, "it ended the connection");
-            reason.unwrap_or_else(ended) + &tap.unused()
+            let ended = || self.no_endpoint(http, "it ended the connection").into();
+            let mut reason = reason.unwrap_or_else(ended);
+            reason.push_str(&tap.unused());
+            reason
         })
     }
 
@@ -309,7 +312,7 @@ impl Attempt<'_> {
         parts: Parts,
         greeting: &Greeting,
         http: Option<Http>,
-    ) -> Result<Connection, Option<String>>
+    ) -> Result<Connection, Option<Reason>>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
@@ -339,13 +342,13 @@ impl Attempt<'_> {
             }
             Err(_) => {
                 return Err(Some(match self.memory.held_up() {
-                    Some(error) => error.to_string(),
+                    Some(error) => Reason::from(&error),
                     None => self.timed_out("waiting for its handshake"),
                 }));
             }
         };
         let peer = running.peer().clone();
-        let agreed = self.agree(&opening, greeting)?;
+        let agreed = self.agree(&opening, greeting).map_err(Reason::from)?;
         if !agreed.version.has_initialize() {
             parts.tap.set_stateless();
         }
@@ -384,7 +387,7 @@ impl Attempt<'_> {
     }
 
     /// The problem of a handshake; `None` if the connection ended.
-    fn problem(&self, opening: &Opening, greeting: &Greeting) -> Option<String> {
+    fn problem(&self, opening: &Opening, greeting: &Greeting) -> Option<Reason> {
         let is_unsupported =
             |error: &ErrorData| error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
         // A server that speaks only other revisions says best what is wrong; otherwise the last
@@ -395,13 +398,13 @@ impl Attempt<'_> {
         };
         match failure {
             CallFailure::Refused(error) if is_unsupported(error) => {
-                Some(self.no_common(greeting, &supported(error)))
+                Some(self.no_common(greeting, &supported(error)).into())
             }
             CallFailure::Lost(lost) => match &self.spec.transport {
                 Transport::Http(http) => Some(self.out_of_reach(http, lost)),
                 Transport::Stdio(_) => None,
             },
-            failure => Some(self.unfit(method, failure)),
+            failure => Some(self.unfit(method, failure).into()),
         }
     }
 
@@ -421,7 +424,7 @@ impl Attempt<'_> {
         format!("its answer to {method} is malformed: {reason}")
     }
 
-    async fn list(&self, connection: &Connection) -> Result<ToolList, String> {
+    async fn list(&self, connection: &Connection) -> Result<ToolList, Reason> {
         let listed = connection.session.list_tools(self.spec.start_timeout);
         let listing = match timeout_at(self.deadline, listed).await {
             Ok(Ok(listing)) => listing,
@@ -439,10 +442,10 @@ impl Attempt<'_> {
                 return Err(match (&self.spec.transport, &connection.child) {
                     (Transport::Http(http), _) => self.out_of_reach(http, &lost),
                     (_, Some(child)) => end_of(child).await,
-                    (_, None) => CLOSED_OUTPUT.to_owned(),
+                    (_, None) => CLOSED_OUTPUT.into(),
                 });
             }
-            Ok(Err(failure)) => return Err(self.unfit(LIST, &failure)),
+            Ok(Err(failure)) => return Err(self.unfit(LIST, &failure).into()),
         };
         let agreed = &connection.session.agreed;
         let before = ToolList {
@@ -461,11 +464,11 @@ impl Attempt<'_> {
         Ok(list)
     }
 
-    fn timed_out(&self, stage: &str) -> String {
-        format!(
-            "it was not ready within {} ms ({stage}); raise its `startTimeout` if it is slow to \
-             start",
-            self.spec.start_timeout.as_millis()
+    fn timed_out(&self, stage: &str) -> Reason {
+        let limit = self.spec.start_timeout.as_millis();
+        Reason::advise(
+            &format!("it was not ready within {limit} ms ({stage})"),
+            "raise its `startTimeout` if it is slow to start",
         )
     }
 
@@ -475,14 +478,17 @@ impl Attempt<'_> {
     }
 
     /// The problem of an endpoint that is being connected to.
-    fn out_of_reach(&self, http: &spec::Http, lost: &Lost) -> String {
+    fn out_of_reach(&self, http: &spec::Http, lost: &Lost) -> Reason {
         match &lost.kind {
-            LostKind::Unauthorized => format!(
-                "{} asks for authorization; set an `Authorization` header for it",
-                self.redact.redact(&http.shown_url())
-            ),
-            LostKind::Authorization(error) => error.to_string(),
-            _ => self.no_endpoint(http, &lost.reason),
+            LostKind::Unauthorized => {
+                let url = self.redact.redact(&http.shown_url());
+                Reason::advise(
+                    &format!("{url} asks for authorization"),
+                    "set an `Authorization` header for it",
+                )
+            }
+            LostKind::Authorization(error) => Reason::from(error),
+            _ => lost.reason.clone().map(|it| self.no_endpoint(http, it)),
         }
     }
 
@@ -543,10 +549,13 @@ impl Attempt<'_> {
 }
 
 /// The end of a process that was expected to go on.
-async fn end_of(child: &Child) -> String {
+async fn end_of(child: &Child) -> Reason {
     match child.ended(LAST_WORDS).await {
-        Some(status) => format!("it ended with {status}; run its command by hand to see why"),
-        None => CLOSED_OUTPUT.to_owned(),
+        Some(status) => Reason::advise(
+            &format!("it ended with {status}"),
+            "run its command by hand to see why",
+        ),
+        None => CLOSED_OUTPUT.into(),
     }
 }
 
@@ -571,7 +580,8 @@ impl Connection {
                 if lost.kind == LostKind::Closed {
                     let when = if lost.sent { "during" } else { "before" };
                     let when = format!(" {when} the call");
-                    lost.reason = self.last_words(&lost.reason, &when).await.into();
+                    let reason = lost.reason.to(Reader::Operator);
+                    lost.reason = self.last_words(reason, &when).await.into();
                 }
                 Err(CallFailure::Lost(lost))
             }

@@ -6,6 +6,87 @@ use std::time::Duration;
 use callgate_auth::{AuthError, AuthErrorKind};
 use rmcp::model::ErrorData;
 
+/// The reader of errors and reports, who gets advice that it can follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Reader {
+    /// A person who can change flags and configuration.
+    #[default]
+    Operator,
+    /// A model or a program that can change only the script and its arguments.
+    Caller,
+}
+
+/// Why a server cannot be used, in the words of each reader, without secrets. The `Display` form
+/// is the operator's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    operator: String,
+    caller: String,
+}
+
+impl Reason {
+    /// A problem that only the operator can mend, and how.
+    pub(crate) fn advise(problem: &str, advice: &str) -> Self {
+        Self {
+            operator: format!("{problem}; {advice}"),
+            caller: format!(
+                "{problem}; only the person who runs Callgate can mend that: use other servers, or \
+                 tell the user"
+            ),
+        }
+    }
+
+    /// The words for this reader.
+    pub fn to(&self, reader: Reader) -> &str {
+        match reader {
+            Reader::Operator => &self.operator,
+            Reader::Caller => &self.caller,
+        }
+    }
+
+    /// The same change in the words of each reader.
+    pub(crate) fn map(self, change: impl Fn(&str) -> String) -> Self {
+        Self {
+            operator: change(&self.operator),
+            caller: change(&self.caller),
+        }
+    }
+
+    pub(crate) fn push_str(&mut self, text: &str) {
+        self.operator.push_str(text);
+        self.caller.push_str(text);
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<String> for Reason {
+    fn from(operator: String) -> Self {
+        let caller = operator.clone();
+        Self { operator, caller }
+    }
+}
+
+impl From<&AuthError> for Reason {
+    fn from(error: &AuthError) -> Self {
+        Self {
+            operator: error.to_string(),
+            caller: error.for_model(),
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.operator)
+    }
+}
+
 /// Why a call has no result. The `Display` form is one clause for people, without secrets.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -52,7 +133,7 @@ pub enum Changed {
 pub struct Lost {
     pub(crate) kind: LostKind,
     /// One clause for people, without secrets.
-    pub(crate) reason: Box<str>,
+    pub(crate) reason: Reason,
     /// Whether the server may have read the request.
     pub(crate) sent: bool,
     /// Messages that were read meanwhile and not used, as a clause; empty if there are none.
@@ -86,8 +167,20 @@ impl CallFailure {
         }
     }
 
+    /// The failure in the words of its reader.
+    pub fn to(&self, reader: Reader) -> String {
+        match self {
+            Self::Lost(lost) => format!("{}{}", lost.reason.to(reader), lost.unused),
+            Self::TooLarge(limit) if reader == Reader::Caller => format!(
+                "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, a \
+                 page)"
+            ),
+            other => other.to_string(),
+        }
+    }
+
     /// A connection that has ended.
-    pub(crate) fn closed(reason: &str, sent: bool) -> Self {
+    pub(crate) fn closed(reason: impl Into<Reason>, sent: bool) -> Self {
         Self::Lost(Lost::new(LostKind::Closed, reason, sent))
     }
 
@@ -139,7 +232,7 @@ impl fmt::Display for CallFailure {
 }
 
 impl Lost {
-    pub(crate) fn new(kind: LostKind, reason: impl Into<Box<str>>, sent: bool) -> Self {
+    pub(crate) fn new(kind: LostKind, reason: impl Into<Reason>, sent: bool) -> Self {
         Self {
             kind,
             reason: reason.into(),
@@ -170,7 +263,7 @@ impl Lost {
 
 impl From<AuthError> for Lost {
     fn from(error: AuthError) -> Self {
-        let reason = error.to_string();
+        let reason = Reason::from(&error);
         Self::new(LostKind::Authorization(error), reason, false)
     }
 }
@@ -180,25 +273,67 @@ impl From<AuthError> for Lost {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
     pub(crate) server: String,
-    pub(crate) reason: String,
+    pub(crate) reason: Reason,
     /// The end of its stderr: at most ten lines.
     pub(crate) stderr: String,
 }
 
+impl StartError {
+    /// The whole text, in the words of each reader.
+    pub fn reason(&self) -> Reason {
+        self.reason.clone().map(|reason| {
+            // What the server answered cannot pass for lines of ours.
+            let reason = reason.replace("\r\n", "\n").replace(['\n', '\r'], "\n  ");
+            let mut text = format!("server `{}` did not start: {reason}", self.server);
+            if !self.stderr.is_empty() {
+                text += "; its last words on stderr:";
+                for line in self.stderr.lines() {
+                    text += "\n  ";
+                    text += line;
+                }
+            }
+            text
+        })
+    }
+}
+
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What the server answered cannot pass for lines of ours.
-        let reason = self.reason.replace("\r\n", "\n");
-        let reason = reason.replace(['\n', '\r'], "\n  ");
-        write!(f, "server `{}` did not start: {reason}", self.server)?;
-        if !self.stderr.is_empty() {
-            f.write_str("; its last words on stderr:")?;
-            for line in self.stderr.lines() {
-                write!(f, "\n  {line}")?;
-            }
-        }
-        Ok(())
+        self.reason().fmt(f)
     }
 }
 
 impl std::error::Error for StartError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_given_no_commands_and_no_settings() {
+        let kind = AuthErrorKind::LoginRequired {
+            reason: "server `web` needs a login".to_owned(),
+        };
+        let login = Reason::from(&AuthError::new("web", kind));
+        assert_eq!(
+            login.to(Reader::Operator),
+            "server `web` needs a login; run `callgate auth login web`"
+        );
+        assert_eq!(
+            login.to(Reader::Caller),
+            "server `web` needs a login; the person who runs Callgate must log in to server \
+             `web`: use other servers, or tell the user"
+        );
+        let slow = StartError {
+            server: "slow".to_owned(),
+            reason: Reason::advise("it was not ready", "raise its `startTimeout`"),
+            stderr: "one\ntwo".to_owned(),
+        };
+        assert_eq!(
+            slow.reason().to(Reader::Caller),
+            "server `slow` did not start: it was not ready; only the person who runs Callgate can \
+             mend that: use other servers, or tell the user; its last words on stderr:\n  one\n  two"
+        );
+        assert!(slow.to_string().contains("; raise its `startTimeout`; "));
+    }
+}

@@ -307,7 +307,7 @@ impl Http {
         }
         // An older server refuses `server/discover` by its status.
         if is_discover && self.0.tap.may_initialize && status != StatusCode::UNAUTHORIZED {
-            return self.unknown(id, lost.reason.into());
+            return self.unknown(id, lost.reason.to_string());
         }
         self.fail(id, CallFailure::Lost(lost))
     }

@@ -34,7 +34,7 @@ pub use caller::{
     Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
     Refusal, Root, Sample, UnknownLogLevel, Wanted,
 };
-pub use failure::{CallFailure, Changed, Lost, StartError};
+pub use failure::{CallFailure, Changed, Lost, Reader, Reason, StartError};
 pub use servers::{Servers, WeakServers};
 pub use spec::{Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport};
 pub use state::{Phase, ServerState, Status};

@@ -328,7 +328,7 @@ impl Session {
     /// The failure of a request for which the transport has no answer.
     fn unanswered(&self) -> CallFailure {
         match &*self.tap.lost().borrow() {
-            Some(reason) => CallFailure::closed(reason, true),
+            Some(reason) => CallFailure::closed(reason.as_str(), true),
             None if self.peer.is_transport_closed() => {
                 CallFailure::closed("the connection was closed", false)
             }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::failure::CallFailure;
+use crate::failure::{CallFailure, Reason};
 use crate::spec::ServerSpec;
 use crate::state::ServerState;
 use crate::supervise::{Server, Supervised, ToolCall};
@@ -69,7 +69,7 @@ impl Servers {
             Some(server) => server.call(&call).await,
             None => {
                 let reason = format!("there is no server `{}`", call.server);
-                Err(CallFailure::closed(&reason, false))
+                Err(CallFailure::closed(reason, false))
             }
         }
     }
@@ -105,12 +105,12 @@ impl Servers {
     }
 
     /// Connects to a server in use, unless it is connected, within its time limit.
-    pub async fn connect_to(&self, server: &str) -> Result<(), String> {
+    pub async fn connect_to(&self, server: &str) -> Result<(), Reason> {
         self.known(server)?.connect().await
     }
 
     /// Takes a server into use and connects to it, within its time limit.
-    pub async fn enable(&self, server: &str) -> Result<(), String> {
+    pub async fn enable(&self, server: &str) -> Result<(), Reason> {
         self.known(server)?.enable().await
     }
 

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::connect::Connection;
-use crate::failure::StartError;
+use crate::failure::{Reason, StartError};
 use crate::spec::Connect;
 use crate::tool_list::ToolList;
 
@@ -62,7 +62,7 @@ pub enum Phase {
     /// It is connected to when it is called.
     Idle,
     /// It ended or did not start, and is started again; the reason, without secrets.
-    Down(String),
+    Down(Reason),
     /// It is not in use: calls fail until it is enabled.
     Disabled,
     /// The servers were shut down.
@@ -85,7 +85,7 @@ pub(crate) enum State {
 #[derive(Debug, Clone)]
 pub(crate) struct Down {
     /// How it ended, or why it did not start, without secrets.
-    pub(crate) reason: String,
+    pub(crate) reason: Reason,
     pub(crate) backoff: Backoff,
     pub(crate) retry_at: Instant,
     /// Whether it is started again only for a call.
@@ -271,7 +271,7 @@ impl Standing {
 }
 
 impl Down {
-    pub(crate) fn new(reason: String, backoff: Backoff, connect: Connect, known: bool) -> Self {
+    pub(crate) fn new(reason: Reason, backoff: Backoff, connect: Connect, known: bool) -> Self {
         let is_patient = backoff.has_many() || connect != Connect::Always;
         Self {
             reason,
@@ -282,31 +282,29 @@ impl Down {
     }
 }
 
-impl std::fmt::Display for Down {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The reason may end with lines of stderr.
-        let after = if self.reason.contains('\n') {
-            "\n"
-        } else {
-            "; "
-        };
-        write!(f, "{}{after}", self.reason)?;
+impl Down {
+    /// The reason, and when the server is started again.
+    pub(crate) fn whole_reason(&self) -> Reason {
         let again = if self.backoff.never_started() {
             "tried again"
         } else {
             "started again"
         };
-        let wait = self.retry_at.saturating_duration_since(Instant::now());
-        if wait.is_zero() {
-            return write!(f, "it is being {again}");
-        }
-        if self.backoff.has_many() {
-            write!(f, "{}, and is {again}", self.backoff)?;
-        } else {
-            write!(f, "it is {again}")?;
-        }
         let by = if self.awaits_call { " by a call" } else { "" };
-        write!(f, "{by} in {} ms", wait.as_millis())
+        let wait = self.retry_at.saturating_duration_since(Instant::now());
+        let next = if wait.is_zero() {
+            format!("it is being {again}")
+        } else if self.backoff.has_many() {
+            let times = &self.backoff;
+            format!("{times}, and is {again}{by} in {} ms", wait.as_millis())
+        } else {
+            format!("it is {again}{by} in {} ms", wait.as_millis())
+        };
+        self.reason.clone().map(|reason| {
+            // The reason may end with lines of stderr.
+            let after = if reason.contains('\n') { "\n" } else { "; " };
+            format!("{reason}{after}{next}")
+        })
     }
 }
 
@@ -321,7 +319,8 @@ mod tests {
             for _ in 0..failures {
                 backoff.ended_after(Duration::ZERO);
             }
-            let down = Down::new("it ended".to_owned(), backoff, connect, known).to_string();
+            let down = Down::new("it ended".into(), backoff, connect, known);
+            let down = down.whole_reason().to_string();
             assert!(down.starts_with(expected), "{down}");
         };
         let for_call = "it ended; it is started again by a call in ";

@@ -21,7 +21,7 @@ use crate::backoff::Backoff;
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::connect::{Connection, Memory, start};
-use crate::failure::{CallFailure, Changed, Lost, LostKind, StartError};
+use crate::failure::{CallFailure, Changed, Lost, LostKind, Reason, StartError};
 use crate::list::{CurrentList, list_failure};
 use crate::request::later;
 use crate::request::{Clock, Patience};
@@ -98,8 +98,10 @@ impl Supervised {
         if !is_unique {
             server.list.fail(StartError {
                 server: server.spec.name.clone(),
-                reason: "another server has this name; give each server a name of its own"
-                    .to_owned(),
+                reason: Reason::advise(
+                    "another server has this name",
+                    "give each server a name of its own",
+                ),
                 stderr: String::new(),
             });
             server.step(0, State::Closed);
@@ -169,8 +171,8 @@ impl Server {
         loop {
             let deadline = clock.deadline();
             let connection = clock.wait(self.connection(deadline)).await;
-            let connection = connection.unwrap_or_else(|| Err(NOT_YET.to_owned()));
-            let connection = connection.map_err(|reason| CallFailure::closed(&reason, false))?;
+            let connection = connection.unwrap_or_else(|| Err(NOT_YET.into()));
+            let connection = connection.map_err(|reason| CallFailure::closed(reason, false))?;
             let failure = match connection.call(&made, &mut clock).await {
                 Ok(result) => return Ok(result),
                 Err(failure) => failure,
@@ -215,7 +217,7 @@ impl Server {
     }
 
     /// Connects to a server in use, unless it is connected.
-    pub(crate) async fn connect(&self) -> Result<(), String> {
+    pub(crate) async fn connect(&self) -> Result<(), Reason> {
         let _used = self.stand.begin_use();
         let limit = self.spec.start_timeout.saturating_add(SAYING_SO);
         let connected = self.connection(later(Instant::now(), limit));
@@ -223,7 +225,7 @@ impl Server {
     }
 
     /// Takes a server into use and connects to it.
-    pub(crate) async fn enable(&self) -> Result<(), String> {
+    pub(crate) async fn enable(&self) -> Result<(), Reason> {
         let _used = self.stand.begin_use();
         let mut standing = self.stand.watch();
         self.stand.turn_on();
@@ -233,12 +235,12 @@ impl Server {
             match &standing.borrow_and_update().state {
                 State::Up(_) => return Ok(()),
                 State::Down(down) => return Err(down.reason.clone()),
-                State::Disabled => return Err("it was disabled meanwhile".to_owned()),
-                State::Closed => return Err("it was shut down".to_owned()),
+                State::Disabled => return Err("it was disabled meanwhile".into()),
+                State::Closed => return Err("it was shut down".into()),
                 State::Starting | State::Idle => {}
             }
             if standing.changed().await.is_err() {
-                return Err("it was shut down".to_owned());
+                return Err("it was shut down".into());
             }
         }
     }
@@ -294,7 +296,7 @@ impl Server {
     }
 
     /// A connection that takes calls, or why there is none. The server must be in use.
-    async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, String> {
+    async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, Reason> {
         let mut standing = self.stand.watch();
         let retry_at = |state: &State| match state {
             State::Down(down) => Some(down.retry_at),
@@ -302,12 +304,12 @@ impl Server {
         };
         let before = retry_at(&standing.borrow().state);
         loop {
-            let reason = match &standing.borrow_and_update().state {
+            let reason: Reason = match &standing.borrow_and_update().state {
                 State::Up(connection) if connection.is_open() => return Ok(Arc::clone(connection)),
                 State::Up(_) => "the server takes no more calls on its connection, and there is \
                      another when those that it has are over"
-                    .to_owned(),
-                State::Idle | State::Starting => NOT_YET.to_owned(),
+                    .into(),
+                State::Idle | State::Starting => NOT_YET.into(),
                 // A server that is started for a call and does not start is not tried for the
                 // whole time of the call.
                 state @ State::Down(down)
@@ -317,19 +319,19 @@ impl Server {
                 {
                     return Err(down.reason.clone());
                 }
-                State::Down(down) if down.retry_at > deadline => return Err(down.to_string()),
-                State::Down(down) => down.to_string(),
-                State::Disabled => return Err(format!("{DISABLED}; enable it to call it")),
+                State::Down(down) if down.retry_at > deadline => return Err(down.whole_reason()),
+                State::Down(down) => down.whole_reason(),
+                State::Disabled => return Err(format!("{DISABLED}; enable it to call it").into()),
                 State::Closed => {
                     return Err(match self.list.failed() {
-                        Some(error) => error.to_string(),
-                        None => "the connection was closed before the call".to_owned(),
+                        Some(error) => error.reason(),
+                        None => "the connection was closed before the call".into(),
                     });
                 }
             };
             if !matches!(timeout_at(deadline, standing.changed()).await, Ok(Ok(()))) {
                 let held_up = self.memory.held_up();
-                return Err(held_up.map_or(reason, |error| error.to_string()));
+                return Err(held_up.map_or(reason, |error| Reason::from(&error)));
             }
         }
     }
@@ -362,7 +364,7 @@ impl Server {
                     if let Some(reason) = self.follow(turn, connection).await {
                         backoff.ended_after(since.elapsed());
                         tracing::warn!(server = self.spec.name, reason, "a server is gone");
-                        self.down(turn, *backoff, reason);
+                        self.down(turn, *backoff, reason.into());
                     }
                 }
                 State::Idle => {
@@ -403,7 +405,7 @@ impl Server {
             }
             Err(error) => {
                 tracing::warn!(server = self.spec.name, %error, "a server does not start");
-                let reason = error.to_string();
+                let reason = error.reason();
                 self.list.fail(error);
                 backoff.did_not_start();
                 self.down(turn, *backoff, reason);
@@ -412,7 +414,7 @@ impl Server {
     }
 
     /// Leaves a server down until its next start.
-    fn down(&self, turn: u64, backoff: Backoff, reason: String) {
+    fn down(&self, turn: u64, backoff: Backoff, reason: Reason) {
         let down = Down::new(
             reason,
             backoff,

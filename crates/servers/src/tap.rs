@@ -336,7 +336,7 @@ impl Tap {
                         return;
                     }
                     if let Some(reason) = self.closed() {
-                        return slot.fill(Err(CallFailure::closed(&reason, false)));
+                        return slot.fill(Err(CallFailure::closed(reason, false)));
                     }
                 }
                 let flight = Flight {

@@ -9,7 +9,7 @@ use callgate_gate::{Asker, Keep, LedgerFile, LedgerOptions, NobodyToAsk, Reviewe
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
-use callgate_servers::{Caller, Connect, ServerSpec, Servers, Transport};
+use callgate_servers::{Caller, Connect, Reader, ServerSpec, Servers, Transport};
 use callgate_typegen::names::beginning;
 
 use super::Gate;
@@ -43,6 +43,7 @@ pub struct GateBuilder {
     cache_scope: Option<String>,
     asker: Option<Arc<dyn Asker>>,
     caller: Option<Arc<dyn Caller>>,
+    reader: Reader,
     reviewers: Vec<Arc<dyn Reviewer>>,
     keep: Option<Arc<dyn Keep>>,
     browser: Option<Browser>,
@@ -101,6 +102,9 @@ impl GateBuilder {
         /// Servers learn its abilities when they are connected to; if the caller of a run offers
         /// more, only servers of the newest revision can use that.
         caller(self, caller: Arc<dyn Caller>) { self.caller = Some(caller); }
+
+        /// Sets the reader of errors, reports and reasons. Default: [`Reader::Operator`].
+        reader(self, reader: Reader) { self.reader = reader; }
 
         /// Sets the asker for rules that ask. Default: none, and such calls are denied.
         asker(self, asker: Arc<dyn Asker>) { self.asker = Some(asker); }
@@ -257,6 +261,7 @@ impl GateBuilder {
             Arc::clone(&models),
             Arc::new(Vectors::new(Arc::clone(&models), folder)),
             config.search,
+            self.reader,
         );
         Ok(Gate {
             broker,
@@ -273,6 +278,7 @@ impl GateBuilder {
             flows: Arc::clone(&lint.flows),
             reviewers: self.reviewers,
             session: Arc::default(),
+            reader: self.reader,
             keep: self.keep,
             journal,
             checker,

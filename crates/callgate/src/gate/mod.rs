@@ -16,7 +16,7 @@ use callgate_gate::{Asker, DryRun, Keep, LedgerFile, Reviewer};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, SessionGrants};
 use callgate_sandbox::{Launcher, Limits};
-use callgate_servers::{Caller, Root, Servers};
+use callgate_servers::{Caller, Reader, Root, Servers};
 
 use crate::cache::Cache;
 use crate::config::ToolSettings;
@@ -49,6 +49,7 @@ pub struct Gate {
     flows: Arc<FlowRules>,
     reviewers: Vec<Arc<dyn Reviewer>>,
     session: Arc<SessionGrants>,
+    reader: Reader,
     keep: Option<Arc<dyn Keep>>,
     journal: Option<Arc<LedgerFile>>,
     checker: TypeChecker,

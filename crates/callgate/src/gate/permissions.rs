@@ -108,6 +108,7 @@ impl Gate {
             .collect();
         setup.flows = Arc::clone(&self.flows);
         setup.reviewers.clone_from(&self.reviewers);
+        setup.reader = self.reader;
         let caller = settings.caller.clone();
         setup.caller = caller.map(|caller| with_roots(&self.roots, caller));
         let samples = |caller: &Arc<dyn Caller>| caller.offers().sampling;

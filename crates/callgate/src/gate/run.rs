@@ -7,6 +7,7 @@ use callgate_catalog::Catalog;
 use callgate_gate::Dispatcher;
 use callgate_sandbox::{Job, Stretch};
 use callgate_script::{Named, Prepared};
+use callgate_servers::Reader;
 
 use super::Gate;
 use crate::host_functions::HostFunctions;
@@ -16,7 +17,7 @@ use crate::host_functions::lookup::{Counts, Lookups};
 use crate::names::unknown_tool_message;
 use crate::read_script::read;
 use crate::report::{RunReport, build};
-use crate::run_request::{ReadScript, Reader, RunRequest};
+use crate::run_request::{ReadScript, RunRequest};
 use crate::scope::{Advice, Scope};
 use crate::script_calls::{CallContext, ScriptCalls};
 use crate::settings::CheckMode;
@@ -25,7 +26,8 @@ use crate::type_check::{CheckInput, TypeCheck};
 impl Gate {
     /// Runs a script and reports, however it ends.
     pub async fn run(&self, request: impl Into<RunRequest>) -> RunReport {
-        let request = request.into();
+        let mut request = request.into();
+        request.reader = self.reader;
         let read_ahead = request.read_ahead.took();
         let started = Instant::now();
         let report = self.run_to_end(&request).await;
@@ -159,7 +161,7 @@ impl Gate {
             checked = self.checker.check(input, better_message) => checked,
             () = request.settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
         };
-        if request.reader == Reader::Caller && checked.is_unavailable() {
+        if self.reader == Reader::Caller && checked.is_unavailable() {
             checked.reason = Some("TypeScript is not available here".to_owned());
         }
         if !checked.stops(mode) {

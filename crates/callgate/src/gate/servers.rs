@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use callgate_policy::nearest;
-use callgate_servers::{Phase, Status};
+use callgate_servers::{Phase, Reader, Status};
 use serde::Serialize;
 
 use super::Gate;
@@ -65,7 +65,7 @@ impl Gate {
         }
         let servers = self.broker.list().map(|server| {
             let tools = counts.get(server.name.as_str()).copied();
-            Server::new(server, tools.unwrap_or_default())
+            Server::new(server, tools.unwrap_or_default(), self.reader)
         });
         servers.collect()
     }
@@ -98,8 +98,10 @@ impl Gate {
         self.server(name)?;
         let enabled = self.broker.enable(name).await;
         self.live.update().await;
-        let failed = |reason| GateError(format!("server {name:?} does not start: {reason}"));
-        enabled.map_err(failed)?;
+        enabled.map_err(|reason| {
+            let reason = reason.to(self.reader);
+            GateError(format!("server {name:?} does not start: {reason}"))
+        })?;
         self.server(name)
     }
 
@@ -126,8 +128,14 @@ impl Gate {
 
     /// Servers in use that could not be connected to, with reasons. They are tried again.
     pub fn unavailable(&self) -> Vec<Unavailable> {
+        self.unavailable_for(self.reader)
+    }
+
+    /// [`Gate::unavailable`], in the words of this reader.
+    pub fn unavailable_for(&self, reader: Reader) -> Vec<Unavailable> {
         let servers = self.broker.list();
-        servers.filter_map(|server| unavailable(&server)).collect()
+        let reasons = servers.filter_map(|server| unavailable(&server, reader));
+        reasons.collect()
     }
 
     /// The unavailable server that this function name belongs to.
@@ -139,7 +147,7 @@ impl Gate {
             None => self.names.owns(server, function),
         };
         let mut servers = self.broker.list().filter(|server| owns(&server.name));
-        servers.find_map(|server| unavailable(&server))
+        servers.find_map(|server| unavailable(&server, self.reader))
     }
 
     /// The disabled server that this function name belongs to.
@@ -149,7 +157,11 @@ impl Gate {
 }
 
 impl Server {
-    fn new(server: callgate_servers::ServerState, [catalog_tools, denied]: [usize; 2]) -> Self {
+    fn new(
+        server: callgate_servers::ServerState,
+        [catalog_tools, denied]: [usize; 2],
+        reader: Reader,
+    ) -> Self {
         let description = server_description(&server);
         let list = match &server.status {
             Status::Ready(list) => Some(list),
@@ -159,7 +171,9 @@ impl Server {
         let state = match server.phase {
             Phase::Up => ServerState::Connected,
             Phase::Idle | Phase::Starting => ServerState::Idle,
-            Phase::Down(reason) => ServerState::Down { reason },
+            Phase::Down(reason) => ServerState::Down {
+                reason: reason.to(reader).to_owned(),
+            },
             Phase::Disabled => {
                 // No catalog has its tools.
                 tools = list.map_or(0, |list| list.tools.len());
@@ -182,11 +196,12 @@ impl Server {
 }
 
 /// Why a server in use is not connected to, if it never was.
-fn unavailable(server: &callgate_servers::ServerState) -> Option<Unavailable> {
+fn unavailable(server: &callgate_servers::ServerState, reader: Reader) -> Option<Unavailable> {
     if server.phase == Phase::Disabled {
         return None;
     }
-    let mut reason = server.failed.as_ref()?.to_string();
+    let reason = server.failed.as_ref()?.reason();
+    let mut reason = reason.to(reader).to_owned();
     if matches!(server.status, Status::Ready(_)) {
         let age = match server.age.map(|age| age.as_secs() / 60) {
             None => "at an earlier time".to_owned(),

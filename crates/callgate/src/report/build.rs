@@ -8,6 +8,7 @@ use callgate_gate::{LedgerLine, Outcome, Withheld};
 use callgate_sandbox::{Captured, End, Ended, LeftTimer, Limits, ScriptException, WhichLimit};
 use callgate_schema::{read, without_lone_surrogates};
 use callgate_script::ScriptError;
+use callgate_servers::Reader;
 use serde_json::value::RawValue;
 
 use super::emitted::Emitted;
@@ -16,7 +17,7 @@ use super::{
     Warning,
 };
 use crate::position::Position;
-use crate::run_request::{Reader, RunRequest};
+use crate::run_request::RunRequest;
 use crate::type_check::{CheckStatus, TypeCheck};
 
 impl RunRequest {

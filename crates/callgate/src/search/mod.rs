@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use callgate_catalog::search::SearchIndex;
 use callgate_catalog::{Catalog, Tool};
 use callgate_policy::{Rules, nearest};
-use callgate_servers::{Phase, ServerState, Servers};
+use callgate_servers::{Phase, Reader, ServerState, Servers};
 use futures::FutureExt as _;
 use tokio::task::JoinHandle;
 
@@ -47,6 +47,8 @@ pub(crate) struct Searcher {
     models: Arc<Models>,
     /// The way of searching for requests that leave it open.
     by: SearchBy,
+    /// The reader of notes.
+    reader: Reader,
     /// The task that makes vectors when tools change.
     follower: Option<JoinHandle<()>>,
 }
@@ -92,6 +94,7 @@ impl Searcher {
         models: Arc<Models>,
         vectors: Arc<Vectors>,
         by: SearchBy,
+        reader: Reader,
     ) -> Self {
         let follower = vectors.can_be_made().then(|| vectors.follow(&live, broker));
         Self {
@@ -100,6 +103,7 @@ impl Searcher {
             vectors,
             models,
             by,
+            reader,
             follower,
         }
     }
@@ -129,9 +133,10 @@ impl Searcher {
         let limit = request.limit.min(MAX_LIMIT);
         let tools = catalog.tools().iter();
         let tools = tools.filter(|tool| request.is_of(&tool.definition.server));
+        let reader = consult.is_none().then_some(self.reader);
         let mut found = Found {
             searched: tools.clone().count(),
-            notes: server_notes(request, &servers, &catalog, consult.is_some()),
+            notes: server_notes(request, &servers, &catalog, reader),
             ..Found::default()
         };
         let query = request.query.trim();
@@ -287,7 +292,7 @@ fn server_notes(
     request: &SearchRequest,
     servers: &[ServerState],
     catalog: &Catalog,
-    by_script: bool,
+    reader: Option<Reader>,
 ) -> Vec<String> {
     let is_listed = |name: &str| {
         let mut tools = catalog.tools().iter();
@@ -304,11 +309,7 @@ fn server_notes(
                 } else {
                     "not among these"
                 };
-                let why = if by_script {
-                    String::new()
-                } else {
-                    format!(": {reason}")
-                };
+                let why = reader.map_or(String::new(), |it| format!(": {}", reason.to(it)));
                 Some(format!(
                     "server {name:?} is not available, so its tools are {tools}{why}"
                 ))

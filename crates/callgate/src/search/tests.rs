@@ -1,7 +1,7 @@
 //! Notes about servers that are down.
 
 use callgate_catalog::ToolDefinition;
-use callgate_servers::Status;
+use callgate_servers::{Reader, Status};
 use expect_test::expect;
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn down(name: &str) -> ServerState {
         trusted: false,
         status: Status::Unknown,
         failed: None,
-        phase: Phase::Down("it ended; its last words on stderr: a word of its own".to_owned()),
+        phase: Phase::Down("it ended; its last words on stderr: a word of its own".into()),
         heard: false,
         age: None,
         stale: true,
@@ -28,16 +28,16 @@ fn a_script_is_not_told_what_a_server_said_when_it_ended() {
     let catalog = Catalog::build(vec![tool]);
     let servers = ["a", "b"].map(down);
     let request = SearchRequest::new("t");
-    let told = |by_script| server_notes(&request, &servers, &catalog, by_script).join("\n");
+    let told = |reader| server_notes(&request, &servers, &catalog, reader).join("\n");
     expect![[r#"
         server "a" is not available, so its tools are as they were
         server "b" is not available, so its tools are not among these"#]]
-    .assert_eq(&told(true));
+    .assert_eq(&told(None));
     expect![[r#"
         server "a" is not available, so its tools are as they were: it ended; its last words on stderr: a word of its own
         server "b" is not available, so its tools are not among these: it ended; its last words on stderr: a word of its own"#]]
-    .assert_eq(&told(false));
+    .assert_eq(&told(Some(Reader::Caller)));
     let mut request = request.clone();
     request.tells_of_servers = false;
-    assert!(server_notes(&request, &servers, &catalog, false).is_empty());
+    assert!(server_notes(&request, &servers, &catalog, None).is_empty());
 }

@@ -34,7 +34,7 @@ pub(crate) use store::NoRun;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::{Gate, Reader, RunRequest};
+use callgate::{Gate, RunRequest};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
     ErrorData, InputRequiredResult,
@@ -249,7 +249,6 @@ impl Runs {
         limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
         let progress = Arc::clone(run);
         let mut request = RunRequest::new(given.code)
-            .reader(Reader::Caller)
             .limits(limits)
             .cancel_on(run.cancel.clone())
             .caller(Arc::<ClientAsker>::clone(&asker))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate::{Gate, NoCaller, NobodyToAsk, Reader, RunReport, RunRequest};
+use callgate::{Gate, NoCaller, NobodyToAsk, RunReport, RunRequest};
 use rmcp::model::JsonObject;
 
 use super::Runs;
@@ -33,7 +33,6 @@ impl Runs {
             .new_run(Purpose::script(&given.code), limits.run_time)
             .map_err(NoReport::NotBegun)?;
         let mut request = RunRequest::new(given.code)
-            .reader(Reader::Caller)
             .limits(limits)
             .cancel_on(run.cancel.clone())
             .caller(Arc::new(NoCaller));
