@@ -7,6 +7,9 @@ use super::texts;
 
 /// Bytes of a token, roughly, in declarations.
 const TOKEN_BYTES: usize = 4;
+/// The part of the budget that names may take. They cost in each turn, and each function is looked
+/// up all the same.
+const NAMES_PART: usize = 4;
 
 /// The detail in which a description shows each function, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +42,8 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
-    /// The richest level, up to `most`, that fits into so many tokens.
+    /// The richest level, up to `most`, that fits into so many tokens; names fit into a quarter of
+    /// them.
     pub(crate) fn new(gate: &Gate, servers: &[Server], most: Level, tokens: usize) -> Self {
         let known = gate.tools();
         let all = known.len();
@@ -74,7 +78,8 @@ impl Declared {
                 budget = tokens,
                 "tools in a description"
             );
-            if bytes <= tokens.saturating_mul(TOKEN_BYTES) {
+            let is_short = level > Level::Names || fits(&declared.text, tokens / NAMES_PART);
+            if is_short && bytes <= tokens.saturating_mul(TOKEN_BYTES) {
                 return declared;
             }
             if level == Level::Full {
