@@ -235,6 +235,47 @@ fn servers_of_all_clients_without_a_terminal() {
 }
 
 #[test]
+fn servers_that_are_off_in_this_project_are_not_taken() {
+    let person = Person::new();
+    let one = r#"{ "command": "LOGGING", "args": ["NAME"] }"#;
+    let servers = |names: &[&str]| {
+        let servers = names.iter();
+        let servers = servers.map(|it| format!("{it:?}: {}", one.replace("NAME", it)));
+        servers.collect::<Vec<_>>().join(", ")
+    };
+    let file = |names| format!(r#"{{ "mcpServers": {{ {} }} }}"#, servers(names));
+    person.has(
+        ".mcp.json",
+        &file(&["approved", "refused", "pending", "local"]),
+    );
+    person.has(
+        ".claude/settings.local.json",
+        r#"{ "disabledMcpjsonServers": ["local"] }"#,
+    );
+    let mine = servers(&["mine", "off"]);
+    let settings = r#""enabledMcpjsonServers": ["approved", "refused", "local"],
+        "disabledMcpjsonServers": ["refused"], "disabledMcpServers": ["off"]"#;
+    person.has(
+        "~/.claude.json",
+        &format!(
+            r#"{{ "mcpServers": {{ {mine} }}, "projects": {{ "PROJECT": {{ {settings} }},
+                 "/elsewhere": {{ "disabledMcpServers": ["mine"] }} }} }}"#
+        ),
+    );
+    let older = servers(&["older"]);
+    person.has(
+        "~/.config/Code/User/settings.json",
+        &format!(r#"{{ "editor.fontSize": 12, "mcp": {{ "servers": {{ {older} }} }} }}"#),
+    );
+    let ran = person.init(&["--yes"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let config = person.config();
+    let servers = config["mcpServers"].as_object().expect("servers");
+    let names: Vec<&String> = servers.keys().collect();
+    assert_eq!(names, ["approved", "mine", "older"], "{ran:?}");
+}
+
+#[test]
 fn a_person_chooses_at_the_terminal() {
     let person = everything();
     let environment = person.environment();

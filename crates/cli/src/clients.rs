@@ -56,7 +56,12 @@ impl Client {
             Self::ClaudeCode => (
                 "Claude Code",
                 "mcpServers",
-                &[(Project, ".mcp.json"), (Home, ".claude.json")],
+                &[
+                    (Project, ".mcp.json"),
+                    (Home, ".claude.json"),
+                    (Project, ".claude/settings.local.json"),
+                    (Project, ".claude/settings.json"),
+                ],
             ),
             Self::ClaudeDesktop => (
                 "Claude Desktop",
@@ -71,6 +76,10 @@ impl Client {
                     (Applications, "Code/User/mcp.json"),
                     (Applications, "Code/User/profiles/*/mcp.json"),
                     (Applications, "Code - Insiders/User/mcp.json"),
+                    (Project, ".vscode/settings.json"),
+                    (Applications, "Code/User/settings.json"),
+                    (Applications, "Code/User/profiles/*/settings.json"),
+                    (Applications, "Code - Insiders/User/settings.json"),
                 ],
             ),
             Self::Cursor => (

@@ -33,16 +33,18 @@ pub fn servers(folders: &Folders, from: &[Client]) -> (Vec<Found>, Vec<String>) 
         if !from.is_empty() && !from.contains(client) {
             continue;
         }
+        let mut roots = Vec::new();
         for file in folders.files(*client) {
             if let Err(error) = callgate::config::own(&file) {
                 unread.push(error.to_string());
                 continue;
             }
             match read(&file) {
-                Ok(root) => collect(*client, &file, &root, &folders.project, &mut found),
+                Ok(root) => roots.push((file, root)),
                 Err(error) => unread.push(format!("{}: {error:#}", folders.shown(&file))),
             }
         }
+        collect(*client, &roots, &folders.project, &mut found);
     }
     // Callgate itself.
     found.retain(|it| !is_callgate(&it.entry));
@@ -70,23 +72,16 @@ fn read(file: &Path) -> anyhow::Result<Value> {
     Ok(parse_to_serde_value(&text, &ParseOptions::default())?)
 }
 
-fn collect(client: Client, file: &Path, root: &Value, project: &Path, found: &mut Vec<Found>) {
+/// Collects the servers in the files of one client.
+fn collect(client: Client, roots: &[(PathBuf, Value)], project: &Path, found: &mut Vec<Found>) {
     let key = client.facts().key;
-    let off = |name: &str| {
-        let lists = [
-            &root["disabledMcpjsonServers"],
-            &root["disabledMcpServers"],
-            &root["excludeMCPServers"],
-            &root["mcp"]["excluded"],
-        ];
-        let lists_it = |list: &Value| {
-            list.as_array()
-                .is_some_and(|it| it.iter().any(|it| it == name))
-        };
-        let only = &root["mcp"]["allowed"];
-        lists.into_iter().any(lists_it) || (only.is_array() && !lists_it(only))
-    };
-    let mut add = |servers: &Value, of_project: Option<&str>| {
+    let mut here = Vec::new();
+    for (_, root) in roots {
+        let (these, _) = projects(root, project);
+        here.push(root);
+        here.extend(these.into_iter().map(|(_, settings)| settings));
+    }
+    let mut add = |file: &Path, servers: &Value, of_project: Option<&str>, settings: &[&Value]| {
         for (name, entry) in servers.as_object().into_iter().flatten() {
             let Value::Object(entry) = entry else {
                 continue;
@@ -105,27 +100,66 @@ fn collect(client: Client, file: &Path, root: &Value, project: &Path, found: &mu
                 file: file.to_owned(),
                 name: name.clone(),
                 entry: entry.clone(),
-                is_off: is_off || off(name),
+                is_off: is_off || turns_off(settings, name, file),
                 project: of_project.map(str::to_owned),
             });
         }
     };
-    // The nearest first: of one name, the first counts.
-    let projects = root["projects"]
-        .as_object()
-        .filter(|_| client == Client::ClaudeCode);
-    let (here, others): (Vec<_>, Vec<_>) = projects
-        .into_iter()
-        .flatten()
-        .partition(|(folder, _)| project.starts_with(folder));
-    for (_, settings) in here {
-        add(&settings[key], None);
-    }
-    add(&root[key], None);
-    for (folder, settings) in others {
-        add(&settings[key], Some(folder));
+    for (file, root) in roots {
+        let (these, others) = projects(root, project);
+        // The nearest first: of one name, the first counts.
+        for (_, settings) in these {
+            add(file, &settings[key], None, &here);
+        }
+        add(file, &root[key], None, &here);
+        if client == Client::VsCode {
+            add(file, &root["mcp"]["servers"], None, &here);
+        }
+        for (folder, settings) in others {
+            add(file, &settings[key], Some(folder), &[root, settings]);
+        }
     }
 }
+
+type Projects<'a> = Vec<(&'a String, &'a Value)>;
+
+/// The projects in a file of Claude Code: those that this folder is in, and the others.
+fn projects<'a>(root: &'a Value, project: &Path) -> (Projects<'a>, Projects<'a>) {
+    let projects = root["projects"].as_object().into_iter().flatten();
+    projects.partition(|(folder, _)| project.starts_with(folder))
+}
+
+/// True if settings of a client turn off a server of this file.
+fn turns_off(settings: &[&Value], name: &str, file: &Path) -> bool {
+    let lists = |pointer: &'static str| {
+        let lists = settings
+            .iter()
+            .filter_map(move |it| it.pointer(pointer)?.as_array());
+        lists.filter(move |list| !list.is_empty() || pointer == ALLOWED)
+    };
+    let mut out = OUT.iter().copied().flat_map(lists).flatten();
+    if out.any(|it| it == name) {
+        return true;
+    }
+    // Servers of a project wait until a person approves them.
+    let approves_all = |it: &&Value| it["enableAllProjectMcpServers"] == true;
+    let only = if !file.ends_with(".mcp.json") || settings.iter().any(approves_all) {
+        ALLOWED
+    } else {
+        "/enabledMcpjsonServers"
+    };
+    let mut only = lists(only).peekable();
+    only.peek().is_some() && !only.flatten().any(|it| it == name)
+}
+
+/// Lists of servers that are off, and of the only ones that are in use.
+const OUT: [&str; 4] = [
+    "/disabledMcpjsonServers",
+    "/disabledMcpServers",
+    "/excludeMCPServers",
+    "/mcp/excluded",
+];
+const ALLOWED: &str = "/mcp/allowed";
 
 fn is_callgate(entry: &Map<String, Value>) -> bool {
     let command = entry
