@@ -239,7 +239,8 @@ async fn hundreds_of_tools_cost_few_tokens() {
         };
         let text = description(&listed, of);
         assert!(text.contains("records0"), "{text}");
-        assert!(!text.contains("records0_"), "{text}");
+        // A call shows the form.
+        assert!(text.matches("records0_").count() <= 1, "{text}");
         if mode == "code" {
             let tools = 40 * servers;
             let begin = format!("PARTIAL: {tools} functions in {servers} servers");
@@ -286,7 +287,7 @@ async fn a_model_is_told_what_it_can_do_about_a_server_that_is_down() {
                 text.contains("the person who runs Callgate"),
                 "{tool}: {text}"
             );
-            for word in ["startTimeout", "callgate auth", "--"] {
+            for word in ["startTimeout", "callgate auth"] {
                 assert!(!text.contains(word), "{tool}: {text}");
             }
         }
