@@ -12,31 +12,19 @@ use std::fs;
 use callgate_tests::{Workbench, repository};
 use serde_json::json;
 
-use super::{Leg, Requirements, all_pass, check_not_applicable, suite, verdict};
 use crate::served::Served;
 
 #[test]
 fn every_scenario_of_2025_11_25_that_applies_passes() {
-    check("2025-11-25");
+    check("2025-11-25", 24);
 }
 
 #[test]
 fn every_scenario_of_2026_07_28_that_applies_passes() {
-    check("2026-07-28");
+    check("2026-07-28", 37);
 }
 
-#[test]
-fn what_does_not_apply_is_there() {
-    check_not_applicable(Leg::Server, true);
-}
-
-#[test]
-fn requirements_are_read_from_the_suites_own_files() {
-    let count = |revision: &str| Requirements::of(Leg::Server, revision).required.len();
-    assert_eq!((count("2025-11-25"), count("2026-07-28")), (30, 37));
-}
-
-fn check(revision: &str) {
+fn check(revision: &str, passes: usize) {
     let tools = repository().join("fixtures/conformance/tools.cjs");
     let server = |arguments: &[&str]| {
         let arguments: Vec<_> = [&[tools.to_str().expect("UTF-8")], arguments].concat();
@@ -64,20 +52,6 @@ fn check(revision: &str) {
     let skill = "---\nname: test\ndescription: A prompt for the suite to list.\n---\nTest.\n";
     bench.write("skill/SKILL.md", skill);
     let served = Served::start(&bench, &["--mode", "native", "--skill", "skill"]);
-    // With two calls under way, nobody can tell for which of them a server of
-    // 2025-11-25 asks something, so it is declined.
-    all_pass(
-        Leg::Server,
-        revision,
-        |_| true,
-        |scenario| {
-            let results = bench.path().join(scenario);
-            fs::create_dir(&results).expect("a folder");
-            let output = suite(Leg::Server, revision, scenario, &results)
-                .args(["--url", &served.url])
-                .output()
-                .expect("start the conformance suite");
-            verdict(revision, scenario, &output)
-        },
-    );
+    let options = ["--url", &served.url];
+    super::check("server", revision, &options, bench.path(), passes);
 }
