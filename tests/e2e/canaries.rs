@@ -9,14 +9,13 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use callgate::auth::{self, LoginRequest};
-use callgate_tests::{Ran, Workbench, odd};
+use callgate_tests::{Ran, Workbench, odd, workers};
 use serde_json::{Value, json};
 
 use crate::endpoint::{Do, Endpoint};
 use crate::guarded::{Follow, Guarded};
 use crate::keyring::Keyring;
 use crate::logins;
-use crate::secrets::workers_of;
 use crate::serve_client::{request, shown};
 use crate::serve_http_users::user;
 use crate::served::{Served, http, said};
@@ -382,7 +381,7 @@ async fn keys_of_models_and_tokens_of_clients_are_told_to_nobody() {
     let unknown = said(unknown.expect("an answer")).await;
     assert!(unknown.starts_with("401 "), "{unknown}");
     check("a refusal", unknown.as_bytes());
-    for worker in workers_of(served.pid()).expect("its children") {
+    for worker in workers(served.pid()) {
         check("a worker's memory", &memory(worker));
     }
     served.terminate();
@@ -414,8 +413,7 @@ async fn a_worker_holds_no_secret() {
         assert_eq!(child.try_wait().expect("its state"), None, "ended early");
     }
     // Another one may wait for a script already.
-    let workers = workers_of(child.id()).expect("its children");
-    let memories: Vec<Vec<u8>> = workers.into_iter().map(memory).collect();
+    let memories: Vec<Vec<u8>> = workers(child.id()).into_iter().map(memory).collect();
     child.kill().expect("kill callgate");
     child.wait().expect("reap callgate");
     let found = |memory: &&Vec<u8>| contains(memory, MARKER.as_bytes());

@@ -1,9 +1,9 @@
 //! The command line as a newcomer meets it: exit codes and messages.
 
 use std::io::Read as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use callgate_tests::{Ran, Workbench, fixture, odd};
+use callgate_tests::{Ran, Workbench, fixture, odd, workers};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -139,12 +139,7 @@ fn a_reader_that_goes_away() {
         "script.ts",
         "for (let i = 0; i < 100_000; i++) console.log(i)",
     );
-    let mut child = bench
-        .command(&["run", "script.ts", "--output", "64MiB"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("start callgate");
+    let mut child = start(&bench, &["run", "script.ts", "--output", "64MiB"]);
     let mut stdout = child.stdout.take().expect("a piped stdout");
     let mut first = [0; 2];
     stdout.read_exact(&mut first).expect("the first line");
@@ -212,6 +207,21 @@ fn ctrl_c_while_servers_start() {
     }
 }
 
+/// The parser would take hours for it, in a worker.
+#[test]
+fn ctrl_c_while_the_script_is_read() {
+    let bench = Workbench::new(json!({}));
+    let levels = format!("f({}1{})", "<T>[".repeat(40), "]".repeat(40));
+    bench.write("script.ts", &levels);
+    let child = start(&bench, &["run", "script.ts", "--json"]);
+    while workers(child.id()).is_empty() {
+        std::thread::yield_now();
+    }
+    let ran = interrupt(child);
+    assert_eq!(ran.code, 130, "{ran:?}");
+    assert_eq!(ran.json()["error"]["message"], "cancelled; nothing was run");
+}
+
 /// How a command ends on Ctrl-C while its server starts.
 fn interrupted(command: &[&str]) -> Ran {
     let begin = "echo > started; exec cat > /dev/null";
@@ -221,14 +231,23 @@ fn interrupted(command: &[&str]) -> Ran {
     let started = bench.path().join("started");
     let made = Command::new("mkfifo").arg(&started).status();
     assert!(made.expect("start mkfifo").success());
-    let child = bench
-        .command(command)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("start callgate");
+    let child = start(&bench, command);
     // It ends when the server has begun, which then says nothing.
     assert_eq!(std::fs::read(started).expect("a line"), b"\n");
+    interrupt(child)
+}
+
+fn start(bench: &Workbench, command: &[&str]) -> Child {
+    let mut command = bench.command(command);
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    child.expect("start callgate")
+}
+
+/// How a command ends on Ctrl-C.
+fn interrupt(child: Child) -> Ran {
     let pid = i32::try_from(child.id()).expect("a process id");
     // SAFETY: a system call with numbers; the process is ours and not waited for.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use callgate::config::Config;
 use callgate::{CheckMode, Gate, RunRequest};
-use callgate_tests::{Workbench, binary, odd, repository, typescript_modules};
+use callgate_tests::{Workbench, binary, children, odd, repository, typescript_modules};
 use serde_json::{Value, json};
 
 /// The time limit of scripts that are to reach it.
@@ -313,8 +313,9 @@ fn text(value: &Value) -> &str {
 fn left_processes() -> Option<String> {
     let began = Instant::now();
     loop {
-        let mut children = children();
-        let left = children.find(|stat| {
+        let stat = |pid| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+        let mut stats = children(std::process::id()).into_iter().filter_map(stat);
+        let left = stats.find(|stat| {
             let is_kept = stat.contains("(callgate-odd-se)") || stat.contains("(tsc)");
             !is_kept || stat.contains(") Z ")
         });
@@ -323,17 +324,4 @@ fn left_processes() -> Option<String> {
         }
         std::thread::yield_now();
     }
-}
-
-/// `/proc/PID/stat` of each child of this process.
-fn children() -> impl Iterator<Item = String> {
-    let tasks = std::fs::read_dir("/proc/self/task").expect("this process");
-    let children = tasks.flatten().map(|task| task.path().join("children"));
-    let pids = children.map(|file| std::fs::read_to_string(file).unwrap_or_default());
-    let pids = pids.flat_map(|pids| {
-        pids.split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    });
-    pids.flat_map(|pid| std::fs::read_to_string(format!("/proc/{pid}/stat")))
 }

@@ -17,11 +17,6 @@ fn ran(script: &str) -> String {
     format!("{}--- stderr\n{error}", ran.stdout)
 }
 
-#[track_caller]
-fn check(script: &str, expected: Expect) {
-    expected.assert_eq(&ran(script));
-}
-
 /// What cannot be blanked, on the first line and on one of its own at the end:
 /// the rest of the script stays on its lines.
 #[track_caller]
@@ -92,61 +87,6 @@ fn wide_characters_and_tabs() {
                 |         	                      	                        	          ^
               at f (stdin.ts:2:69)
               at stdin.ts:2:85
-        "#]],
-    );
-}
-
-#[test]
-fn every_form() {
-    check(
-        "```ts\r\nasync () => {\r\n  enum E { A }\r\n  throw new Error('x')\r\n}\r\n```\r\n",
-        expect![[r#"
-            --- stderr
-            error: Error: x
-              --> stdin.ts:4:9
-              4 |   throw new Error('x')
-                |         ^
-        "#]],
-    );
-    check(
-        "export default async function (): Promise<void> {\n  await null; throw new Error('x')\n}",
-        expect![[r#"
-            --- stderr
-            error: Error: x
-              --> stdin.ts:2:21
-              2 |   await null; throw new Error('x')
-                |                     ^
-        "#]],
-    );
-    check(
-        "enum E { A }\nasync function main() {\n  await null;\n  throw new Error('x')\n}\nexport default main",
-        expect![[r#"
-            --- stderr
-            error: Error: x
-              --> stdin.ts:4:9
-              4 |   throw new Error('x')
-                |         ^
-        "#]],
-    );
-    check(
-        "// A comment, and then\n\n  await odd_ehco({})",
-        expect![[r#"
-            --- stderr
-            error: ReferenceError: odd_ehco is not defined
-              --> stdin.ts:3:3
-              3 |   await odd_ehco({})
-                |   ^
-            hint: no tool is named "odd_ehco"; did you mean "odd_echo"?
-        "#]],
-    );
-    check(
-        "let s = 'a\u{2028}b'; enum E { A }\nlet t = `\u{2028}`; throw new Error(s + t)",
-        expect![[r#"
-            --- stderr
-            error: Error: a b 
-              --> stdin.ts:4:10
-              4 | `; throw new Error(s + t)
-                |          ^
         "#]],
     );
 }

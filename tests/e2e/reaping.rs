@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, children, fixture};
 use futures::future::join_all;
 use rmcp::model::ProtocolVersion;
 use serde_json::json;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::serve_client::{Session, User, connect};
 
 /// Runs of each kind.
-const RUNS: usize = 8;
+const RUNS: usize = 4;
 
 #[test]
 fn a_command_that_has_ended_leaves_no_process() {
@@ -60,7 +60,7 @@ fn heir() {
 }
 
 /// Rounds of [`SCRIPTS`] until caches and spare workers are there, and after that.
-const ROUNDS: [usize; 2] = [20, 60];
+const ROUNDS: [usize; 2] = [10, 30];
 /// Scripts that return, call a tool, throw, are refused and reach a limit.
 const SCRIPTS: [&str; 5] = [
     "return 'x'.repeat(1000)",
@@ -104,33 +104,23 @@ async fn held_by(session: &Session) -> [usize; 4] {
     let proc = format!("/proc/{}", session.pid);
     let began = Instant::now();
     loop {
-        let tasks: Vec<_> = fs::read_dir(format!("{proc}/task"))
-            .expect("it runs")
-            .flatten()
-            .collect();
-        let children = tasks
-            .iter()
-            .map(|task| fs::read_to_string(task.path().join("children")));
-        let children = children.map(Result::unwrap_or_default).collect::<String>();
+        let children = children(session.pid);
         let stat = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let ended = children
-            .split_whitespace()
-            .any(|pid| stat(pid).contains(") Z "));
+        let ended = children.iter().any(|pid| stat(pid).contains(") Z "));
         if ended && began.elapsed() < Duration::from_secs(20) {
             tokio::task::yield_now().await;
             continue;
         }
         assert!(!ended, "a process that has ended is not waited for");
         // Another user than root may not look into a process that may not be traced.
-        let descriptors = fs::read_dir(format!("{proc}/fd")).map_or(0, |files| files.count());
+        let count = |name| fs::read_dir(format!("{proc}/{name}")).map_or(0, Iterator::count);
         let status = fs::read_to_string(format!("{proc}/status")).expect("it runs");
         let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let memory = memory.and_then(|memory| memory.trim_end_matches("kB").trim().parse().ok());
-        let processes = children.split_whitespace().count();
         return [
-            descriptors,
-            tasks.len(),
-            processes,
+            count("fd"),
+            count("task"),
+            children.len(),
             memory.expect("a number"),
         ];
     }

@@ -30,22 +30,6 @@ fn without_times(text: &str) -> String {
 }
 
 #[test]
-fn values_and_output() {
-    check(
-        "console.log(new Map([['a', { b: [1, 2] }]]), new Set([1]), undefined, null, -0, 1n);
-         console.error('to the same output');
-         return { an: 'object' }",
-        &[],
-        expect![[r#"
-            Map(1) { 'a' => { b: [ 1, 2 ] } } Set(1) { 1 } undefined null -0 1n
-            to the same output
-            {"an":"object"}
-            --- stderr
-        "#]],
-    );
-}
-
-#[test]
 fn an_uncaught_error_shows_the_line_and_the_calls() {
     check(
         "const rows = await odd_echo({ rows: [] });
@@ -89,22 +73,6 @@ fn an_uncaught_tool_error_shows_what_the_server_said() {
 }
 
 #[test]
-fn a_rejected_promise_nobody_waits_for() {
-    check(
-        "Promise.reject(new RangeError('forgotten'));\nawait new Promise((r) => setTimeout(r, 10));",
-        &[],
-        expect![[r#"
-            --- stderr
-            error: RangeError: forgotten
-              --> stdin.ts:1:16
-              1 | Promise.reject(new RangeError('forgotten'));
-                |                ^
-            calls: none
-        "#]],
-    );
-}
-
-#[test]
 fn frames_of_the_language_are_not_shown() {
     for (script, message) in [
         (
@@ -127,25 +95,6 @@ fn frames_of_the_language_are_not_shown() {
             assert!(!said.contains("Caused by"), "{said}");
         }
     }
-}
-
-#[test]
-fn an_error_with_a_cause() {
-    check(
-        "throw new Error('outer', { cause: new TypeError('inner') })",
-        &[],
-        expect![[r#"
-            --- stderr
-            error: Error: outer
-              --> stdin.ts:1:7
-              1 | throw new Error('outer', { cause: new TypeError('inner') })
-                |       ^
-              at stdin.ts:1:7
-              Caused by: TypeError: inner
-              at stdin.ts:1:35
-            calls: none
-        "#]],
-    );
 }
 
 #[test]

@@ -310,31 +310,11 @@ impl Session {
 
     /// The ends of the workers there are.
     pub fn workers(&self) -> Vec<AsyncFd<OwnedFd>> {
-        workers_of(self.pid)
+        let workers = callgate_tests::workers(self.pid).into_iter();
+        workers
+            .filter_map(|pid| end_of(pid.cast_signed()))
+            .collect()
     }
-}
-
-/// The ends of the workers that this process has.
-pub fn workers_of(pid: u32) -> Vec<AsyncFd<OwnedFd>> {
-    let children = format!("/proc/{pid}/task");
-    let tasks = std::fs::read_dir(children).expect("it runs").flatten();
-    let pids: Vec<String> = tasks
-        .flat_map(|task| {
-            let children = std::fs::read_to_string(task.path().join("children"));
-            let children = children.unwrap_or_default();
-            children
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
-        .filter(|pid| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.starts_with(b"callgate-worker\0")
-        })
-        .collect();
-    pids.iter()
-        .filter_map(|pid| end_of(pid.parse().ok()?))
-        .collect()
 }
 
 pub fn request(code: &str) -> CallToolRequestParams {

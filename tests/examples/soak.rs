@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, children, fixture};
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
@@ -373,19 +373,14 @@ impl Host {
     /// Kills the process of a server.
     fn kill(&self, server: &str) {
         let mark = format!("{MARK}={server}");
-        let tasks = fs::read_dir(format!("/proc/{}/task", self.process.id()));
-        let tasks = tasks.into_iter().flatten().flatten();
-        let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")));
-        let lists: Vec<String> = lists.map(std::result::Result::unwrap_or_default).collect();
-        for pid in lists.iter().flat_map(|list| list.split_whitespace()) {
+        for pid in children(self.process.id()) {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             if environment
                 .split(|byte| *byte == 0)
                 .any(|one| one == mark.as_bytes())
-                && let Ok(pid) = pid.parse()
             {
                 // SAFETY: a system call with numbers; the process is a child of our host.
-                unsafe { libc::kill(pid, libc::SIGKILL) };
+                unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
             }
         }
     }

@@ -328,6 +328,29 @@ pub fn odd(mode: &str) -> Value {
     fixture("callgate-odd-server", &[mode])
 }
 
+/// The processes that a process has started and not waited for.
+#[must_use]
+pub fn children(process: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
+    let tasks = tasks.into_iter().flatten().flatten();
+    let lists = tasks.map(|task| std::fs::read_to_string(task.path().join("children")));
+    let lists: String = lists.map(Result::unwrap_or_default).collect();
+    lists
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
+}
+
+/// The workers among them.
+#[must_use]
+pub fn workers(process: u32) -> Vec<u32> {
+    let is_worker = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.starts_with(b"callgate-worker\0")
+    };
+    children(process).into_iter().filter(is_worker).collect()
+}
+
 /// The root of the checkout.
 ///
 /// # Panics

@@ -104,19 +104,6 @@ async fn an_aborted_signal_makes_no_call() {
 }
 
 #[tokio::test]
-async fn abort_drops_the_call() {
-    let job = job("const c = new AbortController();
-         const call = never({}, { signal: c.signal });
-         await echo({});
-         c.abort(new Error('enough'));
-         try { await call } catch (error) { console.log(String(error), error === c.signal.reason) }
-         while (await dropped({}) < 1);");
-    let (ended, calls) = observed(job).await;
-    assert_eq!(shown(&ended), "Error: enough true\n");
-    assert!(calls.contains("\"never\": 1"), "{calls}");
-}
-
-#[tokio::test]
 async fn what_was_aborted_before_its_turn_is_never_made() {
     let mut job = job("const c = new AbortController();
          const calls = [never({}, { signal: c.signal }), echo({}, { signal: c.signal })];

@@ -130,7 +130,7 @@ async fn workers_that_do_not_read() {
         (
             waits,
             None,
-            "Limit { which: ScriptTime, limit: 4000, observed: 4000 }",
+            "Limit { which: ScriptTime, limit: 1000, observed: 1000 }",
         ),
         (
             killed,
@@ -161,7 +161,7 @@ async fn workers_that_do_not_read() {
         options.jail = JailOptions::process_only();
         let launcher = Launcher::new(pretender(folder.path(), &sent, then), options);
         let limits = Limits {
-            script_time: Duration::from_secs(4),
+            script_time: Duration::from_secs(1),
             ..Limits::default()
         };
         let read = take(&launcher).await.read_script("return 1", &limits).await;

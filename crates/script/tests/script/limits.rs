@@ -49,7 +49,7 @@ fn no_text_uses_up_the_stack() {
         (a:¦abstract class A{¦declare namespace A{¦a=>(¦let x:(¦let x:[¦let x:{a:¦\
         let x:()=>¦let x:new()=>¦let x:A|(¦let x:`${¦let x:keyof ¦let x:A[";
     for unit in units.split('¦') {
-        let bomb = unit.repeat(MAX_SCRIPT_BYTES / 4 / unit.len());
+        let bomb = unit.repeat(MAX_SCRIPT_BYTES / 16 / unit.len());
         assert!(prepare(&bomb).is_err(), "{unit}");
     }
     // On these, the parser's time grows with the square of their length.
