@@ -6,7 +6,7 @@ use callgate::{
     Answer, Question,
     present::{Shown, question_text},
 };
-use callgate_catalog::Tool;
+use callgate_catalog::{Tool, ToolDefinition};
 use callgate_gate::{CallOptions, Dispatcher, Place, Setup, ask_with};
 use callgate_policy::{Definition, Grant};
 use callgate_servers::{ServerSpec, Servers};
@@ -35,11 +35,11 @@ async fn question(tool: &Value, before: Option<&Value>, arguments: &Value) -> Qu
         Some("a();\u{1b}[2J // \u{202e}x\tb".to_owned())
     }));
     let run = Dispatcher::new(broker.clone(), setup);
-    let definition = Arc::new(Definition::of(tool));
-    let target = Tool {
-        title: tool["title"].as_str().map(Into::into),
-        ..Tool::new("flaky_text", "flaky", "te\u{7}xt", definition)
-    };
+    let mut definition = ToolDefinition::new("flaky", "te\u{7}xt");
+    definition.title = tool["title"].as_str().map(Into::into);
+    definition.description = tool["description"].as_str().map(Into::into);
+    definition.identity = Arc::new(Definition::of(tool));
+    let target = Tool::new("flaky_text", definition);
     let options = CallOptions {
         place: Some(Place { line: 7, column: 1 }),
         ..CallOptions::default()
