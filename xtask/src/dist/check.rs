@@ -1,8 +1,10 @@
 //! Installs each package in an empty place and runs it there, without cargo and with an empty home.
 
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::json;
@@ -13,6 +15,7 @@ use crate::{conformance, npm, process, real_servers, say, tools};
 
 /// The release of Debian with the oldest glibc that the packages start with.
 const DEBIAN: &str = "bookworm";
+const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 const SCRIPT: &str = "fixtures/scripts/file-tickets.ts";
 const WRONG_SCRIPT: &str = "const issue = await ticketing_createIsue({ title: 'a' });\n";
 
@@ -31,15 +34,17 @@ struct Installed {
 
 pub(super) fn all(release: &Release<'_>) -> Result<()> {
     let suite = conformance::install(release.project)?;
-    for install in [from_tarball, from_npm, from_wheel, from_debian] {
+    for install in [from_tarball, from_npm, from_wheel, from_debian, from_image] {
         let started = Instant::now();
         let installed = install(release)?;
-        let took = started.elapsed().as_secs_f32();
-        try_out(release, &installed, &suite)
+        let took = started.elapsed();
+        let first_run = try_out(release, &installed, &suite)
             .with_context(|| format!("the package for {} does not work", installed.what))?;
         say::result(format_args!(
-            "ok  {} (installed in {took:.1} s)",
-            installed.what
+            "ok  {}: installed in {:.1} s, output of a first script {:.1} s later",
+            installed.what,
+            took.as_secs_f32(),
+            first_run.as_secs_f32()
         ));
     }
     Ok(())
@@ -92,9 +97,38 @@ fn from_wheel(release: &Release<'_>) -> Result<Installed> {
     installed("wheel", folder.join("bin/callgate"), "")
 }
 
-/// In a root file system of its own, which has nothing but Debian's smallest set of packages.
 fn from_debian(release: &Release<'_>) -> Result<Installed> {
-    let root = release.project.target_dir.join("dist/debian");
+    let root = root_file_system(release, "debian")?;
+    let package = format!("callgate_{}_amd64.deb", release.version);
+    copy(
+        &release.folder.join(&package),
+        &root.join("tmp/callgate.deb"),
+    )?;
+    let mut dpkg = Command::new("chroot");
+    dpkg.arg(&root).args(["dpkg", "-i", "/tmp/callgate.deb"]);
+    process::run(dpkg.env("PATH", SYSTEM_PATH))?;
+    in_root("Debian", root, &[])
+}
+
+/// As `packaging/Dockerfile` does it, with its user.
+fn from_image(release: &Release<'_>) -> Result<Installed> {
+    let root = root_file_system(release, "image")?;
+    let name = format!("callgate-{}-{TARGET}", release.version);
+    npm::empty(&root.join("opt"))?;
+    let mut tar = Command::new("tar");
+    tar.arg("-xf")
+        .arg(release.folder.join(format!("{name}.tar.gz")));
+    process::run(tar.arg("-C").arg(root.join("opt")))?;
+    fs::rename(root.join("opt").join(name), root.join("opt/callgate"))?;
+    let link = root.join("usr/bin/callgate");
+    let _no_link_yet = fs::remove_file(&link);
+    symlink("/opt/callgate/bin/callgate", link)?;
+    in_root("image", root, &["--setgid=65532", "--setuid=65532"])
+}
+
+/// A root file system of its own, which has nothing but Debian's smallest set of packages.
+fn root_file_system(release: &Release<'_>, name: &str) -> Result<PathBuf> {
+    let root = release.project.target_dir.join("dist/roots").join(name);
     if !root.join("usr/bin/dpkg").exists() {
         say::detail(format_args!(
             "a root file system of Debian {DEBIAN} (some minutes)"
@@ -105,22 +139,7 @@ fn from_debian(release: &Release<'_>) -> Result<Installed> {
         process::run(&mut debootstrap)
             .context("this check runs as root and needs the package debootstrap")?;
     }
-    let package = format!("callgate_{}_amd64.deb", release.version);
-    copy(
-        &release.folder.join(&package),
-        &root.join("tmp/callgate.deb"),
-    )?;
-    let mut dpkg = Command::new("chroot");
-    dpkg.arg(&root).args(["dpkg", "-i", "/tmp/callgate.deb"]);
-    process::run(dpkg.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))?;
-    npm::empty(&root.join("tmp/home"))?;
-    Ok(Installed {
-        what: "Debian",
-        command: in_root(&root),
-        path: "/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
-        root,
-        home: "/tmp/home".into(),
-    })
+    Ok(root)
 }
 
 fn place(release: &Release<'_>, name: &str) -> Result<PathBuf> {
@@ -145,23 +164,28 @@ fn installed(what: &'static str, program: PathBuf, more_path: &str) -> Result<In
     })
 }
 
-/// The installed program in a root file system, with a `/proc` that ends with it.
-fn in_root(root: &Path) -> Vec<PathBuf> {
-    let root = format!("--root={}", root.display());
-    let unshare = [
-        "unshare",
-        "--mount",
-        "--pid",
-        "--fork",
-        "--mount-proc",
-        &root,
-    ];
-    let program = ["--wd=/tmp/home", "/usr/bin/callgate"];
-    unshare.iter().chain(&program).map(PathBuf::from).collect()
+/// The program that was installed in a root file system, with a `/proc` that ends with it. `user`:
+/// options of `unshare` that make it run as another user than root.
+fn in_root(what: &'static str, root: PathBuf, user: &[&str]) -> Result<Installed> {
+    let home = root.join("tmp/home");
+    npm::empty(&home)?;
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o777))?;
+    let folder = format!("--root={}", root.display());
+    let unshare = ["unshare", "--mount", "--pid", "--fork", "--mount-proc"];
+    let program = [&folder, "--wd=/tmp/home", "/usr/bin/callgate"];
+    let command = unshare.iter().chain(user).chain(&program);
+    Ok(Installed {
+        what,
+        command: command.map(PathBuf::from).collect(),
+        path: SYSTEM_PATH.to_owned(),
+        root,
+        home: "/tmp/home".into(),
+    })
 }
 
-/// A script runs, a wrong one does not, and another client is served.
-fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result<()> {
+/// A script runs, a wrong one does not, and another client is served. The time until the script's
+/// output was there.
+fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result<Duration> {
     let version = installed.run(&["--version"])?;
     expect(&version, 0, &release.version)?;
     let home = installed.root.join(installed.home.strip_prefix("/")?);
@@ -183,12 +207,11 @@ fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result
     write(&home.join("callgate.json"), &format!("{config:#}\n"))?;
     copy(&release.project.root.join(SCRIPT), &home.join("script.ts"))?;
     write(&home.join("wrong.ts"), WRONG_SCRIPT)?;
+    let started = Instant::now();
+    let ran = installed.run(&["run", "script.ts"])?;
+    let first_run = started.elapsed();
+    expect(&ran, 0, "filed 12 tickets")?;
     expect(&installed.run(&["doctor"])?, 0, "")?;
-    expect(
-        &installed.run(&["run", "script.ts"])?,
-        0,
-        "filed 12 tickets",
-    )?;
     expect(
         &installed.run(&["run", "wrong.ts"])?,
         1,
@@ -210,7 +233,8 @@ fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result
     ]);
     inspector.args(["--tool-args-json", r#"{ "code": "return 6 * 7" }"#]);
     inspector.env("HOME", &home).current_dir(&home);
-    expect(&inspector.output()?, 0, "42")
+    expect(&inspector.output()?, 0, "42")?;
+    Ok(first_run)
 }
 
 impl Installed {
