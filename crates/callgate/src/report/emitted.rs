@@ -1,139 +1,110 @@
 //! Content blocks that a script emits with `mcp.emit`.
 
 use callgate_sandbox::is_base64;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// The members of blocks by type: those that must be there, and those that may. The same is asked
+/// for in `runtime-js/20_mcp.js`.
+const BLOCKS: [(&str, &[&str], &[&str]); 4] = [
+    ("text", &["type", "text"], &[]),
+    ("image", &["type", "data", "mimeType"], &[]),
+    ("audio", &["type", "data", "mimeType"], &[]),
+    (
+        "resource_link",
+        &["type", "uri", "name"],
+        &["title", "description", "mimeType"],
+    ),
+];
 
 /// A content block (MCP 2025-11-25, server/tools, "Tool Result"), as the script gave it and
 /// well-formed: base64 is base64, a URI has a scheme.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-#[non_exhaustive]
-pub enum Emitted {
-    /// Text.
-    Text {
-        /// The text.
-        text: String,
-    },
-    /// An image.
-    Image {
-        /// Its bytes as base64.
-        data: String,
-        /// Its type, such as `image/png`.
-        #[serde(rename = "mimeType")]
-        mime_type: String,
-    },
-    /// A sound.
-    Audio {
-        /// Its bytes as base64.
-        data: String,
-        /// Its type, such as `audio/wav`.
-        #[serde(rename = "mimeType")]
-        mime_type: String,
-    },
-    /// The address of a resource.
-    ResourceLink {
-        /// The address.
-        uri: String,
-        /// The resource's name.
-        name: String,
-        /// Its name for people.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        title: Option<String>,
-        /// Its description.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        description: Option<String>,
-        /// Its type.
-        #[serde(rename = "mimeType", default, skip_serializing_if = "Option::is_none")]
-        mime_type: Option<String>,
-    },
-    /// A resource with its content.
-    Resource {
-        /// The resource.
-        resource: EmittedResource,
-    },
-}
-
-/// A resource that a script emitted: it has either `text` or `blob`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
-pub struct EmittedResource {
-    /// Its address.
-    pub uri: String,
-    /// Its type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mime_type: Option<String>,
-    /// Its content, if that is text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// Its content as base64, if it is not text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blob: Option<String>,
-}
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Emitted(Map<String, Value>);
 
 impl Emitted {
     /// The block in a few words, for clients that cannot show it.
     #[must_use]
     pub fn summary(&self) -> String {
-        let decoded = |data: &str| data.len() / 4 * 3;
-        match self {
-            Self::Text { text } => format!("text, {} bytes", text.len()),
-            Self::Image { data, mime_type } => {
-                format!("image, {mime_type}, {} bytes", decoded(data))
-            }
-            Self::Audio { data, mime_type } => {
-                format!("audio, {mime_type}, {} bytes", decoded(data))
-            }
-            Self::ResourceLink { uri, .. } => format!("link to {uri}"),
-            Self::Resource { resource } => {
-                let text = resource.text.as_ref().map(String::len);
-                let blob = resource.blob.as_deref().map(decoded);
-                let bytes = text.or(blob).unwrap_or_default();
-                format!("resource {}, {bytes} bytes", resource.uri)
-            }
+        let resource = self.0.get("resource").and_then(Value::as_object);
+        let text = |name: &str| {
+            resource
+                .unwrap_or(&self.0)
+                .get(name)
+                .and_then(Value::as_str)
+        };
+        let [uri, mime_type] = ["uri", "mimeType"].map(|name| text(name).unwrap_or_default());
+        let data = text("data").or_else(|| text("blob"));
+        let bytes = data.map(|data| data.len() / 4 * 3);
+        let bytes = bytes
+            .or_else(|| text("text").map(str::len))
+            .unwrap_or_default();
+        match self
+            .0
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+        {
+            "text" => format!("text, {bytes} bytes"),
+            "resource_link" => format!("link to {uri}"),
+            "resource" => format!("resource {uri}, {bytes} bytes"),
+            kind => format!("{kind}, {mime_type}, {bytes} bytes"),
         }
     }
 
-    /// Reads a block from a worker, which is hostile input. `runtime-js/20_mcp.js` refuses
-    /// the same blocks.
+    /// Reads a block from a worker, which is hostile input.
     ///
     /// # Errors
     ///
     /// The problem, as a clause.
     pub(crate) fn read(block: &RawValue) -> Result<Self, String> {
-        let block: Self = serde_json::from_str(block.get()).map_err(|error| error.to_string())?;
-        match block.problem() {
-            Some(problem) => Err(problem.to_owned()),
-            None => Ok(block),
-        }
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        let (data, mime_type, uri) = match self {
-            Self::Text { .. } => return None,
-            Self::Image { data, mime_type } | Self::Audio { data, mime_type } => {
-                (Some(data), Some(mime_type), None)
+        let block: Map<String, Value> =
+            serde_json::from_str(block.get()).map_err(|error| error.to_string())?;
+        let kind = block.get("type").and_then(Value::as_str);
+        if kind == Some("resource") {
+            let resource = block.get("resource").and_then(Value::as_object);
+            let resource = resource.filter(|_| block.len() == 2);
+            check(
+                resource.ok_or("it is no resource")?,
+                &["uri"],
+                &["mimeType", "text", "blob"],
+            )?;
+            if resource.is_some_and(|it| it.contains_key("text") == it.contains_key("blob")) {
+                return Err("it has not either text or blob".to_owned());
             }
-            Self::ResourceLink { uri, mime_type, .. } => (None, mime_type.as_ref(), Some(uri)),
-            Self::Resource { resource } => {
-                if resource.text.is_some() == resource.blob.is_some() {
-                    return Some("it has not either text or blob");
-                }
-                let mime_type = resource.mime_type.as_ref();
-                (resource.blob.as_ref(), mime_type, Some(&resource.uri))
-            }
-        };
-        if uri.is_some_and(|uri| !is_uri(uri)) {
-            Some("its address is not a URI")
-        } else if mime_type.is_some_and(|mime_type| !is_mime_type(mime_type)) {
-            Some("its type is not a MIME type")
-        } else if data.is_some_and(|data| !is_base64(data)) {
-            Some("its data is not base64")
         } else {
-            None
+            let known = BLOCKS.iter().find(|(name, ..)| kind == Some(name));
+            let (_, required, optional) = known.ok_or("it is of no known type")?;
+            check(&block, required, optional)?;
+        }
+        Ok(Self(block))
+    }
+}
+
+/// Checks the members of a block or resource, which are texts.
+fn check(
+    members: &Map<String, Value>,
+    required: &[&str],
+    optional: &[&str],
+) -> Result<(), &'static str> {
+    if required.iter().any(|name| !members.contains_key(*name)) {
+        return Err("a member is missing");
+    }
+    for (name, value) in members {
+        let name = name.as_str();
+        let is_known = required.contains(&name) || optional.contains(&name);
+        let text = value.as_str().filter(|_| is_known);
+        let text = text.ok_or("it has another member, or one that is no text")?;
+        match name {
+            "uri" if !is_uri(text) => return Err("its address is not a URI"),
+            "mimeType" if !is_mime_type(text) => return Err("its type is not a MIME type"),
+            "data" | "blob" if !is_base64(text) => return Err("its data is not base64"),
+            _ => {}
         }
     }
+    Ok(())
 }
 
 /// A scheme, and something printable after it.
@@ -162,7 +133,7 @@ fn is_mime_type(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
