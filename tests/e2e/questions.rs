@@ -36,8 +36,8 @@ async fn question(tool: &Value, before: Option<&Value>, arguments: &Value) -> Qu
     }));
     let run = Dispatcher::new(broker.clone(), setup);
     let mut definition = ToolDefinition::new("flaky", "te\u{7}xt");
-    definition.title = tool["title"].as_str().map(Into::into);
-    definition.description = tool["description"].as_str().map(Into::into);
+    let text = |member: &str| tool[member].as_str().map(str::to_owned);
+    (definition.title, definition.description) = (text("title"), text("description"));
     definition.identity = Arc::new(Definition::of(tool));
     let target = Tool::new("flaky_text", definition);
     let options = CallOptions {

@@ -63,20 +63,19 @@ mod workers;
 
 pub use callgate_auth::Source;
 pub use callgate_gate::{
-    Answer, Asker, CallError, DryRun, Keep, LedgerLine, LedgerOptions, NobodyToAsk, Question,
-    ResultReview, Review, Reviewed, Reviewer, ask_with, code,
+    Answer, Asker, CallError, DryRun, Keep, LedgerOptions, NobodyToAsk, Question, ResultReview,
+    Review, Reviewed, Reviewer, ask_with, code,
 };
 pub use callgate_models::Api;
-pub use callgate_policy::{Decision, Grant, Rules, SessionGrants, Verdict};
+pub use callgate_policy::{Grant, Rules, SessionGrants};
 pub use callgate_sandbox::{Limits, worker_main_if_requested};
 pub use callgate_servers::{
-    Caller, Connect, EraSetting, Http, NoCaller, Reader, Refusal, Root, ServerSpec, Stdio,
-    Transport,
+    Caller, Connect, Http, NoCaller, Reader, Refusal, Root, ServerSpec, Stdio, Transport,
 };
 pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;
 
-pub use crate::config::{ToolSetting, ToolSettings, Visibility};
+pub use crate::config::Visibility;
 pub use crate::error::GateError;
 pub use crate::gate::Gate;
 pub use crate::gate::builder::GateBuilder;
@@ -84,17 +83,11 @@ pub use crate::gate::call::{CallRequest, Called};
 pub use crate::gate::preview::{Preview, PreviewedTool};
 pub use crate::gate::servers::{Server, ServerState};
 pub use crate::gate::tools::ToolInfo;
-pub use crate::position::Position;
-pub use crate::report::emitted::{Emitted, EmittedResource};
-pub use crate::report::{
-    Denial, ErrorKind, LimitHit, Output, Returned, RunError, RunReport, Status, Unavailable,
-    Warning,
-};
+pub use crate::report::{ErrorKind, RunReport, Status};
 pub use crate::run_request::{CallEnd, Event, RunRequest};
 pub use crate::search::request::{Found, Hit, SearchRequest};
-pub use crate::settings::{CheckMode, ExtractLimits, SearchBy};
+pub use crate::settings::{CheckMode, SearchBy};
 pub use crate::skill::Skill;
-pub use crate::type_check::{CheckStatus, TypeCheck, TypeError};
 pub use crate::workers::Workers;
 
 /// Requests of servers to their client, and the parts of [`Caller`].
@@ -107,30 +100,24 @@ pub mod caller {
 
 /// Tools in the forms of other interfaces and languages.
 pub mod export {
-    pub use callgate_rust_types::RustTypes;
     pub use callgate_typegen::ambient as ambient_declarations;
 
     pub use crate::gate::export::{ExportFormat, Exported};
 }
 
-/// Data that goes from one server to another, and the rules over it.
+/// Rules over data that goes from one server to another.
 pub mod flow {
-    pub use callgate_policy::Pattern;
-    pub use callgate_policy::flow::{
-        Copied, Encoding, Finding, FlowEnd, FlowReason, FlowRecord, FlowRule, FlowRules, FlowWhy,
-        MAX_PIECE, Seen, Side,
-    };
+    pub use callgate_policy::flow::FlowRules;
 }
 
-/// The ledger's file, and the parts of [`LedgerLine`].
+/// The ledger's file.
 pub mod ledger {
-    pub use callgate_gate::{LedgerError, LedgerReader, LedgerRecord, Outcome, Withheld};
+    pub use callgate_gate::{LedgerReader, LedgerRecord, Outcome};
 }
 
 /// Questions and foreign text as text for a terminal or a message.
 pub mod present {
     pub use callgate_auth::Origin;
-    pub use callgate_gate::{Changed, Done, ScriptLine};
     pub use callgate_policy::nearest;
     pub use callgate_process::shell_word;
 
@@ -144,19 +131,12 @@ pub mod present {
 /// [`Rule::parse`](rule::Rule::parse) reads a rule in the form of the configuration;
 /// [`Rules::push`] takes it, for a gate or for one run.
 pub mod rule {
-    pub use callgate_gate::Ruling;
-    pub use callgate_policy::{
-        Annotations, Because, Condition, Definition, DefinitionHash, Effect, Glob, Leave, Pattern,
-        PatternError, Pointer, PointerError, Rule, RuleProblem, ServerPattern, Step, Test,
-        TextError, WholeRegex,
-    };
+    pub use callgate_policy::{Effect, Pattern, Rule, RuleProblem, Step};
     pub use callgate_typegen::names::beginning as function_beginning;
 }
 
 /// The workers that scripts run in, and the kernel layers around them.
 pub mod sandbox {
-    pub use callgate_sandbox::{
-        Jail, JailLayer, JailOptions, MachineCode, WorkerProgram, forbid_inspection,
-    };
-    pub use callgate_script::{MAX_SCRIPT_BYTES, ScriptError};
+    pub use callgate_sandbox::{Jail, JailLayer, JailOptions, WorkerProgram, forbid_inspection};
+    pub use callgate_script::MAX_SCRIPT_BYTES;
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use callgate::config::{ToolMode, parse_bytes, parse_duration, parse_memory, parse_share};
-use callgate::flow::Pattern;
+use callgate::rule::Pattern;
 use callgate::{CheckMode, Detail, export::ExportFormat};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;

@@ -1,7 +1,7 @@
 //! `callgate export`: the tools in a provider's form.
 
 use callgate::Gate;
-use callgate::flow::Pattern;
+use callgate::rule::Pattern;
 
 use crate::args::ExportArgs;
 use crate::setup::Sources;
