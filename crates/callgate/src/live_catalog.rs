@@ -29,8 +29,19 @@ const MAX_GAPS: usize = 500;
 /// The current catalog.
 pub(crate) struct LiveCatalog {
     broker: Servers,
-    shared: Arc<Shared>,
-    follower: JoinHandle<()>,
+    names: Arc<ServerNames>,
+    settings: Arc<ToolSettings>,
+    lint: Arc<Lint>,
+    cache: Option<Arc<Cache>>,
+    known: RwLock<Arc<Known>>,
+    updating: Mutex<()>,
+}
+
+/// One state of the catalog.
+struct Known {
+    catalog: Arc<Catalog>,
+    /// The lists that the catalog was built from, in order.
+    lists: Vec<Arc<ReadList>>,
 }
 
 impl LiveCatalog {
@@ -41,9 +52,12 @@ impl LiveCatalog {
         settings: Arc<ToolSettings>,
         lint: Arc<Lint>,
         cache: Option<Arc<Cache>>,
-    ) -> Self {
+    ) -> Arc<Self> {
+        let mut changes = broker.watch();
+        changes.mark_unchanged();
         let catalog = Catalog::reserving(model_tools::FUNCTIONS, names.all());
-        let shared = Arc::new(Shared {
+        let live = Arc::new(Self {
+            broker,
             names,
             settings,
             lint,
@@ -54,31 +68,27 @@ impl LiveCatalog {
             })),
             updating: Mutex::default(),
         });
-        let mut changes = broker.watch();
-        changes.mark_unchanged();
-        shared.update(&broker).await;
-        let follower = tokio::spawn({
-            // The broker ends with the gate, and this task with the broker.
-            let (shared, broker) = (Arc::clone(&shared), broker.downgrade());
-            async move {
-                while changes.changed().await.is_ok() {
-                    let Some(broker) = broker.upgrade() else {
-                        return;
-                    };
-                    shared.update(&broker).await;
-                }
+        live.update().await;
+        // The servers end with the gate, and this task with them.
+        let follower = Arc::downgrade(&live);
+        tokio::spawn(async move {
+            while changes.changed().await.is_ok() {
+                let Some(live) = follower.upgrade() else {
+                    return;
+                };
+                live.update().await;
             }
         });
-        Self {
-            broker,
-            shared,
-            follower,
-        }
+        live
+    }
+
+    fn known(&self) -> Arc<Known> {
+        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The current tools.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.shared.known().catalog)
+        Arc::clone(&self.known().catalog)
     }
 
     /// The servers, in the order of the configuration.
@@ -88,20 +98,20 @@ impl LiveCatalog {
 
     /// Problems of servers, tools and schemas that stop nothing.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let known = self.shared.known();
+        let known = self.known();
         let lists = known.lists.iter().flat_map(|list| list.warnings());
         let tools = known.catalog.warnings();
         lists.chain(tools.iter().map(ToString::to_string)).collect()
     }
 
     /// The tools, after asking for lists that are out of date.
-    pub(crate) async fn fresh(&self) -> Arc<Catalog> {
+    pub(crate) async fn fresh(self: &Arc<Self>) -> Arc<Catalog> {
         self.broker.refresh_stale();
         self.settled().await
     }
 
     /// The tools, after waiting for lists that are known to have changed.
-    pub(crate) async fn settled(&self) -> Arc<Catalog> {
+    pub(crate) async fn settled(self: &Arc<Self>) -> Arc<Catalog> {
         if !self.broker.is_settled() {
             // A list that does not come in time comes later.
             self.broker.settle(PATIENCE).await;
@@ -113,7 +123,7 @@ impl LiveCatalog {
     /// Tools that have these names, if there are any. Lists that are out of date are asked for,
     /// and waited for only if a name is unknown.
     pub(crate) async fn having<'a>(
-        &self,
+        self: &Arc<Self>,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Arc<Catalog> {
         self.broker.refresh_stale();
@@ -125,7 +135,7 @@ impl LiveCatalog {
     }
 
     /// The tools for a script.
-    pub(crate) async fn for_script(&self, named: &Named) -> Arc<Catalog> {
+    pub(crate) async fn for_script(self: &Arc<Self>, named: &Named) -> Arc<Catalog> {
         if named.global {
             return self.fresh().await;
         }
@@ -138,7 +148,7 @@ impl LiveCatalog {
 
     /// The tool that a call of this function means, and the catalog that has it. Connects
     /// to an idle server first: it may list other tools by now.
-    pub(crate) async fn tool(&self, function: &str) -> (Arc<Catalog>, Option<Tool>) {
+    pub(crate) async fn tool(self: &Arc<Self>, function: &str) -> (Arc<Catalog>, Option<Tool>) {
         let mut catalog = self.having([function]).await;
         if let Some(tool) = catalog.get(function)
             && self.broker.is_resting(&tool.definition.server)
@@ -158,7 +168,7 @@ impl LiveCatalog {
     ///
     /// The time is over, or the configuration permits no calls, so none is made.
     pub(crate) async fn tool_in_time(
-        &self,
+        self: &Arc<Self>,
         function: &str,
         options: &mut CallOptions,
     ) -> Result<(Arc<Catalog>, Option<Tool>), CallError> {
@@ -178,7 +188,7 @@ impl LiveCatalog {
                 }
             })?,
         };
-        if let Some(reason) = self.shared.lint.refusal(&found.0, &self.servers()) {
+        if let Some(reason) = self.lint.refusal(&found.0, &self.servers()) {
             let tool = found.1.as_ref().map(|tool| tool.definition.server.as_str());
             return Err(unsent(
                 function,
@@ -211,7 +221,7 @@ impl LiveCatalog {
 
     /// The first server of this kind that this name belongs to.
     fn owner(&self, function: &str, is_kind: impl Fn(&ServerState) -> bool) -> Option<String> {
-        let names = &self.shared.names;
+        let names = &self.names;
         let mut servers = self.broker.list();
         servers
             .find(|server| is_kind(server) && names.owns(&server.name, function))
@@ -226,8 +236,8 @@ impl LiveCatalog {
         near: Option<&str>,
         scope: &Scope,
     ) -> Option<String> {
-        let known = self.shared.known();
-        let names = &self.shared.names;
+        let known = self.known();
+        let names = &self.names;
         let is_owner =
             |list: &&Arc<ReadList>| scope.has(&list.server) && names.owns(&list.server, function);
         let owners: Vec<_> = known.lists.iter().filter(is_owner).collect();
@@ -254,7 +264,7 @@ impl LiveCatalog {
         let (server, why) = match self.disabled_server_of(function) {
             Some(server) => (server, "is disabled"),
             None => {
-                let server = self.shared.names.left_out_owner(function)?;
+                let server = self.names.left_out_owner(function)?;
                 (
                     server.to_owned(),
                     "is disabled in the configuration, or left out for a mistake there",
@@ -266,65 +276,33 @@ impl LiveCatalog {
             .then(|| unavailable_message(function, &server, why))
     }
 
-    /// Rebuilds the catalog if a server lists something new.
-    pub(crate) async fn update(&self) {
-        self.shared.update(&self.broker).await;
-    }
-
     /// Writes the servers' lists to the cache, if there is one.
     pub(crate) async fn save(&self) {
-        if let Some(saving) = self.shared.save(self.servers()) {
+        if let Some(saving) = self.start_saving(self.servers()) {
             let _ = saving.await;
         }
     }
-}
 
-impl Drop for LiveCatalog {
-    fn drop(&mut self) {
-        self.follower.abort();
-    }
-}
-
-/// One state of the catalog.
-struct Known {
-    catalog: Arc<Catalog>,
-    /// The lists that the catalog was built from, in order.
-    lists: Vec<Arc<ReadList>>,
-}
-
-struct Shared {
-    names: Arc<ServerNames>,
-    settings: Arc<ToolSettings>,
-    lint: Arc<Lint>,
-    cache: Option<Arc<Cache>>,
-    known: RwLock<Arc<Known>>,
-    updating: Mutex<()>,
-}
-
-impl Shared {
-    fn known(&self) -> Arc<Known> {
-        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    fn start_saving(&self, states: Vec<ServerState>) -> Option<JoinHandle<()>> {
+        let cache = self.cache.clone()?;
+        Some(tokio::task::spawn_blocking(move || cache.follow(&states)))
     }
 
-    async fn update(self: &Arc<Self>, broker: &Servers) {
-        let (shared, broker) = (Arc::clone(self), broker.clone());
-        let updated = tokio::task::spawn_blocking(move || shared.update_from(&broker));
+    /// Rebuilds the catalog if a server lists something new.
+    pub(crate) async fn update(self: &Arc<Self>) {
+        let live = Arc::clone(self);
+        let updated = tokio::task::spawn_blocking(move || live.update_now());
         if let Err(error) = updated.await {
             tracing::warn!(%error, "the list of tools stays as it was");
         }
     }
 
-    fn save(&self, states: Vec<ServerState>) -> Option<JoinHandle<()>> {
-        let cache = self.cache.clone()?;
-        Some(tokio::task::spawn_blocking(move || cache.follow(&states)))
-    }
-
-    fn update_from(&self, broker: &Servers) {
+    fn update_now(&self) {
         // The lock makes the last update see the last lists.
         let _updating = self.updating.lock().unwrap_or_else(PoisonError::into_inner);
-        let states: Vec<ServerState> = broker.list().collect();
+        let states = self.servers();
         // Runs do not wait for the disk.
-        drop(self.save(states.clone()));
+        drop(self.start_saving(states.clone()));
         let before = self.known();
         let is_of = |ready: &Arc<ToolList>, list: &&Arc<ReadList>| Arc::ptr_eq(&list.ready, ready);
         let lists: Vec<Arc<ReadList>> = states

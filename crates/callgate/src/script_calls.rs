@@ -1,75 +1,77 @@
 //! The calls of a script: a function name becomes a tool, and the tool is called.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_catalog::{Catalog, Tool};
 use callgate_gate::{CallError, CallOptions, Dispatcher, Place, code};
+use callgate_policy::Rules;
 use callgate_sandbox::{CallHandler, ScriptCall, Thrown, Undelivered};
 use callgate_schema::without_lone_surrogates;
+use callgate_servers::Caller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 
-use crate::host_functions::HostFunctions;
+use crate::host_functions::extract::Extractions;
+use crate::host_functions::extract_schema::SchemaReader;
+use crate::host_functions::lookup::LookupCounts;
 use crate::live_catalog::LiveCatalog;
+use crate::models::Models;
 use crate::names::{
     HostFunction, MAX_SUGGESTIONS, unavailable_message, unknown_tool, unknown_tool_message, unsent,
 };
 use crate::run_request::{CallEnd, Event, Observer};
 use crate::scope::Scope;
 use crate::script_errors::thrown;
+use crate::search::Searcher;
+use crate::settings::ExtractLimits;
 
 /// Answers the calls of one run. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct ScriptCalls(Arc<Inner>);
+pub(crate) struct ScriptCalls(pub(crate) Arc<RunCalls>);
 
-struct Inner {
-    context: CallContext,
-    next_call: AtomicU64,
-    unknown_names: AtomicU64,
-}
-
-/// The parts of a run that its calls need.
-pub(crate) struct CallContext {
+/// The calls of one run, and what answers them.
+pub(crate) struct RunCalls {
     /// The catalog at the start of the run.
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) live: Arc<LiveCatalog>,
+    pub(crate) searcher: Arc<Searcher>,
+    pub(crate) models: Arc<Models>,
+    pub(crate) rules: Arc<Rules>,
     pub(crate) run: Arc<Dispatcher>,
     pub(crate) scope: Scope,
-    pub(crate) host: HostFunctions,
+    /// The caller whose model is asked first.
+    pub(crate) caller: Option<Arc<dyn Caller>>,
+    pub(crate) extract_limits: ExtractLimits,
+    pub(crate) schemas: SchemaReader,
     pub(crate) observer: Option<Observer>,
     /// The author's text.
     pub(crate) source: Arc<str>,
+    pub(crate) counts: Counts,
 }
 
-impl ScriptCalls {
-    pub(crate) fn new(context: CallContext) -> Self {
-        Self(Arc::new(Inner {
-            context,
-            next_call: AtomicU64::default(),
-            unknown_names: AtomicU64::default(),
-        }))
-    }
-
-    /// Lookups so far.
-    pub(crate) fn lookups(&self) -> u64 {
-        self.0.context.host.lookups.count()
-    }
+/// The counts of one run so far.
+#[derive(Default)]
+pub(crate) struct Counts {
+    next_call: AtomicU64,
+    unknown_names: AtomicU64,
+    pub(crate) lookups: LookupCounts,
+    pub(crate) extractions: Mutex<Extractions>,
 }
 
 impl CallHandler for ScriptCalls {
     fn printed(&self, text: &str) {
-        if let Some(observer) = &self.0.context.observer {
+        if let Some(observer) = &self.0.observer {
             observer(Event::Printed { text });
         }
     }
 
     fn undelivered(&self, function: &str, what: Undelivered, message: String) -> Thrown {
-        let context = &self.0.context;
+        let calls = &self.0;
         let server = |catalog: &Catalog| Some(catalog.get(function)?.definition.server.clone());
-        let server = server(&context.live.catalog()).or_else(|| server(&context.catalog));
+        let server = server(&calls.live.catalog()).or_else(|| server(&calls.catalog));
         let code = match what {
             Undelivered::Call => code::TOO_MANY_CALLS,
             Undelivered::Answer => code::RESULT_TOO_LARGE,
@@ -84,19 +86,18 @@ impl CallHandler for ScriptCalls {
     }
 }
 
-impl Inner {
+impl RunCalls {
     async fn answer(&self, call: ScriptCall) -> Result<Box<RawValue>, Thrown> {
-        let CallContext { host, source, .. } = &self.context;
         let function = call.function;
         let input = without_lone_surrogates(call.input);
         let options = CallOptions {
             timeout: call.timeout,
             waited: Duration::ZERO,
-            place: call.place.and_then(|place| place_in(source, place)),
+            place: call.place.and_then(|place| place_in(&self.source, place)),
             whole: false,
         };
         if let Some(own) = HostFunction::named(&function) {
-            return host.call(own, &input, &options).await;
+            return self.call_host(own, &input, &options).await;
         }
         let answer = self.call_tool(&function, input, options).await;
         answer.map_err(|error| thrown(&function, error))
@@ -108,20 +109,16 @@ impl Inner {
         input: Box<RawValue>,
         mut options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let CallContext {
-            live,
-            run,
-            scope,
-            observer,
-            ..
-        } = &self.context;
+        let Self {
+            live, run, scope, ..
+        } = self;
         // The server may just have said that its tools are others.
         let (catalog, tool) = live.tool_in_time(function, &mut options).await?;
         let Some(tool) = tool else {
             return Err(self.no_tool(&catalog, function));
         };
-        let number = self.next_call.fetch_add(1, Ordering::Relaxed);
-        let mut watched = WatchedCall::start(observer.as_ref(), number, &tool);
+        let number = self.counts.next_call.fetch_add(1, Ordering::Relaxed);
+        let mut watched = WatchedCall::start(self.observer.as_ref(), number, &tool);
         let refusal = scope.refusal(function, &tool.definition.server);
         let result = match refusal {
             Some(because) => Err(run.refuse(&tool, input, options.place, because)),
@@ -139,12 +136,12 @@ impl Inner {
     /// The error for a name that is not a tool now. Such a name reaches no server, so it has no
     /// number and no ledger line.
     fn no_tool(&self, now: &Catalog, function: &str) -> CallError {
-        let CallContext {
+        let Self {
             catalog,
             live,
             scope,
             ..
-        } = &self.context;
+        } = self;
         if let Some(tool) = catalog.get(function) {
             let server = &tool.definition.server;
             let message = if live.is_disabled(server) {
@@ -163,7 +160,7 @@ impl Inner {
             let message = unavailable_message(function, &server, "did not start");
             return unsent(function, &server, code::CONNECTION_CLOSED, message);
         }
-        let unknown = self.unknown_names.fetch_add(1, Ordering::Relaxed);
+        let unknown = self.counts.unknown_names.fetch_add(1, Ordering::Relaxed);
         let is_searched = unknown < MAX_SUGGESTIONS;
         let near = is_searched.then(|| scope.nearest(now, function)).flatten();
         let gap = live.gap_message(function, near, scope);

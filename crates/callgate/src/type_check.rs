@@ -1,8 +1,8 @@
 //! The type check before a run.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use callgate_catalog::Catalog;
@@ -103,19 +103,13 @@ impl TypeCheck {
     }
 }
 
-/// The places where TypeScript is searched.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct TypeScriptPlaces {
-    /// The only place, if set.
-    pub(crate) named: Option<PathBuf>,
-    /// The project's folder, in or below a folder with `node_modules`.
-    pub(crate) project: Option<PathBuf>,
-}
-
 /// The type check of a gate.
 pub(crate) struct TypeChecker {
     pub(crate) mode: CheckMode,
-    places: TypeScriptPlaces,
+    /// The only place where TypeScript is searched, if set.
+    named: Option<PathBuf>,
+    /// The project's folder, in or below a folder with `node_modules`.
+    project: Option<PathBuf>,
     confinement: Confinement,
     /// TypeScript, or why there is none; searched at the first use.
     checker: OnceLock<Result<Found, String>>,
@@ -124,7 +118,7 @@ pub(crate) struct TypeChecker {
 
 /// TypeScript, with its version and path.
 struct Found {
-    checker: Arc<dyn Checker>,
+    checker: TypeScript,
     program: String,
 }
 
@@ -140,10 +134,16 @@ pub(crate) struct CheckInput<'a> {
 }
 
 impl TypeChecker {
-    pub(crate) fn new(mode: CheckMode, places: TypeScriptPlaces, jail: &JailOptions) -> Self {
+    pub(crate) fn new(
+        mode: CheckMode,
+        named: Option<PathBuf>,
+        project: Option<PathBuf>,
+        jail: &JailOptions,
+    ) -> Self {
         Self {
             mode,
-            places,
+            named,
+            project,
             confinement: confinement(jail),
             checker: OnceLock::new(),
             said: AtomicBool::new(false),
@@ -264,21 +264,20 @@ impl TypeChecker {
         Ok(found.program.clone())
     }
 
-    fn checker(&self) -> Result<&Arc<dyn Checker>, &String> {
+    fn checker(&self) -> Result<&TypeScript, &String> {
         self.found().map(|found| &found.checker)
     }
 
     fn found(&self) -> Result<&Found, &String> {
         let found = self.checker.get_or_init(|| {
             let program = std::env::current_exe().ok();
-            let TypeScriptPlaces { named, project } = &self.places;
-            let found =
-                callgate_check::find(named.as_deref(), program.as_deref(), project.as_deref());
+            let (named, project) = (self.named.as_deref(), self.project.as_deref());
+            let found = callgate_check::find(named, program.as_deref(), project);
             let executable = found.map_err(|error| error.to_string())?;
             let (path, version) = (executable.path.display(), &executable.version);
             tracing::info!(%path, version, "found TypeScript");
             Ok(Found {
-                checker: Arc::new(TypeScript::new(&executable, self.confinement)),
+                checker: TypeScript::new(&executable, self.confinement),
                 program: format!("TypeScript {version} ({path})"),
             })
         });

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use callgate_catalog::Tool;
 use callgate_policy::{Because, Decision, Verdict};
+use callgate_schema::Fit;
 use callgate_servers::{CallFailure, Caller, Reader, Servers, ToolCall};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use crate::dry_run::{DryRun, Withheld, WithheldCalls};
 use crate::error::{CallError, code};
 use crate::flows::Flows;
 use crate::ledger::{Entry, Ledger, LedgerLine, Outcome};
-use crate::result::{Answer, Checked, check_output};
+use crate::result::{Answer, check_output};
 use crate::review::Reviewers;
 use crate::ruling::Ruling;
 use crate::setup::{CallOptions, Setup};
@@ -25,7 +26,7 @@ pub struct Dispatcher {
     servers: Servers,
     pub(crate) authority: Authority,
     pub(crate) flows: Arc<Flows>,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: Arc<Ledger>,
     reviewers: Arc<Reviewers>,
     dry_run: Option<Arc<DryRun>>,
     withheld: WithheldCalls,
@@ -182,17 +183,13 @@ impl Dispatcher {
             } => {
                 let read = if options.whole { &result } else { &value };
                 self.release(call, &mut entry, read.get()).await?;
-                let (value, checked) = check_output(tool, value, is_structured).await;
+                let (value, fit) = check_output(tool, value).await;
                 let given = if options.whole { result } else { value };
-                match checked {
-                    Checked::Fits => {}
-                    Checked::Unchecked(reason) => entry.unchecked(reason),
-                    Checked::Mismatch { message, problems } => {
-                        let data = format!(r#"{{"problems":{problems},"result":{given}}}"#);
-                        let data = RawValue::from_string(data).ok();
-                        let result = Some(given.get());
-                        let code = code::RESULT_MISMATCH;
-                        return Err(entry.fail_with(code, message, false, data, result));
+                match fit {
+                    Fit::Fits => {}
+                    Fit::Unknown(reason) => entry.unchecked(reason),
+                    Fit::Wrong { problems } => {
+                        return Err(entry.misfit(&problems, is_structured, &given));
                     }
                 }
                 entry.close(Outcome::Ok, Some(given.get()));

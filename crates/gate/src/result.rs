@@ -260,49 +260,11 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// The check of a result against its tool's `outputSchema`.
-#[derive(Debug)]
-pub(crate) enum Checked {
-    /// It fits, or there is no schema.
-    Fits,
-    /// It does not fit.
-    Mismatch { message: String, problems: Value },
-    /// It was not checked, for this reason.
-    Unchecked(String),
-}
-
-/// Checks a value against its tool's schema, and gives it back. `is_structured` says whether it
-/// was answered as `structuredContent`, as it must be if there is a schema.
-pub(crate) async fn check_output(
-    tool: &Tool,
-    value: Box<RawValue>,
-    is_structured: bool,
-) -> (Box<RawValue>, Checked) {
+/// Checks a value against its tool's `outputSchema`, and gives it back.
+pub(crate) async fn check_output(tool: &Tool, value: Box<RawValue>) -> (Box<RawValue>, Fit) {
     let Some(declared) = &tool.definition.output_schema else {
-        return (value, Checked::Fits);
+        return (value, Fit::Fits);
     };
-    let (value, fit) = fit(tool, declared, value).await;
-    let checked = match fit {
-        Fit::Fits => Checked::Fits,
-        Fit::Unknown(reason) => Checked::Unchecked(reason),
-        Fit::Wrong { problems } => {
-            let what = if is_structured {
-                "the call was made, and its result does not fit the tool's outputSchema"
-            } else {
-                "the call was made; the tool has an outputSchema and answered without \
-                 structuredContent, and what it answered does not fit"
-            };
-            let first = problems.first().map(|first| format!(": {first}"));
-            Checked::Mismatch {
-                message: format!("{what}{}", first.unwrap_or_default()),
-                problems: problems.into(),
-            }
-        }
-    };
-    (value, checked)
-}
-
-async fn fit(tool: &Tool, declared: &Declared, value: Box<RawValue>) -> (Box<RawValue>, Fit) {
     let bytes = value.get().len();
     if declared.is_quick(bytes) {
         let fit = declared.fit(value.get());

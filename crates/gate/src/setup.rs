@@ -17,13 +17,13 @@ use crate::review::Reviewer;
 pub type LineText = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
 
 /// The settings of one run.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Setup {
     /// The rules for its calls.
     pub rules: Arc<Rules>,
-    /// Answers where a rule says to ask.
-    pub asker: Arc<dyn Asker>,
+    /// Answers where a rule says to ask. Default: nobody does.
+    pub asker: Option<Arc<dyn Asker>>,
     /// The grants of the run. Default: none.
     pub grants: Vec<Grant>,
     /// The grants of all runs of its session. Default: a session of its own.
@@ -62,21 +62,8 @@ impl Setup {
     pub fn new(rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Self {
         Self {
             rules,
-            asker,
-            grants: Vec::new(),
-            session: Arc::default(),
-            one_call: false,
-            keep: None,
-            definitions: None,
-            lines: None,
-            sinks: Vec::new(),
-            script: None,
-            flows: Arc::default(),
-            reviewers: Vec::new(),
-            dry_run: None,
-            caller: None,
-            reader: Reader::default(),
-            consults: false,
+            asker: Some(asker),
+            ..Self::default()
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use callgate_auth::{Browser, OpenUrl};
-use callgate_gate::{Asker, Keep, LedgerFile, LedgerOptions, NobodyToAsk, Reviewer};
+use callgate_gate::{Asker, Keep, LedgerFile, LedgerOptions, Reviewer};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
@@ -29,7 +29,7 @@ use crate::search::vectors::Vectors;
 use crate::setters::setters;
 use crate::settings::CheckMode;
 use crate::skill::Skill;
-use crate::type_check::{TypeChecker, TypeScriptPlaces};
+use crate::type_check::TypeChecker;
 use crate::workers::Workers;
 
 /// The parts of a [`Gate`].
@@ -202,12 +202,9 @@ impl GateBuilder {
             )
         });
         let folder = Some(config.folder).filter(|folder| folder.is_absolute());
-        let typescript = TypeScriptPlaces {
-            named: config.check.typescript,
-            project: folder.or_else(|| std::env::current_dir().ok()),
-        };
+        let project = folder.or_else(|| std::env::current_dir().ok());
         let mode = config.check.mode.unwrap_or_default();
-        let checker = TypeChecker::new(mode, typescript, &config.jail);
+        let checker = TypeChecker::new(mode, config.check.typescript, project, &config.jail);
         checker.start();
         let mut servers = config.servers;
         let (cache, uncached) = open_cache(self.cache, self.cache_scope, &mut servers).await;
@@ -236,7 +233,7 @@ impl GateBuilder {
             Arc::clone(&lint),
             cache.clone(),
         );
-        let live = Arc::new(live.await);
+        let live = live.await;
         let void = lint.begin(&live.catalog(), &live.servers());
         if config.allow_unmatched {
             lint.pending().clear();
@@ -274,7 +271,7 @@ impl GateBuilder {
             extract: config.extract,
             caller: self.caller,
             roots: config.roots,
-            asker: self.asker.unwrap_or_else(|| Arc::new(NobodyToAsk)),
+            asker: self.asker,
             flows: Arc::clone(&lint.flows),
             reviewers: self.reviewers,
             session: Arc::default(),

@@ -45,7 +45,7 @@ pub struct Gate {
     /// The caller of runs that bring none of their own.
     caller: Option<Arc<dyn Caller>>,
     roots: Vec<Root>,
-    asker: Arc<dyn Asker>,
+    asker: Option<Arc<dyn Asker>>,
     flows: Arc<FlowRules>,
     reviewers: Vec<Arc<dyn Reviewer>>,
     session: Arc<SessionGrants>,

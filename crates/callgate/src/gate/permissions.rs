@@ -94,8 +94,9 @@ impl Gate {
     /// The setup of a run or call with these settings.
     pub(super) fn setup(&self, settings: &CallSettings) -> Setup {
         let rules = settings.rules.as_ref().unwrap_or(&self.rules);
-        let asker = settings.asker.as_ref().unwrap_or(&self.asker);
-        let mut setup = Setup::new(Arc::clone(rules), Arc::clone(asker));
+        let mut setup = Setup::default();
+        setup.rules = Arc::clone(rules);
+        setup.asker = settings.asker.clone().or_else(|| self.asker.clone());
         setup.grants.clone_from(&settings.grants);
         setup.session = Arc::clone(settings.session.as_ref().unwrap_or(&self.session));
         setup.keep = self.keep.clone();

@@ -10,16 +10,13 @@ use callgate_script::{Named, Prepared};
 use callgate_servers::Reader;
 
 use super::Gate;
-use crate::host_functions::HostFunctions;
-use crate::host_functions::extract::{Extractor, Used};
 use crate::host_functions::extract_schema::SchemaReader;
-use crate::host_functions::lookup::{Counts, Lookups};
 use crate::names::unknown_tool_message;
 use crate::read_script::read;
 use crate::report::{RunReport, build};
 use crate::run_request::{ReadScript, RunRequest};
 use crate::scope::{Advice, Scope};
-use crate::script_calls::{CallContext, ScriptCalls};
+use crate::script_calls::{Counts, RunCalls, ScriptCalls};
 use crate::settings::CheckMode;
 use crate::type_check::{CheckInput, TypeCheck};
 
@@ -53,35 +50,21 @@ impl Gate {
         let functions = stubs(&prepared.named, &catalog, &request.scope);
         let setup = self.script_setup(request);
         let run = Arc::new(Dispatcher::new(self.broker.clone(), setup));
-        let caller = self.caller_of(settings).cloned();
-        let host = HostFunctions {
-            lookups: Lookups {
-                live: Arc::clone(&self.live),
-                searcher: Arc::clone(&self.searcher),
-                scope: request.scope.clone(),
-                rules: Arc::clone(settings.rules.as_ref().unwrap_or(&self.rules)),
-                caller: caller.clone(),
-                run: run.clone(),
-                counts: Counts::default(),
-            },
-            extractor: Extractor {
-                models: Arc::clone(&self.models),
-                caller,
-                run: run.clone(),
-                limits: self.extract,
-                schemas: SchemaReader::new(self.launcher.clone(), limits.clone()),
-                used: Used::default(),
-            },
-        };
-        let calls = ScriptCalls::new(CallContext {
+        let calls = ScriptCalls(Arc::new(RunCalls {
             catalog,
             live: Arc::clone(&self.live),
-            run: run.clone(),
+            searcher: Arc::clone(&self.searcher),
+            models: Arc::clone(&self.models),
+            rules: Arc::clone(settings.rules.as_ref().unwrap_or(&self.rules)),
+            run: Arc::clone(&run),
             scope: request.scope.clone(),
-            host,
+            caller: self.caller_of(settings).cloned(),
+            extract_limits: self.extract,
+            schemas: SchemaReader::new(self.launcher.clone(), limits.clone()),
             observer: request.observer.clone(),
             source: Arc::clone(&request.source),
-        });
+            counts: Counts::default(),
+        }));
         let stretches = prepared.stretches.into_iter().map(|stretch| Stretch {
             line: stretch.line,
             column: stretch.column,
@@ -109,7 +92,7 @@ impl Gate {
         };
         let mut report = build::ended(request, limits, ended, run.lines(), withheld, hint);
         report.run = Some(run.id().to_owned());
-        report.lookups = calls.lookups();
+        report.lookups = calls.0.lookups();
         report.check = checked;
         report.unavailable = self.unavailable();
         Ok(report)

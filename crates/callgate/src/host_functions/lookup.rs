@@ -10,20 +10,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use callgate_catalog::{Catalog, Detail, Tool};
-use callgate_gate::{Dispatcher, Place, code};
-use callgate_policy::Rules;
+use callgate_gate::{Place, code};
 use callgate_sandbox::{ErrorClass, Thrown};
-use callgate_servers::Caller;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::foresight::Foresight;
-use crate::live_catalog::LiveCatalog;
 use crate::names::{HostFunction, INVALID_PARAMS, MAX_SUGGESTIONS};
 use crate::scope::Scope;
+use crate::script_calls::RunCalls;
 use crate::script_errors::own_error;
-use crate::search::Searcher;
 use crate::search::pick::Consult;
 use crate::search::request::SearchRequest;
 use crate::settings::SearchBy;
@@ -43,46 +40,35 @@ const SHOWN_NAME: usize = 80;
 /// The time that the searches of one run together wait for missing vectors.
 const VECTORS_TIME: Duration = Duration::from_secs(30);
 
-/// The lookups of one run.
-pub(crate) struct Lookups {
-    pub(crate) live: Arc<LiveCatalog>,
-    pub(crate) searcher: Arc<Searcher>,
-    pub(crate) scope: Scope,
-    pub(crate) rules: Arc<Rules>,
-    /// The caller whose model may pick tools.
-    pub(crate) caller: Option<Arc<dyn Caller>>,
-    pub(crate) run: Arc<Dispatcher>,
-    pub(crate) counts: Counts,
-}
-
 /// Lookups so far.
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct LookupCounts {
     made: AtomicU64,
     unknown_names: Arc<AtomicU64>,
     /// When the first search for vectors began.
     waiting_since: OnceLock<Instant>,
 }
 
-impl Lookups {
+impl RunCalls {
     /// The lookups so far, without refused ones.
-    pub(crate) fn count(&self) -> u64 {
-        self.counts.made.load(Ordering::Relaxed).min(MAX_LOOKUPS)
+    pub(crate) fn lookups(&self) -> u64 {
+        let made = &self.counts.lookups.made;
+        made.load(Ordering::Relaxed).min(MAX_LOOKUPS)
     }
 
     /// Answers a call, with JSON or with an error to throw.
-    pub(super) async fn answer(
+    pub(super) async fn look_up(
         &self,
         function: HostFunction,
         input: &RawValue,
         place: Option<Place>,
     ) -> Result<Box<RawValue>, Thrown> {
         let answer = async {
-            self.admit()?;
+            self.admit_lookup()?;
             if function == HostFunction::SearchTools {
-                self.find(input, place).await
+                self.find_tools(input, place).await
             } else {
-                self.describe(input).await
+                self.describe_tools(input).await
             }
         };
         answer
@@ -91,8 +77,8 @@ impl Lookups {
     }
 
     /// Counts a lookup, and refuses it past the limit.
-    fn admit(&self) -> Result<(), Failed> {
-        if self.counts.made.fetch_add(1, Ordering::Relaxed) < MAX_LOOKUPS {
+    fn admit_lookup(&self) -> Result<(), Failed> {
+        if self.counts.lookups.made.fetch_add(1, Ordering::Relaxed) < MAX_LOOKUPS {
             return Ok(());
         }
         Err(Failed {
@@ -104,7 +90,11 @@ impl Lookups {
         })
     }
 
-    async fn find(&self, input: &RawValue, place: Option<Place>) -> Result<Box<RawValue>, Failed> {
+    async fn find_tools(
+        &self,
+        input: &RawValue,
+        place: Option<Place>,
+    ) -> Result<Box<RawValue>, Failed> {
         let input: SearchInput = parse(input)?;
         if input.query.len() > MAX_QUERY {
             let bytes = input.query.len();
@@ -154,11 +144,11 @@ impl Lookups {
         if !matches!(by, SearchBy::Vectors | SearchBy::Hybrid) {
             return Duration::ZERO;
         }
-        let since = self.counts.waiting_since.get_or_init(Instant::now);
+        let since = self.counts.lookups.waiting_since.get_or_init(Instant::now);
         VECTORS_TIME.saturating_sub(since.elapsed())
     }
 
-    async fn describe(&self, input: &RawValue) -> Result<Box<RawValue>, Failed> {
+    async fn describe_tools(&self, input: &RawValue) -> Result<Box<RawValue>, Failed> {
         let input: DetailsInput = parse(input)?;
         let names = match input.names {
             Names::One(name) => vec![name],
@@ -170,7 +160,10 @@ impl Lookups {
             return Err(invalid(message));
         }
         let catalog = self.live.having(names.iter().map(String::as_str)).await;
-        let (scope, unknown) = (self.scope.clone(), Arc::clone(&self.counts.unknown_names));
+        let (scope, unknown) = (
+            self.scope.clone(),
+            Arc::clone(&self.counts.lookups.unknown_names),
+        );
         let foresight = self.foresight();
         answer(move || details(&catalog, &names, &scope, &unknown, &foresight)).await
     }

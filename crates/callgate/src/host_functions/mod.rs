@@ -9,21 +9,13 @@ use callgate_sandbox::{ErrorClass, Thrown};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use extract::Extractor;
-use lookup::Lookups;
-
 use crate::names::HostFunction;
+use crate::script_calls::RunCalls;
 use crate::script_errors::own_error;
 
-/// The host's functions in one run.
-pub(crate) struct HostFunctions {
-    pub(crate) lookups: Lookups,
-    pub(crate) extractor: Extractor,
-}
-
-impl HostFunctions {
+impl RunCalls {
     /// Answers a call, within the script's time limit for it.
-    pub(crate) async fn call(
+    pub(crate) async fn call_host(
         &self,
         function: HostFunction,
         input: &RawValue,
@@ -32,8 +24,8 @@ impl HostFunctions {
         let place = options.place;
         let answer = async {
             match function {
-                HostFunction::Extract => self.extractor.answer(input, place).await,
-                _ => self.lookups.answer(function, input, place).await,
+                HostFunction::Extract => self.extract(input, place).await,
+                _ => self.look_up(function, input, place).await,
             }
         };
         let Some(limit) = options.timeout else {

@@ -16,7 +16,6 @@ use callgate_catalog::{Catalog, Tool};
 use callgate_policy::{Rules, nearest};
 use callgate_servers::{Phase, Reader, ServerState, Servers};
 use futures::FutureExt as _;
-use tokio::task::JoinHandle;
 
 use crate::config::ToolSettings;
 use crate::error::GateError;
@@ -49,8 +48,6 @@ pub(crate) struct Searcher {
     by: SearchBy,
     /// The reader of notes.
     reader: Reader,
-    /// The task that makes vectors when tools change.
-    follower: Option<JoinHandle<()>>,
 }
 
 /// One search.
@@ -96,7 +93,9 @@ impl Searcher {
         by: SearchBy,
         reader: Reader,
     ) -> Self {
-        let follower = vectors.can_be_made().then(|| vectors.follow(&live, broker));
+        if vectors.can_be_made() {
+            vectors.follow(&live, broker);
+        }
         Self {
             live,
             index: IndexCache::new(settings),
@@ -104,7 +103,6 @@ impl Searcher {
             models,
             by,
             reader,
-            follower,
         }
     }
 
@@ -228,14 +226,6 @@ impl Searcher {
                     || caller.is_some_and(|caller| caller.offers().sampling)
             }
             SearchBy::Auto | SearchBy::Words | SearchBy::Regex => false,
-        }
-    }
-}
-
-impl Drop for Searcher {
-    fn drop(&mut self) {
-        if let Some(follower) = &self.follower {
-            follower.abort();
         }
     }
 }

@@ -8,7 +8,7 @@ use callgate_catalog::Catalog;
 use callgate_models::Embedder;
 use callgate_servers::Servers;
 use tokio::sync::Mutex as AsyncMutex;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use super::vector_store::Store;
 use super::vector_text::{Key, Vector, vector_text};
@@ -63,11 +63,7 @@ impl Vectors {
     }
 
     /// Makes the vectors of the tools, and again when the tools change.
-    pub(super) fn follow(
-        self: &Arc<Self>,
-        live: &Arc<LiveCatalog>,
-        broker: &Servers,
-    ) -> JoinHandle<()> {
+    pub(super) fn follow(self: &Arc<Self>, live: &Arc<LiveCatalog>, broker: &Servers) {
         let mut changes = broker.watch();
         let (vectors, live) = (Arc::clone(self), Arc::downgrade(live));
         tokio::spawn(async move {
@@ -88,7 +84,7 @@ impl Vectors {
                     return;
                 }
             }
-        })
+        });
     }
 
     /// Makes the missing vectors of a catalog's tools.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use callgate_policy::Rule;
 use callgate_policy::flow::Finding;
 use jiff::Timestamp;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::call_line::LedgerLine;
@@ -22,7 +23,7 @@ const UNDECIDED: &str = "undecided: it was given up first";
 
 /// The line of a call that goes on. A call whose entry is dropped before its end was cancelled.
 pub(crate) struct Entry {
-    ledger: Ledger,
+    ledger: Arc<Ledger>,
     index: usize,
     function: String,
     server: String,
@@ -33,7 +34,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(ledger: Ledger, index: usize, function: String, server: String) -> Self {
+    pub(super) fn new(ledger: Arc<Ledger>, index: usize, function: String, server: String) -> Self {
         Self {
             ledger,
             index,
@@ -68,7 +69,7 @@ impl Entry {
 
     /// Notes the flows found in the arguments: as many of the first as the line has room for.
     pub(crate) fn found(&mut self, flows: &[Finding]) {
-        let mut lines = self.ledger.inner.lines();
+        let mut lines = self.ledger.lock();
         let kept: usize = lines.iter().map(|line| line.flows.len()).sum();
         let Some(line) = lines.get_mut(self.index) else {
             return;
@@ -89,12 +90,8 @@ impl Entry {
     pub(crate) fn sending(&mut self) -> Result<(), CallError> {
         if let Some(line) = self.change(|line| line.outcome = Outcome::InFlight) {
             let event = LedgerEvent::CallDecided(self.event(&line, None));
-            let emitted = self
-                .ledger
-                .inner
-                .sinks
-                .iter()
-                .try_for_each(|sink| sink.event(&event));
+            let mut sinks = self.ledger.sinks.iter();
+            let emitted = sinks.try_for_each(|sink| sink.event(&event));
             if let Err(error) = emitted {
                 let message = format!("{error}; a call is made only when its line is written");
                 return Err(self.fail(code::NOT_RECORDED, message, true));
@@ -192,6 +189,34 @@ impl Entry {
         }
     }
 
+    /// Closes the line of a call whose result does not fit the tool's schema. `is_structured` says
+    /// whether it was answered as `structuredContent`, as it must be if there is a schema.
+    pub(crate) fn misfit(
+        &mut self,
+        problems: &[String],
+        is_structured: bool,
+        given: &RawValue,
+    ) -> CallError {
+        let what = if is_structured {
+            "the call was made, and its result does not fit the tool's outputSchema"
+        } else {
+            "the call was made; the tool has an outputSchema and answered without \
+             structuredContent, and what it answered does not fit"
+        };
+        let first = problems.first().map(|first| format!(": {first}"));
+        let message = format!("{what}{}", first.unwrap_or_default());
+        let problems = Value::from(problems);
+        let data = format!(r#"{{"problems":{problems},"result":{given}}}"#);
+        let data = RawValue::from_string(data).ok();
+        self.fail_with(
+            code::RESULT_MISMATCH,
+            message,
+            false,
+            data,
+            Some(given.get()),
+        )
+    }
+
     /// Closes the line: how the call ended, and the JSON text of its result if there is one.
     pub(crate) fn close(&mut self, outcome: Outcome, result: Option<&str>) {
         self.is_closed = true;
@@ -204,13 +229,13 @@ impl Entry {
         });
         if let Some(line) = &line {
             let event = LedgerEvent::CallEnded(self.event(line, result));
-            self.ledger.inner.emit_or_log(&event);
+            self.ledger.emit_or_log(&event);
         }
     }
 
     fn event<'a>(&'a self, line: &'a LedgerLine, result: Option<&'a str>) -> CallEvent<'a> {
         CallEvent {
-            run: &self.ledger.inner.run,
+            run: &self.ledger.run,
             time: Timestamp::now(),
             line,
             was_sent: self.sent.is_some(),
@@ -222,7 +247,7 @@ impl Entry {
 
     /// Changes the line, and returns it as it is then.
     fn change(&self, change: impl FnOnce(&mut LedgerLine)) -> Option<LedgerLine> {
-        let mut lines = self.ledger.inner.lines();
+        let mut lines = self.ledger.lock();
         let line = lines.get_mut(self.index)?;
         change(line);
         Some(line.clone())

@@ -39,13 +39,8 @@ const MAX_FLOWS_OF_LINE: usize = 16;
 /// host keep calls times tools.
 const MAX_FLOWS: usize = 10_000;
 
-/// The ledger of one run. Clones are the same ledger.
-#[derive(Clone)]
+/// The ledger of one run.
 pub(crate) struct Ledger {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
     run: String,
     began: Instant,
     sinks: Vec<Arc<dyn LedgerSink>>,
@@ -54,31 +49,28 @@ struct Inner {
 
 impl Ledger {
     /// The ledger of a run that begins. The sinks receive its events.
-    pub(crate) fn new(sinks: Vec<Arc<dyn LedgerSink>>) -> Self {
-        let inner = Inner {
+    pub(crate) fn new(sinks: Vec<Arc<dyn LedgerSink>>) -> Arc<Self> {
+        let ledger = Self {
             run: run_id(),
             began: Instant::now(),
             sinks,
             lines: Mutex::default(),
         };
-        let started = LedgerEvent::RunStarted {
-            run: &inner.run,
+        ledger.emit_or_log(&LedgerEvent::RunStarted {
+            run: &ledger.run,
             time: Timestamp::now(),
-        };
-        inner.emit_or_log(&started);
-        Self {
-            inner: Arc::new(inner),
-        }
+        });
+        Arc::new(ledger)
     }
 
     /// Adds the line of a call that begins.
     pub(crate) fn open(
-        &self,
+        self: &Arc<Self>,
         tool: &Tool,
         arguments: &RawValue,
         place: Option<Place>,
     ) -> Result<Entry, CallError> {
-        let mut lines = self.inner.lines();
+        let mut lines = self.lock();
         let index = lines.len();
         let (function, server) = (tool.function.clone(), tool.definition.server.clone());
         if index >= MAX_LINES {
@@ -107,31 +99,29 @@ impl Ledger {
             result_bytes: None,
             result_sha256: None,
             unchecked: None,
-            started_ms: millis(self.inner.began.elapsed()),
+            started_ms: millis(self.began.elapsed()),
             took_ms: None,
             outcome: Outcome::Asking,
         });
-        Ok(Entry::new(self.clone(), index, function, server))
+        Ok(Entry::new(Arc::clone(self), index, function, server))
     }
 
     /// The run, as 32 hexadecimal digits.
     pub(crate) fn run(&self) -> &str {
-        &self.inner.run
+        &self.run
     }
 
     /// Every line so far, in the order of the calls.
     pub(crate) fn lines(&self) -> Vec<LedgerLine> {
-        self.inner.lines().clone()
+        self.lock().clone()
     }
 
     /// The calls so far by function, and the number of further functions.
     pub(crate) fn done(&self) -> (Vec<Done>, usize) {
-        counts::count(&self.inner.lines())
+        counts::count(&self.lock())
     }
-}
 
-impl Inner {
-    fn lines(&self) -> MutexGuard<'_, Vec<LedgerLine>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<LedgerLine>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -144,12 +134,12 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for Ledger {
     fn drop(&mut self) {
         self.emit_or_log(&LedgerEvent::RunEnded {
             run: &self.run,
             time: Timestamp::now(),
-            calls: self.lines().len(),
+            calls: self.lock().len(),
         });
     }
 }

@@ -19,7 +19,7 @@ fn ruling(verdict: Verdict) -> Ruling {
     Ruling::by_rules(Decision::new(verdict, Because::NoRule))
 }
 
-fn open(ledger: &Ledger, function: &str) -> Entry {
+fn open(ledger: &Arc<Ledger>, function: &str) -> Entry {
     let tool = Tool::new(function, ToolDefinition::new("s", "t"));
     let opened = ledger.open(&tool, RawValue::NULL, None);
     opened.expect("there is room")
@@ -30,7 +30,7 @@ fn parse(entry: &mut Entry, arguments: &str) {
     entry.parse(&given, "arguments").expect("an object");
 }
 
-fn send(ledger: &Ledger, function: &str) -> Result<Entry, CallError> {
+fn send(ledger: &Arc<Ledger>, function: &str) -> Result<Entry, CallError> {
     let mut entry = open(ledger, function);
     parse(&mut entry, r#"{"a":1}"#);
     entry.decided(&ruling(Verdict::Allow));
@@ -61,7 +61,7 @@ impl Files {
         self.folder.path().join(name)
     }
 
-    fn ledger(&self) -> Ledger {
+    fn ledger(&self) -> Arc<Ledger> {
         let file = LedgerFile::open(&self.path("l"), self.options.clone());
         Ledger::new(vec![Arc::new(file.expect("it opens"))])
     }
