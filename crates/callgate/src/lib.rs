@@ -110,9 +110,9 @@ pub mod flow {
     pub use callgate_policy::flow::FlowRules;
 }
 
-/// The ledger's file.
+/// Lines of the ledger.
 pub mod ledger {
-    pub use callgate_gate::{LedgerReader, LedgerRecord, Outcome};
+    pub use callgate_gate::Outcome;
 }
 
 /// Questions and foreign text as text for a terminal or a message.

@@ -137,16 +137,20 @@ impl Lint {
         let unknown = self.unknown_tools(servers, is_known);
         let may_come =
             |fits: &dyn Fn(&str) -> bool| unknown.iter().any(|server| server.may_have(fits));
-        let patterns = dry_run.patterns().iter().filter(|pattern| {
+        let patterns = dry_run.reads.iter().filter(|pattern| {
             !catalog
                 .with_hidden()
                 .any(|it| pattern.means(&it.function, Some(&it.other_names)))
                 && !may_come(&|beginning| pattern.may_match_with(beginning))
         });
-        let names = dry_run.functions().into_iter().filter(|function| {
-            catalog.get(function).is_none()
-                && !may_come(&|beginning| function.starts_with(beginning))
-        });
+        let names = dry_run
+            .recorded
+            .keys()
+            .map(String::as_str)
+            .filter(|function| {
+                catalog.get(function).is_none()
+                    && !may_come(&|beginning| function.starts_with(beginning))
+            });
         let patterns = patterns.map(|pattern| ("--reads", pattern.as_str()));
         let all = patterns.chain(names.map(|name| ("--recorded", name)));
         all.map(|(flag, name)| {

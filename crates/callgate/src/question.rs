@@ -210,9 +210,7 @@ fn shortened(arguments: &str) -> String {
 }
 
 fn done(question: &Question) -> String {
-    let Question {
-        done, more_done, ..
-    } = question;
+    let done = &question.done;
     let shown = done.iter().take(SHOWN_DONE).map(|done| {
         let counts = [
             (done.sent, "called"),
@@ -226,7 +224,7 @@ fn done(question: &Question) -> String {
         format!("{} ({})", done.function, counts.join(", "))
     });
     let mut shown: Vec<String> = shown.collect();
-    let more = done.len().saturating_sub(SHOWN_DONE) + more_done;
+    let more = done.len().saturating_sub(SHOWN_DONE);
     if more > 0 {
         shown.push(format!("and {more} more functions"));
     }

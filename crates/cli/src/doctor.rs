@@ -271,7 +271,7 @@ impl Checkup {
     }
 
     async fn ledger(&mut self, config: &Config, workers: Workers) {
-        let Some((path, options)) = config.ledger.file() else {
+        let Some((path, options)) = config.ledger.clone() else {
             self.fine("ledger", "no file; the report of a run has its calls");
             return;
         };

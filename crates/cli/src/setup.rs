@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use callgate::config::{Config, LedgerConfig, ToolMode};
+use callgate::config::{Config, ToolMode};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions,
     Limits, NoCaller, NobodyToAsk, Reader, Rules, ServerState, Skill, Status, Workers, ask_with,
-    present::indented, sandbox::WorkerProgram,
+    present::indented, rule::Pattern, sandbox::WorkerProgram,
 };
 use callgate_serve::ServeOptions;
 use serde_json::value::RawValue;
@@ -192,7 +192,7 @@ pub fn workers(spares: usize, config: Option<&Config>, flags: Option<&LimitArgs>
 
 /// The limits of a run. Flags win over the configuration.
 pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
-    let mut limits = config.map_or_else(Limits::default, |config| config.limits.over_defaults());
+    let mut limits = config.map_or_else(Limits::default, |config| config.limits.clone());
     if let Some(flags) = flags {
         limits.script_time = flags.timeout.unwrap_or(limits.script_time);
         limits.heap_bytes = flags.memory.unwrap_or(limits.heap_bytes);
@@ -233,15 +233,19 @@ fn ledger(
     flags: Option<&LedgerArgs>,
 ) -> anyhow::Result<Option<(PathBuf, LedgerOptions)>> {
     let Some(flags) = flags else { return Ok(None) };
-    let mut ledger = config.map_or_else(LedgerConfig::default, |config| config.ledger.clone());
+    let mut ledger = config.and_then(|config| config.ledger.clone());
     if let Some(path) = &flags.ledger {
-        ledger.path = Some(std::path::absolute(path).context("--ledger")?);
+        let path = std::path::absolute(path).context("--ledger")?;
+        ledger = Some((path, ledger.map(|ledger| ledger.1).unwrap_or_default()));
     }
-    ledger.bodies |= flags.ledger_bodies;
-    if ledger.path.is_none() && flags.ledger_bodies {
-        bail!("--ledger-bodies needs a ledger; name its file with --ledger FILE");
+    match &mut ledger {
+        Some((_, options)) => options.bodies |= flags.ledger_bodies,
+        None if flags.ledger_bodies => {
+            bail!("--ledger-bodies needs a ledger; name its file with --ledger FILE")
+        }
+        None => {}
     }
-    Ok(ledger.file())
+    Ok(ledger)
 }
 
 /// Connects to the configured servers; `None` if Ctrl-C came first.
@@ -351,16 +355,18 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
     if !flags.dry_run {
         return Ok(None);
     }
-    let mut dry_run = DryRun::new();
+    let mut dry_run = DryRun::default();
     for pattern in &flags.reads {
-        dry_run = dry_run.reads(pattern).context("--reads")?;
+        dry_run
+            .reads
+            .push(Pattern::new(pattern).context("--reads")?);
     }
     if let Some(file) = &flags.recorded {
         let name = file.display();
         let text =
             std::fs::read_to_string(file).with_context(|| format!("could not read {name}"))?;
         let read: serde_json::Result<BTreeMap<String, Box<RawValue>>> = serde_json::from_str(&text);
-        let results = match read {
+        dry_run.recorded = match read {
             Ok(results) => results,
             Err(error) if error.is_data() => bail!(
                 "{name} must hold one JSON object, from tool names to results, such as \
@@ -368,9 +374,6 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
             ),
             Err(error) => bail!("{name} is not valid JSON: {error}"),
         };
-        for (function, result) in results {
-            dry_run = dry_run.recorded(function, result);
-        }
     }
     Ok(Some(dry_run))
 }

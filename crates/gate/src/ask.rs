@@ -86,10 +86,8 @@ pub struct Question {
     /// The script's line that calls, if it is known. The worker says so: a worker that a script
     /// took over can name another line.
     pub line: Option<ScriptLine>,
-    /// The run's calls so far, by function in the order of the first calls: the first hundred.
+    /// The run's calls so far, by function in the order of the first calls.
     pub done: Vec<Done>,
-    /// The number of functions it has called besides those in `done`.
-    pub more_done: usize,
     /// The change of the tool's definition since it was last allowed, if that is the reason for
     /// the question.
     pub changed: Option<Changed>,

@@ -209,7 +209,6 @@ impl Authority {
             text: self.lines.as_ref().and_then(|text| text(place.line)),
         });
         let is_about_call = !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
-        let (done, more_done) = ledger.done();
         Question {
             function: tool.function.clone(),
             server: definition.server.clone(),
@@ -225,8 +224,7 @@ impl Authority {
             },
             script: self.is_script,
             line,
-            done,
-            more_done,
+            done: ledger.done(),
             changed: Changed::of(decision, Some(&definition.identity), find),
             flows: call.flows.to_vec(),
             keeps_in: self.keep.as_ref().map(|keep| keep.place()),

@@ -1,10 +1,10 @@
 //! Dry runs: which calls are sent, and what answers the others.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use callgate_catalog::Tool;
-use callgate_policy::{Pattern, PatternError};
+use callgate_policy::Pattern;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -20,51 +20,16 @@ const KEPT_IN_ALL: usize = 16 * 1024 * 1024;
 /// its tool's place.
 ///
 /// A call reads if its tool says so (`readOnlyHint`) and its server is marked trusted, or if its
-/// function matches a pattern of [`DryRun::reads`].
-#[derive(Clone, Default)]
+/// function matches a pattern of `reads`.
+#[derive(Debug, Clone, Default)]
 pub struct DryRun {
-    reads: Vec<Pattern>,
-    recorded: HashMap<String, Arc<RawValue>>,
+    /// Functions that are treated as ones that only read.
+    pub reads: Vec<Pattern>,
+    /// Answers of calls that are not sent, by function. Without one, such a call throws.
+    pub recorded: BTreeMap<String, Box<RawValue>>,
 }
 
 impl DryRun {
-    /// A dry run without recorded results: a call that is not sent throws.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Treats the functions that match as ones that only read.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`] for a pattern that could never match.
-    pub fn reads(mut self, pattern: &str) -> Result<Self, PatternError> {
-        self.reads.push(Pattern::new(pattern)?);
-        Ok(self)
-    }
-
-    /// Answers the calls of a function that are not sent with this value.
-    #[must_use]
-    pub fn recorded(mut self, function: impl Into<String>, value: Box<RawValue>) -> Self {
-        self.recorded.insert(function.into(), value.into());
-        self
-    }
-
-    /// The patterns of functions that are treated as ones that only read.
-    #[must_use]
-    pub fn patterns(&self) -> &[Pattern] {
-        &self.reads
-    }
-
-    /// The functions with a recorded value, in the order of their names.
-    #[must_use]
-    pub fn functions(&self) -> Vec<&str> {
-        let mut functions: Vec<&str> = self.recorded.keys().map(String::as_str).collect();
-        functions.sort_unstable();
-        functions
-    }
-
     /// True if a call is sent.
     pub(crate) fn sends(&self, tool: &Tool, is_trusted: bool) -> bool {
         let is_hinted = is_trusted && tool.definition.hints.read_only == Some(true);
@@ -76,7 +41,7 @@ impl DryRun {
     pub(crate) fn recorded_for(&self, tool: &Tool) -> Option<Box<RawValue>> {
         let long = || self.recorded.get(tool.other_names.long()?);
         let value = self.recorded.get(&tool.function).or_else(long)?;
-        Some(value.as_ref().to_owned())
+        Some(value.clone())
     }
 }
 

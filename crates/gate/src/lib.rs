@@ -29,7 +29,7 @@ pub use error::{CallError, code};
 pub use keep::{Definitions, Keep};
 pub use ledger::{
     CallEvent, DEFAULT_LEDGER_BYTES, LedgerError, LedgerEvent, LedgerFile, LedgerLine,
-    LedgerOptions, LedgerReader, LedgerRecord, LedgerSink, Outcome,
+    LedgerOptions, LedgerSink, Outcome,
 };
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;

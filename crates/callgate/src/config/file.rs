@@ -117,93 +117,80 @@ pub struct CheckConfig {
     pub typescript: Option<PathBuf>,
 }
 
-/// `ledger`: the file that calls are written to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct LedgerConfig {
-    /// `path`: the file that every call is written to, as an absolute path.
-    /// `None` keeps the ledger in memory, for the report of a run.
+/// `ledger`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Ledger {
     #[serde(deserialize_with = "fields::path")]
-    pub path: Option<PathBuf>,
-    /// `bodies`: whether arguments and results are written too. Default: false.
-    pub bodies: bool,
-    /// The user who calls, for `user` in each line. Not in the file; see [`Config::for_user`](super::Config::for_user).
-    #[serde(skip)]
-    pub user: Option<String>,
-    /// `maxSize`: the size in bytes from which on the file takes no more calls, and none is made,
-    /// or, with `keep`, the file is moved aside. `None` leaves the default.
-    #[serde(rename = "maxSize", deserialize_with = "fields::size")]
-    pub max_bytes: Option<u64>,
-    /// `keep`: how many full files are kept beside the one that is written to.
-    /// `None` leaves the default.
-    pub keep: Option<u32>,
-    /// `sync`: whether each line is on the disk, and not only with the kernel, before the call
-    /// goes on. Default: false.
-    pub sync: bool,
+    path: Option<PathBuf>,
+    #[serde(default)]
+    bodies: bool,
+    #[serde(default, deserialize_with = "fields::size")]
+    max_size: Option<u64>,
+    #[serde(default, deserialize_with = "kept")]
+    keep: Option<u32>,
+    #[serde(default)]
+    sync: bool,
 }
 
-impl LedgerConfig {
-    /// The file and what it is opened with; `None` where there is none.
-    pub fn file(&self) -> Option<(PathBuf, LedgerOptions)> {
-        let mut options = LedgerOptions::default();
-        options.bodies = self.bodies;
-        options.user.clone_from(&self.user);
-        options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
-        options.keep = self.keep.unwrap_or(options.keep);
-        options.sync = self.sync;
-        Some((self.path.clone()?, options))
+/// The most full ledgers that are kept: each time one is full, each is renamed.
+const MAX_KEPT_LEDGERS: u32 = 1_000;
+
+fn kept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let keep = u32::deserialize(deserializer)?;
+    if keep > MAX_KEPT_LEDGERS {
+        return Err(D::Error::custom(format_args!(
+            "must be at most {MAX_KEPT_LEDGERS}"
+        )));
     }
+    Ok(Some(keep))
 }
 
-/// `limits`: the limits of a run; `None` where the file leaves the default. [`Limits`]
-/// documents each limit and its default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+/// Reads `ledger`.
+pub(super) fn ledger<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<(PathBuf, LedgerOptions)>, D::Error> {
+    let ledger = Ledger::deserialize(deserializer)?;
+    let mut options = LedgerOptions::default();
+    options.bodies = ledger.bodies;
+    options.max_bytes = ledger.max_size.unwrap_or(options.max_bytes);
+    options.keep = ledger.keep.unwrap_or(options.keep);
+    options.sync = ledger.sync;
+    Ok(ledger.path.map(|path| (path, options)))
+}
+
+/// `limits`; `None` where the file leaves the default.
+#[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct LimitsConfig {
-    /// `timeout`: time the script itself may run, waiting not counted.
-    pub timeout: Option<Duration>,
-    /// `runTimeout`: time the whole run may take, waiting counted.
-    pub run_timeout: Option<Duration>,
-    /// `memory`: size of the script's heap, and of its array buffers, in bytes each.
+struct LimitKeys {
+    timeout: Option<Duration>,
+    run_timeout: Option<Duration>,
     #[serde(deserialize_with = "fields::memory")]
-    pub memory: Option<u64>,
-    /// `output`: console output, and returned value, kept for the report, in bytes each.
+    memory: Option<u64>,
     #[serde(deserialize_with = "fields::size")]
-    pub output: Option<u64>,
-    /// `outputLines`: console output kept for the report, in lines; a line for
-    /// every 8 bytes of `output` if only that is set.
-    pub output_lines: Option<u64>,
-    /// `result`: size of one tool result, in bytes.
+    output: Option<u64>,
+    output_lines: Option<u64>,
     #[serde(deserialize_with = "fields::size")]
-    pub result: Option<u64>,
-    /// `callsInFlight`: tool calls that may wait for an answer at one time.
-    pub calls_in_flight: Option<u64>,
+    result: Option<u64>,
+    calls_in_flight: Option<u32>,
 }
 
 /// The default size of a result: that of a server's message ([`callgate_servers::ServerSpec`]).
-const RESULT_BYTES: u64 = 64 << 20;
+pub(super) const RESULT_BYTES: u64 = 64 << 20;
 
-impl LimitsConfig {
-    /// The limits of a run: what the file sets, over the defaults.
-    #[must_use]
-    pub fn over_defaults(&self) -> Limits {
-        let mut limits = Limits::default();
-        let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-        limits.script_time = self.timeout.unwrap_or(limits.script_time);
-        limits.run_time = self.run_timeout.unwrap_or(limits.run_time);
-        limits.heap_bytes = self.memory.unwrap_or(limits.heap_bytes);
-        limits.buffer_bytes = self.memory.unwrap_or(limits.buffer_bytes);
-        if let Some(output) = self.output {
-            limits.keep_output(output);
-        }
-        limits.output_lines = self.output_lines.unwrap_or(limits.output_lines);
-        limits.reply_bytes = self.result.unwrap_or(RESULT_BYTES);
-        limits.calls_in_flight = self
-            .calls_in_flight
-            .map(count)
-            .unwrap_or(limits.calls_in_flight);
-        limits
+/// Reads `limits`.
+pub(super) fn limits<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Limits, D::Error> {
+    let keys = LimitKeys::deserialize(deserializer)?;
+    let mut limits = Limits::default();
+    limits.script_time = keys.timeout.unwrap_or(limits.script_time);
+    limits.run_time = keys.run_timeout.unwrap_or(limits.run_time);
+    limits.heap_bytes = keys.memory.unwrap_or(limits.heap_bytes);
+    limits.buffer_bytes = keys.memory.unwrap_or(limits.buffer_bytes);
+    if let Some(output) = keys.output {
+        limits.keep_output(output);
     }
+    limits.output_lines = keys.output_lines.unwrap_or(limits.output_lines);
+    limits.reply_bytes = keys.result.unwrap_or(RESULT_BYTES);
+    limits.calls_in_flight = keys.calls_in_flight.unwrap_or(limits.calls_in_flight);
+    Ok(limits)
 }

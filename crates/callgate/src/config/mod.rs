@@ -27,9 +27,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use callgate_auth::OAuth;
+use callgate_gate::LedgerOptions;
 use callgate_policy::Rules;
 use callgate_policy::flow::FlowRules;
-use callgate_sandbox::JailOptions;
+use callgate_sandbox::{JailOptions, Limits};
 use callgate_servers::{Root, ServerSpec, Transport};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
@@ -41,13 +42,13 @@ use crate::settings::{ExtractLimits, SearchBy};
 use crate::skill::Skill;
 use error::shown;
 use expand::Variables;
-use file::{Level, Sandbox};
+use file::{Level, RESULT_BYTES, Sandbox};
 use server::ServerList;
 use tree::{SYNTAX, Tree};
 
 pub use edit::{allow, rewrite, takes_rules};
 pub use error::{ConfigError, Problem};
-pub use file::{CacheConfig, CheckConfig, LedgerConfig, LimitsConfig};
+pub use file::{CacheConfig, CheckConfig};
 pub use find::{find, own};
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use serve::{
@@ -92,15 +93,18 @@ pub struct Config {
     /// `allowUnmatched` of `permissions`: rules that deny may match no tool.
     #[serde(skip)]
     pub allow_unmatched: bool,
-    /// The limits the file sets.
-    pub limits: LimitsConfig,
+    /// `limits`: the limits of a run.
+    #[serde(deserialize_with = "file::limits")]
+    pub limits: Limits,
     /// `sandbox`: the kernel layers around the workers that run scripts.
     #[serde(rename = "sandbox", deserialize_with = "fields::later")]
     pub jail: JailOptions,
     /// How scripts are type-checked.
     pub check: CheckConfig,
-    /// The file that calls are written to.
-    pub ledger: LedgerConfig,
+    /// `ledger`: the file that every call is written to, as an absolute path. Without one, calls
+    /// are in the report of a run alone.
+    #[serde(deserialize_with = "file::ledger")]
+    pub ledger: Option<(PathBuf, LedgerOptions)>,
     /// `cache`: where the lists of servers are kept.
     pub cache: CacheConfig,
     /// `models`: endpoints of models, and their keys.
@@ -229,7 +233,9 @@ impl Config {
                 oauth.login_flags = users::login_flags(user);
             }
         }
-        config.ledger.user = user.map(str::to_owned);
+        if let Some((_, options)) = &mut config.ledger {
+            options.user = user.map(str::to_owned);
+        }
         Some(config)
     }
 }
@@ -244,9 +250,6 @@ struct Place {
     /// The path in messages.
     shown: PathBuf,
 }
-
-/// The most full ledgers that are kept: each time one is full, each is renamed.
-const MAX_KEPT_LEDGERS: u32 = 1_000;
 
 /// Reads the text of a file.
 fn read(
@@ -336,12 +339,13 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
     if let Some(section) = tree.find(&["sandbox"]) {
         config.jail = jail(tree, section);
     }
-    if let Some(section) = tree.find(&["ledger"]) {
-        check_ledger(tree, section, &config.ledger);
+    let ledger = config.ledger.iter_mut().map(|(path, _)| path);
+    let others = [&mut config.check.typescript, &mut config.cache.path];
+    for path in others.into_iter().flatten().chain(ledger) {
+        *path = place.folder.join(&*path);
     }
-    let ledger = &mut config.ledger.path;
-    for path in [&mut config.check.typescript, ledger, &mut config.cache.path] {
-        *path = path.take().map(|path| place.folder.join(path));
+    if tree.find(&["limits"]).is_none() {
+        config.limits.reply_bytes = RESULT_BYTES;
     }
     if let Some(section) = tree.find(&["roots"]) {
         let paths: Vec<String> = tree.read(section).unwrap_or_default();
@@ -385,19 +389,6 @@ fn jail(tree: &Tree<'_>, section: &Value<'_>) -> JailOptions {
         jail.required = layers;
     }
     jail
-}
-
-fn check_ledger(tree: &Tree<'_>, section: &Value<'_>, ledger: &LedgerConfig) {
-    if tree::get(section, "path").is_none() {
-        let clause = "has no \"path\"; name the file that calls are written to";
-        tree.wrong(section, clause);
-    }
-    if let Some(keep) = tree.find(&["ledger", "keep"])
-        && ledger.keep > Some(MAX_KEPT_LEDGERS)
-    {
-        let clause = format!("must be at most {MAX_KEPT_LEDGERS}");
-        tree.wrong(keep, &clause);
-    }
 }
 
 /// A parser's message, which begins with a capital letter.

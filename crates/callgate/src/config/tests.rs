@@ -69,6 +69,10 @@ fn login(config: &Config) -> &OAuth {
     http(config).oauth.as_ref().expect("a login")
 }
 
+fn ledger(config: &Config) -> &(PathBuf, LedgerOptions) {
+    config.ledger.as_ref().expect("a ledger")
+}
+
 /// All of a source, its secrets too.
 fn source(source: &Source) -> String {
     let Source { prefix, origin } = source;

@@ -192,48 +192,39 @@ impl<'a> Tree<'a> {
         let of = self.object_at(at);
         let mut others = OTHER_CLIENTS.iter();
         let other = others.find(|(one, other, _)| *other == key && ours.contains(one));
+        if let Some((_, _, instead)) = other {
+            let message = format!("key \"{key}\" in {of} means nothing here; {instead}");
+            if self.is_shared {
+                return self.warning(at, &message);
+            }
+            return self.error(at, &message);
+        }
         let mut synonyms = SYNONYMS.iter();
         let synonym = synonyms.find(|(other, meant)| *other == key && ours.contains(meant));
         let synonym = synonym.map(|(_, ours)| *ours);
         let meant = synonym.or_else(|| nearest(key, ours.iter().copied()));
-        let is_entry = self.shared_entry(at).is_some();
         let is_top = self.is_shared && path_to(self.root, at).len() == 1;
-        let message = match (other, meant) {
-            (Some((_, _, instead)), _) => {
-                let message = format!("key \"{key}\" in {of} means nothing here; {instead}");
-                if self.is_shared {
-                    return self.warning(at, &message);
-                }
-                message
-            }
-            (None, Some(meant)) => {
-                // A misspelt key that restrains a server must not be passed over.
-                let stops = if is_top {
-                    meant != "models"
-                } else {
-                    RESTRAINTS.contains(&meant)
-                };
-                if (is_entry || is_top) && !stops {
-                    let message = format!(
-                        "unknown key \"{key}\" in {of} is passed over; did you mean \"{meant}\"?"
-                    );
-                    return self.warning(at, &message);
-                }
-                format!("unknown key \"{key}\" in {of}; did you mean \"{meant}\"?")
-            }
-            (None, None) => {
-                if is_entry || is_top {
-                    let message = format!(
-                        "unknown key \"{key}\" in {of} is passed over; remove it if it is no other \
-                         client's"
-                    );
-                    return self.warning(at, &message);
-                }
-                let ours = ours.join(", ");
-                format!("unknown key \"{key}\" in {of}; remove it, or use one of {ours}")
+        // A misspelt key that restrains a server must not be passed over.
+        let restrains = |meant| {
+            if is_top {
+                meant != "models"
+            } else {
+                RESTRAINTS.contains(&meant)
             }
         };
-        self.error(at, &message);
+        let is_foreign =
+            !meant.is_some_and(restrains) && (is_top || self.shared_entry(at).is_some());
+        let advice = match meant {
+            Some(meant) => format!("did you mean \"{meant}\"?"),
+            None if is_foreign => "remove it if it is no other client's".to_owned(),
+            None => format!("remove it, or use one of {}", ours.join(", ")),
+        };
+        if is_foreign {
+            let message = format!("unknown key \"{key}\" in {of} is passed over; {advice}");
+            self.warning(at, &message);
+        } else {
+            self.error(at, &format!("unknown key \"{key}\" in {of}; {advice}"));
+        }
     }
 
     /// Reports keys that stand twice in one object, and leaves the second one out.

@@ -37,8 +37,6 @@ use crate::workers::Workers;
 #[must_use]
 pub struct GateBuilder {
     config: Config,
-    limits: Limits,
-    ledger: Option<(PathBuf, LedgerOptions)>,
     cache: Option<CacheConfig>,
     cache_scope: Option<String>,
     asker: Option<Arc<dyn Asker>>,
@@ -63,16 +61,13 @@ impl GateBuilder {
     /// Takes all settings from a configuration.
     pub fn config(mut self, config: &Config) -> Self {
         let before = std::mem::replace(&mut self.config, config.clone());
-        if let Some(result) = config.limits.result {
-            for server in &mut self.config.servers {
-                server.max_message_bytes = usize::try_from(result).unwrap_or(usize::MAX);
-            }
+        let result = usize::try_from(config.limits.reply_bytes).unwrap_or(usize::MAX);
+        for server in &mut self.config.servers {
+            server.max_message_bytes = result;
         }
         self.config.servers.splice(0..0, before.servers);
         self.config.skills.splice(0..0, before.skills);
         self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
-        self.ledger = config.ledger.file();
-        self.limits = config.limits.over_defaults();
         self.cache = Some(config.cache.clone());
         self
     }
@@ -90,7 +85,7 @@ impl GateBuilder {
         allow_unmatched(self, allow: bool) { self.config.allow_unmatched = allow; }
 
         /// Sets the limits of each run.
-        limits(self, limits: Limits) { self.limits = limits; }
+        limits(self, limits: Limits) { self.config.limits = limits; }
 
         /// Sets the model endpoints for searches by meaning and for `mcp.extract`. Default: none.
         models(self, models: ModelsConfig) { self.config.models = models; }
@@ -136,7 +131,7 @@ impl GateBuilder {
         browser(self, browser: Arc<dyn OpenUrl>) { self.browser = Some(Browser::new(browser)); }
 
         /// Sets the ledger's file. A call that cannot be written to it is not sent.
-        ledger(self, file: Option<(PathBuf, LedgerOptions)>) { self.ledger = file; }
+        ledger(self, file: Option<(PathBuf, LedgerOptions)>) { self.config.ledger = file; }
 
         /// Sets the worker program. Default: this executable, whose `main` begins with
         /// [`worker_main_if_requested`](crate::worker_main_if_requested).
@@ -187,7 +182,7 @@ impl GateBuilder {
         self.apply_skills()?;
         self.complete_servers();
         let config = self.config;
-        let journal = match self.ledger.take() {
+        let journal = match config.ledger {
             Some((path, options)) => Some(Arc::new(LedgerFile::open(&path, options)?)),
             None => None,
         };
@@ -197,7 +192,7 @@ impl GateBuilder {
             Workers::new(
                 program,
                 self.spares.unwrap_or(1),
-                &self.limits,
+                &config.limits,
                 &config.jail,
             )
         });
@@ -266,7 +261,7 @@ impl GateBuilder {
             searcher: Arc::new(searcher),
             launcher: workers.launcher,
             rules: Arc::clone(&lint.rules),
-            limits: self.limits,
+            limits: config.limits,
             models,
             extract: config.extract,
             caller: self.caller,

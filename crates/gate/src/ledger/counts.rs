@@ -6,12 +6,9 @@ use super::call_line::LedgerLine;
 use super::outcome::Outcome;
 use crate::ask::Done;
 
-/// The most functions that a question lists.
-const MAX_LISTED: usize = 100;
-
-/// The calls by function, in the order of the first call that counts, and the number of further
-/// functions. A call without an answer yet counts as sent.
-pub(super) fn count(lines: &[LedgerLine]) -> (Vec<Done>, usize) {
+/// The calls by function, in the order of the first call that counts. A call without an answer
+/// yet counts as sent.
+pub(super) fn count(lines: &[LedgerLine]) -> Vec<Done> {
     let mut counts: Vec<Done> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     for line in lines {
@@ -37,7 +34,5 @@ pub(super) fn count(lines: &[LedgerLine]) -> (Vec<Done>, usize) {
             count.denied += denied;
         }
     }
-    let more = counts.len().saturating_sub(MAX_LISTED);
-    counts.truncate(MAX_LISTED);
-    (counts, more)
+    counts
 }

@@ -10,10 +10,6 @@ use super::events::CallEvent;
 use super::file::LedgerOptions;
 use super::outcome::Outcome;
 
-/// The first bytes of every line. They cannot occur later in a line, because quotation marks
-/// within texts are escaped: so a line is found even behind one that was cut off.
-pub(super) const START: &str = r#"{"v":1,"event":""#;
-
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,7 +22,8 @@ pub(super) enum Event {
     NotSent,
 }
 
-/// The members of a line, in their order. The first two are [`START`].
+/// The members of a line, in their order. A reader finds a line by the first two behind one that
+/// was cut off: quotation marks within texts are escaped.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {

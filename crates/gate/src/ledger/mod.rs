@@ -7,7 +7,6 @@ mod events;
 mod file;
 mod line;
 mod outcome;
-mod reader;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +23,6 @@ pub(crate) use entry::Entry;
 pub use events::{CallEvent, LedgerEvent, LedgerSink};
 pub use file::{DEFAULT_LEDGER_BYTES, LedgerError, LedgerFile, LedgerOptions};
 pub use outcome::Outcome;
-pub use reader::{LedgerReader, LedgerRecord};
 
 use crate::ask::{Done, Place};
 use crate::error::{CallError, code};
@@ -116,8 +114,8 @@ impl Ledger {
         self.lock().clone()
     }
 
-    /// The calls so far by function, and the number of further functions.
-    pub(crate) fn done(&self) -> (Vec<Done>, usize) {
+    /// The calls so far by function.
+    pub(crate) fn done(&self) -> Vec<Done> {
         counts::count(&self.lock())
     }
 

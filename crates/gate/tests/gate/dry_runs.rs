@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_gate::{Answer, DryRun, NobodyToAsk, Setup};
-use callgate_policy::Rules;
+use callgate_policy::{Pattern, Rules};
 use callgate_servers::Servers;
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -53,14 +53,22 @@ async fn a_dry_run_makes_only_calls_that_read() {
     }
 }
 
+fn text_reads() -> DryRun {
+    DryRun {
+        reads: vec![Pattern::new("flaky_text").expect("a pattern")],
+        ..DryRun::default()
+    }
+}
+
 async fn check_dry_run(trusted: bool, expected: Expect) {
     let mut spec = odd("flaky");
     spec.trusted = trusted;
     let servers = in_time(Servers::connect(vec![spec], |_| {})).await;
     let rules = Rules::new(["*"], [], ["flaky_bare"]).expect("patterns");
     let mut setup = Setup::new(Arc::new(rules), Arc::new(NobodyToAsk));
-    let dry_run = DryRun::new().reads("flaky_text").expect("a pattern");
-    let dry_run = dry_run.recorded("flaky_fails", raw(json!({ "made": "up" })));
+    let mut dry_run = text_reads();
+    let made_up = raw(json!({ "made": "up" }));
+    dry_run.recorded.insert("flaky_fails".to_owned(), made_up);
     setup.dry_run = Some(Arc::new(dry_run));
     let run = servers.run_with(setup);
     let mut hinted = target("flaky", "empty");
@@ -95,9 +103,7 @@ async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
     let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Once);
     let mut setup = Setup::new(Arc::default(), asker);
-    setup.dry_run = Some(Arc::new(
-        DryRun::new().reads("flaky_text").expect("a pattern"),
-    ));
+    setup.dry_run = Some(Arc::new(text_reads()));
     let run = servers.run_with(setup);
     go(&run, target("flaky", "empty")).await;
     assert_eq!(asked.len(), 0);

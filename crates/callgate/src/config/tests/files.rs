@@ -245,7 +245,7 @@ fn shown(config: &Config, folder: &Path) -> String {
             .map(|rule| rule.to_json().to_string()),
     );
     lines.extend(config.roots.iter().map(|root| root.uri.clone()));
-    lines.push(format!("{:?}", config.ledger.path));
+    lines.push(format!("{:?}", ledger(config).0));
     let warnings = config.warnings.iter();
     lines.extend(warnings.map(|warning| format!("warning: {}", warning.message)));
     lines
@@ -260,7 +260,7 @@ FOLDER/./bin/fs ["FOLDER", "--data=FOLDER/data"] Some("FOLDER/.")
 {"tool":"fs_*","arguments":[{"at":"/path","glob":"FOLDER/keys/**"}]}
 file://FOLDER
 file://FOLDER/data
-Some("FOLDER/calls.jsonl")"#;
+"FOLDER/calls.jsonl""#;
 
 /// A folder with the file and one within it; and its real path.
 fn project() -> (tempfile::TempDir, PathBuf) {

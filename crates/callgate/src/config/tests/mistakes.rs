@@ -96,7 +96,7 @@ fn of_the_file() {
             "1 \"keep\" in \"ledger\" must be at most 1000",
             "1 unknown key \"file\" in \"ledger\"; remove it, or use one of path, bodies, maxSize, keep, sync",
         ]),
-        (r#"{ "ledger": {} }"#, &["1 \"ledger\"… has no \"path\"; name the file that calls are written to"]),
+        (r#"{ "ledger": {} }"#, &["1 \"ledger\"… has no \"path\"; write it"]),
         (r#"{ "cache": { "path": "", "ttl": "soon", "enabled": 1 } }"#, &[
             "1 \"path\" in \"cache\" is empty; write a path",
             "1 \"ttl\" in \"cache\": \"soon\" is not a duration; write",

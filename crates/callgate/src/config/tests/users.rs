@@ -23,7 +23,7 @@ fn has_the_servers_and_rules_of_the_roles_alone() {
     let whole = read("callgate.json", TEXT).expect("a configuration");
     let of_roles = |roles: &[&str]| {
         let config = whole.for_user(Some("token alice"), roles.iter().copied())?;
-        assert_eq!(config.ledger.user.as_deref(), Some("token alice"));
+        assert_eq!(ledger(&config).1.user.as_deref(), Some("token alice"));
         let servers: Vec<_> = config.servers.iter().map(|it| it.name.as_str()).collect();
         let rules: Vec<_> = config
             .permissions
