@@ -1,6 +1,6 @@
 //! The rules of one run: `--allow`, `--ask` and `--deny`.
 
-use callgate::rule::{Effect, Rule, RuleProblem, Step};
+use callgate::rule::{Effect, Rule};
 use clap::Args;
 use serde_json::Value;
 
@@ -49,24 +49,5 @@ fn rule(effect: Effect, text: &str) -> Result<Rule, String> {
     } else {
         Rule::parse(effect, &Value::from(text))
     };
-    read.map_err(|problems| {
-        let problems: Vec<_> = problems.iter().map(in_words).collect();
-        problems.join("; ")
-    })
-}
-
-/// A problem, with its place in the rule as a JSON pointer.
-fn in_words(problem: &RuleProblem) -> String {
-    let mut place = String::new();
-    for step in &problem.at {
-        place.push('/');
-        match step {
-            Step::Key(key) => place.push_str(&key.replace('~', "~0").replace('/', "~1")),
-            Step::Index(index) => place.push_str(&index.to_string()),
-        }
-    }
-    if place.is_empty() {
-        return problem.to_string();
-    }
-    format!("{place}: {problem}")
+    read.map_err(|error| error.to_string())
 }

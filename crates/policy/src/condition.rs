@@ -1,132 +1,159 @@
 //! What a rule says of the arguments of a call.
 
+use std::cmp::Ordering;
 use std::fmt;
 
-use serde_json::{Map, Number, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
 
 use crate::equality::{Judged, order, same};
+use crate::parse;
 use crate::path_dots::has_dot_segment;
 use crate::pointer::Pointer;
 use crate::text_pattern::{Glob, WholeRegex};
 
-/// The keys of tests in the order in which a condition has them: cheap ones first.
-const KEYS: [&str; 8] = [
-    "exists", "min", "max", "equals", "prefix", "in", "glob", "regex",
-];
 /// The most characters of a value that a rule's text shows.
 const MAX_SHOWN: usize = 40;
 
 /// Tests of what is at one place of the arguments; all of them must hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Condition {
-    at: Pointer,
-    tests: Vec<Test>,
-}
-
-/// One test of a value.
 ///
 /// A test that wants a text, a number or a value of one type cannot judge a
 /// value of another type: a lenient server would turn `"5"` into `5`, and a
 /// strict one would not. What that means depends on the rule, see
 /// [`crate::Rule::arguments`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Test {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// The place.
+    #[serde(deserialize_with = "parse::parsed")]
+    pub at: Pointer,
     /// Something is there, or nothing is.
-    Exists(bool),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exists: Option<bool>,
     /// A number that is not below this one.
-    Min(Number),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<Number>,
     /// A number that is not above this one.
-    Max(Number),
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Number>,
     /// This value, whatever the order of keys.
-    Equals(Value),
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "parse::value"
+    )]
+    pub equals: Option<Value>,
     /// A text that begins so. A text with a segment `.` or `..` cannot be
     /// judged.
-    Prefix(String),
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "parse::prefix"
+    )]
+    pub prefix: Option<String>,
     /// One of these values.
-    In(Vec<Value>),
+    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
+    pub is_in: Option<Vec<Value>>,
     /// A text that the glob matches. A text with a segment `.` or `..` cannot
     /// be judged.
-    Glob(Glob),
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "parse::glob"
+    )]
+    pub glob: Option<Glob>,
     /// A text that the expression matches, all of it.
-    Regex(WholeRegex),
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "parse::parsed_some"
+    )]
+    pub regex: Option<WholeRegex>,
 }
 
 impl Condition {
-    /// Tests of what is at `at`.
-    pub fn new(at: Pointer, tests: impl IntoIterator<Item = Test>) -> Self {
-        let mut tests: Vec<Test> = tests.into_iter().collect();
-        tests.sort_by_key(|test| KEYS.iter().position(|key| *key == test.written().0));
-        Self { at, tests }
-    }
-
     /// The condition that all arguments are these.
     pub fn exactly(arguments: Value) -> Self {
-        Self::new(Pointer::whole(), [Test::Equals(arguments)])
+        Self {
+            at: Pointer::whole(),
+            exists: None,
+            min: None,
+            max: None,
+            equals: Some(arguments),
+            prefix: None,
+            is_in: None,
+            glob: None,
+            regex: None,
+        }
     }
 
-    /// The place.
-    pub fn at(&self) -> &Pointer {
-        &self.at
+    /// The number of its tests.
+    pub(crate) fn count(&self) -> usize {
+        self.tests_in_words().len()
     }
 
+    /// Judges arguments, with cheap tests first.
     pub(crate) fn judge(&self, arguments: &Value) -> Judged {
         let value = self.at.find(arguments);
-        let judged = self.tests.iter().map(|test| test.judge(value));
-        judged.min().unwrap_or(Judged::Holds)
+        let number = value.and_then(Value::as_number);
+        let text = value.and_then(Value::as_str);
+        // A text with a segment of dots may name another place than it seems to.
+        let path = || text.filter(|text| !has_dot_segment(text));
+        let judge = |holds: Option<bool>| holds.map_or(Judged::Unclear, Judged::of);
+        let is_ordered = |bound: &Number, fits: fn(Ordering) -> bool| {
+            judge(number.and_then(|number| order(number, bound)).map(fits))
+        };
+        let is_same = |wanted: &Value| value.map_or(Judged::Unclear, |value| same(wanted, value));
+        let is_one_of = |wanted: &Vec<Value>| wanted.iter().map(is_same).max();
+        [
+            self.exists.map(|it| Judged::of(value.is_some() == it)),
+            self.min.as_ref().map(|it| is_ordered(it, Ordering::is_ge)),
+            self.max.as_ref().map(|it| is_ordered(it, Ordering::is_le)),
+            self.equals.as_ref().map(is_same),
+            self.prefix
+                .as_ref()
+                .map(|it| judge(path().map(|text| text.starts_with(it)))),
+            self.is_in
+                .as_ref()
+                .map(|it| is_one_of(it).unwrap_or(Judged::Fails)),
+            self.glob
+                .as_ref()
+                .map(|it| judge(path().map(|text| it.matches(text)))),
+            self.regex
+                .as_ref()
+                .map(|it| judge(text.map(|text| it.matches(text)))),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(Judged::Holds)
     }
 
-    /// As it stands in a configuration file.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut members = Map::new();
-        members.insert("at".to_owned(), self.at.as_str().into());
-        let tests = self.tests.iter().map(Test::written);
-        members.extend(tests.map(|(key, value)| (key.to_owned(), value)));
-        Value::Object(members)
-    }
-}
-
-impl Test {
-    /// The key and the value in a configuration file.
-    fn written(&self) -> (&'static str, Value) {
-        match self {
-            Self::Exists(exists) => ("exists", (*exists).into()),
-            Self::Min(number) => ("min", number.clone().into()),
-            Self::Max(number) => ("max", number.clone().into()),
-            Self::Equals(value) => ("equals", value.clone()),
-            Self::Prefix(prefix) => ("prefix", prefix.as_str().into()),
-            Self::In(values) => ("in", values.clone().into()),
-            Self::Glob(glob) => ("glob", glob.as_str().into()),
-            Self::Regex(regex) => ("regex", regex.as_str().into()),
-        }
-    }
-
-    fn judge(&self, value: Option<&Value>) -> Judged {
-        match (self, value) {
-            (Self::Exists(wanted), value) => Judged::of(value.is_some() == *wanted),
-            (Self::Equals(wanted), Some(value)) => same(wanted, value),
-            (Self::In(wanted), Some(value)) => {
-                let judged = wanted.iter().map(|wanted| same(wanted, value));
-                judged.max().unwrap_or(Judged::Fails)
-            }
-            (Self::Min(least), Some(Value::Number(number))) => {
-                order(number, least).map_or(Judged::Unclear, |order| Judged::of(order.is_ge()))
-            }
-            (Self::Max(most), Some(Value::Number(number))) => {
-                order(number, most).map_or(Judged::Unclear, |order| Judged::of(order.is_le()))
-            }
-            (Self::Prefix(_) | Self::Glob(_), Some(Value::String(text)))
-                if has_dot_segment(text) =>
-            {
-                Judged::Unclear
-            }
-            (Self::Prefix(prefix), Some(Value::String(text))) => {
-                Judged::of(text.starts_with(prefix))
-            }
-            (Self::Glob(glob), Some(Value::String(text))) => Judged::of(glob.matches(text)),
-            (Self::Regex(regex), Some(Value::String(text))) => Judged::of(regex.matches(text)),
-            _ => Judged::Unclear,
-        }
+    fn tests_in_words(&self) -> Vec<String> {
+        let exists = |exists| if exists { "exists" } else { "does not exist" };
+        [
+            self.exists.map(|it| exists(it).to_owned()),
+            self.min.as_ref().map(|it| format!("≥ {it}")),
+            self.max.as_ref().map(|it| format!("≤ {it}")),
+            self.equals
+                .as_ref()
+                .map(|it| format!("= {}", shown(&it.to_string()))),
+            self.prefix
+                .as_ref()
+                .map(|it| format!("begins with {}", quoted(it))),
+            self.is_in
+                .as_ref()
+                .map(|it| format!("is one of {}", it.len())),
+            self.glob
+                .as_ref()
+                .map(|it| format!("matches {}", quoted(it.as_str()))),
+            self.regex
+                .as_ref()
+                .map(|it| format!("matches regex {}", quoted(it.as_str()))),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 
@@ -136,22 +163,7 @@ impl fmt::Display for Condition {
             "" => "the arguments",
             pointer => pointer,
         };
-        for (index, test) in self.tests.iter().enumerate() {
-            let before = if index == 0 { place } else { " and" };
-            f.write_str(before)?;
-            match test {
-                Test::Exists(true) => f.write_str(" exists")?,
-                Test::Exists(false) => f.write_str(" does not exist")?,
-                Test::Min(number) => write!(f, " ≥ {number}")?,
-                Test::Max(number) => write!(f, " ≤ {number}")?,
-                Test::Equals(value) => write!(f, " = {}", shown(&value.to_string()))?,
-                Test::In(values) => write!(f, " is one of {}", values.len())?,
-                Test::Prefix(text) => write!(f, " begins with {}", quoted(text))?,
-                Test::Glob(glob) => write!(f, " matches {}", quoted(glob.as_str()))?,
-                Test::Regex(regex) => write!(f, " matches regex {}", quoted(regex.as_str()))?,
-            }
-        }
-        Ok(())
+        write!(f, "{place} {}", self.tests_in_words().join(" and "))
     }
 }
 

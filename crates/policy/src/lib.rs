@@ -12,7 +12,6 @@
 mod condition;
 mod decision;
 mod definition;
-mod duplicate_keys;
 mod equality;
 mod facts;
 pub mod flow;
@@ -32,7 +31,7 @@ mod rules;
 mod text_pattern;
 mod verdict;
 
-pub use condition::{Condition, Test};
+pub use condition::Condition;
 pub use decision::{Because, Decision, Leave};
 pub use definition::{Definition, DefinitionHash, NotAHash};
 pub use facts::{CallFacts, Hints, KnownTool};
@@ -41,9 +40,10 @@ pub use lint::{Unmatched, Why};
 pub use name_pattern::{Pattern, PatternError, ServerPattern};
 pub use nearest::{nearest, nearest_tool};
 pub use other_names::OtherNames;
+pub use parse::RuleError;
 pub use permissions::{Count, Permissions};
 pub use pointer::{Pointer, PointerError};
-pub use problem::{Finding, RuleProblem, Step};
+pub use problem::Finding;
 pub use rule::{Annotations, Effect, Rule};
 pub use rules::Rules;
 pub use text_pattern::{Glob, TextError, WholeRegex};

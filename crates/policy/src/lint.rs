@@ -259,12 +259,12 @@ fn nearest_server<'t>(rule: &Rule, tools: &[KnownTool<'t>]) -> Option<&'t str> {
 /// An argument that a rule tests and none of these tools declares.
 fn undeclared_argument(rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<Why> {
     rule.arguments.iter().find_map(|condition| {
-        let undeclared = |tool: &&KnownTool<'_>| undeclared(condition.at(), tool.input_schema);
+        let undeclared = |tool: &&KnownTool<'_>| undeclared(&condition.at, tool.input_schema);
         if !tools.iter().all(|tool| undeclared(tool).is_some()) {
             return None;
         }
         Some(Why::NoArgument {
-            at: condition.at().as_str().to_owned(),
+            at: condition.at.as_str().to_owned(),
             nearest: tools.iter().find_map(|tool| undeclared(tool)?),
         })
     })

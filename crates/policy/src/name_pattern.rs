@@ -92,6 +92,15 @@ impl ServerPattern {
     }
 }
 
+impl FromStr for ServerPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        let message = "empty pattern; write a server's name, or leave \"server\" out".to_owned();
+        Self::new(text).ok_or(PatternError { message })
+    }
+}
+
 impl fmt::Display for ServerPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.0)

@@ -1,32 +1,18 @@
 //! JSON pointers (RFC 6901).
 
+use std::str::FromStr;
+
+use serde::Serialize;
 use serde_json::Value;
 
 /// A place in the arguments of a call. The empty pointer is all of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pointer(String);
 
 impl Pointer {
     /// The pointer to all of the arguments.
     pub fn whole() -> Self {
         Self(String::new())
-    }
-
-    /// Reads a pointer such as `/path` or `/files/0/name`.
-    ///
-    /// # Errors
-    ///
-    /// [`PointerError`] when it neither is empty nor begins with `/`, or has a
-    /// `~` that is not `~0` or `~1`.
-    pub fn new(text: &str) -> Result<Self, PointerError> {
-        let text = text.to_owned();
-        if !text.is_empty() && !text.starts_with('/') {
-            return Err(PointerError::NoSlash { text });
-        }
-        if text.replace("~0", "").replace("~1", "").contains('~') {
-            return Err(PointerError::Tilde);
-        }
-        Ok(Self(text))
     }
 
     /// The pointer as it was written.
@@ -43,6 +29,22 @@ impl Pointer {
     /// The value at this place, if there is one.
     pub(crate) fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         value.pointer(&self.0)
+    }
+}
+
+impl FromStr for Pointer {
+    type Err = PointerError;
+
+    /// Reads a pointer such as `/path` or `/files/0/name`.
+    fn from_str(text: &str) -> Result<Self, PointerError> {
+        let text = text.to_owned();
+        if !text.is_empty() && !text.starts_with('/') {
+            return Err(PointerError::NoSlash { text });
+        }
+        if text.replace("~0", "").replace("~1", "").contains('~') {
+            return Err(PointerError::Tilde);
+        }
+        Ok(Self(text))
     }
 }
 
@@ -75,7 +77,11 @@ mod tests {
             "a": { "b": [10, { "c": null }] }, "": 1, "x/y": 2, "m~n": 3, "0": 4, "~1": 5,
         });
         let check = |pointer: &str, expected: Option<Value>| {
-            let found = Pointer::new(pointer).expect(pointer).find(&value).cloned();
+            let found = pointer
+                .parse::<Pointer>()
+                .expect(pointer)
+                .find(&value)
+                .cloned();
             assert_eq!(found, expected, "{pointer}");
         };
         check("", Some(value.clone()));
@@ -98,7 +104,7 @@ mod tests {
     #[test]
     fn texts_that_are_no_pointer() {
         let check = |text: &str, message: Expect| {
-            message.assert_eq(&Pointer::new(text).expect_err(text).to_string());
+            message.assert_eq(&text.parse::<Pointer>().expect_err(text).to_string());
         };
         check(
             "path",
@@ -117,7 +123,7 @@ mod tests {
     proptest! {
         #[test]
         fn takes_any_text(text in any::<String>()) {
-            if let Ok(pointer) = Pointer::new(&text) {
+            if let Ok(pointer) = text.parse::<Pointer>() {
                 pointer.find(&json!({ "a": [1] }));
             }
         }

@@ -5,25 +5,31 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
 
 use crate::condition::Condition;
 use crate::definition::DefinitionHash;
 use crate::name_pattern::{Pattern, ServerPattern};
 use crate::other_names::OtherNames;
+use crate::parse;
 use crate::verdict::Verdict;
 
 /// One rule. It matches a call when all of its conditions hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Rule {
-    /// The effect on the calls that it matches.
+    /// The effect on the calls that it matches. A file says it by the list that has the rule; see
+    /// [`Rule::with_effect`].
+    #[serde(skip)]
     pub effect: Effect,
     /// The functions it matches, by their names and long names. Under a deny or ask rule, those
     /// tools too of whose other names ([`OtherNames`]) it matches one.
+    #[serde(rename = "tool", deserialize_with = "parse::parsed")]
     pub pattern: Pattern,
     /// The servers whose tools it matches; `None` for all.
+    #[serde(default, deserialize_with = "parse::parsed_some")]
     pub server: Option<ServerPattern>,
     /// True if the configuration must, or must not, mark the server as trusted.
     pub trusted: Option<bool>,
@@ -32,18 +38,23 @@ pub struct Rule {
     /// Where a value cannot be judged (it is missing, or of another type), an
     /// allow rule or a grant does not match, and a deny or ask rule does: a
     /// script must not get around it by writing `"5"` for `5`.
+    #[serde(default, deserialize_with = "parse::conditions")]
     pub arguments: Vec<Condition>,
     /// The conditions on the tool's hints.
+    #[serde(default)]
     pub annotations: Annotations,
     /// The number of calls that an allow rule lets through in a run; of calls without a script,
     /// in a session. Deny and ask rules are never used up.
     pub max_calls: Option<u32>,
     /// The time from which it is passed over.
+    #[serde(default, deserialize_with = "parse::time")]
     pub expires: Option<Timestamp>,
     /// The definition of the tool for which it holds. An allow rule bound to
     /// one is a person's answer to a question, and comes before ask rules.
+    #[serde(default, deserialize_with = "parse::parsed_some")]
     pub definition: Option<DefinitionHash>,
     /// The place where a person finds the rule, such as `permissions.deny` or `--allow`.
+    #[serde(skip)]
     pub written_in: Cow<'static, str>,
 }
 
@@ -53,18 +64,23 @@ pub struct Rule {
 /// not trusted never let a call through: an allow rule with annotations matches
 /// no tool of such a server, and a deny or ask rule matches if either the hint
 /// or its default fits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Annotations {
     /// `readOnlyHint`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
     /// `destructiveHint`. A read-only tool of a trusted server is not
     /// destructive unless it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
     /// `idempotentHint`. A read-only tool of a trusted server is idempotent
     /// unless it says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
     /// `openWorldHint`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }
 
@@ -85,7 +101,7 @@ impl Annotations {
 }
 
 /// The effect of a rule on the calls that it matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     /// The call is sent.
@@ -96,6 +112,7 @@ pub enum Effect {
     /// beforehand, for one run.
     Grant,
     /// The call is not sent.
+    #[default]
     Deny,
 }
 
@@ -105,6 +122,16 @@ impl Effect {
             Self::Allow | Self::Grant => Verdict::Allow,
             Self::Ask => Verdict::Ask,
             Self::Deny => Verdict::Deny,
+        }
+    }
+
+    /// The list of rules that have it.
+    pub(crate) fn list(self) -> &'static str {
+        match self {
+            Self::Grant => "grants of this run",
+            Self::Allow => "permissions.allow",
+            Self::Ask => "permissions.ask",
+            Self::Deny => "permissions.deny",
         }
     }
 
@@ -127,12 +154,6 @@ pub(crate) enum Rank {
 impl Rule {
     /// A rule written in `permissions` of a configuration file.
     pub fn new(effect: Effect, pattern: Pattern) -> Self {
-        let written_in = match effect {
-            Effect::Grant => "grants of this run",
-            Effect::Allow => "permissions.allow",
-            Effect::Ask => "permissions.ask",
-            Effect::Deny => "permissions.deny",
-        };
         Self {
             effect,
             pattern,
@@ -143,7 +164,7 @@ impl Rule {
             max_calls: None,
             expires: None,
             definition: None,
-            written_in: written_in.into(),
+            written_in: effect.list().into(),
         }
     }
 
@@ -157,39 +178,25 @@ impl Rule {
     /// The rule as it stands in a list of a configuration file: a pattern, or
     /// an object where it says more. [`Rule::parse`] reads it.
     pub fn to_json(&self) -> Value {
-        let mut members = Map::new();
-        let mut put = |key: &str, value: Value| members.insert(key.to_owned(), value);
-        put("tool", self.pattern.as_str().into());
-        if let Some(server) = &self.server {
-            put("server", server.as_str().into());
+        let annotations = (!self.annotations.is_empty()).then_some(self.annotations);
+        let arguments = (!self.arguments.is_empty()).then_some(&self.arguments);
+        let mut entry = json!({
+            "tool": self.pattern.as_str(),
+            "server": self.server.as_ref().map(ServerPattern::as_str),
+            "trusted": self.trusted,
+            "arguments": arguments,
+            "annotations": annotations,
+            "maxCalls": self.max_calls,
+            "expires": self.expires.map(|expires| expires.to_string()),
+            "definition": self.definition.map(|definition| definition.to_string()),
+        });
+        if let Some(members) = entry.as_object_mut() {
+            members.retain(|_, member| !member.is_null());
+            if members.len() == 1 {
+                return self.pattern.as_str().into();
+            }
         }
-        if let Some(trusted) = self.trusted {
-            put("trusted", trusted.into());
-        }
-        if !self.arguments.is_empty() {
-            put(
-                "arguments",
-                self.arguments.iter().map(Condition::to_json).collect(),
-            );
-        }
-        if !self.annotations.is_empty() {
-            let said = self.annotations.named().into_iter();
-            let said = said.filter_map(|(name, said)| Some((name.to_owned(), said?.into())));
-            put("annotations", Value::Object(said.collect()));
-        }
-        if let Some(most) = self.max_calls {
-            put("maxCalls", most.into());
-        }
-        if let Some(expires) = self.expires {
-            put("expires", expires.to_string().into());
-        }
-        if let Some(definition) = self.definition {
-            put("definition", definition.to_string().into());
-        }
-        if members.len() == 1 {
-            return self.pattern.as_str().into();
-        }
-        Value::Object(members)
+        entry
     }
 
     pub(crate) fn rank(&self) -> Rank {

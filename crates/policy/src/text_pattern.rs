@@ -1,8 +1,10 @@
 //! Whole-text matchers of argument rules: globs and regular expressions.
 
 use std::fmt;
+use std::str::FromStr;
 
 use regex::{Regex, RegexBuilder};
+use serde::{Serialize, Serializer};
 
 /// The most bytes of a glob or of a regular expression.
 pub(crate) const MAX_BYTES: usize = 1_000;
@@ -89,23 +91,6 @@ pub struct WholeRegex {
 }
 
 impl WholeRegex {
-    /// Checks and compiles an expression.
-    ///
-    /// # Errors
-    ///
-    /// [`TextError`] when it is empty, too long, no regular expression, or
-    /// compiles to more than 1 MiB.
-    pub fn new(text: &str) -> Result<Self, TextError> {
-        check_length(text)?;
-        // By itself first, so that no parenthesis in it closes the group around
-        // it.
-        compile(text)?;
-        Ok(Self {
-            text: text.to_owned(),
-            regex: whole(text)?,
-        })
-    }
-
     /// The expression as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -114,6 +99,22 @@ impl WholeRegex {
     /// True if the expression matches all of `text`.
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
+    }
+}
+
+impl FromStr for WholeRegex {
+    type Err = TextError;
+
+    /// Checks and compiles an expression.
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        check_length(text)?;
+        // By itself first, so that no parenthesis in it closes the group around
+        // it.
+        compile(text)?;
+        Ok(Self {
+            text: text.to_owned(),
+            regex: whole(text)?,
+        })
     }
 }
 
@@ -152,19 +153,19 @@ fn compile(pattern: &str) -> Result<Regex, TextError> {
 #[non_exhaustive]
 pub enum TextError {
     /// It has no characters.
-    #[error("is empty; write what the whole text looks like")]
+    #[error("it is empty; write what the whole text looks like")]
     Empty,
     /// It has this many bytes, more than 1,000.
-    #[error("has {0} bytes; the most is {max}", max = MAX_BYTES)]
+    #[error("it has {0} bytes; the most is {max}", max = MAX_BYTES)]
     TooLong(usize),
     /// A glob has a sign that would mean something in another kind of glob.
-    #[error("has {sign:?}, which means nothing in a glob here; write a \"regex\"", sign = .0.to_string())]
+    #[error("it has {sign:?}, which means nothing in a glob here; write a \"regex\"", sign = .0.to_string())]
     Sign(char),
     /// The regular expression does not parse.
-    #[error("is not a regular expression: {0}")]
+    #[error("it is not a regular expression: {0}")]
     Syntax(String),
     /// The regular expression compiles to more than 1 MiB.
-    #[error("compiles to more than 1 MiB; write a shorter repetition")]
+    #[error("it compiles to more than 1 MiB; write a shorter repetition")]
     CompiledTooBig,
 }
 
@@ -176,6 +177,11 @@ macro_rules! by_its_text {
             }
         }
         impl Eq for $type {}
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.text.serialize(serializer)
+            }
+        }
         impl fmt::Debug for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{:?}", self.text)

@@ -56,9 +56,21 @@ impl Variables<'_> {
         Ok(expanded)
     }
 
+    /// Puts the folder into a prefix or a glob of a rule that begins with its reference. Nothing
+    /// else is replaced: a rule that was granted for exact arguments is read as it was written.
+    pub(super) fn in_folder(&self, text: &str, is_glob: bool) -> String {
+        let signs = ['*', '?', '[', ']', '{', '}', '\\'];
+        match text.strip_prefix(FOLDER) {
+            // A special character in the folder's name would change the glob.
+            Some(_) if is_glob && self.folder.to_string_lossy().contains(signs) => text.to_owned(),
+            Some(rest) => format!("{}{rest}", self.folder_before(rest)),
+            None => text.to_owned(),
+        }
+    }
+
     /// The folder as it stands before the rest of a text, so that `/` gives no two slashes in
     /// a row.
-    pub(super) fn folder_before(&self, rest: &str) -> String {
+    fn folder_before(&self, rest: &str) -> String {
         let folder = self.folder.to_string_lossy();
         let is_before_slash = |c: char| c == '/' && rest.starts_with('/');
         folder.trim_end_matches(is_before_slash).to_owned()

@@ -1,18 +1,17 @@
 //! `permissions`, `flows` and labels: rules over calls, and over data between servers.
 
 use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules};
-use callgate_policy::{Effect, Rule, RuleProblem, Rules, Step, Verdict};
+use callgate_policy::{Effect, Rule, RuleError, Rules, Verdict};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny};
-use serde_json::Value as Json;
 
 use super::expand::FOLDER;
 use super::fields;
 use super::tree::Tree;
 
-/// `permissions`. Its rules are read from the tree, for the policy has its own messages.
+/// `permissions`. Its rules are read one by one, so that a mistake costs one rule.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Permissions {
@@ -47,49 +46,24 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, rules: &mut Rules) -> b
 }
 
 fn rule(tree: &Tree<'_>, effect: Effect, entry: &Value<'_>) -> Option<Rule> {
-    let mut json: Json = tree.read(entry)?;
+    let at = entry.range().start;
+    let read = match entry {
+        Value::StringLit(text) => Rule::parse(effect, &text.value.as_ref().into()),
+        Value::Object(_) => tree.read::<Rule>(entry)?.with_effect(effect),
+        _ => {
+            tree.wrong_type(entry, "a pattern or an object");
+            return None;
+        }
+    };
     if tree.has_mistake(entry.range()) {
         return None;
     }
-    let has_folder = expand(tree, &mut json);
-    match Rule::parse(effect, &json) {
-        Ok(rule) => {
-            if has_folder && effect != Effect::Allow {
-                warn_of_alias(tree, entry);
-            }
-            Some(rule)
-        }
-        Err(problems) => {
-            for problem in problems {
-                tree.error(place(entry, &problem), &problem.message);
-            }
-            None
-        }
+    let mistake = |error: &RuleError| tree.error(at, &error.to_string());
+    let rule = read.inspect_err(mistake).ok()?;
+    if effect != Effect::Allow && entry.text(tree.text).contains(FOLDER) {
+        warn_of_alias(tree, entry);
     }
-}
-
-/// Puts the file's folder into prefixes and globs that begin with its reference. Nothing else
-/// is replaced: a rule that was granted for exact arguments is read as it was written.
-/// Returns whether anything was replaced.
-fn expand(tree: &Tree<'_>, entry: &mut Json) -> bool {
-    let folder = tree.variables.folder.to_string_lossy();
-    let mut has_folder = false;
-    let conditions = entry.get_mut("arguments").and_then(Json::as_array_mut);
-    for condition in conditions.into_iter().flatten() {
-        for key in ["prefix", "glob"] {
-            // A special character in the folder's name would change the glob.
-            if key == "glob" && folder.contains(['*', '?', '[', ']', '{', '}', '\\']) {
-                continue;
-            }
-            if let Some(Json::String(text)) = condition.get_mut(key)
-                && let Some(rest) = text.strip_prefix(FOLDER)
-            {
-                *text = format!("{}{rest}", tree.variables.folder_before(rest));
-                has_folder = true;
-            }
-        }
-    }
-    has_folder
+    Some(rule)
 }
 
 /// Warns of a rule over the folder where the file was named by a link: arguments may name the
@@ -103,27 +77,6 @@ fn warn_of_alias(tree: &Tree<'_>, entry: &Value<'_>) {
         );
         tree.warning(entry.range().start, &message);
     }
-}
-
-/// The place of a problem in a rule.
-fn place(entry: &Value<'_>, problem: &RuleProblem) -> usize {
-    let mut value = entry;
-    let mut steps = problem.at.iter().peekable();
-    while let Some(step) = steps.next() {
-        let next = match (step, value) {
-            (Step::Key(key), Value::Object(object)) => match object.get(key) {
-                Some(member) if problem.on_key && steps.peek().is_none() => {
-                    return member.range.start;
-                }
-                member => member.map(|member| &member.value),
-            },
-            (Step::Index(index), Value::Array(array)) => array.elements.get(*index),
-            _ => None,
-        };
-        let Some(next) = next else { break };
-        value = next;
-    }
-    value.range().start
 }
 
 /// A rule of `flows`.

@@ -13,8 +13,8 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged as _};
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, MapAccess, SeqAccess,
-    Unexpected, Visitor, value::SeqDeserializer, value::StrDeserializer,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, IntoDeserializer as _,
+    MapAccess, SeqAccess, Unexpected, Visitor, value::SeqDeserializer, value::StrDeserializer,
 };
 use serde::forward_to_deserialize_any;
 
@@ -337,10 +337,7 @@ fn container(path: &[Step<'_>]) -> String {
         [.., Step::Key("permissions"), Step::Key(_), Step::Element] => "a rule".to_owned(),
         [of @ .., Step::Element] => container(of),
         [Step::Key(key)] => format!("\"{key}\""),
-        [of @ .., Step::Key(key)] => match container(of).as_str() {
-            "a rule" => "a rule".to_owned(),
-            of => format!("\"{key}\" in {of}"),
-        },
+        [of @ .., Step::Key(key)] => format!("\"{key}\" in {}", container(of)),
     }
 }
 
@@ -523,12 +520,20 @@ impl<'de> Deserializer<'de> for Node<'_> {
         visitor.visit_some(self)
     }
 
+    /// A value of another type, or a text of a rule with the file's folder put in.
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Mistake> {
-        visitor.visit_newtype_struct(self)
+        match self.value {
+            Value::StringLit(text) if matches!(name, "FolderText" | "FolderGlob") => {
+                let variables = &self.tree.variables;
+                let text = variables.in_folder(&text.value, name == "FolderGlob");
+                visitor.visit_newtype_struct(text.into_deserializer())
+            }
+            _ => visitor.visit_newtype_struct(self),
+        }
     }
 
     /// A string, with its references replaced.

@@ -74,7 +74,7 @@ proptest! {
         for effect in [Effect::Allow, Effect::Ask, Effect::Deny] {
             match Rule::parse(effect, &entry) {
                 Ok(rule) => { rule.to_string(); }
-                Err(problems) => prop_assert!(!problems.is_empty()),
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
             }
         }
     }
