@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use swc_common::{BytePos, Span, Spanned};
 use swc_ecma_ast::{
     CallExpr, Callee, Decl, DefaultDecl, ExportAll, ExportDefaultDecl, ExportDefaultExpr, Expr,
-    ExprStmt, FnDecl, Function, ImportDecl, Lit, MemberProp, MetaPropExpr, MetaPropKind, Module,
-    ModuleDecl, ModuleItem, NamedExport, Pat, ReturnStmt, StaticBlock, Stmt, TsExternalModuleRef,
-    TsImportType, TsModuleBlock, TsModuleDecl, TsModuleName,
+    ExprStmt, FnDecl, ImportDecl, Lit, MemberProp, MetaPropExpr, MetaPropKind, Module, ModuleDecl,
+    ModuleItem, NamedExport, Pat, Stmt, TsExternalModuleRef, TsImportType, TsModuleDecl,
+    TsModuleName,
 };
 use swc_ecma_visit::{Visit, VisitWith};
 
@@ -402,21 +402,11 @@ fn refuse(source: &Source, module: &Module) -> Result<(), ScriptError> {
 #[derive(Default)]
 struct Refusals {
     found: Vec<(Span, &'static str)>,
-    /// True if `arguments` and `return` belong to a function.
-    in_function: bool,
-    in_static_block: bool,
 }
 
 impl Refusals {
     fn add(&mut self, span: Span, message: &'static str) {
         self.found.push((span, message));
-    }
-
-    fn within(&mut self, function: bool, static_block: bool, visit: impl FnOnce(&mut Self)) {
-        let outer = (self.in_function, self.in_static_block);
-        (self.in_function, self.in_static_block) = (function, static_block);
-        visit(self);
-        (self.in_function, self.in_static_block) = outer;
     }
 }
 
@@ -462,12 +452,8 @@ impl Visit for Refusals {
     }
 
     fn visit_call_expr(&mut self, call: &CallExpr) {
-        match &call.callee {
-            Callee::Import(_) => self.add(call.span, USE_TOOLS),
-            Callee::Super(callee) if !self.in_function => {
-                self.add(callee.span, "\"super\" is only available in a class");
-            }
-            _ => {}
+        if let Callee::Import(_) = &call.callee {
+            self.add(call.span, USE_TOOLS);
         }
         call.visit_children_with(self);
     }
@@ -479,56 +465,5 @@ impl Visit for Refusals {
                 "\"import.meta\" is not available: a script is not a module file",
             );
         }
-    }
-
-    fn visit_expr(&mut self, expr: &Expr) {
-        if let Expr::Ident(name) = expr
-            && name.sym == *"arguments"
-            && !self.in_function
-        {
-            self.add(name.span, "\"arguments\" is only available in a function");
-        }
-        expr.visit_children_with(self);
-    }
-
-    fn visit_function(&mut self, function: &Function) {
-        self.within(true, false, |visit| function.visit_children_with(visit));
-    }
-
-    fn visit_constructor(&mut self, constructor: &swc_ecma_ast::Constructor) {
-        self.within(true, false, |visit| constructor.visit_children_with(visit));
-    }
-
-    fn visit_getter_prop(&mut self, getter: &swc_ecma_ast::GetterProp) {
-        self.within(true, false, |visit| getter.visit_children_with(visit));
-    }
-
-    fn visit_setter_prop(&mut self, setter: &swc_ecma_ast::SetterProp) {
-        self.within(true, false, |visit| setter.visit_children_with(visit));
-    }
-
-    fn visit_arrow_expr(&mut self, arrow: &swc_ecma_ast::ArrowExpr) {
-        self.within(self.in_function, false, |visit| {
-            arrow.visit_children_with(visit)
-        });
-    }
-
-    fn visit_static_block(&mut self, block: &StaticBlock) {
-        self.within(self.in_function, true, |visit| {
-            block.visit_children_with(visit)
-        });
-    }
-
-    fn visit_ts_module_block(&mut self, block: &TsModuleBlock) {
-        self.within(self.in_function, true, |visit| {
-            block.visit_children_with(visit)
-        });
-    }
-
-    fn visit_return_stmt(&mut self, statement: &ReturnStmt) {
-        if self.in_static_block {
-            self.add(statement.span, "\"return\" is not allowed here");
-        }
-        statement.visit_children_with(self);
     }
 }

@@ -8,16 +8,13 @@
 //! the way V8 will read it, so that no text can end the function around it.
 
 mod checkable;
-mod constant_folding;
 mod depth;
-mod duplicate_names;
 mod error;
 mod fence;
 mod foreign_apis;
 mod form;
 mod inexact_numbers;
 mod names;
-mod operators;
 mod parse;
 mod parser_thread;
 mod positions;
@@ -183,12 +180,12 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
         .map_err(|e| wrapped_error(&source, &wrapped, &in_place, &e))?
     {
         Stripped::InPlace(code) => (code, in_place),
-        Stripped::Printed { code, text, map } => {
+        Stripped::Printed { code, map } => {
             let map = SourceMap::from_slice(map.as_bytes()).map_err(|error| {
                 internal(format!("the script's source map cannot be read: {error}"))
             })?;
             // As a statement, the function is printed without parentheses.
-            let stretches = positions::through(&map, &code, 1, &text, &in_place);
+            let stretches = positions::through(&map, &in_place);
             let code = format!("({})", code.trim_end().trim_end_matches(';'));
             (code, stretches)
         }
@@ -273,24 +270,9 @@ fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
             parse::offset(span.lo),
         ));
     }
-    if let Some(span) = constant_folding::too_long(module) {
-        return Err(source.error(
-            ScriptErrorKind::TooComplex,
-            "the constants of the script become too long when they are worked out; build long \
-             texts in a function",
-            parse::offset(span.lo),
-        ));
-    }
     if let Some((span, message)) = inexact_numbers::first(module) {
         let at = parse::offset(span.lo);
         return Err(source.error(ScriptErrorKind::Unsupported, message, at));
-    }
-    if let Some((name, span)) = duplicate_names::first(module) {
-        return Err(source.error(
-            ScriptErrorKind::Syntax,
-            format!("\"{name}\" is declared twice; rename one of them"),
-            parse::offset(span.lo),
-        ));
     }
     Ok(())
 }

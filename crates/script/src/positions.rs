@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 use swc_sourcemap::SourceMap;
 
 use crate::form::RETURN;
-use crate::operators;
-use crate::source::Lines;
 
 /// A stretch of the code that runs, from a place on until the next stretch
 /// begins, and where it stands in the author's text.
@@ -52,16 +50,9 @@ pub(crate) fn in_place(
         .collect()
 }
 
-/// The stretches of code that was printed anew, once `before` characters are put in front of it.
-/// `map` leads from it to a text that stands in the stretches `in_place`.
-pub(crate) fn through(
-    map: &SourceMap,
-    printed: &str,
-    before: u32,
-    text: &str,
-    in_place: &[Stretch],
-) -> Vec<Stretch> {
-    let (in_code, in_text) = (Lines::of(printed), Lines::of(text));
+/// The stretches of code that was printed anew, once a parenthesis is put in front of it. `map`
+/// leads from it to a text that stands in the stretches `in_place`.
+pub(crate) fn through(map: &SourceMap, in_place: &[Stretch]) -> Vec<Stretch> {
     let mut places: Vec<((u32, u32), (u32, u32))> = map
         .tokens()
         .filter(swc_sourcemap::Token::has_source)
@@ -71,12 +62,11 @@ pub(crate) fn through(
     places.reverse();
     places.sort_by_key(|(code, _)| *code);
     places.dedup_by_key(|(code, _)| *code);
-    operators::add(&mut places, printed, text);
 
     let mut stretches: Vec<Stretch> = Vec::new();
     for (code, text) in places {
-        let ((line, column), text) = (in_code.place(code), in_text.place(text));
-        let column = if line == 1 { column + before } else { column };
+        let ((line, column), text) = (from_one(code), from_one(text));
+        let column = if line == 1 { column + 1 } else { column };
         let author = look_up(in_place, text);
         if let Some(last) = stretches.last().copied() {
             // A line without a place of its own was generated: it takes
@@ -99,6 +89,11 @@ pub(crate) fn through(
         });
     }
     stretches
+}
+
+/// A place from 1 of a source map's, which is from 0. The map ends no line at U+2028 and U+2029.
+fn from_one((line, column): (u32, u32)) -> (u32, u32) {
+    (line.saturating_add(1), column.saturating_add(1))
 }
 
 /// The author's place of a place in the code.

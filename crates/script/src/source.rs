@@ -355,46 +355,6 @@ pub fn line(text: &str, line: u32) -> Option<&str> {
     text.get(start..end)
 }
 
-/// From places as swc counts them to places as V8 does: swc ends no line at
-/// U+2028 and U+2029, and counts from 0.
-pub(crate) struct Lines {
-    /// Where V8 begins a line and swc does not.
-    more: Vec<(u32, u32)>,
-}
-
-impl Lines {
-    pub(crate) fn of(text: &str) -> Self {
-        let mut more = Vec::new();
-        let mut line = 0;
-        let mut start = 0;
-        for (at, length) in line_ends(text) {
-            if matches!(text.as_bytes().get(at), Some(b'\n' | b'\r')) {
-                line += 1;
-                start = at + length;
-            } else {
-                let before = text.get(start..at + length).unwrap_or_default();
-                let column = u32::try_from(before.encode_utf16().count()).unwrap_or(u32::MAX);
-                more.push((line, column));
-            }
-        }
-        Self { more }
-    }
-
-    /// Line and column, both from 1, of a place of swc's.
-    pub(crate) fn place(&self, (line, column): (u32, u32)) -> (u32, u32) {
-        let before = self.more.partition_point(|at| *at <= (line, column));
-        let lines = u32::try_from(before).unwrap_or(u32::MAX);
-        let start = match before.checked_sub(1).and_then(|last| self.more.get(last)) {
-            Some((on, start)) if *on == line => *start,
-            _ => 0,
-        };
-        (
-            line.saturating_add(lines).saturating_add(1),
-            (column - start).saturating_add(1),
-        )
-    }
-}
-
 /// Line ends as V8 counts them: each as its position and length.
 fn line_ends(text: &str) -> impl Iterator<Item = (usize, usize)> {
     text.char_indices().filter_map(|(at, c)| match c {

@@ -17,9 +17,7 @@ pub(crate) enum Stripped {
     /// It was printed anew.
     Printed {
         code: String,
-        /// The text that was printed: the given one, with comments blanked.
-        text: String,
-        /// A source map, as JSON, from `code` to `text`.
+        /// A source map, as JSON, from `code` to the text.
         map: String,
     },
 }
@@ -36,7 +34,6 @@ pub(crate) fn strip(text: &str) -> Result<Stripped, SyntaxErrors> {
                 .map(|output| Stripped::Printed {
                     code: output.code,
                     map: output.map.unwrap_or_default(),
-                    text,
                 })
                 .map_err(|(_, errors)| errors)
         }

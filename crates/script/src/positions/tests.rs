@@ -52,7 +52,7 @@ fn every_word_keeps_its_place() {
         "function at_f(at_x: number): string { return at_x.at_y.at_z(at_1, `${at_t}`) }",
         "/* 日本😀 */\tclass at_C<T> extends at_D<T> { at_m = at_n; static at_s?: number = at_i; #p = at_p; get at_g(): T { return this.at_u! } async *at_h(this: T, at_v?: T) { yield* at_w } static { at_b() } }",
         "const { at_d, x: at_e = at_r, ...at_rest }: { at_d: number } = at_o as any as { at_d: number };",
-        "at_await\u{2028}  .at_line(\t'😀' + at_col)\u{2029};at_ps(`\u{2028}` + at_in_template)",
+        "at_await\n  .at_line(\t'😀' + at_col)\n;at_ps(`\n` + at_in_template)",
         "for (const at_k of at_l satisfies unknown) { if (at_q) continue; else throw new at_E(at_a?.[at_j]?.()) }",
         "switch (at_sw) { case at_c1: { break } default: at_tag`a${at_c2}b` }",
         "try { await at_try() } catch (at_err) { at_catch\n  (at_err) } finally { delete at_del.at_x }",

@@ -103,30 +103,3 @@ fn what_doubles_the_time_to_parse() {
         }
     }
 }
-
-#[test]
-fn constants_that_double_are_refused() {
-    let mut doubled = "enum E { A0 = 'xxxxxxxx'".to_owned();
-    let mut constants = "const a0 = 'xxxxxxxx';".to_owned();
-    for n in 1..60 {
-        let before = n - 1;
-        doubled.push_str(&format!(", A{n} = `${{A{before}}}${{A{before}}}`"));
-        constants.push_str(&format!("const a{n} = a{before} + a{before};"));
-    }
-    let long = "y".repeat(100_000);
-    let used = "f(E.A);".repeat(20_000);
-    for script in [
-        format!("{doubled} }}\nf(E)"),
-        format!("{constants}\nenum E {{ B = a59 }}\nf(E)"),
-        format!("const enum E {{ A = '{long}' }}\n{used}"),
-    ] {
-        let error = prepare(&script).unwrap_err();
-        assert_eq!(error.kind(), ScriptErrorKind::TooComplex, "{error}");
-        let expected = "the constants of the script become too long when they are worked out; \
-                        build long texts in a function";
-        assert_eq!(error.message(), expected);
-    }
-    let some = "f(E.A);".repeat(1_000);
-    let short = "const enum E { A = 'short', B = A + A }\n";
-    assert!(prepare(&format!("{short}{some}")).is_ok());
-}

@@ -112,12 +112,6 @@ fn types_that_are_too_long_or_deep() {
 }
 
 #[test]
-fn names_that_may_be_declared_twice() {
-    let fine = "var a; var a; function g() {} function g() {} { let a } (b) => { var b }; class C {} interface C {}";
-    assert!(prepare(fine).is_ok());
-}
-
-#[test]
 fn what_other_runtimes_have() {
     for name in ["fetch", "process", "Buffer", "__dirname", "eval", "window"] {
         let hint = instead_of(name).unwrap_or_default();
