@@ -10,11 +10,6 @@ use deno_core::{ExtensionFileSource, v8_set_flags};
 #[expect(dead_code, reason = "no script runs while the snapshot is made")]
 mod ops;
 
-#[path = "src/wire"]
-mod wire {
-    pub(crate) mod positions;
-}
-
 fn main() {
     let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let runtime_js = manifest.join("../../runtime-js");

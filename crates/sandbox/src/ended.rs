@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::host::jail::Jail;
@@ -111,7 +112,7 @@ impl Ended {
 }
 
 /// An exception that a script did not catch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ScriptException {
     /// The error's name; empty when something else than an error was thrown.
     pub name: String,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::wire::Stretch;
+use callgate_script::Stretch;
 
 /// One script to run.
 #[derive(Debug, Clone)]

@@ -17,13 +17,14 @@ pub mod wire;
 mod worker;
 
 pub use base64::is_base64;
+pub use callgate_script::Stretch;
 pub use ended::{Captured, End, Ended, Returned, ScriptException, WhichLimit};
 pub use host::{
     CallHandler, Jail, JailLayer, JailOptions, Launcher, LauncherOptions, MachineCode, NotRead,
     Reserved, ScriptCall, Undelivered, WorkerProgram, forbid_inspection,
 };
 pub use job::{ERROR_BYTES, Job, Limits};
-pub use wire::{ErrorClass, LeftTimer, Stretch, Thrown};
+pub use wire::{ErrorClass, LeftTimer, Thrown};
 #[doc(hidden)]
 pub use worker::native_worker_main_if_requested;
 pub use worker::worker_main_if_requested;

@@ -8,7 +8,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use crate::wire::positions::{Stretch, author_place};
 use deno_core::url::{Url, form_urlencoded, quirks};
 use deno_core::v8::{ValueDeserializerHelper as _, ValueSerializerHelper as _};
 use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ToV8, op2, v8};
@@ -217,7 +216,7 @@ fn place_of_call(scope: &mut v8::PinScope<'_, '_>) -> Option<(u32, u32)> {
         }
         let line = u32::try_from(frame.get_line_number()).ok()?;
         let column = u32::try_from(frame.get_column()).ok()?;
-        return STRETCHES.with(|slot| author_place(&slot.borrow(), line, column));
+        return author_place(line, column);
     }
     None
 }
@@ -288,15 +287,22 @@ fn op_callgate_done(
     });
 }
 
+/// The author's line and column of a line and a column in the code.
+type Places = Box<dyn Fn(u32, u32) -> Option<(u32, u32)>>;
+
 thread_local! {
     /// Where the script stands in its author's text. Not in the state of the ops, which may be in
     /// use when V8 asks for a stack.
-    static STRETCHES: RefCell<Vec<Stretch>> = const { RefCell::new(Vec::new()) };
+    static PLACES: RefCell<Option<Places>> = const { RefCell::new(None) };
 }
 
 /// Says where the script's code stands in its author's text.
-pub(crate) fn set_stretches(stretches: Vec<Stretch>) {
-    STRETCHES.with(|slot| *slot.borrow_mut() = stretches);
+pub(crate) fn set_places(places: impl Fn(u32, u32) -> Option<(u32, u32)> + 'static) {
+    PLACES.with(|slot| *slot.borrow_mut() = Some(Box::new(places)));
+}
+
+fn author_place(line: u32, column: u32) -> Option<(u32, u32)> {
+    PLACES.with(|slot| slot.borrow().as_ref()?(line, column))
 }
 
 /// The factor that `00_capture.js` takes a line and a column apart by.
@@ -306,7 +312,7 @@ const COLUMNS: u32 = 1 << 20;
 /// not the author's.
 #[op2(fast)]
 fn op_callgate_place(line: u32, column: u32) -> f64 {
-    let place = STRETCHES.with(|slot| author_place(&slot.borrow(), line, column));
+    let place = author_place(line, column);
     place.map_or(0.0, |(line, column)| {
         f64::from(line) * f64::from(COLUMNS) + f64::from(column.min(COLUMNS - 1))
     })

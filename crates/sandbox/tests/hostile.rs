@@ -7,10 +7,8 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_sandbox::wire::{
-    Call, Done, Exception, LimitHit, OutputEnd, Ready, ReturnValue, WorkerFrame,
-};
-use callgate_sandbox::{End, Ended, JailOptions, Launcher, LauncherOptions};
+use callgate_sandbox::wire::{Call, Done, LimitHit, OutputEnd, Ready, ReturnValue, WorkerFrame};
+use callgate_sandbox::{End, Ended, JailOptions, Launcher, LauncherOptions, ScriptException};
 use support::{Handler, encoded, job, pretender};
 use tokio_util::sync::CancellationToken;
 
@@ -125,16 +123,12 @@ async fn broken_frames() {
             "frame of 4294967295 bytes is over the limit of 65536 bytes",
         ),
         (
-            &[2, 0, 0, 0, 9, 0x81],
-            "frame of version 9, where version 2 is spoken",
+            &[1, 0, 0, 0, 99],
+            "broken frame: Serde Deserialization Error",
         ),
         (
-            &[2, 0, 0, 0, 2, 99],
-            "frame with a broken header: Serde Deserialization Error",
-        ),
-        (
-            &[3, 0, 0, 0, 2, 0, 0],
-            "frame with a broken header: Hit the end of buffer, expected more data",
+            &[2, 0, 0, 0, 0, 0],
+            "broken frame: Hit the end of buffer, expected more data",
         ),
         (&early, "it speaks before it is ready"),
         (
@@ -171,7 +165,7 @@ async fn too_much_output_is_cut() {
 
 #[tokio::test]
 async fn a_long_exception_is_cut() {
-    let exception = Exception {
+    let exception = ScriptException {
         name: "n".repeat(2 << 20),
         message: "\u{fc}".repeat(2 << 20),
         line: u32::MAX,

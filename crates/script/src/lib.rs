@@ -32,7 +32,7 @@ pub use foreign_apis::instead_of;
 pub use form::Form;
 pub use names::{Mention, Named};
 pub use parser_thread::{MAX_SCRIPT_BYTES, stack_bytes};
-pub use positions::Stretch;
+pub use positions::{Stretch, author_place};
 pub use source::line;
 pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
 
@@ -288,8 +288,8 @@ fn wrapped_error(
     errors: &SyntaxErrors,
 ) -> ScriptError {
     let (line, column, _) = line_and_column(code, errors.position);
-    let place = positions::look_up(stretches, (line, column))
-        .map(|(line, column)| source.place_at(line, column));
+    let place =
+        author_place(stretches, line, column).map(|(line, column)| source.place_at(line, column));
     ScriptError::new(ScriptErrorKind::Syntax, with_count(errors), place)
 }
 

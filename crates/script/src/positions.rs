@@ -67,7 +67,7 @@ pub(crate) fn through(map: &SourceMap, in_place: &[Stretch]) -> Vec<Stretch> {
     for (code, text) in places {
         let ((line, column), text) = (from_one(code), from_one(text));
         let column = if line == 1 { column + 1 } else { column };
-        let author = look_up(in_place, text);
+        let author = author_place(in_place, text.0, text.1);
         if let Some(last) = stretches.last().copied() {
             // A line without a place of its own was generated: it takes
             // that of what stands before it, and keeps no distance.
@@ -96,8 +96,8 @@ fn from_one((line, column): (u32, u32)) -> (u32, u32) {
     (line.saturating_add(1), column.saturating_add(1))
 }
 
-/// The author's place of a place in the code.
-pub(crate) fn look_up(stretches: &[Stretch], (line, column): (u32, u32)) -> Option<(u32, u32)> {
+/// The author's line and column of a place in the code; `None` if it is not the author's.
+pub fn author_place(stretches: &[Stretch], line: u32, column: u32) -> Option<(u32, u32)> {
     let after = stretches.partition_point(|s| (s.line, s.column) <= (line, column));
     let stretch = stretches.get(after.checked_sub(1)?)?;
     advanced(*stretch, (line, column))
@@ -106,8 +106,11 @@ pub(crate) fn look_up(stretches: &[Stretch], (line, column): (u32, u32)) -> Opti
 /// The author's place of a place in a stretch.
 fn advanced(stretch: Stretch, (line, column): (u32, u32)) -> Option<(u32, u32)> {
     let (author_line, author_column) = stretch.author?;
-    Some(match line - stretch.line {
-        0 => (author_line, author_column + (column - stretch.column)),
-        lines => (author_line + lines, column),
+    Some(match line.saturating_sub(stretch.line) {
+        0 => {
+            let distance = column.saturating_sub(stretch.column);
+            (author_line, author_column.saturating_add(distance))
+        }
+        lines => (author_line.saturating_add(lines), column),
     })
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use callgate_catalog::Catalog;
 use callgate_gate::Dispatcher;
-use callgate_sandbox::{Job, Stretch};
+use callgate_sandbox::Job;
 use callgate_script::{Named, Prepared};
 use callgate_servers::Reader;
 
@@ -65,15 +65,10 @@ impl Gate {
             source: Arc::clone(&request.source),
             counts: Counts::default(),
         }));
-        let stretches = prepared.stretches.into_iter().map(|stretch| Stretch {
-            line: stretch.line,
-            column: stretch.column,
-            author: stretch.author,
-        });
         let job = Job {
             source_name: request.name.to_string(),
             code: prepared.code,
-            stretches: stretches.collect(),
+            stretches: prepared.stretches,
             functions,
             limits: limits.clone(),
         };

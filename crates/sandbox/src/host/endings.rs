@@ -45,10 +45,10 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
         Done::Returned(ReturnValue::Json(text) | ReturnValue::Shown(text))
             if text.len() > shown && text.len() <= limit =>
         {
-            End::Returned(cut_in_middle(text.into_string(), shown))
+            End::Returned(cut_in_middle(text, shown))
         }
         Done::Returned(ReturnValue::Json(json)) if json.len() <= shown => {
-            match RawValue::from_string(json.into_string()) {
+            match RawValue::from_string(json) {
                 Ok(json) => End::Returned(Returned::Json(json)),
                 Err(_) => End::Crashed {
                     reason: "the worker breaks the protocol: its result is not JSON".to_owned(),
@@ -56,7 +56,7 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
             }
         }
         Done::Returned(ReturnValue::Shown(text)) if text.len() <= shown => {
-            End::Returned(Returned::Shown(text.into_string()))
+            End::Returned(Returned::Shown(text))
         }
         Done::Returned(ReturnValue::Cut {
             head,
@@ -64,7 +64,6 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
             total_bytes,
         }) if head.len().saturating_add(tail.len()) <= limit => {
             // It was over the larger of the two limits, and is shown within the smaller.
-            let (head, tail) = (head, tail.into_string());
             let from = tail.len().saturating_sub(shown - shown / 2);
             let end = tail.get(tail.ceil_char_boundary(from)..);
             let beginning = head.get(..head.floor_char_boundary(shown / 2));
@@ -77,11 +76,10 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
         }
         Done::Returned(_) => too_long(),
         Done::Threw(exception) => End::Threw(ScriptException {
-            name: cut(&exception.name, EXCEPTION_NAME_BYTES),
-            message: cut(&exception.message, EXCEPTION_TEXT_BYTES),
-            line: exception.line,
-            column: exception.column,
-            stack: cut(&exception.stack, EXCEPTION_TEXT_BYTES),
+            name: cut(exception.name, EXCEPTION_NAME_BYTES),
+            message: cut(exception.message, EXCEPTION_TEXT_BYTES),
+            stack: cut(exception.stack, EXCEPTION_TEXT_BYTES),
+            ..exception
         }),
         Done::NeverSettled => End::NeverSettled,
         Done::Terminated => End::Crashed {
@@ -103,10 +101,12 @@ fn cut_in_middle(text: String, shown: usize) -> Returned {
 }
 
 /// The beginning of the text, with a mark if it is not all.
-fn cut(text: &str, bytes: usize) -> String {
-    let kept = text.floor_char_boundary(bytes);
-    let mark = if kept < text.len() { "\u{2026}" } else { "" };
-    format!("{}{mark}", text.get(..kept).unwrap_or_default())
+fn cut(mut text: String, bytes: usize) -> String {
+    if text.len() > bytes {
+        text.truncate(text.floor_char_boundary(bytes));
+        text.push('\u{2026}');
+    }
+    text
 }
 
 /// Why a worker is of no use any more.

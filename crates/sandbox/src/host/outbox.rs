@@ -1,10 +1,10 @@
 //! Frames that wait to be sent to a worker.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 
-use crate::wire::{Encoded, Frame, HostFrame, WireError};
+use crate::wire::{HostFrame, WireError, encode};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -15,12 +15,10 @@ pub(super) const LONGEST_ANSWER: usize = u32::MAX as usize - (1 << 10);
 /// must not fill the host's memory with them.
 const UNREAD_BYTES: usize = 256 << 20;
 
-const FRAMES_AT_ONCE: usize = 32;
-
 /// The frames that wait to be written.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    frames: VecDeque<Encoded>,
+    frames: VecDeque<Vec<u8>>,
     /// Bytes of the first frame that have been written.
     written: usize,
     /// Bytes of all frames that have not.
@@ -45,7 +43,7 @@ impl Outbox {
 
     /// Adds a frame, whether there is room or not.
     pub(super) fn push(&mut self, frame: HostFrame) -> Result<(), WireError> {
-        let frame = frame.encode(u32::MAX as usize)?;
+        let frame = encode(&frame, u32::MAX as usize)?;
         self.unread = self.unread.saturating_add(frame.len());
         self.frames.push_back(frame);
         Ok(())
@@ -53,22 +51,20 @@ impl Outbox {
 
     /// Writes as much as the socket takes without a wait.
     pub(super) fn flush(&mut self, mut socket: &UnixStream) {
-        while !self.frames.is_empty() {
-            let mut slices = Vec::with_capacity(2 * FRAMES_AT_ONCE);
-            for frame in self.frames.iter().take(FRAMES_AT_ONCE) {
-                slices.extend(frame.slices().map(IoSlice::new));
-            }
-            let mut rest = slices.as_mut_slice();
-            IoSlice::advance_slices(&mut rest, self.written);
-            match socket.write_vectored(rest) {
-                Ok(written) => self.advance(written),
+        while let Some(frame) = self.frames.front() {
+            match socket.write(frame.get(self.written..).unwrap_or_default()) {
+                Ok(written) => {
+                    self.unread = self.unread.saturating_sub(written);
+                    self.written += written;
+                    if self.written >= frame.len() {
+                        self.written = 0;
+                        self.frames.pop_front();
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // A worker that is gone shows on the reading side, and reads nothing more.
-                Err(_) => {
-                    *self = Self::default();
-                    return;
-                }
+                Err(_) => *self = Self::default(),
             }
         }
     }
@@ -81,17 +77,6 @@ impl Outbox {
         socket.writable().await?.retain_ready();
         Ok(())
     }
-
-    fn advance(&mut self, bytes: usize) {
-        self.unread = self.unread.saturating_sub(bytes);
-        self.written = self.written.saturating_add(bytes);
-        while let Some(first) = self.frames.front()
-            && first.len() <= self.written
-        {
-            self.written -= first.len();
-            self.frames.pop_front();
-        }
-    }
 }
 
 #[cfg(test)]
@@ -103,7 +88,7 @@ mod tests {
     use super::*;
 
     fn answer(bytes: usize) -> HostFrame {
-        let outcome = Ok("x".repeat(bytes).into());
+        let outcome = Ok("x".repeat(bytes));
         HostFrame::Reply(Reply { call: 1, outcome })
     }
 
@@ -125,8 +110,7 @@ mod tests {
         let mut expected = Vec::new();
         let mut outbox = Outbox::default();
         for frame in frames {
-            let encoded = frame.clone().encode(u32::MAX as usize).expect("short");
-            expected.extend(encoded.slices().concat());
+            expected.extend(encode(&frame, u32::MAX as usize).expect("short"));
             outbox.push(frame).expect("it is short enough");
         }
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");

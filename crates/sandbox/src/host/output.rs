@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use crate::ended::Captured;
 use crate::job::Limits;
-use crate::wire::{OutputEnd, Text};
+use crate::wire::OutputEnd;
 
 /// Collects the printed output of one worker, within its limits.
 #[derive(Debug)]
@@ -111,13 +111,12 @@ impl Emitted {
     /// # Errors
     ///
     /// A breach of the protocol: an honest worker throws in the script instead.
-    pub(super) fn take(&mut self, block: &Text, limits: &Limits) -> Result<(), &'static str> {
+    pub(super) fn take(&mut self, block: String, limits: &Limits) -> Result<(), &'static str> {
         self.bytes = self.bytes.saturating_add(block.len() as u64);
         if self.blocks.len() as u64 >= limits.emits || self.bytes > limits.emit_bytes {
             return Err("it emits more than the limit");
         }
-        // A copy: a frame keeps the whole buffer alive that it was received in.
-        let block = RawValue::from_string(block.as_str().to_owned());
+        let block = RawValue::from_string(block);
         self.blocks
             .push(block.map_err(|_no_json| "a block that it emits is not JSON")?);
         Ok(())
@@ -191,7 +190,7 @@ mod tests {
             emit_bytes: 10,
             ..Limits::default()
         };
-        let take = |emitted: &mut Emitted, block: &str| emitted.take(&block.into(), &limits);
+        let take = |emitted: &mut Emitted, block: &str| emitted.take(block.into(), &limits);
         let mut emitted = Emitted::default();
         for _ in 0..3 {
             assert_eq!(take(&mut emitted, "{}"), Ok(()));

@@ -91,7 +91,7 @@ impl PendingCalls {
     }
 
     /// Queues a call of the worker.
-    pub(super) fn take(&mut self, call: &Call) -> Result<(), Refusal> {
+    pub(super) fn take(&mut self, call: Call) -> Result<(), Refusal> {
         let bytes = call.input.len();
         // A single call may be as long as its own limit says.
         let sum = self.waiting_bytes.saturating_add(bytes);
@@ -104,8 +104,7 @@ impl PendingCalls {
             let thrown = self.undelivered(&call.tool, Undelivered::Call, message);
             return Err(Refusal::Answer(thrown));
         }
-        // A copy: a frame keeps the whole buffer alive that it was received in.
-        let Ok(input) = RawValue::from_string(call.input.as_str().to_owned()) else {
+        let Ok(input) = RawValue::from_string(call.input) else {
             return Err(Refusal::Violation("the input of a call is not JSON"));
         };
         self.waiting_bytes += input.get().len();
@@ -119,7 +118,7 @@ impl PendingCalls {
             id: call.id,
             abort,
             call: ScriptCall {
-                function: call.tool.clone(),
+                function: call.tool,
                 input,
                 timeout: call.timeout_ms.map(Duration::from_millis),
                 place: call.place,
@@ -212,13 +211,13 @@ mod tests {
             cancellable: false,
             place: None,
             tool: "f".into(),
-            input: "1".repeat(bytes).into(),
+            input: "1".repeat(bytes),
         }
     }
 
     /// What the script catches in place of the call, if it is not taken.
     fn refused(calls: &mut PendingCalls, bytes: usize) -> Option<String> {
-        match calls.take(&call(bytes)) {
+        match calls.take(call(bytes)) {
             Ok(()) => None,
             Err(Refusal::Answer(thrown)) => Some(thrown.message.to_string()),
             Err(Refusal::Violation(what)) => panic!("{what}"),

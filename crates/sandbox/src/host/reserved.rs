@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::wire::{HostFrame, Read, Readable, Text, WorkerFrame};
+use crate::wire::{HostFrame, Read, Readable, WorkerFrame};
 use callgate_script::{Prepared, ScriptError, ScriptErrorKind, TypeTextError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -284,7 +284,7 @@ impl Reserved {
     }
 
     /// The outcome of a text, as the worker says it.
-    async fn ask(&mut self, what: Readable, text: &str, time: ReadingTime) -> Result<Text, Lost> {
+    async fn ask(&mut self, what: Readable, text: &str, time: ReadingTime) -> Result<String, Lost> {
         self.reader.set_max_frame(outcome_bytes(what) + BESIDES);
         let memory = READING_BYTES + callgate_script::stack_bytes(text.len()) as u64;
         let limited = self.worker.limit_data(memory);

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::wire::{
-    Call, Done, HostFrame, LeftTimer, LimitHit, Reply, Start, Text, WireError, WorkerFrame,
-    WorkerLimits,
+    Call, Done, HostFrame, LeftTimer, LimitHit, Reply, Start, WireError, WorkerFrame, WorkerLimits,
 };
 use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
@@ -167,7 +166,7 @@ impl RunLoop {
         match frame {
             WorkerFrame::Ready(_) => return Some(violation("it says twice that it is ready")),
             WorkerFrame::Read { .. } => return Some(violation("it reads what it was not given")),
-            WorkerFrame::Call(call) => return self.call(&call),
+            WorkerFrame::Call(call) => return self.call(call),
             WorkerFrame::Cancel { call } => self.calls.cancel(call),
             WorkerFrame::Output { text } => {
                 self.calls.printed(&text);
@@ -178,7 +177,7 @@ impl RunLoop {
                 self.printed.more(&text);
             }
             WorkerFrame::Emit { block } => {
-                if let Err(what) = self.emitted.take(&block, &self.limits) {
+                if let Err(what) = self.emitted.take(block, &self.limits) {
                     return Some(violation(what));
                 }
             }
@@ -220,11 +219,11 @@ impl RunLoop {
                 script_ms: milliseconds(l.script_time),
                 run_ms: milliseconds(l.run_time),
             },
-            code: job.code.into(),
+            code: job.code,
         }))
     }
 
-    fn call(&mut self, call: &Call) -> Option<Stop> {
+    fn call(&mut self, call: Call) -> Option<Stop> {
         if self.stopping.is_some() {
             return None;
         }
@@ -242,9 +241,10 @@ impl RunLoop {
             self.stop(end);
             return None;
         }
+        let (id, function) = (call.id, call.tool.clone());
         match self.calls.take(call) {
             Ok(()) => self.note_waiting(),
-            Err(Refusal::Answer(thrown)) => self.answer(call.id, &call.tool, Err(thrown)),
+            Err(Refusal::Answer(thrown)) => self.answer(id, &function, Err(thrown)),
             Err(Refusal::Violation(what)) => return Some(violation(what)),
         }
         None
@@ -277,7 +277,7 @@ impl RunLoop {
         };
         let outcome = match lost {
             Some(why) => Err(self.calls.undelivered(function, Undelivered::Answer, why)),
-            None => outcome.map(|json| Text::from(Box::<str>::from(json))),
+            None => outcome.map(|json| Box::<str>::from(json).into()),
         };
         // No longer than the limit above, so it can be encoded.
         let _short = self.outbox.push(HostFrame::Reply(Reply { call, outcome }));

@@ -2,15 +2,9 @@
 
 use std::marker::PhantomData;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use super::text::Text;
-
-/// The version of the frames. Host and worker are built from the same sources, so any other
-/// version is an error.
-pub(super) const VERSION: u8 = 2;
 
 /// Bytes of the length before the body of a frame.
 const LENGTH_BYTES: usize = 4;
@@ -29,87 +23,23 @@ pub enum WireError {
         /// Bytes that a body may have.
         limit: usize,
     },
-    /// The other end speaks another version.
-    #[error("frame of version {0}, where version {VERSION} is spoken")]
-    Version(u8),
-    /// The header is not a frame of this direction.
-    #[error("frame with a broken header: {0}")]
-    Header(#[from] postcard::Error),
-    /// Bytes follow the header of a frame without a payload.
+    /// The body is not a frame of this direction.
+    #[error("broken frame: {0}")]
+    Broken(#[from] postcard::Error),
+    /// Bytes follow the value of a frame.
     #[error("frame has {0} bytes after its last field")]
     Trailing(usize),
-    /// The payload is not UTF-8.
-    #[error("the text of a frame is not UTF-8")]
-    Utf8,
 }
 
-/// A frame of one direction.
-pub trait Frame: Serialize + DeserializeOwned {
-    /// The long text of the frame, which travels behind the header; `None` for a frame without one.
-    fn payload(&mut self) -> Option<&mut Text>;
-
-    /// The frame as bytes, with a body of at most `max_frame` bytes.
-    fn encode(mut self, max_frame: usize) -> Result<Encoded, WireError> {
-        let payload = self.payload().map(std::mem::take).unwrap_or_default();
-        let mut head = vec![0; LENGTH_BYTES];
-        head.push(VERSION);
-        let mut head = postcard::to_extend(&self, head)?;
-        let size = (head.len() - LENGTH_BYTES).saturating_add(payload.len());
-        let limit = max_frame.min(u32::MAX as usize);
-        match u32::try_from(size) {
-            Ok(length) if size <= limit => {
-                if let Some(prefix) = head.first_chunk_mut() {
-                    *prefix = length.to_le_bytes();
-                }
-                let payload = payload.into_bytes();
-                Ok(Encoded { head, payload })
-            }
-            _ => Err(WireError::TooLarge { size, limit }),
-        }
+/// A frame as bytes, with a body of at most `max_frame` bytes.
+pub fn encode(frame: &impl Serialize, max_frame: usize) -> Result<Vec<u8>, WireError> {
+    let mut bytes = postcard::to_extend(frame, vec![0; LENGTH_BYTES])?;
+    let (size, limit) = (bytes.len() - LENGTH_BYTES, max_frame.min(u32::MAX as usize));
+    match (u32::try_from(size), bytes.first_chunk_mut()) {
+        (Ok(length), Some(prefix)) if size <= limit => *prefix = length.to_le_bytes(),
+        _ => return Err(WireError::TooLarge { size, limit }),
     }
-
-    /// The frame in this body, which is everything after the length.
-    fn decode(mut body: Bytes) -> Result<Self, WireError> {
-        let (version, header) = body
-            .split_first()
-            .ok_or(postcard::Error::DeserializeUnexpectedEnd)?;
-        if *version != VERSION {
-            return Err(WireError::Version(*version));
-        }
-        let (mut frame, rest) = postcard::take_from_bytes::<Self>(header)?;
-        let rest = rest.len();
-        match frame.payload() {
-            Some(payload) => {
-                let bytes = body.split_off(body.len() - rest);
-                *payload = Text::from_utf8(bytes).ok_or(WireError::Utf8)?;
-            }
-            None if rest > 0 => return Err(WireError::Trailing(rest)),
-            None => {}
-        }
-        Ok(frame)
-    }
-}
-
-/// A frame as bytes, in two pieces, so that a long payload is not copied.
-#[derive(Debug, Clone)]
-pub struct Encoded {
-    head: Vec<u8>,
-    payload: Bytes,
-}
-
-impl Encoded {
-    /// The two pieces, in order. The second can be empty.
-    #[must_use]
-    pub fn slices(&self) -> [&[u8]; 2] {
-        [&self.head, &self.payload]
-    }
-
-    /// Bytes of the whole frame, with its length.
-    #[expect(clippy::len_without_is_empty, reason = "a frame is never empty")]
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.head.len().saturating_add(self.payload.len())
-    }
+    Ok(bytes)
 }
 
 /// Splits received bytes into frames of one direction.
@@ -123,7 +53,7 @@ pub struct Decoder<F> {
     frames: PhantomData<fn() -> F>,
 }
 
-impl<F: Frame> Decoder<F> {
+impl<F: DeserializeOwned> Decoder<F> {
     /// A decoder that refuses frames whose body is longer than `max_frame` bytes.
     #[must_use]
     pub fn new(max_frame: usize) -> Self {
@@ -158,8 +88,12 @@ impl<F: Frame> Decoder<F> {
     pub fn next(&mut self) -> Result<Option<F>, WireError> {
         match self.announced()? {
             Some(body) if self.buffer.len() >= LENGTH_BYTES + body => {
-                let mut frame = self.buffer.split_to(LENGTH_BYTES + body).freeze();
-                F::decode(frame.split_off(LENGTH_BYTES)).map(Some)
+                let bytes = self.buffer.split_to(LENGTH_BYTES + body);
+                let body = bytes.get(LENGTH_BYTES..).unwrap_or_default();
+                match postcard::take_from_bytes(body)? {
+                    (frame, []) => Ok(Some(frame)),
+                    (_, rest) => Err(WireError::Trailing(rest.len())),
+                }
             }
             _ => Ok(None),
         }

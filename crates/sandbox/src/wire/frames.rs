@@ -1,10 +1,9 @@
 //! The frames, as values.
 
+use callgate_script::Stretch;
 use serde::{Deserialize, Serialize};
 
-use super::codec::Frame;
-use super::positions::Stretch;
-use super::text::Text;
+use crate::ended::ScriptException;
 
 /// A frame from the host to a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +26,7 @@ pub enum WorkerFrame {
     Read {
         /// JSON text, whose form is the two ends' own affair. Nothing is known about it but that it
         /// is UTF-8.
-        outcome: Text,
+        outcome: String,
     },
     /// The script calls a function.
     Call(Call),
@@ -40,17 +39,17 @@ pub enum WorkerFrame {
     /// A message of the console, or the beginning of the one that goes on in the tail.
     Output {
         /// The message, with the line feed that ends it.
-        text: Text,
+        text: String,
     },
     /// What follows the head of the output, as far as the host wants it besides the tail.
     More {
-        /// Text that is in the tail, or dropped, as well.
-        text: Text,
+        /// String that is in the tail, or dropped, as well.
+        text: String,
     },
     /// The script hands something to its caller.
     Emit {
         /// JSON text. Nothing is known about it but that it is UTF-8.
-        block: Text,
+        block: String,
     },
     /// The tail of the output; sent once, before `Done`, or when the script is stopped.
     OutputEnd(OutputEnd),
@@ -58,44 +57,6 @@ pub enum WorkerFrame {
     LimitHit(LimitHit),
     /// The script has ended. The last frame of a worker.
     Done(Done),
-}
-
-impl Frame for HostFrame {
-    fn payload(&mut self) -> Option<&mut Text> {
-        Some(match self {
-            Self::Read(read) => &mut read.text,
-            Self::Start(start) => &mut start.code,
-            Self::Reply(reply) => match &mut reply.outcome {
-                Ok(result) => result,
-                Err(thrown) => &mut thrown.fields,
-            },
-        })
-    }
-}
-
-impl Frame for WorkerFrame {
-    fn payload(&mut self) -> Option<&mut Text> {
-        match self {
-            Self::Read { outcome: text }
-            | Self::Call(Call { input: text, .. })
-            | Self::Output { text }
-            | Self::More { text }
-            | Self::Emit { block: text }
-            | Self::OutputEnd(OutputEnd { tail: text, .. })
-            | Self::Done(Done::Returned(
-                ReturnValue::Json(text)
-                | ReturnValue::Shown(text)
-                | ReturnValue::Cut { tail: text, .. },
-            ))
-            | Self::Done(Done::Threw(Exception { stack: text, .. })) => Some(text),
-            Self::Ready(_)
-            | Self::Cancel { .. }
-            | Self::LimitHit(_)
-            | Self::Done(
-                Done::Returned(ReturnValue::Undefined) | Done::NeverSettled | Done::Terminated,
-            ) => None,
-        }
-    }
 }
 
 /// The kernel layers that a worker has put around itself, and the memory it has used so far.
@@ -119,7 +80,7 @@ pub struct Read {
     /// What it is.
     pub what: Readable,
     /// The text, as its author wrote it.
-    pub text: Text,
+    pub text: String,
 }
 
 /// What a text that is to be read may be.
@@ -144,7 +105,7 @@ pub struct Start {
     /// The limits that the worker holds by itself.
     pub limits: WorkerLimits,
     /// JavaScript expression text whose value is the function to call.
-    pub code: Text,
+    pub code: String,
 }
 
 /// The limits that a worker holds by itself. The host holds them again.
@@ -191,7 +152,7 @@ pub struct Call {
     /// Name of the function, as the script gave it. Nothing is known about it.
     pub tool: String,
     /// The input as JSON text. Nothing is known about it but that it is UTF-8.
-    pub input: Text,
+    pub input: String,
 }
 
 /// The answer to a [`Call`].
@@ -200,7 +161,7 @@ pub struct Reply {
     /// The call's id.
     pub call: u64,
     /// JSON text of the result, or the error to throw in the script.
-    pub outcome: Result<Text, Thrown>,
+    pub outcome: Result<String, Thrown>,
 }
 
 /// An error that a script can catch.
@@ -211,7 +172,7 @@ pub struct Thrown {
     /// The error's message.
     pub message: String,
     /// JSON text of an object whose members are assigned to the error: `tool`, `server`, ….
-    pub fields: Text,
+    pub fields: String,
 }
 
 /// The classes of error that a call can throw.
@@ -243,7 +204,7 @@ pub struct OutputEnd {
     /// Timers that were still set, the next to fire first; not all of many.
     pub timers: Vec<LeftTimer>,
     /// The tail: whole messages, each ended by a line feed.
-    pub tail: Text,
+    pub tail: String,
 }
 
 /// A timer that was still set when the script ended or was stopped.
@@ -275,7 +236,7 @@ pub enum Done {
     /// It returned.
     Returned(ReturnValue),
     /// It threw, or its code could not be compiled.
-    Threw(Exception),
+    Threw(ScriptException),
     /// It waits for something that can never happen.
     NeverSettled,
     /// It was stopped, by the host or by a limit of the worker.
@@ -288,32 +249,16 @@ pub enum ReturnValue {
     /// `undefined`.
     Undefined,
     /// JSON text.
-    Json(Text),
+    Json(String),
     /// A value that JSON cannot express, as the console shows it.
-    Shown(Text),
+    Shown(String),
     /// JSON text, or a shown value, that was too long.
     Cut {
         /// Its beginning.
         head: String,
         /// Its end.
-        tail: Text,
+        tail: String,
         /// Bytes that it had in whole.
         total_bytes: u64,
     },
-}
-
-/// An exception that a script did not catch.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Exception {
-    /// The error's `name`; empty when something else than an error was thrown.
-    pub name: String,
-    /// The error's `message`, or the thrown value as the console shows it.
-    pub message: String,
-    /// Line in the author's text, from 1; 0 when it is not known.
-    pub line: u32,
-    /// Column in that line, from 1; 0 when it is not known.
-    pub column: u32,
-    /// Class and message in one line, the frames in the author's lines, and the same of causes; empty
-    /// when there is none.
-    pub stack: Text,
 }

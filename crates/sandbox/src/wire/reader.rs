@@ -8,7 +8,9 @@ use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::codec::{Decoder, Frame, WireError};
+use serde::de::DeserializeOwned;
+
+use super::codec::{Decoder, WireError};
 
 /// True if there is something to read on a socket already.
 pub(crate) fn has_bytes(socket: &UnixStream) -> bool {
@@ -39,7 +41,7 @@ pub(crate) struct FrameReader<F> {
     decoder: Decoder<F>,
 }
 
-impl<F: Frame> FrameReader<F> {
+impl<F: DeserializeOwned> FrameReader<F> {
     /// Reads frames of at most `max_frame` bytes from this socket, which may be one that blocks.
     pub(crate) fn new(socket: UnixStream, max_frame: usize) -> io::Result<Self> {
         // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.

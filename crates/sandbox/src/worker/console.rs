@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use crate::wire::OutputEnd;
+
 /// The bounded output of one script.
 #[derive(Debug, Default)]
 pub(super) struct Console {
@@ -37,15 +39,6 @@ pub(super) struct Sent {
 struct Room {
     bytes: usize,
     lines: usize,
-}
-
-/// The end of the output, as the host is told.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rest {
-    pub(super) tail: String,
-    pub(super) cut_bytes: u64,
-    pub(super) cut_lines: u64,
-    pub(super) missing_bytes: u64,
 }
 
 impl Console {
@@ -109,7 +102,7 @@ impl Console {
     }
 
     /// Gives back the tail, once. Nothing is taken after it.
-    pub(super) fn close(&mut self) -> Option<Rest> {
+    pub(super) fn close(&mut self) -> Option<OutputEnd> {
         if std::mem::replace(&mut self.closed, true) {
             return None;
         }
@@ -122,7 +115,8 @@ impl Console {
         self.cut_bytes += cut.len() as u64;
         self.cut_lines += line_feeds(cut) as u64;
         tail.drain(..from);
-        Some(Rest {
+        Some(OutputEnd {
+            timers: Vec::new(),
             tail,
             cut_bytes: self.cut_bytes,
             cut_lines: self.cut_lines,

@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::wire::{
-    Done, Exception, Frame, LeftTimer, LimitHit, OutputEnd, ReturnValue, Text, WorkerFrame,
-    WorkerLimits,
+    Done, LeftTimer, LimitHit, OutputEnd, ReturnValue, WorkerFrame, WorkerLimits, encode,
 };
 use deno_core::futures::task::AtomicWaker;
 use deno_core::v8::{self, IsolateHandle};
@@ -20,6 +19,7 @@ use super::open_calls::OpenCalls;
 use super::settings::exit;
 use super::timers::Timers;
 use super::{jail, rejections};
+use crate::ended::ScriptException;
 use crate::ops::{Link, NewCall, Told};
 
 /// How often a terminated script is terminated again: deno_core lifts a termination while it looks
@@ -99,12 +99,12 @@ impl HostChannel {
     pub(super) fn send_together(&self, frames: impl Iterator<Item = WorkerFrame>) {
         let mut bytes = Vec::new();
         for frame in frames {
-            let Ok(frame) = frame.encode(usize::MAX) else {
+            let Ok(frame) = encode(&frame, usize::MAX) else {
                 exit(1)
             };
-            bytes.extend(frame.slices().concat());
+            bytes.extend(frame);
         }
-        if self.write(&mut [IoSlice::new(&bytes)]).is_err() {
+        if self.write(&bytes).is_err() {
             exit(1);
         }
     }
@@ -132,13 +132,10 @@ impl HostChannel {
     /// that comes second must not send the script's end first.
     pub(super) fn flush(&self) {
         let mut console = lock(&self.console);
-        if let Some(rest) = console.close() {
+        if let Some(end) = console.close() {
             self.send(WorkerFrame::OutputEnd(OutputEnd {
-                cut_bytes: rest.cut_bytes,
-                cut_lines: rest.cut_lines,
-                missing_bytes: rest.missing_bytes,
                 timers: std::mem::take(&mut lock(&self.timers)),
-                tail: rest.tail.into(),
+                ..end
             }));
         }
     }
@@ -171,19 +168,16 @@ impl HostChannel {
     fn try_send(&self, frame: WorkerFrame) -> Result<(), ()> {
         // The host's limit for frames is not known here. The frames that a script can make long are
         // cut before.
-        let frame = frame.encode(usize::MAX).map_err(|_| ())?;
-        self.write(&mut frame.slices().map(IoSlice::new))
+        self.write(&encode(&frame, usize::MAX).map_err(|_| ())?)
     }
 
-    /// Writes all slices with `writev`, the one system call for it that the jail allows.
-    fn write(&self, mut slices: &mut [IoSlice<'_>]) -> Result<(), ()> {
-        // An empty slice at the end would read as the end of the stream.
-        IoSlice::advance_slices(&mut slices, 0);
+    /// Writes all bytes with `writev`, the one system call for it that the jail allows.
+    fn write(&self, mut bytes: &[u8]) -> Result<(), ()> {
         let mut socket = lock(&self.socket);
-        while !slices.is_empty() {
-            match socket.write_vectored(slices) {
+        while !bytes.is_empty() {
+            match socket.write_vectored(&[IoSlice::new(bytes)]) {
                 Ok(0) => return Err(()),
-                Ok(written) => IoSlice::advance_slices(&mut slices, written),
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(_) => return Err(()),
             }
@@ -227,18 +221,16 @@ impl Link for IsolateLink {
     fn print(&self, message: String, missing: u64) {
         let sent = lock(&self.channel.console).push(message, missing);
         if let Some(text) = sent.head {
-            self.channel.send(WorkerFrame::Output { text: text.into() });
+            self.channel.send(WorkerFrame::Output { text });
         }
         if let Some(text) = sent.more {
-            self.channel.send(WorkerFrame::More { text: text.into() });
+            self.channel.send(WorkerFrame::More { text });
         }
     }
 
     fn emit(&self, block: String, data: &str) -> Result<(), String> {
         lock(&self.channel.emits).take(&block, data)?;
-        self.channel.send(WorkerFrame::Emit {
-            block: block.into(),
-        });
+        self.channel.send(WorkerFrame::Emit { block });
         Ok(())
     }
 
@@ -263,13 +255,15 @@ impl Link for IsolateLink {
             2 => Some(cut(told.text, limit, ReturnValue::Shown)),
             _ => {
                 // The first end counts.
-                self.done.borrow_mut().get_or_insert(Done::Threw(Exception {
-                    name: told.name,
-                    message: told.text,
-                    line: told.line,
-                    column: told.column,
-                    stack: told.stack.into(),
-                }));
+                self.done
+                    .borrow_mut()
+                    .get_or_insert(Done::Threw(ScriptException {
+                        name: told.name,
+                        message: told.text,
+                        line: told.line,
+                        column: told.column,
+                        stack: told.stack,
+                    }));
                 None
             }
         };
@@ -281,9 +275,9 @@ impl Link for IsolateLink {
 }
 
 /// The value in whole, or its head and tail if it is over the limit.
-fn cut(text: String, limit: usize, whole: impl FnOnce(Text) -> ReturnValue) -> ReturnValue {
+fn cut(text: String, limit: usize, whole: impl FnOnce(String) -> ReturnValue) -> ReturnValue {
     if text.len() <= limit {
-        return whole(text.into());
+        return whole(text);
     }
     let head = text.floor_char_boundary(limit / 2);
     let tail = text.ceil_char_boundary(text.len() - (limit - limit / 2).min(text.len()));

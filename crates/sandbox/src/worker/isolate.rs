@@ -8,8 +8,9 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use crate::wire::positions::author_place;
-use crate::wire::{Done, Exception, HostFrame, Reply, ReturnValue, Start, WorkerFrame};
+use crate::ended::ScriptException;
+use crate::wire::{Done, HostFrame, Reply, ReturnValue, Start, WorkerFrame};
+use callgate_script::author_place;
 use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
 
@@ -81,7 +82,7 @@ pub(super) fn run(
         failures::report_memory(isolate.runtime.v8_isolate(), channel.clone(), heap);
         let done = match native {
             None => isolate.execute(&start).await,
-            Some(code) => Done::Returned(ReturnValue::Json(code(&start.code).into())),
+            Some(code) => Done::Returned(ReturnValue::Json(code(&start.code))),
         };
         channel.finish(done);
         0
@@ -192,7 +193,8 @@ impl Isolate {
         let limits = &start.limits;
         self.script_end = Instant::now() + Duration::from_millis(limits.script_ms);
         self.run_end = Instant::now() + Duration::from_millis(limits.run_ms);
-        ops::set_stretches(start.stretches.clone());
+        let stretches = start.stretches.clone();
+        ops::set_places(move |line, column| author_place(&stretches, line, column));
         let prepared = call(&mut self.runtime, &self.prepare, |scope| {
             let mut names = Vec::with_capacity(start.functions.len());
             for name in &start.functions {
@@ -401,10 +403,10 @@ fn compile<'s>(
 }
 
 fn threw(message: &str) -> Done {
-    Done::Threw(Exception {
+    Done::Threw(ScriptException {
         name: "Error".into(),
         message: message.into(),
-        ..Exception::default()
+        ..ScriptException::default()
     })
 }
 

@@ -63,7 +63,7 @@ impl OpenCalls {
             cancellable: call.cancellable,
             place: call.place,
             tool: call.tool,
-            input: call.input.into(),
+            input: call.input,
         }));
         Ok(id)
     }

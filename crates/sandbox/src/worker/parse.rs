@@ -27,9 +27,7 @@ pub(super) fn read(read: &Read) -> WorkerFrame {
             TypeTextError::new(format!("the type {what}"))
         }),
     };
-    WorkerFrame::Read {
-        outcome: outcome.into(),
-    }
+    WorkerFrame::Read { outcome }
 }
 
 /// The outcome as JSON, or an error that it is too long.

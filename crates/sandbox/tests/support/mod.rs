@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_sandbox::wire::{Frame as _, WorkerFrame};
+use callgate_sandbox::wire::{WorkerFrame, encode};
 use callgate_sandbox::{
     CallHandler, Captured, End, Ended, ErrorClass, Job, Launcher, LauncherOptions, Limits,
     Returned, ScriptCall, Stretch, Thrown, WorkerProgram,
@@ -73,7 +73,7 @@ pub fn returned(ended: &Ended) -> &str {
 
 /// A frame as it crosses the socket.
 pub fn encoded(frame: WorkerFrame) -> Vec<u8> {
-    frame.encode(usize::MAX).unwrap().slices().concat()
+    encode(&frame, usize::MAX).unwrap()
 }
 
 /// A program that sends these bytes to its host, as a worker would, and then does this.
@@ -204,7 +204,7 @@ impl CallHandler for Handler {
                 let thrown = Thrown {
                     class,
                     message,
-                    fields: fields.into(),
+                    fields,
                 };
                 async move { Err(thrown) }.boxed()
             }
