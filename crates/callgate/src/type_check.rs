@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use callgate_catalog::Catalog;
 use callgate_check::{
-    CheckError, Checker, Confinement, Failure, Language, Script, TypeScript, Unavailable, Unknown,
+    CheckError, Confinement, Failure, Language, Script, TypeScript, Unavailable, Unknown,
 };
 use callgate_sandbox::{JailLayer, JailOptions};
 use callgate_script::Checkable;

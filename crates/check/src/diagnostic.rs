@@ -1,7 +1,7 @@
 //! Type errors in the author's lines and columns.
 
-use crate::checker::Script;
 use crate::message::{self, Reported};
+use crate::script::Script;
 use crate::unknown::{self, ResultHints};
 
 /// The most type errors of a script that are shown; the rest is counted.
@@ -157,7 +157,7 @@ mod tests {
             line_offset: 1,
             declarations: "".into(),
             time: std::time::Duration::ZERO,
-            language: crate::checker::Language::TypeScript,
+            language: crate::script::Language::TypeScript,
             untyped: "".into(),
         };
         let error = |pos| Reported {

@@ -2,8 +2,6 @@
 //! running program, or in a `node_modules` of the project.
 
 use std::env::consts;
-use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -27,43 +25,25 @@ pub struct Executable {
 /// Why no TypeScript is used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum FindError {
-    /// There is none anywhere.
     #[error(
         "TypeScript {MIN_MAJOR} was not found; install it with `npm install typescript@{MIN_MAJOR}`, or \
          name it under \"check\", \"typescript\" in the configuration"
     )]
     Nowhere,
-    /// The only one there is cannot be used.
     #[error(
         "TypeScript {version} in {} is too old; install version {MIN_MAJOR} or later with `npm install \
          typescript@{MIN_MAJOR}`", .path.display()
     )]
-    TooOld {
-        /// Its version.
-        version: String,
-        /// Its package.
-        path: PathBuf,
-    },
-    /// There is one without the program for this machine.
+    TooOld { version: String, path: PathBuf },
     #[error(
         "TypeScript {version} in {} lacks its native program for this machine ({}); install it again \
          with its optional dependencies", .path.display(), platform_package()
     )]
-    NoProgram {
-        /// Its version.
-        version: String,
-        /// Its package.
-        path: PathBuf,
-    },
-    /// The configuration names something else.
+    NoProgram { version: String, path: PathBuf },
     #[error("{} is not native TypeScript: {reason}; change \"check\", \"typescript\"", .path.display())]
-    Named {
-        /// The path in the configuration.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
+    Named { path: PathBuf, reason: String },
 }
 
 /// Finds the native TypeScript: `named`, or else the first that can be used of
@@ -201,11 +181,4 @@ fn version(package: &Path) -> Option<String> {
 
 fn major(version: &str) -> Option<u32> {
     version.split('.').next()?.parse().ok()
-}
-
-impl fmt::Display for Executable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.path.file_name().unwrap_or(OsStr::new("tsc"));
-        write!(f, "TypeScript {} ({})", self.version, name.display())
-    }
 }

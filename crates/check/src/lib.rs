@@ -1,12 +1,11 @@
 //! Internal crate of Callgate: type-checks a script with TypeScript before it runs.
 //!
-//! A [`Checker`] gets a script's text and the declarations of its tools, and answers with
-//! [`Diagnostic`]s in the author's lines and columns. [`TypeScript`] keeps a native TypeScript 7
-//! process and speaks its API. The process gets every file from this crate; the kernel keeps it from
+//! [`TypeScript`] gets a script's text and the declarations of its tools, and answers with
+//! [`Diagnostic`]s in the author's lines and columns. It keeps a native TypeScript 7 process and
+//! speaks its API. The process gets every file from this crate; the kernel keeps it from
 //! the disk and from the network. Its answers are hostile input all the same: bounded, and used for
 //! messages only. A check helps the author and is not a part of the wall around a script.
 
-mod checker;
 mod confine;
 mod diagnostic;
 mod error;
@@ -16,15 +15,16 @@ mod library;
 mod message;
 mod protocol;
 mod scan;
+mod script;
 mod session;
 mod strictness;
 mod typescript;
 mod unknown;
 
-pub use checker::{Checker, Language, Script};
 pub use confine::{Confinement, LayerUse};
 pub use diagnostic::{Checked, Diagnostic, MAX_DIAGNOSTICS, Unknown};
 pub use error::{CheckError, Failure, Unavailable};
 pub use find::{Executable, FindError, MIN_MAJOR, find};
 pub use scan::words;
+pub use script::{Language, Script};
 pub use typescript::TypeScript;

@@ -16,6 +16,8 @@ const MAX_REASONS: usize = 3;
 /// Related notes that say what to do: "did you forget to use await", "an
 /// argument for … was not provided".
 const TOLD_NOTES: &[u32] = &[2773, 6210, 6236];
+/// Beginnings of advice about compiler settings.
+const ADVICE: [&str; 2] = ["Do you need to", "Try "];
 /// Too few or too many arguments.
 const WRONG_COUNT: &[u32] = &[2554, 2555];
 
@@ -90,74 +92,36 @@ fn unknown(name: &str, error: &Reported) -> String {
 /// compiler settings left out, and what it quotes in backquotes and short.
 fn sentences(text: &str) -> String {
     let mut out = String::new();
-    for sentence in split(text) {
-        let plain = sentence.first().map_or("", |piece| match piece {
-            Piece::Plain(text) => text.as_str(),
-            Piece::Quoted(_) => "",
-        });
-        if plain.starts_with("Do you need to") || plain.starts_with("Try ") {
+    let mut rest = text.trim();
+    let mut begins = true;
+    while let Some(c) = rest.chars().next() {
+        if begins && ADVICE.iter().any(|advice| rest.starts_with(advice)) {
             break;
         }
-        if !out.is_empty() {
+        if begins && !out.is_empty() {
             out.push_str("; ");
         }
-        for (place, piece) in sentence.iter().enumerate() {
-            match piece {
-                Piece::Plain(text) if place == 0 => out.push_str(&lower_first(text)),
-                Piece::Plain(text) => out.push_str(text),
-                Piece::Quoted(text) => {
-                    out.push('`');
-                    out.push_str(&shortened_type(text, MAX_QUOTED));
-                    out.push('`');
-                }
-            }
-        }
-    }
-    out
-}
-
-enum Piece {
-    Plain(String),
-    Quoted(String),
-}
-
-/// A message as sentences of plain and quoted pieces.
-fn split(text: &str) -> Vec<Vec<Piece>> {
-    let mut all = Vec::new();
-    let mut sentence: Vec<Piece> = Vec::new();
-    let mut plain = String::new();
-    let mut rest = text.trim();
-    while let Some(c) = rest.chars().next() {
         if c == '\''
-            && (plain.is_empty() || plain.ends_with([' ', '(', '[']))
+            && (out.is_empty() || out.ends_with([' ', '(', '[']))
             && let Some((quoted, after)) = quoted(rest)
         {
-            if !plain.is_empty() {
-                sentence.push(Piece::Plain(std::mem::take(&mut plain)));
-            }
-            sentence.push(Piece::Quoted(quoted.to_owned()));
-            rest = after;
+            out.push_str(&format!("`{}`", shortened_type(quoted, MAX_QUOTED)));
+            (rest, begins) = (after, false);
             continue;
         }
         rest = rest.get(c.len_utf8()..).unwrap_or_default();
         let ends = matches!(c, '.' | '?') && (rest.is_empty() || rest.starts_with([' ', '\n']));
-        if !ends || c == '?' {
-            plain.push(c);
+        match c {
+            '.' if ends => {}
+            c if begins => out.extend(c.to_lowercase()),
+            c => out.push(c),
         }
         if ends {
-            if !plain.is_empty() {
-                sentence.push(Piece::Plain(std::mem::take(&mut plain)));
-            }
-            all.push(std::mem::take(&mut sentence));
             rest = rest.trim_start();
         }
+        begins = ends;
     }
-    if !plain.is_empty() {
-        sentence.push(Piece::Plain(plain));
-    }
-    all.push(sentence);
-    all.retain(|sentence| !sentence.is_empty());
-    all
+    out
 }
 
 /// The text in the single quotes that the text begins with, and the text after them. Strings in a
@@ -238,14 +202,6 @@ fn shortened(text: &str, limit: usize) -> String {
         .get(..text.floor_char_boundary(limit))
         .unwrap_or_default();
     format!("{head}…")
-}
-
-fn lower_first(text: &str) -> String {
-    let mut characters = text.chars();
-    match characters.next() {
-        Some(first) => first.to_lowercase().chain(characters).collect(),
-        None => String::new(),
-    }
 }
 
 /// One line without characters that could steer a terminal.

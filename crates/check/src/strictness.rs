@@ -1,8 +1,8 @@
 //! Errors that do not stop a script: they say that TypeScript knows too little, not that a tool
 //! is used wrongly.
 
-use crate::checker::{Language, Script};
 use crate::message::{self, Reported};
+use crate::script::{Language, Script};
 use crate::unknown;
 
 /// The consequence of an error for the script.

@@ -5,18 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use tokio::sync::{Mutex, OnceCell, Semaphore};
 use tokio::time::timeout;
 
-use crate::checker::{Checker, Script};
 use crate::confine::Confinement;
 use crate::diagnostic::{Checked, checked};
 use crate::error::{CheckError, Failure, Unavailable};
 use crate::find::Executable;
 use crate::library::Library;
 use crate::message::Reported;
+use crate::script::Script;
 use crate::session::Session;
 use crate::strictness::Consequence;
 
@@ -71,14 +69,15 @@ impl TypeScript {
             }),
         }
     }
-}
 
-impl Checker for TypeScript {
-    fn check(&self, script: Script) -> BoxFuture<'_, Result<Checked, CheckError>> {
-        async move { self.shared.check(&script).await }.boxed()
+    /// The type errors of one script.
+    pub async fn check(&self, script: Script) -> Result<Checked, CheckError> {
+        self.shared.check(&script).await
     }
 
-    fn start(&self) {
+    /// Makes ready for a check that is to come, in the background. It must be
+    /// called within a tokio runtime.
+    pub fn start(&self) {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             let _starting = shared.starting.lock().await;
@@ -90,15 +89,13 @@ impl Checker for TypeScript {
         });
     }
 
-    fn shut_down(&self) -> BoxFuture<'_, ()> {
-        async move {
-            let mut warm = self.shared.warm.lock().await;
-            warm.ended = true;
-            if let Some(session) = warm.session.take() {
-                session.end().await;
-            }
+    /// Ends the process that is kept.
+    pub async fn shut_down(&self) {
+        let mut warm = self.shared.warm.lock().await;
+        warm.ended = true;
+        if let Some(session) = warm.session.take() {
+            session.end().await;
         }
-        .boxed()
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::checker::Script;
 use crate::diagnostic::Unknown;
 use crate::message::{self, Reported};
+use crate::script::Script;
 
 /// Bytes of a dotted name.
 const MAX_PATH: usize = 200;

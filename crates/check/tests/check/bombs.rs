@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use callgate_check::{CheckError, Checker as _, Failure, Script};
+use callgate_check::{CheckError, Failure, Script};
 
 use crate::support::{checker, script, shown};
 

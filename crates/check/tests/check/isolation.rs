@@ -1,6 +1,6 @@
 //! What the text of a script could make TypeScript read: nothing.
 
-use callgate_check::{Checker as _, Script};
+use callgate_check::Script;
 
 use crate::support::{self, runtime, shown};
 

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use callgate_check::{
-    CheckError, Checker as _, Confinement, Executable, Failure, LayerUse, Script, TypeScript,
-    Unavailable, find,
+    CheckError, Confinement, Executable, Failure, LayerUse, Script, TypeScript, Unavailable, find,
 };
 
 use crate::support::{runtime, script};

@@ -1,6 +1,6 @@
 //! The type errors that stop a script, in TypeScript and in JavaScript.
 
-use callgate_check::{Checker as _, Language, Script};
+use callgate_check::{Language, Script};
 
 use crate::support;
 

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_check::{
-    Checked, Checker as _, Confinement, Executable, Language, Script, TypeScript, find,
-};
+use callgate_check::{Checked, Confinement, Executable, Language, Script, TypeScript, find};
 
 /// The TypeScript that set-up installed.
 pub fn executable() -> Executable {

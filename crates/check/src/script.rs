@@ -1,25 +1,7 @@
-//! The interface of a type checker.
+//! A script to check.
 
 use std::sync::Arc;
 use std::time::Duration;
-
-use futures::future::BoxFuture;
-
-use crate::diagnostic::Checked;
-use crate::error::CheckError;
-
-/// Looks for type errors in scripts.
-pub trait Checker: Send + Sync + std::fmt::Debug {
-    /// The type errors of one script.
-    fn check(&self, script: Script) -> BoxFuture<'_, Result<Checked, CheckError>>;
-
-    /// Makes ready for a check that is to come, in the background. It must be
-    /// called within a tokio runtime.
-    fn start(&self);
-
-    /// Ends what runs for this checker.
-    fn shut_down(&self) -> BoxFuture<'_, ()>;
-}
 
 /// The language that a script says it is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
