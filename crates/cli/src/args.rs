@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use callgate::config::{ToolMode, parse_bytes, parse_duration, parse_memory, parse_share};
 use callgate::rule::Pattern;
-use callgate::{CheckMode, Detail, export::ExportFormat};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use callgate::{CheckMode, Detail, SearchBy, export::ExportFormat};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::clients::Client;
@@ -321,13 +321,6 @@ pub struct ToolsArgs {
     pub json: bool,
 }
 
-/// The permission of tools that say they only read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum ReadOnly {
-    Ask,
-    Allow,
-}
-
 /// Flags of `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
@@ -348,8 +341,8 @@ pub struct InitArgs {
     pub servers: Vec<String>,
 
     /// Tools that say they only read are asked about, or allowed [default: ask]
-    #[arg(long, value_name = "RULE")]
-    pub read_only: Option<ReadOnly>,
+    #[arg(long, value_name = "RULE", value_parser = ["ask", "allow"])]
+    pub read_only: Option<String>,
 
     /// Replace an existing file, which is kept as FILE.bak
     #[arg(long)]
@@ -375,9 +368,11 @@ pub struct SearchArgs {
     /// a regular expression
     pub query: String,
 
-    /// How to look for it [default: the best way that is configured]
-    #[arg(long, value_name = "WAY")]
-    pub by: Option<Way>,
+    /// How to look for it: by words; by a regex over names, titles and descriptions; by what is
+    /// meant (vectors, or hybrid with words: needs models.embeddings); by a model that picks
+    /// (needs models.small) [default: the best way that is configured]
+    #[arg(long, value_name = "WAY", value_parser = way)]
+    pub by: Option<SearchBy>,
 
     /// Only tools of this server
     #[arg(long, value_name = "SERVER")]
@@ -395,21 +390,6 @@ pub struct SearchArgs {
     /// Print what was found as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// Ways to look for tools.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Way {
-    /// By the words of names, descriptions, parameters and keywords
-    Words,
-    /// By a regular expression over names, titles and descriptions
-    Regex,
-    /// By what is meant: needs models.embeddings in the configuration
-    Vectors,
-    /// By words and by what is meant: needs the same
-    Hybrid,
-    /// By a model that picks: needs models.small in the configuration
-    Model,
 }
 
 /// Flags of `call`.
@@ -584,4 +564,12 @@ pub struct LoginArgs {
 
 fn limit(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "write a whole number above zero")
+}
+
+fn way(text: &str) -> Result<SearchBy, String> {
+    let mut ways = SearchBy::ALL.into_iter();
+    let way = ways.find(|(name, _)| *name == text);
+    let names = SearchBy::ALL.map(|(name, _)| name).join(", ");
+    way.map(|(_, way)| way)
+        .ok_or_else(|| format!("the ways are {names}"))
 }

@@ -60,21 +60,22 @@ impl TerminalAsker {
         let mut conversation = Conversation::begin(&self.progress).await?;
         let text = question_text(question, Shown::Short, conversation.columns());
         conversation.show(&format!("\n{text}")).await?;
-        loop {
-            let Some(line) = conversation.ask(&prompt).await? else {
-                return Ok(Answer::Deny);
-            };
-            let said = line.trim().to_lowercase();
+        let read = |said: &str| {
             let mut offered = offered.clone();
-            if let Some((.., answer)) = offered.find(|(key, word, _)| said == *key || said == *word)
-            {
-                return Ok(*answer);
+            let named = offered.find(|(key, word, _)| said == *key || said == *word);
+            match named {
+                Some((.., answer)) => Some(Some(*answer)),
+                None => matches!(said, "w" | "whole").then_some(None),
             }
-            if said == "w" || said == "whole" {
-                let text = question_text(question, Shown::Whole, conversation.columns());
-                conversation.show(&text).await?;
-            } else {
-                conversation.show_keys(&keys).await?;
+        };
+        loop {
+            match conversation.choose(&prompt, &keys, read).await? {
+                None => return Ok(Answer::Deny),
+                Some(Some(answer)) => return Ok(answer),
+                Some(None) => {
+                    let text = question_text(question, Shown::Whole, conversation.columns());
+                    conversation.show(&text).await?;
+                }
             }
         }
     }

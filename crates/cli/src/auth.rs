@@ -1,7 +1,6 @@
 //! `callgate auth`: logins at HTTP servers.
 
 use std::io::{self, IsTerminal as _};
-use std::process::Stdio;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -273,28 +272,13 @@ impl OpenUrl for Page {
         print::err(&format!(
             "open this page in a browser on this machine, and log in there:\n{url}\n"
         ));
-        if !self.open {
-            return std::future::ready(Ok(())).boxed();
+        // A person can open the printed URL.
+        if self.open
+            && let Err(reason) = crate::elicit::page::open(url)
+        {
+            print::err(&format!("{reason}\n"));
         }
-        async move {
-            let program = if cfg!(target_os = "macos") {
-                "open"
-            } else {
-                "xdg-open"
-            };
-            let mut command = tokio::process::Command::new(program);
-            command
-                .arg(url)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            // A person can open the printed URL.
-            if let Err(error) = command.status().await {
-                print::err(&format!("{program} cannot be started: {error}\n"));
-            }
-            Ok(())
-        }
-        .boxed()
+        std::future::ready(Ok(())).boxed()
     }
 }
 

@@ -1,7 +1,6 @@
 //! The log on standard error. An event is one line, whatever servers' words are in it. During a
 //! question the log is held back.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,19 +9,8 @@ use callgate::present::{one_line, undrawn};
 /// Bytes that are held back during a question.
 const MOST_HELD: usize = 1 << 20;
 
-static HELD: Mutex<Held> = Mutex::new(Held {
-    is_asking: false,
-    lines: String::new(),
-    left_out: 0,
-});
-
-struct Held {
-    is_asking: bool,
-    /// The lines that are held back.
-    lines: String,
-    /// The number of lines without room.
-    left_out: usize,
-}
+/// The lines that are held back during a question. What is over the limit is lost.
+static HELD: Mutex<Option<String>> = Mutex::new(None);
 
 /// Sets up logging.
 pub fn begin(verbose: u8) {
@@ -47,14 +35,13 @@ pub fn begin(verbose: u8) {
 
 /// Holds lines back until [`release`].
 pub fn hold() {
-    held().is_asking = true;
+    held().get_or_insert_default();
 }
 
 /// Writes the lines that were held back, and later ones at once.
 pub fn release() {
-    let mut held = held();
-    held.is_asking = false;
-    let _ = io::stderr().write_all(held.take().as_bytes());
+    let lines = held().take().unwrap_or_default();
+    let _ = io::stderr().write_all(lines.as_bytes());
 }
 
 /// The writer of events, one write each.
@@ -64,11 +51,10 @@ impl Write for Log {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let line = line(&String::from_utf8_lossy(event));
         // Locked until the line is written, so that no question begins in between.
-        let mut held = held();
-        if held.is_asking {
-            held.keep(&line);
-        } else {
-            io::stderr().write_all(line.as_bytes())?;
+        match &mut *held() {
+            Some(lines) if lines.len() + line.len() <= MOST_HELD => lines.push_str(&line),
+            Some(_) => {}
+            None => io::stderr().write_all(line.as_bytes())?,
         }
         Ok(event.len())
     }
@@ -78,29 +64,7 @@ impl Write for Log {
     }
 }
 
-impl Held {
-    fn keep(&mut self, line: &str) {
-        if self.left_out == 0 && self.lines.len() + line.len() <= MOST_HELD {
-            self.lines.push_str(line);
-        } else {
-            self.left_out += 1;
-        }
-    }
-
-    fn take(&mut self) -> String {
-        let mut lines = std::mem::take(&mut self.lines);
-        let left_out = std::mem::take(&mut self.left_out);
-        if left_out > 0 {
-            let _ = writeln!(
-                lines,
-                "({left_out} more lines of the log came during a question and were left out)"
-            );
-        }
-        lines
-    }
-}
-
-fn held() -> MutexGuard<'static, Held> {
+fn held() -> MutexGuard<'static, Option<String>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -122,22 +86,5 @@ mod tests {
             "WARN failed error=a\\n\\u000d\\u250c The script asks:\\n\\u001b[1A\\u2514 allow?\n"
         );
         assert_eq!(line("INFO plain ü 日本\n"), "INFO plain ü 日本\n");
-    }
-
-    #[test]
-    fn what_is_kept_back_is_bounded() {
-        let mut held = Held {
-            is_asking: true,
-            lines: String::new(),
-            left_out: 0,
-        };
-        held.keep("first\n");
-        held.keep(&"x".repeat(MOST_HELD));
-        held.keep("third\n");
-        assert_eq!(
-            held.take(),
-            "first\n(2 more lines of the log came during a question and were left out)\n"
-        );
-        assert_eq!(held.take(), "");
     }
 }

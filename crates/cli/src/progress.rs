@@ -1,38 +1,39 @@
-//! Live lines on standard error while calls run, if it is a terminal. None stay at the end.
+//! A live line on standard error while calls run, if it is a terminal. It does not stay at the end.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate::{CallEnd, Event, present::harmless};
+use callgate::{CallEnd, Event, present::one_line};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// The most calls with a line. Others are counted.
+/// The most names in the line.
 const SHOWN: usize = 8;
 /// Characters of a server's progress message.
 const SHOWN_MESSAGE: usize = 60;
 
-/// The live lines of a command.
+/// The live line of a command.
 pub struct Progress {
+    /// Holds the line, and can hide it.
     lines: MultiProgress,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// The last line, about all calls.
-    summary: Option<ProgressBar>,
-    shown: BTreeMap<u64, Line>,
-    running: u64,
+    line: Option<ProgressBar>,
+    /// The functions of the calls under way.
+    running: BTreeMap<u64, String>,
     done: u64,
     denied: u64,
     withheld: u64,
     failed: u64,
+    /// The last progress that a server told.
+    told: String,
 }
 
 impl State {
-    /// The numbers of calls in a line.
-    fn summary(&self) -> String {
+    fn text(&self) -> String {
         let without_result = [
             (self.denied, "denied"),
             (self.withheld, "not made"),
@@ -42,20 +43,20 @@ impl State {
         let counted: Vec<String> = counted
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        let of_those = match counted.as_slice() {
-            [] => String::new(),
-            counted => format!(" ({})", counted.join(", ")),
+        let running: Vec<&str> = self.running.values().map(String::as_str).collect();
+        let names = running.get(..SHOWN).unwrap_or(&running).join(", ");
+        let within = |text: &str| match text {
+            "" => String::new(),
+            text => format!(" ({text})"),
         };
-        format!("{} running, {} done{of_those}", self.running, self.done)
+        let (running, names) = (running.len(), within(&names));
+        let (done, counted) = (self.done, within(&counted.join(", ")));
+        let text = format!(
+            "{running} running{names}, {done} done{counted}  {}",
+            self.told
+        );
+        text.trim_end().to_owned()
     }
-}
-
-/// The live line of a call.
-struct Line {
-    bar: ProgressBar,
-    function: String,
-    server: String,
-    tool: String,
 }
 
 impl Progress {
@@ -68,7 +69,7 @@ impl Progress {
         }
     }
 
-    /// The lines, for a prompt that hides them.
+    /// The line, for a prompt that hides it.
     pub fn lines(&self) -> MultiProgress {
         self.lines.clone()
     }
@@ -77,39 +78,21 @@ impl Progress {
     pub fn starting<'a>(&self, servers: impl Iterator<Item = &'a str>) {
         let servers: Vec<&str> = servers.take(SHOWN).collect();
         if !servers.is_empty() {
-            self.summarise(
-                &mut self.state(),
-                format!("starting {}", servers.join(", ")),
-            );
+            let text = format!("starting {}", servers.join(", "));
+            self.show(&mut self.state(), text);
         }
     }
 
     /// Shows the start and the end of a call.
     pub fn on_event(&self, event: Event<'_>) {
-        if self.lines.is_hidden() {
-            return;
-        }
         let mut state = self.state();
         match event {
-            Event::CallStarted {
-                call,
-                function,
-                server,
-                tool,
-            } => {
-                state.running += 1;
-                if state.shown.len() < SHOWN {
-                    let line = Line {
-                        bar: self.add(function.to_owned(), "  {msg}", &state),
-                        function: function.to_owned(),
-                        server: server.to_owned(),
-                        tool: tool.to_owned(),
-                    };
-                    state.shown.insert(call, line);
-                }
+            Event::CallStarted { call, function, .. } => {
+                state.running.insert(call, function.to_owned());
             }
             Event::CallEnded { call, end, .. } => {
-                state.running = state.running.saturating_sub(1);
+                state.running.remove(&call);
+                state.told.clear();
                 state.done += 1;
                 match end {
                     CallEnd::Ok => {}
@@ -117,38 +100,26 @@ impl Progress {
                     CallEnd::Withheld => state.withheld += 1,
                     _ => state.failed += 1,
                 }
-                if let Some(line) = state.shown.remove(&call) {
-                    line.bar.finish_and_clear();
-                }
             }
-            _ => {}
+            _ => return,
         }
-        let summary = state.summary();
-        self.summarise(&mut state, summary);
+        let text = state.text();
+        self.show(&mut state, text);
     }
 
-    /// Shows a call's progress. Of several calls of one tool the first has the line: a server does
-    /// not know which call it is.
+    /// Shows a call's progress.
     pub fn on_progress(&self, progress: callgate::caller::Progress<'_>) {
-        if self.lines.is_hidden() {
-            return;
-        }
-        let state = self.state();
-        let is_of = |line: &&Line| line.server == progress.server && line.tool == progress.tool;
-        if let Some(line) = state.shown.values().find(is_of) {
-            line.bar
-                .set_message(format!("{}  {}", line.function, progress_text(&progress)));
-        }
+        let mut state = self.state();
+        let tool = one_line(progress.tool, SHOWN_MESSAGE);
+        state.told = format!("{tool}: {}", progress_text(&progress));
+        let text = state.text();
+        self.show(&mut state, text);
     }
 
-    /// Removes all lines.
+    /// Removes the line.
     pub fn clear(&self) {
-        let mut state = self.state();
-        for (_, line) in std::mem::take(&mut state.shown) {
-            line.bar.finish_and_clear();
-        }
-        if let Some(summary) = state.summary.take() {
-            summary.finish_and_clear();
+        if let Some(line) = self.state().line.take() {
+            line.finish_and_clear();
         }
     }
 
@@ -156,34 +127,22 @@ impl Progress {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn summarise(&self, state: &mut State, message: String) {
-        if let Some(summary) = &state.summary {
-            summary.set_message(message);
+    fn show(&self, state: &mut State, text: String) {
+        if self.lines.is_hidden() {
             return;
         }
-        let summary = self.add(message, "{spinner} {msg} {elapsed:.dim}", state);
-        // The tick takes a thread, so only this line has one.
-        summary.enable_steady_tick(Duration::from_millis(120));
-        state.summary = Some(summary);
-    }
-
-    fn add(&self, message: String, template: &str, state: &State) -> ProgressBar {
-        let style = ProgressStyle::with_template(template)
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        // Added before it draws, since it would else draw at the cursor.
-        let line = match &state.summary {
-            Some(summary) => self
-                .lines
-                .insert_before(summary, ProgressBar::new_spinner()),
-            None => self.lines.add(ProgressBar::new_spinner()),
-        };
-        line.set_style(style);
-        line.set_message(message);
-        line
+        let line = state.line.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}");
+            let line = self.lines.add(ProgressBar::new_spinner());
+            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            line.enable_steady_tick(Duration::from_millis(120));
+            line
+        });
+        line.set_message(text);
     }
 }
 
-/// A server's progress in one short line.
+/// A server's progress in a few words.
 fn progress_text(progress: &callgate::caller::Progress<'_>) -> String {
     let done = progress.progress;
     let mut text = match progress.total {
@@ -193,15 +152,7 @@ fn progress_text(progress: &callgate::caller::Progress<'_>) -> String {
         _ => format!("{done}"),
     };
     if let Some(message) = progress.message {
-        let shown = harmless(message).replace(['\n', '\t'], " ");
-        text.push_str("  ");
-        match shown.char_indices().nth(SHOWN_MESSAGE) {
-            None => text.push_str(&shown),
-            Some((end, _)) => {
-                text.push_str(shown.get(..end).unwrap_or_default());
-                text.push('…');
-            }
-        }
+        text += &format!("  {}", one_line(message, SHOWN_MESSAGE));
     }
     text
 }
@@ -218,20 +169,25 @@ mod tests {
 
     #[test]
     fn calls_without_a_result_are_told_apart() {
-        let summary = |denied, withheld, failed| {
+        let text = |denied, withheld, failed| {
             let state = State {
-                running: 1,
+                running: BTreeMap::from([(3, "git_log".to_owned())]),
                 done: 7,
                 denied,
                 withheld,
                 failed,
                 ..State::default()
             };
-            state.summary()
+            state.text()
         };
-        assert_eq!(summary(0, 0, 0), "1 running, 7 done");
-        assert_eq!(summary(2, 0, 0), "1 running, 7 done (2 denied)");
-        assert_eq!(summary(2, 0, 1), "1 running, 7 done (2 denied, 1 failed)");
-        assert_eq!(summary(0, 3, 1), "1 running, 7 done (3 not made, 1 failed)");
+        assert_eq!(text(0, 0, 0), "1 running (git_log), 7 done");
+        assert_eq!(
+            text(2, 0, 1),
+            "1 running (git_log), 7 done (2 denied, 1 failed)"
+        );
+        assert_eq!(
+            text(0, 3, 1),
+            "1 running (git_log), 7 done (3 not made, 1 failed)"
+        );
     }
 }

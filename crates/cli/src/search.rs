@@ -5,7 +5,7 @@ use std::time::Duration;
 use callgate::{Detail, Found, Gate, Hit, SearchBy, SearchRequest, ServerState};
 use serde_json::{Value, json};
 
-use crate::args::{SearchArgs, Way};
+use crate::args::SearchArgs;
 use crate::setup::Sources;
 use crate::{print, setup};
 
@@ -15,14 +15,7 @@ const VECTOR_TIME: Duration = Duration::from_secs(60);
 /// Prints the tools, the best first; 1 if there are none.
 pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
     let mut request = SearchRequest::new(args.query.as_str());
-    request.by = match args.by {
-        None => SearchBy::Auto,
-        Some(Way::Words) => SearchBy::Words,
-        Some(Way::Regex) => SearchBy::Regex,
-        Some(Way::Vectors) => SearchBy::Vectors,
-        Some(Way::Hybrid) => SearchBy::Hybrid,
-        Some(Way::Model) => SearchBy::Model,
-    };
+    request.by = args.by.unwrap_or(SearchBy::Auto);
     request.patience = VECTOR_TIME;
     request.server.clone_from(&args.server);
     request.limit = args.limit.get();

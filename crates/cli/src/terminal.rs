@@ -72,7 +72,7 @@ impl Conversation {
     }
 
     /// Shows which keys are possible, after another one.
-    pub async fn show_keys(&self, keys: &[&str]) -> io::Result<()> {
+    async fn show_keys(&self, keys: &[&str]) -> io::Result<()> {
         self.show(&format!("├ type {}, then Enter\n", either(keys)))
             .await
     }
@@ -108,6 +108,37 @@ impl Conversation {
         }
         line
     }
+}
+
+impl Conversation {
+    /// Asks until `read` takes the answer, in lower case; `None` if the terminal has ended.
+    pub async fn choose<T>(
+        &mut self,
+        prompt: &str,
+        keys: &[&str],
+        read: impl Fn(&str) -> Option<T>,
+    ) -> io::Result<Option<T>> {
+        loop {
+            let Some(line) = self.ask(prompt).await? else {
+                return Ok(None);
+            };
+            match read(line.trim().to_lowercase().as_str()) {
+                Some(answer) => return Ok(Some(answer)),
+                None => self.show_keys(keys).await?,
+            }
+        }
+    }
+}
+
+/// The places of numbers from 1 to `count`, with blanks or commas between; `None` if there is
+/// anything else.
+pub fn numbered(text: &str, count: usize) -> Option<Vec<usize>> {
+    let numbers = text.split([' ', ',']).filter(|word| !word.is_empty());
+    let place = |word: &str| word.parse::<usize>().ok()?.checked_sub(1);
+    let places: Option<Vec<usize>> = numbers
+        .map(|word| place(word).filter(|place| *place < count))
+        .collect();
+    places.filter(|places| !places.is_empty())
 }
 
 impl Drop for Conversation {

@@ -488,7 +488,10 @@ impl Attempt<'_> {
                 )
             }
             LostKind::Authorization(error) => Reason::from(error),
-            _ => lost.reason.clone().map(|it| self.no_endpoint(http, it)),
+            _ => {
+                let reason = Reason::clone(&lost.reason);
+                reason.map(|it| self.no_endpoint(http, it))
+            }
         }
     }
 
@@ -581,7 +584,7 @@ impl Connection {
                     let when = if lost.sent { "during" } else { "before" };
                     let when = format!(" {when} the call");
                     let reason = lost.reason.to(Reader::Operator);
-                    lost.reason = self.last_words(reason, &when).await.into();
+                    lost.reason = Box::new(self.last_words(reason, &when).await.into());
                 }
                 Err(CallFailure::Lost(lost))
             }

@@ -133,7 +133,7 @@ pub enum Changed {
 pub struct Lost {
     pub(crate) kind: LostKind,
     /// One clause for people, without secrets.
-    pub(crate) reason: Reason,
+    pub(crate) reason: Box<Reason>,
     /// Whether the server may have read the request.
     pub(crate) sent: bool,
     /// Messages that were read meanwhile and not used, as a clause; empty if there are none.
@@ -235,7 +235,7 @@ impl Lost {
     pub(crate) fn new(kind: LostKind, reason: impl Into<Reason>, sent: bool) -> Self {
         Self {
             kind,
-            reason: reason.into(),
+            reason: Box::new(reason.into()),
             sent,
             unused: Box::default(),
         }

@@ -209,7 +209,7 @@ impl Server {
     fn said(&self, failure: CallFailure) -> CallFailure {
         match failure {
             CallFailure::Lost(lost) if self.is_disabled() => CallFailure::Lost(Lost {
-                reason: format!("{DISABLED} during the call").into(),
+                reason: Box::new(format!("{DISABLED} during the call").into()),
                 ..lost
             }),
             failure => failure,

@@ -6,7 +6,7 @@ use callgate::{
 };
 use indicatif::MultiProgress;
 
-use crate::terminal::Conversation;
+use crate::terminal::{Conversation, numbered};
 
 /// Characters of a server's text about a tool.
 const SHOWN: usize = 120;
@@ -29,22 +29,24 @@ pub async fn choose(
     };
     let prompt =
         format!("└ {granting}? [a] all of them  [1 2] those, by number  {whole}[n] none: ");
+    let all = || (0..tools.len()).collect();
+    let read = |said: &str| match said {
+        "a" | "all" => Some(Some(all())),
+        "n" | "no" | "none" => Some(Some(Vec::new())),
+        "w" | "whole" => Some(None),
+        numbers => numbered(numbers, tools.len()).map(Some),
+    };
     loop {
-        let Some(line) = conversation.ask(&harmless(&prompt)).await? else {
-            return Ok(Vec::new());
-        };
-        let all = || tools.iter().map(|tool| tool.function.clone()).collect();
-        match line.trim().to_lowercase().as_str() {
-            "a" | "all" => return Ok(all()),
-            "n" | "no" | "none" => return Ok(Vec::new()),
-            "w" | "whole" => {
+        match conversation.choose(&harmless(&prompt), keys, read).await? {
+            None => return Ok(Vec::new()),
+            Some(Some(chosen)) => {
+                let tools = chosen.into_iter().filter_map(|place| tools.get(place));
+                return Ok(tools.map(|tool| tool.function.clone()).collect());
+            }
+            Some(None) => {
                 let text = list(tools, Shown::Whole, conversation.columns());
                 conversation.show(&text).await?;
             }
-            numbers => match by_number(numbers, tools) {
-                Some(some) => return Ok(some),
-                None => conversation.show_keys(keys).await?,
-            },
         }
     }
 }
@@ -84,16 +86,4 @@ fn list(tools: &[PreviewedTool], shown: Shown, columns: Option<usize>) -> String
         }
     }
     harmless(&text)
-}
-
-/// The tools whose numbers are in `text`; `None` if it holds anything else.
-fn by_number(text: &str, tools: &[PreviewedTool]) -> Option<Vec<String>> {
-    let numbers = text.split([' ', ',']).filter(|word| !word.is_empty());
-    let some: Option<Vec<String>> = numbers
-        .map(|word| {
-            let index = word.parse::<usize>().ok()?.checked_sub(1)?;
-            Some(tools.get(index)?.function.clone())
-        })
-        .collect();
-    some.filter(|some| !some.is_empty())
 }

@@ -96,14 +96,9 @@ impl Field {
         let typed = line.trim();
         let value = match typed {
             "" if self.default.is_some() => return Ok(self.default.clone()),
-            "!none" if matches!(self.kind, Kind::Text | Kind::Several(_)) => self.kind.parse("")?,
-            "" | "!none" if self.required => return Err("it is required".to_owned()),
-            "" | "!none" => return Ok(None),
-            // `!!` stands for a `!` that begins a text.
-            _ => match typed.strip_prefix("!!") {
-                Some(rest) => self.kind.parse(&format!("!{rest}"))?,
-                None => self.kind.parse(typed)?,
-            },
+            "" if self.required => return Err("it is required".to_owned()),
+            "" => return Ok(None),
+            _ => self.kind.parse(typed)?,
         };
         self.problem(&value).map_or(Ok(Some(value)), Err)
     }

@@ -1,10 +1,11 @@
 //! A server's form.
 
-use callgate::{Refusal, present::quoted};
+use callgate::Refusal;
+use callgate::present::{one_line, quoted};
 use serde_json::{Map, Value, json};
 
 use super::field::{Field, plain};
-use super::{ask, inline, show, show_keys};
+use super::{ask, choose, inline, show};
 use crate::terminal::Conversation;
 
 /// The most fields of a form.
@@ -31,7 +32,7 @@ pub async fn answer(
         ),
     )
     .await?;
-    'form: loop {
+    loop {
         let mut content = Map::new();
         for field in &fields {
             if let Some(value) = fill_in(conversation, field).await? {
@@ -39,17 +40,14 @@ pub async fn answer(
             }
         }
         show(conversation, &review(&content, conversation.columns())).await?;
-        loop {
-            let prompt = "└ send this? [y] send  [e] fill it in again  [n] decline: ";
-            let line = ask(conversation, prompt).await?;
-            match line.trim().to_lowercase().as_str() {
-                "y" | "yes" => {
-                    return Ok(json!({ "action": "accept", "content": content }));
-                }
-                "n" | "no" => return Err(Refusal::Declined),
-                "e" => continue 'form,
-                _ => show_keys(conversation, &["y", "e", "n"]).await?,
-            }
+        let prompt = "└ send this? [y] send  [e] fill it in again  [n] decline: ";
+        let read = |said: &str| match said {
+            "y" | "yes" => Some(true),
+            "e" => Some(false),
+            _ => None,
+        };
+        if choose(conversation, prompt, &["y", "e", "n"], read).await? {
+            return Ok(json!({ "action": "accept", "content": content }));
         }
     }
 }
@@ -104,10 +102,8 @@ fn review(content: &Map<String, Value>, columns: Option<usize>) -> String {
         text.push_str("├ nothing but that you agree\n");
     }
     for (name, value) in content {
-        let value = inline(&plain(value));
-        let shown: String = value.chars().take(MAX_REVIEWED).collect();
-        let more = if shown.len() < value.len() { "…" } else { "" };
-        text += &quoted(&format!("{}: {shown}{more}", inline(name)), columns);
+        let shown = one_line(&plain(value), MAX_REVIEWED);
+        text += &quoted(&format!("{}: {shown}", inline(name)), columns);
     }
     text
 }
@@ -224,7 +220,7 @@ mod tests {
         let text = review(content, None);
         assert!(
             text.starts_with(
-                "\n├ This is what the server gets:\n│ a: x y\n│ b: none\n│ c: yes\n│ long: "
+                "\n├ This is what the server gets:\n│ a: x\\ny\n│ b: none\n│ c: yes\n│ long: "
             ),
             "{text}"
         );

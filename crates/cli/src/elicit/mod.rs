@@ -6,7 +6,7 @@
 
 mod field;
 mod form;
-mod page;
+pub mod page;
 
 use callgate::{
     Refusal,
@@ -55,15 +55,11 @@ pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> R
         ),
     )
     .await?;
-    loop {
-        let prompt = "└ done there? [y] yes, call  [n] give the call up: ";
-        let line = ask(conversation, prompt).await?;
-        match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(()),
-            "n" | "no" => return Err(Refusal::Declined),
-            _ => show_keys(conversation, &["y", "n"]).await?,
-        }
-    }
+    let prompt = "└ done there? [y] yes, call  [n] give the call up: ";
+    choose(conversation, prompt, &["y", "n"], |said| {
+        matches!(said, "y" | "yes").then_some(())
+    })
+    .await
 }
 
 /// Asks for a line. `!no` declines, and `!cancel` or the end of the terminal cancels.
@@ -81,8 +77,20 @@ async fn show(conversation: &Conversation, text: &str) -> Result<(), Refusal> {
     conversation.show(text).await.map_err(failed)
 }
 
-async fn show_keys(conversation: &Conversation, keys: &[&str]) -> Result<(), Refusal> {
-    conversation.show_keys(keys).await.map_err(failed)
+/// Asks until `read` takes the answer. `n` declines, too.
+async fn choose<T>(
+    conversation: &mut Conversation,
+    prompt: &str,
+    keys: &[&str],
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<T, Refusal> {
+    let read = |said: &str| match said {
+        "n" | "no" | "!no" => Some(Err(Refusal::Declined)),
+        "!cancel" => Some(Err(Refusal::Cancelled)),
+        said => read(said).map(Ok),
+    };
+    let answer = conversation.choose(prompt, keys, read).await;
+    answer.map_err(failed)?.unwrap_or(Err(Refusal::Cancelled))
 }
 
 fn failed(error: std::io::Error) -> Refusal {

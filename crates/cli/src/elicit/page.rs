@@ -6,7 +6,7 @@ use callgate::{Refusal, present::quoted};
 use serde_json::{Value, json};
 use url::{Host, Url};
 
-use super::{ask, inline, show, show_keys};
+use super::{choose, inline, show};
 use crate::terminal::Conversation;
 
 /// The most bytes of a URL, which is shown whole.
@@ -29,19 +29,19 @@ pub async fn answer(
         ),
     )
     .await?;
-    loop {
-        let prompt = "└ open it? [o] open it in a browser  [y] I open it myself  [n] no: ";
-        let line = ask(conversation, prompt).await?;
-        match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => return Ok(json!({ "action": "accept" })),
-            "n" | "no" => return Err(Refusal::Declined),
-            "o" => match open(&page.url).await {
-                Ok(()) => return Ok(json!({ "action": "accept" })),
-                Err(reason) => show(conversation, &format!("{reason}\n")).await?,
-            },
-            _ => show_keys(conversation, &["o", "y", "n"]).await?,
+    let prompt = "└ open it? [o] open it in a browser  [y] I open it myself  [n] no: ";
+    let read = |said: &str| match said {
+        "y" | "yes" => Some(false),
+        "o" => Some(true),
+        _ => None,
+    };
+    while choose(conversation, prompt, &["o", "y", "n"], read).await? {
+        match open(page.url.as_str()) {
+            Ok(()) => break,
+            Err(reason) => show(conversation, &format!("{reason}\n")).await?,
         }
     }
+    Ok(json!({ "action": "accept" }))
 }
 
 /// A web page.
@@ -94,7 +94,7 @@ impl Page {
 }
 
 /// Starts `$BROWSER`, or the system's program for web pages.
-async fn open(url: &Url) -> Result<(), String> {
+pub fn open(url: &str) -> Result<(), String> {
     let system = if cfg!(target_os = "macos") {
         "open"
     } else {
@@ -103,18 +103,16 @@ async fn open(url: &Url) -> Result<(), String> {
     let program = std::env::var_os("BROWSER").unwrap_or_else(|| system.into());
     let mut command = tokio::process::Command::new(&program);
     command
-        .arg(url.as_str())
+        .arg(url)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    match command.spawn() {
-        // The runtime reaps the process.
-        Ok(_browser) => Ok(()),
-        Err(error) => Err(format!(
-            "cannot start {}: {error}; open the page yourself",
-            program.to_string_lossy()
-        )),
-    }
+    // The runtime reaps the process.
+    let started = command.spawn().map(drop);
+    started.map_err(|error| {
+        let program = program.to_string_lossy();
+        format!("cannot start {program}: {error}; open the page yourself")
+    })
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use callgate::rule::function_beginning;
 use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
 
-use crate::args::{InitArgs, ReadOnly};
+use crate::args::InitArgs;
 use crate::clients::{Client, Folders};
 use crate::doctor::Checkup;
 use crate::print;
@@ -64,14 +64,9 @@ impl Dialogue {
         keys: &[&str],
         read: impl Fn(&str) -> Option<T>,
     ) -> anyhow::Result<T> {
-        loop {
-            let line = self.0.ask(&harmless(&format!("└ {prompt}: "))).await?;
-            let line = line.context("the terminal is gone; nothing was written")?;
-            match read(line.trim().to_lowercase().as_str()) {
-                Some(answer) => return Ok(answer),
-                None => self.0.show_keys(keys).await?,
-            }
-        }
+        let prompt = harmless(&format!("└ {prompt}: "));
+        let answer = self.0.choose(&prompt, keys, read).await?;
+        answer.context("the terminal is gone; nothing was written")
     }
 
     async fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
@@ -136,8 +131,8 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
             entries = converted(&chosen, &mut secrets);
         }
     }
-    let allows = match (args.read_only, &mut dialogue) {
-        (Some(verdict), _) => verdict == ReadOnly::Allow,
+    let allows = match (&args.read_only, &mut dialogue) {
+        (Some(verdict), _) => verdict == "allow",
         (None, None) => false,
         (None, Some(dialogue)) => {
             let prompt = "tools that say they only read: [a] ask each time  [r] allow without \
@@ -285,14 +280,13 @@ async fn chosen(
         "a" | "all" => Some(all.iter().filter(usual).cloned().collect()),
         "n" | "none" => Some(Vec::new()),
         numbers => {
-            let words = numbers.split([' ', ',']).filter(|word| !word.is_empty());
-            let chosen = words.map(|word| {
-                let index = word.parse::<usize>().ok()?.checked_sub(1)?;
-                all.get(index).cloned()
-            });
-            chosen
-                .collect::<Option<Vec<Found>>>()
-                .filter(|it| !it.is_empty())
+            let chosen = terminal::numbered(numbers, all.len())?;
+            Some(
+                chosen
+                    .iter()
+                    .filter_map(|it| all.get(*it).cloned())
+                    .collect(),
+            )
         }
     };
     let chosen: Vec<Found> = dialogue.ask(prompt, &["a", &numbers, "n"], read).await?;
