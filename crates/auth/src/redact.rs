@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use parking_lot::RwLock;
 use serde_json::Value;
 use url::form_urlencoded;
 
@@ -70,7 +71,7 @@ impl Redact {
             name: name.into(),
             value: value.to_owned(),
         };
-        let mut values = self.values.write().unwrap_or_else(PoisonError::into_inner);
+        let mut values = self.values.write();
         if values.given.contains(&secret) || values.learned.contains(&secret) {
             return;
         }
@@ -123,7 +124,7 @@ impl Redact {
     /// leaves nothing.
     pub fn redact_start(&self, text: &str, most: usize) -> String {
         let end = text.floor_char_boundary(most);
-        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        let values = self.values.read();
         let Some(finder) = &values.finder else {
             return text.get(..end).unwrap_or_default().to_owned();
         };
@@ -139,14 +140,14 @@ impl Redact {
 
     /// The length of the longest spelling of a secret, in bytes.
     pub fn span(&self) -> usize {
-        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        let values = self.values.read();
         values.longest
     }
 }
 
 impl fmt::Debug for Redact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values = self.values.read().unwrap_or_else(PoisonError::into_inner);
+        let values = self.values.read();
         write!(f, "Redact({})", values.given.len() + values.learned.len())
     }
 }

@@ -1,23 +1,20 @@
-//! The token of one server: read when first needed, renewed before it ends, and replaced when
-//! the server refuses it.
+//! The authorization of requests to one server: its token is read when first needed, renewed
+//! before it ends, and replaced when the server refuses it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use http::HeaderValue;
+use parking_lot::Mutex;
 use url::Url;
 
 use crate::account::{Account, covers};
-use crate::authorize::{Authorize, NoAuthorization, Prompt, Refused, TryAgain};
-use crate::browser::{Browser, NotShown, Page};
+use crate::browser::{NotShown, Page};
 use crate::challenge::Challenge;
-use crate::discovery::{discover, probe, update_endpoints};
+use crate::discovery::{discover, probe};
 use crate::error::{AuthError, AuthErrorKind};
-use crate::login::{Attempt, NoLogin, OFFLINE, dedup, log_in};
-use crate::mutex::locked;
+use crate::login::{Attempt, OFFLINE, dedup, log_in};
 use crate::redact::Redact;
 use crate::settings::{Endpoint, Grant};
 use crate::store::Login;
@@ -30,24 +27,10 @@ const SOON: Duration = Duration::from_secs(60);
 /// A person's time limit for a login that a call waits for.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
 
-/// The authorization of requests to this server. `redact` hides the tokens in messages.
-pub fn authorize(endpoint: &Endpoint, redact: &Redact) -> Arc<dyn Authorize> {
-    match Account::new(endpoint, redact) {
-        Ok(account) => Arc::new(Bearer(Arc::new(Inner {
-            account,
-            current: Mutex::default(),
-            busy: tokio::sync::Mutex::default(),
-            pending: Mutex::default(),
-        }))),
-        Err(error) => {
-            tracing::warn!(server = endpoint.server, %error, "no login can be used");
-            Arc::new(NoAuthorization)
-        }
-    }
-}
-
-/// An [`Authorize`] with a login.
-struct Bearer(Arc<Inner>);
+/// The authorization of requests to one server. Clones are the same one. Default: nothing beyond
+/// the configured headers.
+#[derive(Clone, Default)]
+pub struct Authorization(Option<Arc<Inner>>);
 
 struct Inner {
     account: Account,
@@ -73,10 +56,17 @@ struct Busy {
     /// The last token that was issued without a person, and the time: if it is refused soon,
     /// another one is of no use.
     issued: Option<(String, Instant)>,
-    /// The identifier of the login that the authorization server has ended.
-    ended: Option<String>,
     /// The time of the last failed renewal of a token that still lasted.
     not_renewed: Option<Instant>,
+}
+
+/// The right of a request to have a person asked for a login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prompt {
+    /// A call or a start waits for the request.
+    Allowed,
+    /// Nothing waits for the request: no login page is shown for it.
+    Never,
 }
 
 /// A request that waits for a token.
@@ -89,106 +79,133 @@ struct Waiting {
     challenge: Option<String>,
 }
 
+impl Waiting {
+    fn new(prompt: Prompt) -> Self {
+        Self {
+            since: Instant::now(),
+            prompt,
+            sent: None,
+            challenge: None,
+        }
+    }
+}
+
 /// Resets [`Inner::pending`] on drop.
 struct Pending<'a>(&'a Mutex<Option<AuthError>>);
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        *locked(self.0) = None;
+        *self.0.lock() = None;
     }
 }
 
-impl Authorize for Bearer {
-    fn header(&self, prompt: Prompt) -> BoxFuture<'_, Result<Option<HeaderValue>, AuthError>> {
-        match self.0.current() {
-            Current::None => std::future::ready(Ok(None)).boxed(),
-            Current::Login(login, header) if !login.tokens.is_stale() => {
-                std::future::ready(Ok(Some(header))).boxed()
-            }
-            _ => {
-                let waiting = Waiting {
-                    since: Instant::now(),
-                    prompt,
-                    sent: None,
-                    challenge: None,
-                };
-                self.in_task(|inner| async move { inner.fresh(waiting).await })
-                    .boxed()
+impl Authorization {
+    /// The authorization at this server. `redact` hides the tokens in messages.
+    pub fn new(endpoint: &Endpoint, redact: &Redact) -> Self {
+        match Account::new(endpoint, redact) {
+            Ok(account) => Self(Some(Arc::new(Inner {
+                account,
+                current: Mutex::default(),
+                busy: tokio::sync::Mutex::default(),
+                pending: Mutex::default(),
+            }))),
+            Err(error) => {
+                tracing::warn!(server = endpoint.server, %error, "no login can be used");
+                Self::default()
             }
         }
     }
 
-    fn refused<'a>(&'a self, refused: Refused<'a>) -> BoxFuture<'a, Result<TryAgain, AuthError>> {
-        let waiting = Waiting {
-            since: Instant::now(),
-            prompt: refused.prompt,
-            sent: refused.sent.cloned(),
-            challenge: refused.www_authenticate.map(str::to_owned),
+    /// The `Authorization` value for the next request; `None` to send it without one, or with
+    /// the configured one. A person may have to log in first.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthError`] if there is no token. The request must not be sent then.
+    pub async fn header(&self, prompt: Prompt) -> Result<Option<HeaderValue>, AuthError> {
+        let Some(inner) = &self.0 else {
+            return Ok(None);
         };
-        let challenge = Challenge::parse(refused.www_authenticate.unwrap_or_default());
-        match refused.status {
-            401 => self
-                .in_task(|inner| async move { inner.replace(waiting).await })
-                .boxed(),
+        match inner.current() {
+            Current::None => Ok(None),
+            Current::Login(login, header) if !login.tokens.is_stale() => Ok(Some(header)),
+            _ => {
+                let waiting = Waiting::new(prompt);
+                in_task(inner, |inner| async move { inner.fresh(waiting).await }).await
+            }
+        }
+    }
+
+    /// Reports a 401 or 403 with the values of its `WWW-Authenticate`, for a request with the
+    /// header `sent`. True to send the request again, with another [`Authorization::header`]. A
+    /// request is sent three times at most: a server may refuse the token first and its scope then.
+    ///
+    /// # Errors
+    ///
+    /// [`AuthError`] if a person has to do something first.
+    pub async fn refused(
+        &self,
+        status: u16,
+        www_authenticate: Option<String>,
+        sent: Option<HeaderValue>,
+        prompt: Prompt,
+    ) -> Result<bool, AuthError> {
+        let Some(inner) = &self.0 else {
+            return Ok(false);
+        };
+        let challenge = Challenge::parse(www_authenticate.as_deref().unwrap_or_default());
+        let waiting = Waiting {
+            sent,
+            challenge: www_authenticate,
+            ..Waiting::new(prompt)
+        };
+        match status {
+            401 => in_task(inner, |inner| async move { inner.replace(waiting).await }).await?,
             403 if challenge.error.as_deref() == Some("insufficient_scope") => {
                 let scopes = challenge.scopes;
-                self.in_task(|inner| async move { inner.widen(waiting, scopes).await })
-                    .boxed()
+                let widen = |inner: Arc<Inner>| async move { inner.widen(waiting, scopes).await };
+                in_task(inner, widen).await?;
             }
-            _ => std::future::ready(Ok(TryAgain::No)).boxed(),
+            _ => return Ok(false),
         }
+        Ok(true)
     }
 
-    fn accepted(&self, sent: &HeaderValue) {
-        let account = &self.0.account;
-        if let (Some(browser), Current::Login(login, header)) =
-            (&account.settings.browser, self.0.current())
-            && header == sent
-        {
-            browser.accepted(&account.store.file(), &login.record.id);
-        }
+    /// The reason why [`Authorization::header`] or [`Authorization::refused`] takes long, for a
+    /// caller whose time is over; `None` if that is not known.
+    pub fn pending(&self) -> Option<AuthError> {
+        self.0.as_ref()?.pending.lock().clone()
     }
 
-    fn pending(&self) -> Option<AuthError> {
-        locked(&self.0.pending).clone()
+    /// Tells whether a request that the server redirects to this URL, within its origin, may
+    /// take its header along.
+    pub fn may_follow(&self, url: &Url) -> bool {
+        let login = self.0.as_ref().and_then(|inner| inner.login());
+        login.is_none_or(|login| covers(&login.record.resource, url.as_str()))
     }
 
-    fn may_follow(&self, url: &Url) -> bool {
-        match self.0.current() {
-            Current::Login(login, _) => covers(&login.record.resource, url.as_str()),
-            _ => true,
-        }
-    }
-
-    fn login_id(&self) -> Option<Arc<str>> {
-        match self.0.current() {
-            Current::Login(login, _) if self.0.is_persons() => {
-                Some(login.record.id.as_str().into())
-            }
-            _ => None,
-        }
+    /// The identifier of a person's login that is in use: no secret, and another one for each
+    /// login.
+    pub fn login_id(&self) -> Option<Arc<str>> {
+        let inner = self.0.as_ref().filter(|inner| inner.is_persons())?;
+        Some(inner.login()?.record.id.as_str().into())
     }
 }
 
-impl Bearer {
-    /// Runs in a task of its own: a call that is cancelled must not take a renewal with it, as
-    /// the old refresh token may be used up then and the new one not kept yet.
-    async fn in_task<
-        T: Send + 'static,
-        F: Future<Output = Result<T, AuthError>> + Send + 'static,
-    >(
-        &self,
-        act: impl FnOnce(Arc<Inner>) -> F,
-    ) -> Result<T, AuthError> {
-        let task = tokio::spawn(act(Arc::clone(&self.0)));
-        let ended = |_| Err(self.0.account.exchange("its task has ended"));
-        task.await.unwrap_or_else(ended)
-    }
+/// Runs in a task of its own: a call that is cancelled must not take a renewal with it, as the
+/// old refresh token may be used up then and the new one not kept yet.
+async fn in_task<T: Send + 'static, F: Future<Output = Result<T, AuthError>> + Send + 'static>(
+    inner: &Arc<Inner>,
+    act: impl FnOnce(Arc<Inner>) -> F,
+) -> Result<T, AuthError> {
+    let task = tokio::spawn(act(Arc::clone(inner)));
+    let ended = |_| Err(inner.account.exchange("its task has ended"));
+    task.await.unwrap_or_else(ended)
 }
 
 impl Inner {
     fn current(&self) -> Current {
-        locked(&self.current).clone()
+        self.current.lock().clone()
     }
 
     fn login(&self) -> Option<Arc<Login>> {
@@ -259,10 +276,10 @@ impl Inner {
     }
 
     /// Replaces the token after a 401.
-    async fn replace(&self, waiting: Waiting) -> Result<TryAgain, AuthError> {
+    async fn replace(&self, waiting: Waiting) -> Result<(), AuthError> {
         let mut busy = self.busy.lock().await;
         if self.has_other_than(waiting.sent.as_ref()) {
-            return Ok(TryAgain::Yes);
+            return Ok(());
         }
         let access = self.login().map(|login| login.tokens.access_token.clone());
         let was_just_issued = busy
@@ -276,8 +293,7 @@ impl Inner {
                     .exchange("the server refuses the token just issued"));
             }
             let challenge = waiting.challenge.as_deref();
-            self.by_credentials(&mut busy, challenge).await?;
-            return Ok(TryAgain::Yes);
+            return self.by_credentials(&mut busy, challenge).await;
         }
         let renewed = if !was_just_issued {
             self.renew(&mut busy, access.as_deref(), "it refuses the token")
@@ -287,25 +303,27 @@ impl Inner {
         } else {
             Err(self.account.login_required("refuses its token"))
         };
-        if let Err(error) = renewed {
-            self.by_person(&mut busy, &waiting, Vec::new(), error)
-                .await?;
+        match renewed {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                let scopes = Vec::new();
+                self.by_person(&mut busy, &waiting, scopes, error).await
+            }
         }
-        Ok(TryAgain::Yes)
     }
 
     /// Widens the scope after a 403 with `insufficient_scope`, which names these scopes.
-    async fn widen(&self, waiting: Waiting, wanted: Vec<String>) -> Result<TryAgain, AuthError> {
+    async fn widen(&self, waiting: Waiting, wanted: Vec<String>) -> Result<(), AuthError> {
         let mut busy = self.busy.lock().await;
         if self.has_other_than(waiting.sent.as_ref()) {
-            return Ok(TryAgain::Yes);
+            return Ok(());
         }
         let narrow = self.account.error(AuthErrorKind::InsufficientScope {
             scope: (!wanted.is_empty()).then(|| wanted.join(" ")),
             grant: self.account.settings.grant,
         });
         if self.is_persons() && self.adopt_newer().await? {
-            return Ok(TryAgain::Yes);
+            return Ok(());
         }
         let login = self.login();
         let has = |scope| {
@@ -317,8 +335,7 @@ impl Inner {
         if wanted.iter().all(has) {
             return Err(narrow);
         }
-        self.by_person(&mut busy, &waiting, wanted, narrow).await?;
-        Ok(TryAgain::Yes)
+        self.by_person(&mut busy, &waiting, wanted, narrow).await
     }
 
     /// Replaces the token `refused` by one from another process, or by renewing it, which one
@@ -350,16 +367,9 @@ impl Inner {
             return Ok(());
         }
         let Some(refresh_token) = login.tokens.refresh_token.clone() else {
-            // The same reason for every request that waits.
-            let because = if busy.ended.as_ref() == Some(&login.record.id) {
-                "the login has ended"
-            } else {
-                "there is no refresh token"
-            };
-            let reason = format!("needs a new login: {why}, and {because}");
+            let reason = format!("needs a new login: {why}, and it cannot be renewed");
             return Err(account.login_required(&reason));
         };
-        update_endpoints(account, &mut login.record).await?;
         let secret = account.secret_of(&login).await?;
         // A renewed token is for the scopes of the one before (RFC 6749, section 6).
         let grant = [
@@ -379,9 +389,8 @@ impl Inner {
             }
             Err(NoToken::InvalidGrant) => {
                 login.tokens.refresh_token = None;
-                busy.ended = Some(login.record.id.clone());
-                let why = format!("needs a new login: {why}, and the login has ended");
-                Some(account.login_required(&why))
+                let reason = format!("needs a new login: {why}, and it cannot be renewed");
+                Some(account.login_required(&reason))
             }
             Err(NoToken::Other(reason)) => {
                 let reason = account.redact.message(&reason);
@@ -468,7 +477,7 @@ impl Inner {
         let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
         let error = |kind| self.account.error(kind);
         let awaited = scope.clone();
-        *locked(&self.pending) = Some(error(Awaited { scope: awaited }));
+        *self.pending.lock() = Some(error(Awaited { scope: awaited }));
         let _pending = Pending(&self.pending);
         let _turn = browser.turn(&file).await;
         // If another page's login is for too little, the server says so once more.
@@ -484,7 +493,19 @@ impl Inner {
             NotShown::OfNoUse => otherwise,
             NotShown::Failed(error) => error,
         })?;
-        let made = self.show_page(browser, &scopes, waiting).await;
+        let made = async {
+            let challenge = match &waiting.challenge {
+                Some(challenge) => Some(challenge.clone()),
+                None => probe(&self.account, self.account.url.as_str()).await?,
+            };
+            let attempt = Attempt {
+                scopes: scopes.clone(),
+                challenge: challenge.as_deref(),
+                patience: LOGIN_PATIENCE,
+            };
+            log_in(&self.account, browser.opener(), attempt).await
+        };
+        let made = made.await;
         let page = match &made {
             Ok(login) => Page::Granted(login.record.id.clone()),
             Err(none) if none.is_refused => Page::Declined,
@@ -494,24 +515,6 @@ impl Inner {
         let login = made.map_err(|none| none.error)?;
         busy.issued = None;
         self.adopt(Some(login))
-    }
-
-    async fn show_page(
-        &self,
-        browser: &Browser,
-        scopes: &[String],
-        waiting: &Waiting,
-    ) -> Result<Login, NoLogin> {
-        let challenge = match &waiting.challenge {
-            Some(challenge) => Some(challenge.clone()),
-            None => probe(&self.account, self.account.url.as_str()).await?,
-        };
-        let attempt = Attempt {
-            scopes: scopes.to_vec(),
-            challenge: challenge.as_deref(),
-            patience: LOGIN_PATIENCE,
-        };
-        log_in(&self.account, browser.opener(), attempt).await
     }
 
     /// Uses the stored login if it has another token, and tells whether it has.
@@ -541,15 +544,13 @@ impl Inner {
                 Current::Login(Arc::new(login), header)
             }
         };
-        *locked(&self.current) = current;
+        *self.current.lock() = current;
         Ok(())
     }
 }
 
-impl fmt::Debug for Bearer {
+impl fmt::Debug for Authorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bearer")
-            .field("server", &self.0.account.server)
-            .finish_non_exhaustive()
+        f.write_str("Authorization")
     }
 }

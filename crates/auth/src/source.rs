@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use callgate_process::{Command, Stream};
@@ -52,21 +51,6 @@ pub enum Origin {
     },
 }
 
-/// The reason why a value cannot be looked up. Its `Display` never holds one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{reason}")]
-pub struct SourceError {
-    reason: String,
-}
-
-impl SourceError {
-    fn new(reason: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-        }
-    }
-}
-
 impl Source {
     /// A known value.
     pub fn text(value: impl Into<String>) -> Self {
@@ -102,8 +86,8 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// [`SourceError`], which never holds a value.
-    pub async fn look_up(&self) -> Result<String, SourceError> {
+    /// Why there is none, without a value.
+    pub async fn look_up(&self) -> Result<String, String> {
         self.resolve("", &Redact::default()).await
     }
 
@@ -111,8 +95,8 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// [`SourceError`], which never holds a value.
-    pub async fn resolve(&self, name: &str, redact: &Redact) -> Result<String, SourceError> {
+    /// Why there is none, without a value.
+    pub async fn resolve(&self, name: &str, redact: &Redact) -> Result<String, String> {
         let value = match &self.origin {
             Origin::Text(value) => value.clone(),
             Origin::Command {
@@ -120,16 +104,18 @@ impl Source {
                 cwd,
                 timeout,
             } => run(command, cwd.as_ref(), *timeout).await?,
-            Origin::Keyring { service, account } => keyring::read(service, account)
-                .await
-                .map_err(|error| SourceError::new(error.to_string()))?
-                .ok_or_else(|| {
-                    SourceError::new(format!(
+            Origin::Keyring { service, account } => {
+                let read = keyring::read(service, account).await;
+                let missing = || {
+                    format!(
                         "the keyring has no entry for service {service:?} and account {account:?}"
-                    ))
-                })?,
+                    )
+                };
+                read.map_err(|error| error.to_string())?
+                    .ok_or_else(missing)?
+            }
         };
-        let unfit = |what| SourceError::new(format!("{:?} gave {what}", self.origin));
+        let unfit = |what| format!("{:?} gave {what}", self.origin);
         if value.is_empty() {
             return Err(unfit("nothing"));
         }
@@ -170,13 +156,9 @@ impl fmt::Debug for Origin {
 
 /// Runs a program and returns its output. It has the host's whole environment, as a password
 /// manager needs its session. Its standard error is discarded, as a value may stand there.
-async fn run(
-    command: &[String],
-    cwd: Option<&PathBuf>,
-    limit: Duration,
-) -> Result<String, SourceError> {
+async fn run(command: &[String], cwd: Option<&PathBuf>, limit: Duration) -> Result<String, String> {
     let program = command.first().map_or("", String::as_str);
-    let error = |what: &str| SourceError::new(format!("command {program:?} {what}"));
+    let error = |what: &str| format!("command {program:?} {what}");
     let failed = |reason: std::io::Error| match reason.kind() {
         std::io::ErrorKind::NotFound => error("was not found; install it, or give its full path"),
         _ => error(&format!("could not be run: {reason}")),
@@ -188,7 +170,6 @@ async fn run(
         command = command.folder(cwd);
     }
     let mut child = callgate_process::spawn(command).await.map_err(failed)?;
-    let mut group = Group(child.id());
     let Some(stdout) = child.stdout.take() else {
         return Err(failed(std::io::Error::other("it has no output")));
     };
@@ -209,10 +190,8 @@ async fn run(
         )));
     };
     let (printed, status) = ended?;
-    // Processes that the program left behind, such as an agent, may go on.
-    group.0 = None;
     if !status.success() {
-        let status = describe(status);
+        let status = callgate_process::exit_text(status);
         return Err(error(&format!(
             "ended with {status}; run it by hand to see why"
         )));
@@ -228,29 +207,6 @@ async fn run(
     Ok(printed)
 }
 
-/// A process group that is killed on drop, so that a program that is given up does not go on.
-struct Group(Option<u32>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let group = self.0.and_then(|group| i32::try_from(group).ok());
-        if let Some(group) = group.and_then(rustix::process::Pid::from_raw) {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
-    }
-}
-
-/// Such as `exit code 3` or `signal 9`.
-fn describe(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt as _;
-
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "an unknown status".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
@@ -264,7 +220,7 @@ mod tests {
         }
         match source.resolve("A", &Redact::default()).await {
             Ok(value) => format!("{value:?}"),
-            Err(error) => error.to_string(),
+            Err(error) => error,
         }
     }
 

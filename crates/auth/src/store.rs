@@ -53,22 +53,12 @@ pub(crate) struct Record {
     pub(crate) token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) revocation_endpoint: Option<String>,
-    /// True if the endpoints are those that the issuer publishes. Those of an older login may
-    /// come from another party.
-    #[serde(default)]
-    pub(crate) published: bool,
-    /// The time of the login, in seconds since 1970. A renewal does not change it.
-    #[serde(default)]
-    pub(crate) made: u64,
     /// The identifier of the login, which no other login has: no secret. A renewal does not
-    /// change it. Empty in an older login, and for the client credentials grant.
-    #[serde(default)]
+    /// change it. Empty for the client credentials grant.
     pub(crate) id: String,
     pub(crate) client: ClientAuthentication,
     pub(crate) client_id: String,
-    /// The scopes that were asked for, which may differ from those that were granted. Empty in
-    /// an older login.
-    #[serde(default)]
+    /// The scopes that were asked for, which may differ from those that were granted.
     pub(crate) asked: Vec<String>,
     /// The place of the tokens.
     pub(crate) kept: Kept,
@@ -127,14 +117,6 @@ struct Entry {
 /// The right to change a login, across processes, until it is dropped.
 pub(crate) struct Lock {
     _file: File,
-}
-
-/// The result of removing a login.
-pub(crate) struct Removed {
-    /// True if there was a file about one.
-    pub(crate) was_there: bool,
-    /// The reason why tokens may still be in the keyring, if they may.
-    pub(crate) may_be_left: Option<String>,
 }
 
 impl Login {
@@ -290,24 +272,21 @@ impl Store {
             .await
     }
 
-    /// Removes the login. Nothing is removed if its tokens may be in a keyring that fails.
-    pub(crate) async fn remove(&self) -> Result<Removed, AuthError> {
+    /// Removes the login, and tells whether there was one. Nothing is removed if tokens may be in
+    /// a keyring that fails.
+    pub(crate) async fn remove(&self) -> Result<bool, AuthError> {
         let document = self.document().await;
-        let mut may_be_left = None;
         // Tokens may be there whatever the file says, and without one.
         if let Err(error) = keyring::remove(SERVICE, &self.account).await {
-            let must_be_reached = match &document {
+            let may_be_there = match &document {
                 Ok(Some(document)) => document.record.kept == Kept::Keyring,
-                Ok(None) => false,
-                Err(_) => !error.is_absent() && self.place != TokenPlace::File,
+                _ => !error.is_absent() && self.place != TokenPlace::File,
             };
-            if must_be_reached {
+            if may_be_there {
                 return Err(self.failed(format!(
                     "{error}; some may be in it, so log out where it can be reached"
                 )));
             }
-            let is_unknown = !matches!(document, Ok(Some(_))) && !error.is_absent();
-            may_be_left = is_unknown.then(|| error.to_string());
         }
         let path = self.file();
         let removed = self.blocking(move || match fs::remove_file(path) {
@@ -315,10 +294,7 @@ impl Store {
             Err(error) if is_absent(&error) => Ok(false),
             Err(error) => Err(error),
         });
-        Ok(Removed {
-            was_there: removed.await?,
-            may_be_left,
-        })
+        removed.await
     }
 
     /// Waits until no other process changes the login.

@@ -6,7 +6,7 @@
 
 pub use callgate_auth::{
     AuthError, AuthErrorKind, Browser, Grant, Kept, LoggedOut, LoginRequest, LoginStatus, OAuth,
-    OpenUrl, SourceError, TokenPlace,
+    OpenUrl, TokenPlace,
 };
 
 use callgate_servers::ServerSpec;

@@ -164,40 +164,19 @@ async fn status(servers: &[&ServerSpec]) -> anyhow::Result<u8> {
 }
 
 async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
-    let came = match auth::logout(server).await {
-        Ok(came) => came,
-        Err(error) => return Ok(failed(&error)),
-    };
-    match logout_text(&server.name, came) {
-        Ok(text) => {
-            print::out(&text)?;
-            Ok(0)
-        }
-        Err(text) => {
-            print::error(&text);
-            Ok(1)
-        }
-    }
-}
-
-/// The message for a logout; an error if more is to be done.
-fn logout_text(name: &str, came: LoggedOut) -> Result<String, String> {
-    Ok(match came {
-        LoggedOut::WasNot => format!("{name}: was not logged in\n"),
-        LoggedOut::Revoked => {
-            format!("{name}: logged out; the tokens are deleted and revoked\n")
-        }
-        LoggedOut::MayBeLeft { reason } => {
-            return Err(format!(
-                "{name}: there is no login here, but tokens of an earlier one may be in the \
-                 keyring, which could not be looked at: {reason}; log out again where it can"
-            ));
-        }
-        _ => format!(
+    let name = &server.name;
+    match auth::logout(server).await {
+        Ok(LoggedOut::WasNot) => print::out(&format!("{name}: was not logged in\n"))?,
+        Ok(LoggedOut::Revoked) => print::out(&format!(
+            "{name}: logged out; the tokens are deleted and revoked\n"
+        ))?,
+        Ok(_) => print::out(&format!(
             "{name}: logged out; the tokens are deleted here, and the authorization server was \
              not told\n"
-        ),
-    })
+        ))?,
+        Err(error) => return Ok(failed(&error)),
+    }
+    Ok(0)
 }
 
 fn named<'a>(servers: &'a [ServerSpec], name: &str) -> anyhow::Result<&'a ServerSpec> {
@@ -279,28 +258,5 @@ impl OpenUrl for Page {
             print::err(&format!("{reason}\n"));
         }
         std::future::ready(Ok(())).boxed()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_logout_that_could_not_look_into_the_keyring_is_an_error() {
-        let reason = "the keyring is locked: it was not unlocked".to_owned();
-        assert_eq!(
-            logout_text("web", LoggedOut::MayBeLeft { reason }),
-            Err(
-                "web: there is no login here, but tokens of an earlier one may be in the keyring, \
-                 which could not be looked at: the keyring is locked: it was not unlocked; log out \
-                 again where it can"
-                    .to_owned()
-            )
-        );
-        assert_eq!(
-            logout_text("web", LoggedOut::WasNot),
-            Ok("web: was not logged in\n".to_owned())
-        );
     }
 }

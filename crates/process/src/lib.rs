@@ -11,7 +11,7 @@ mod spawn;
 pub use command::{Command, Resource, Restrictions, Stream};
 pub use shell::shell_word;
 pub use signals::ignores_hangup;
-pub use spawn::{Child, spawn, wait_for_children};
+pub use spawn::{Child, Signal, exit_text, spawn, wait_for_children};
 
 #[cfg(test)]
 mod tests;

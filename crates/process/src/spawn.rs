@@ -4,6 +4,7 @@
 //! at any time.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -14,7 +15,8 @@ use tokio::sync::oneshot;
 
 use crate::command::Command;
 
-/// A started process. Dropping it kills the process.
+/// A started process. Dropping it kills the process and its group, unless its exit status was
+/// taken.
 #[derive(Debug)]
 pub struct Child {
     /// Its standard input, if that is a pipe.
@@ -24,6 +26,16 @@ pub struct Child {
     /// Its standard error, if that is a pipe.
     pub stderr: Option<ChildStderr>,
     process: tokio::process::Child,
+    group: libc::pid_t,
+}
+
+/// A signal to a process group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM.
+    Terminate,
+    /// SIGKILL.
+    Kill,
 }
 
 impl Child {
@@ -31,7 +43,9 @@ impl Child {
     fn start(command: Command) -> io::Result<Self> {
         let mut command = tokio::process::Command::from(command.into_std());
         let mut process = command.kill_on_drop(true).spawn()?;
+        let group = process.id().and_then(|id| id.try_into().ok());
         Ok(Self {
+            group: group.ok_or_else(|| io::Error::other("it has no process id"))?,
             stdin: process.stdin.take(),
             stdout: process.stdout.take(),
             stderr: process.stderr.take(),
@@ -51,6 +65,16 @@ impl Child {
         self.process.wait().await
     }
 
+    /// Sends a signal to its process group: to the processes that it started, too.
+    pub fn signal_group(&self, signal: Signal) {
+        let signal = match signal {
+            Signal::Terminate => libc::SIGTERM,
+            Signal::Kill => libc::SIGKILL,
+        };
+        // SAFETY: killpg takes numbers only. It fails if nothing is left of the group.
+        unsafe { libc::killpg(self.group, signal) };
+    }
+
     /// Its exit status, if it has ended.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.process.try_wait()
@@ -61,6 +85,24 @@ impl Child {
         // Killing fails if it has ended already; then waiting returns its status.
         let _ = self.process.start_kill();
         self.process.wait().await
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.id().is_some() {
+            self.signal_group(Signal::Kill);
+        }
+    }
+}
+
+/// An exit status in words, such as `exit code 3` or `signal 9`.
+#[must_use]
+pub fn exit_text(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".to_owned(),
     }
 }
 

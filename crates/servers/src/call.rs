@@ -12,11 +12,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use crate::caller::{Caller, Opened, Refusal};
+use crate::caller::{Caller, Elicit, Opened, Refusal, Wanted};
 use crate::failure::{CallFailure, Changed};
 use crate::list::{CurrentList, misfit};
 use crate::pages;
-use crate::questions::{Kind, Question, Questions, is_accepted};
+use crate::questions::{Questions, is_accepted};
 use crate::request::{Clock, Patience, Request, Session};
 use crate::tap::{MAX_VALUE_BYTES, Who};
 use crate::tasks::{Step, Task};
@@ -110,7 +110,6 @@ impl Round<'_> {
             let request = Request {
                 members: Some(format!("{head}{input}")),
                 who: Some(call.who()),
-                listed_with: Some(call.list.list().and_then(|list| list.login.clone())),
                 ..Request::new("tools/call", values.clone())
             };
             let result = match session.request_within(request, clock).await {
@@ -198,21 +197,15 @@ impl Round<'_> {
         let none = json!({});
         for (key, request) in requests {
             let method = request["method"].as_str().unwrap_or_default();
-            let Some(kind) = Kind::of(method) else {
+            let params = request.get("params").unwrap_or(&none);
+            let (server, tool) = (&self.session.server, Some(self.call.tool));
+            let Some(question) = Wanted::read(method, server, tool, Some(key), params) else {
                 let reason = "the tool asks for something that clients do not know";
                 return Err(CallFailure::Input(reason.to_owned()));
             };
-            let params = request.get("params").unwrap_or(&none);
-            let size = kind.check_size(params.to_string().len());
+            let size = question.check_size(params.to_string().len());
             size.map_err(|error| cannot(method, error))?;
-            let question = Question {
-                kind,
-                server: &self.session.server,
-                tool: Some(self.call.tool),
-                key: Some(key),
-                params,
-            };
-            match kind.declined(offers, params) {
+            match question.declined(offers) {
                 Some(Ok(declined)) => drop(answers.insert(key.clone(), declined)),
                 Some(Err(error)) => return Err(cannot(method, error)),
                 None => asked.push((key, method, question)),
@@ -220,10 +213,7 @@ impl Round<'_> {
         }
         let mut pages = 0;
         if !asked.is_empty() {
-            let wanted = asked
-                .iter()
-                .map(|(.., question)| question.wanted())
-                .collect();
+            let wanted = asked.iter().map(|(.., question)| *question).collect();
             let asking = self.session.asking.begin();
             let mut given = self.call.caller.inputs(wanted).await.into_iter();
             drop(asking);
@@ -290,13 +280,12 @@ impl Round<'_> {
         let opened = async {
             let mut done = Vec::new();
             for params in &pages {
-                let question = Question {
-                    kind: Kind::Elicitation,
+                let question = Wanted::Elicit(Elicit {
                     server: &self.session.server,
                     tool: Some(self.call.tool),
                     key: None,
                     params,
-                };
+                });
                 let asked = question
                     .ask(&*self.call.caller, &self.questions.pages)
                     .await;

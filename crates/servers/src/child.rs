@@ -6,16 +6,14 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callgate_auth::Redact;
-use callgate_process::{Command, Stream};
+use callgate_process::{Command, Signal, Stream};
 use parking_lot::Mutex;
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -36,9 +34,8 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// A running process. Dropping it kills the process group.
 #[derive(Debug)]
 pub(crate) struct Child {
-    group: i32,
-    /// Whether the process has been waited for: its id may belong to another one then.
-    is_reaped: Arc<AtomicBool>,
+    /// Sends signals to the process group. Without this end of the channel, it is killed.
+    signals: mpsc::UnboundedSender<Signal>,
     exit: watch::Receiver<Option<ExitStatus>>,
     stderr: Arc<Tail>,
 }
@@ -74,25 +71,22 @@ impl Child {
         };
         let spawned = callgate_process::spawn(command(stdio)).await;
         let mut process = spawned.map_err(failed)?;
-        let (Some(stdin), Some(stdout), Some(stderr), Some(pid)) = (
+        let (Some(stdin), Some(stdout), Some(stderr)) = (
             process.stdin.take(),
             process.stdout.take(),
             process.stderr.take(),
-            process.id(),
         ) else {
             let error = io::Error::other("the process came without its streams");
             return Err(failed(error));
         };
-        let group = i32::try_from(pid).map_err(|error| failed(io::Error::other(error)))?;
         let tail = Arc::new(Tail::default());
         let log = StderrLog::new(Arc::clone(server), redact.clone());
         let stderr = tokio::spawn(keep_tail(stderr, Arc::clone(&tail), log));
         let (tell, exit) = watch::channel(None);
-        let is_reaped = Arc::new(AtomicBool::new(false));
-        tokio::spawn(follow(process, group, Arc::clone(&is_reaped), stderr, tell));
+        let (signals, sent) = mpsc::unbounded_channel();
+        tokio::spawn(follow(process, sent, stderr, tell));
         let child = Self {
-            group,
-            is_reaped,
+            signals,
             exit,
             stderr: tail,
         };
@@ -118,7 +112,7 @@ impl Child {
         let mut exit = self.exit.clone();
         let ended = timeout(within, exit.wait_for(Option::is_some)).await;
         match ended {
-            Ok(Ok(status)) => status.map(describe),
+            Ok(Ok(status)) => status.map(callgate_process::exit_text),
             _ => None,
         }
     }
@@ -126,25 +120,13 @@ impl Child {
     /// Waits for it to exit by itself, its input being closed; then sends SIGTERM, then SIGKILL to
     /// its whole group.
     pub(crate) async fn shut_down(&self) {
-        for signal in [Signal::TERM, Signal::KILL] {
+        for signal in [Signal::Terminate, Signal::Kill] {
             if self.ended(GRACE).await.is_some() {
                 return;
             }
-            self.signal(signal);
+            let _ = self.signals.send(signal);
         }
         self.ended(GRACE).await;
-    }
-
-    fn signal(&self, signal: Signal) {
-        if !self.is_reaped.load(Ordering::Acquire) {
-            signal_group(self.group, signal);
-        }
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
     }
 }
 
@@ -184,36 +166,27 @@ fn command(stdio: &Stdio) -> Command {
 /// Waits for the process, then ends the rest of its group, which would hold its output open.
 async fn follow(
     mut process: callgate_process::Child,
-    group: i32,
-    is_reaped: Arc<AtomicBool>,
+    mut signals: mpsc::UnboundedReceiver<Signal>,
     stderr: JoinHandle<()>,
     tell: watch::Sender<Option<ExitStatus>>,
 ) {
-    let status = process.wait().await;
-    is_reaped.store(true, Ordering::Release);
-    signal_group(group, Signal::KILL);
+    let status = loop {
+        tokio::select! {
+            status = process.wait() => break status,
+            signal = signals.recv() => match signal {
+                Some(signal) => process.signal_group(signal),
+                None => {
+                    process.signal_group(Signal::Kill);
+                    break process.wait().await;
+                }
+            },
+        }
+    };
+    process.signal_group(Signal::Kill);
     let _ = timeout(LAST_WORDS, stderr).await;
     match status {
         Ok(status) => drop(tell.send_replace(Some(status))),
-        Err(error) => tracing::warn!(%error, group, "cannot wait for a server's process"),
-    }
-}
-
-/// Sends a signal to a process group of this crate.
-fn signal_group(group: i32, signal: Signal) {
-    if let Some(group) = Pid::from_raw(group) {
-        let _ = kill_process_group(group, signal);
-    }
-}
-
-/// Such as `exit code 3` or `signal 9`.
-fn describe(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "an unknown status".to_owned(),
+        Err(error) => tracing::warn!(%error, "cannot wait for a server's process"),
     }
 }
 

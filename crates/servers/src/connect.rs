@@ -1,17 +1,21 @@
 //! Starts one server: its process or endpoint, the protocol revision, the first tool list.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use callgate_auth::{AuthError, Authorize, NoAuthorization, Redact};
+use callgate_auth::{AuthError, Authorization, Redact};
 use parking_lot::Mutex;
 use rmcp::RoleClient;
-use rmcp::model::{ClientConfig, ErrorCode, ErrorData, Implementation, ProtocolVersion};
-use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle_and_ct};
+use rmcp::model::{
+    ClientNotification, ClientRequest, ErrorCode, ErrorData, Extensions, InitializeRequest,
+    InitializeRequestParams, InitializedNotification, InitializedNotificationMethod,
+    ProtocolVersion,
+};
+use rmcp::service::serve_directly_with_ct;
 use rmcp::transport::IntoTransport;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -22,16 +26,17 @@ use crate::failure::{CallFailure, Lost, LostKind, Reader, Reason, StartError};
 use crate::http::Http;
 use crate::list::{Listing, USUALLY_FRESH, list_failure};
 use crate::questions::{Handler, Questions};
-use crate::request::{Agreed, Asking, Clock, Session, capabilities, later};
+use crate::request::{Agreed, Asking, Clock, Request, Session, capabilities, later, program};
 use crate::server_log;
-use crate::spec::{self, EraSetting, ServerSpec, Transport};
+use crate::spec::{self, EraSetting, Revision, ServerSpec, Transport};
 use crate::stdio::Stdio;
-use crate::tap::{Opening, Tap, supported};
+use crate::tap::{DISCOVER, INITIALIZE, MAX_VALUE_BYTES, Tap, supported};
 use crate::tool_list::{ServerInfo, ToolList};
 use crate::watch::Notifications;
 
 /// The time after which a server that ignores `server/discover` is greeted with `initialize`.
 const DISCOVER_PATIENCE: Duration = Duration::from_secs(2);
+const DISCOVER_PATIENCE_HTTP: Duration = Duration::from_secs(5);
 /// The wait for the exit of a process that closed its output, for the message.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The wait for the end of rmcp's service; it ends HTTP sessions in that time.
@@ -56,7 +61,7 @@ pub(crate) struct Connection {
 /// The knowledge about a server that outlives its connections.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    authorize: Mutex<Option<Weak<dyn Authorize>>>,
+    authorization: Mutex<Authorization>,
     /// True if the last HTTP session was refused, and no call has gone through since.
     is_renewed: Arc<AtomicBool>,
     /// Counts the reasons for a new tool list: changes that the server told of, other logins, wishes
@@ -69,8 +74,7 @@ pub(crate) struct Memory {
 impl Memory {
     /// The login that a start waits for, if it does.
     pub(crate) fn held_up(&self) -> Option<AuthError> {
-        let authorize = self.authorize.lock().as_ref().and_then(Weak::upgrade)?;
-        authorize.pending()
+        self.authorization.lock().pending()
     }
 }
 
@@ -87,21 +91,9 @@ pub(crate) async fn start(
         deadline: later(Instant::now(), spec.start_timeout),
         stderr: String::new(),
     };
-    let started = match attempt.connect().await {
-        Ok(connection) => match attempt.list(&connection).await {
-            Ok(list) => return Ok((connection, list)),
-            Err(mut reason) => {
-                attempt.stderr = connection.stderr();
-                connection.shut_down().await;
-                reason.push_str(&connection.session.tap.unused());
-                reason
-            }
-        },
-        Err(reason) => reason,
-    };
-    Err(StartError {
+    attempt.connect().await.map_err(|reason| StartError {
         server: spec.name.clone(),
-        reason: started,
+        reason,
         stderr: attempt.redact.redact(&attempt.stderr),
     })
 }
@@ -117,176 +109,81 @@ struct Attempt<'a> {
     stderr: String,
 }
 
-/// A greeting.
-#[derive(Debug, Clone, PartialEq)]
-enum Greeting {
-    /// `server/discover`, then `initialize`.
-    Auto,
-    /// `server/discover` only.
-    Discover,
-    /// `initialize` with this revision.
-    Initialize(ProtocolVersion),
-}
-
-impl Greeting {
-    const OLDER: Self = Self::Initialize(ProtocolVersion::LATEST_WITH_INITIALIZE);
-
-    fn mode(&self) -> ClientLifecycleMode {
-        let preferred_versions = vec![ProtocolVersion::LATEST];
-        match self {
-            Self::Auto => ClientLifecycleMode::Auto {
-                preferred_versions,
-                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-            },
-            Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
-            Self::Initialize(_) => ClientLifecycleMode::Initialize,
-        }
-    }
-
-    /// The revision that is asked for first.
-    fn wanted(&self) -> ProtocolVersion {
-        match self {
-            Self::Initialize(version) => version.clone(),
-            _ => ProtocolVersion::LATEST,
-        }
-    }
-}
-
-/// The parts of a connection that is being made.
-struct Parts {
-    tap: Arc<Tap>,
-    questions: Arc<Questions>,
-    notifications: Arc<Notifications>,
-}
-
-/// A greeting that failed.
+/// A server that does not start.
 struct Failed {
     reason: Reason,
-    /// Another greeting that may succeed, on another connection.
-    next: Option<Greeting>,
+    /// Whether the connection ended at `server/discover`.
+    at_discover: bool,
 }
 
 impl From<Reason> for Failed {
     fn from(reason: Reason) -> Self {
-        Self { reason, next: None }
+        Self {
+            reason,
+            at_discover: false,
+        }
     }
 }
 
 impl Attempt<'_> {
-    async fn connect(&mut self) -> Result<Connection, Reason> {
+    async fn connect(&mut self) -> Result<(Connection, ToolList), Reason> {
         let transport = self.spec.transport.resolve(&self.redact);
         let transport = timeout_at(self.deadline, transport).await;
         let transport = transport.map_err(|_| self.timed_out("looking up its secrets"))??;
-        let greeting = match &self.spec.era {
-            EraSetting::Fixed(revision) if revision.0.has_initialize() => {
-                Greeting::Initialize(revision.0.clone())
-            }
-            EraSetting::Fixed(_) => Greeting::Discover,
-            EraSetting::Auto => Greeting::Auto,
+        let connected = match &transport {
+            Transport::Http(http) => self.connect_http(http).await,
+            Transport::Stdio(stdio) => match self.connect_stdio(stdio, true).await {
+                Err(failed) if failed.at_discover && Instant::now() < self.deadline => {
+                    self.connect_stdio(stdio, false).await
+                }
+                connected => connected,
+            },
         };
-        let stdio = match &transport {
-            Transport::Http(http) => return self.connect_http(http, &greeting).await,
-            Transport::Stdio(stdio) => stdio,
-        };
-        let connection = match self.connect_stdio(stdio, &greeting).await {
-            Err(Failed {
-                next: Some(next), ..
-            }) if Instant::now() < self.deadline => self.connect_stdio(stdio, &next).await,
-            connected => connected,
-        };
-        connection.map_err(|failed| failed.reason)
+        connected.map_err(|failed| failed.reason)
     }
 
     async fn connect_stdio(
         &mut self,
         stdio: &spec::Stdio,
-        greeting: &Greeting,
-    ) -> Result<Connection, Failed> {
+        may_discover: bool,
+    ) -> Result<(Connection, ToolList), Failed> {
         let started = Child::start(stdio, &self.name, &self.redact).await;
         let (child, stdin, stdout) = started?;
-        let parts = self.parts(greeting);
-        let limit = self.spec.max_message_bytes;
-        let discover = (*greeting == Greeting::Auto).then_some(DISCOVER_PATIENCE);
-        let tap = Arc::clone(&parts.tap);
-        let transport = Stdio::new(
-            stdout,
-            stdin,
-            child.exited(),
-            Arc::clone(&tap),
-            limit,
-            discover,
-        );
-        let input = transport.input();
-        let greeted = self.greet(transport, parts, greeting, None).await;
-        let reason = match greeted {
-            Ok(mut connection) => {
-                connection.child = Some(child);
-                return Ok(connection);
-            }
-            Err(reason) => reason,
-        };
-        let opening = tap.opening();
-        let next = match opening.failures.last() {
-            Some((_, CallFailure::Refused(error)))
-                if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-                    && supported(error).contains(&ProtocolVersion::LATEST) =>
-            {
-                // Its answer to `server/discover` came too late.
-                Some(Greeting::Discover)
-            }
-            Some((_, CallFailure::Lost(_))) | None => Some(Greeting::OLDER),
-            _ => None,
-        };
-        let next = next.filter(|_| *greeting == Greeting::Auto);
-        let mut reason = match reason {
-            Some(reason) => reason,
-            None => end_of(&child).await,
-        };
-        reason.push_str(&tap.unused());
-        // A server that is still running has closed its output by its own will.
-        drop(input);
-        self.stderr = child.stderr_tail();
-        child.shut_down().await;
-        Err(Failed { reason, next })
+        let (exited, limit) = (child.exited(), self.spec.max_message_bytes);
+        let transport = |tap| Ok((Stdio::new(stdout, stdin, exited, tap, limit), None));
+        self.open(transport, Some(child), may_discover).await
     }
 
-    async fn connect_http(
-        &mut self,
-        http: &spec::Http,
-        greeting: &Greeting,
-    ) -> Result<Connection, Reason> {
-        let parts = self.parts(greeting);
-        let tap = Arc::clone(&parts.tap);
+    async fn connect_http(&mut self, http: &spec::Http) -> Result<(Connection, ToolList), Failed> {
         // Without an endpoint nothing is authorized: a header is configured, or no login.
-        let authorize: Arc<dyn Authorize> = match self.spec.endpoint() {
-            Ok(endpoint) => callgate_auth::authorize(&endpoint, &self.redact),
-            Err(_) => Arc::new(NoAuthorization),
+        let authorization = match self.spec.endpoint() {
+            Ok(endpoint) => Authorization::new(&endpoint, &self.redact),
+            Err(_) => Authorization::default(),
         };
-        *self.memory.authorize.lock() = Some(Arc::downgrade(&authorize));
-        let endpoint = Http::new(
-            http,
-            authorize,
-            self.redact.clone(),
-            Arc::clone(&parts.tap),
-            self.spec.max_message_bytes,
-            Arc::clone(&self.memory.is_renewed),
-        );
-        let endpoint = endpoint?;
-        let transport = endpoint.transport();
-        let greeted = self.greet(transport, parts, greeting, Some(endpoint.clone()));
-        greeted.await.map_err(|reason| {
-            endpoint.end();
-            let ended = || self.no_endpoint(http, "it ended the connection").into();
-            let mut reason = reason.unwrap_or_else(ended);
-            reason.push_str(&tap.unused());
-            reason
-        })
+        *self.memory.authorization.lock() = authorization.clone();
+        let is_renewed = Arc::clone(&self.memory.is_renewed);
+        let (redact, limit) = (self.redact.clone(), self.spec.max_message_bytes);
+        let transport = |tap| {
+            let endpoint = Http::new(http, authorization, redact, tap, limit, is_renewed)?;
+            Ok((endpoint.transport(), Some(endpoint)))
+        };
+        self.open(transport, None, true).await
     }
 
-    fn parts(&self, greeting: &Greeting) -> Parts {
+    /// Runs rmcp's service over a transport, greets the server and lists its tools.
+    async fn open<T, E, A>(
+        &mut self,
+        transport: impl FnOnce(Arc<Tap>) -> Result<(T, Option<Http>), String>,
+        child: Option<Child>,
+        may_discover: bool,
+    ) -> Result<(Connection, ToolList), Failed>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
         let asking = self.memory.asking.clone();
         let caller = Arc::clone(&self.spec.caller);
-        let questions = Questions::new(Arc::clone(&self.name), caller, asking);
+        let questions = Questions::new(Arc::clone(&self.name), caller, asking.clone());
         let notifications = Arc::new(Notifications::new(
             Arc::clone(&self.name),
             self.redact.clone(),
@@ -294,111 +191,158 @@ impl Attempt<'_> {
             Arc::clone(&self.memory.reasons),
             questions.ended(),
         ));
-        Parts {
-            tap: Tap::new(
-                Arc::clone(&notifications) as _,
-                self.redact.clone(),
-                *greeting == Greeting::Auto,
-            ),
-            questions: Arc::new(questions),
-            notifications,
-        }
-    }
-
-    /// Runs rmcp's handshake and service.
-    async fn greet<T, E, A>(
-        &self,
-        transport: T,
-        parts: Parts,
-        greeting: &Greeting,
-        http: Option<Http>,
-    ) -> Result<Connection, Option<Reason>>
-    where
-        T: IntoTransport<RoleClient, E, A>,
-        E: std::error::Error + Send + Sync + 'static,
-    {
-        let offers = self.spec.caller.offers();
-        let program = Implementation::new("callgate", env!("CARGO_PKG_VERSION"));
-        let mut config = ClientConfig::new(capabilities(offers), program);
-        config.protocol_version = match greeting {
-            Greeting::Initialize(version) => version.clone(),
-            _ => ProtocolVersion::LATEST_WITH_INITIALIZE,
-        };
+        let questions = Arc::new(questions);
+        let tap = Tap::new(Arc::clone(&notifications) as _, self.redact.clone());
+        let (transport, http) = transport(Arc::clone(&tap)).map_err(Reason::from)?;
         let handler = Handler {
-            questions: Arc::clone(&parts.questions),
-            tap: Arc::clone(&parts.tap),
-            config,
+            questions: Arc::clone(&questions),
+            tap: Arc::clone(&tap),
         };
         let stop = CancellationToken::new();
-        let serving =
-            serve_client_with_lifecycle_and_ct(handler, transport, greeting.mode(), stop.clone());
-        let served = timeout_at(self.deadline, serving).await;
-        let opening = parts.tap.opening();
-        let running = match served {
-            Ok(Ok(running)) => running,
-            Ok(Err(error)) => {
-                tracing::debug!(server = %self.name, ?error, "a handshake failed");
-                return Err(self.problem(&opening, greeting));
-            }
-            Err(_) => {
-                return Err(Some(match self.memory.held_up() {
-                    Some(error) => Reason::from(&error),
-                    None => self.timed_out("waiting for its handshake"),
-                }));
-            }
+        let running = serve_directly_with_ct(handler, transport, None, stop.clone());
+        let mut session = Session {
+            server: Arc::clone(&self.name),
+            redact: self.redact.clone(),
+            peer: running.peer().clone(),
+            tap: Arc::clone(&tap),
+            agreed: Agreed::default(),
+            offers: self.spec.caller.offers(),
+            asking,
+            http,
+            logs: AtomicU8::new(u8::MAX),
         };
-        let peer = running.peer().clone();
-        let agreed = self.agree(&opening, greeting).map_err(Reason::from)?;
-        if !agreed.version.has_initialize() {
-            parts.tap.set_stateless();
-        }
         let (tell, stopped) = watch::channel(false);
-        let tap = Arc::clone(&parts.tap);
         tokio::spawn(async move {
             let _ = running.waiting().await;
             tap.end("the connection was closed");
             tell.send_replace(true);
         });
-        let session = Arc::new(Session {
-            server: Arc::clone(&self.name),
-            redact: self.redact.clone(),
-            peer,
-            tap: parts.tap,
-            agreed,
-            offers,
-            asking: self.memory.asking.clone(),
-            http,
-            logs: AtomicU8::new(u8::MAX),
-        });
-        let is_older = session.agreed.logging && !session.is_stateless();
-        if let Some(level) = server_log::level().filter(|_| is_older) {
-            let request = Session::log_request(level);
-            session.logs.store(level as u8, Ordering::Relaxed);
-            session.send_off("logging/setLevel", request.params);
-        }
-        Ok(Connection {
-            session,
-            questions: parts.questions,
-            notifications: parts.notifications,
-            child: None,
+        let greeted = self.greet(&mut session, may_discover).await;
+        let connection = Connection {
+            session: Arc::new(session),
+            questions,
+            notifications,
+            child,
             stop,
             stopped,
+        };
+        let (reason, at_discover) = match greeted {
+            Ok(()) => match self.list(&connection).await {
+                Ok(list) => return Ok((connection, list)),
+                Err(reason) => (Some(reason), false),
+            },
+            Err(failed) => failed,
+        };
+        let mut reason: Reason = match (reason, &self.spec.transport) {
+            (Some(reason), _) => reason,
+            (None, Transport::Http(http)) => {
+                self.no_endpoint(http, "it ended the connection").into()
+            }
+            (None, Transport::Stdio(_)) => connection.end_of_process().await,
+        };
+        reason.push_str(&connection.session.tap.unused());
+        self.stderr = connection.stderr();
+        if let Some(http) = &connection.session.http {
+            http.end();
+        }
+        connection.shut_down().await;
+        Err(Failed {
+            reason,
+            at_discover,
         })
     }
 
-    /// The problem of a handshake; `None` if the connection ended.
-    fn problem(&self, opening: &Opening, greeting: &Greeting) -> Option<Reason> {
-        let is_unsupported =
-            |error: &ErrorData| error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
-        // A server that speaks only other revisions says best what is wrong; otherwise the last
-        // greeting is the one that it knows.
-        let (method, failure) = match opening.failures.first()? {
-            first @ (_, CallFailure::Refused(error)) if is_unsupported(error) => first,
-            _ => opening.failures.last()?,
+    /// Agrees with the server on a revision, in time. A failure has no reason if the connection
+    /// ended, and tells whether it ended at `server/discover`.
+    async fn greet(
+        &self,
+        session: &mut Session,
+        may_discover: bool,
+    ) -> Result<(), (Option<Reason>, bool)> {
+        let agreed = timeout_at(self.deadline, self.agree(session, may_discover)).await;
+        session.agreed = match agreed {
+            Ok(agreed) => agreed.map_err(|(method, failure)| {
+                let is_closed = matches!(&failure, CallFailure::Lost(lost)
+                    if lost.kind == LostKind::Closed);
+                let is_auto = self.spec.era == EraSetting::Auto;
+                let at_discover = method == DISCOVER && is_auto && is_closed;
+                (self.problem(method, &failure), at_discover)
+            })?,
+            Err(_) => {
+                let held_up = self.memory.held_up().map(|error| Reason::from(&error));
+                let timed_out = || self.timed_out("waiting for its handshake");
+                return Err((Some(held_up.unwrap_or_else(timed_out)), false));
+            }
         };
+        if session.is_stateless() {
+            session.tap.set_stateless();
+        } else {
+            let _ = session.peer.send_notification(initialized()).await;
+        }
+        Ok(())
+    }
+
+    /// Asks for the newest revision by `server/discover`, then for the others by `initialize`,
+    /// unless one is configured. A failure comes with the method that failed.
+    async fn agree(
+        &self,
+        session: &mut Session,
+        may_discover: bool,
+    ) -> Result<Agreed, (&'static str, CallFailure)> {
+        let fixed = self.fixed();
+        let mut first = None;
+        if may_discover && fixed.is_none_or(|version| !version.has_initialize()) {
+            session.agreed.version = ProtocolVersion::LATEST;
+            let patience = match &session.http {
+                _ if fixed.is_some() => Duration::MAX,
+                Some(_) => DISCOVER_PATIENCE_HTTP,
+                None => DISCOVER_PATIENCE,
+            };
+            match timeout(patience, discover(session)).await {
+                Ok(Ok(agreed)) => return Ok(agreed),
+                Ok(Err(failure)) if fixed.is_some() || is_final(&failure) => {
+                    return Err((DISCOVER, failure));
+                }
+                Ok(Err(failure)) => first = Some(failure),
+                Err(_) => {}
+            }
+        }
+        let wanted = fixed.unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE);
+        session.agreed.version = wanted.clone();
+        let failure = match initialize(session, wanted).await {
+            Ok(agreed) if is_usable(&agreed.version, fixed) => return Ok(agreed),
+            Ok(agreed) => unsupported(&[agreed.version]),
+            Err(failure) => failure,
+        };
+        if let CallFailure::Refused(error) = &failure
+            && fixed.is_none()
+            && supported(error).contains(&ProtocolVersion::LATEST)
+        {
+            // Its answer to `server/discover` came too late.
+            session.agreed.version = ProtocolVersion::LATEST;
+            let discovered = discover(session).await;
+            return discovered.map_err(|failure| (DISCOVER, failure));
+        }
+        match first {
+            // A server that speaks only other revisions says best what is wrong.
+            Some(first) if is_unsupported(&first) => Err((DISCOVER, first)),
+            _ => Err((INITIALIZE, failure)),
+        }
+    }
+
+    /// The revision that is configured.
+    fn fixed(&self) -> Option<&ProtocolVersion> {
+        match &self.spec.era {
+            EraSetting::Fixed(Revision(version)) => Some(version),
+            EraSetting::Auto => None,
+        }
+    }
+
+    /// The problem of a greeting that failed; `None` if the connection ended.
+    fn problem(&self, method: &str, failure: &CallFailure) -> Option<Reason> {
         match failure {
-            CallFailure::Refused(error) if is_unsupported(error) => {
-                Some(self.no_common(greeting, &supported(error)).into())
+            CallFailure::Refused(error) if is_unsupported(failure) => {
+                Some(self.no_common(&supported(error)).into())
             }
             CallFailure::Lost(lost) => match &self.spec.transport {
                 Transport::Http(http) => Some(self.out_of_reach(http, lost)),
@@ -425,29 +369,34 @@ impl Attempt<'_> {
     }
 
     async fn list(&self, connection: &Connection) -> Result<ToolList, Reason> {
-        let listed = connection.session.list_tools(self.spec.start_timeout);
+        let session = &connection.session;
+        let is_older = session.agreed.logging && !session.is_stateless();
+        if let Some(level) = server_log::level().filter(|_| is_older) {
+            session.logs.store(level as u8, Ordering::Relaxed);
+            session.send_off(Session::log_request(level));
+        }
+        let listed = session.list_tools(self.spec.start_timeout);
         let listing = match timeout_at(self.deadline, listed).await {
             Ok(Ok(listing)) => listing,
             Err(_) | Ok(Err(CallFailure::Timeout { .. })) => {
                 return Err(self.timed_out("waiting for its list of tools"));
             }
             // It was asked all the same: some have tools and do not say so.
-            Ok(Err(CallFailure::Refused(_))) if !connection.session.agreed.tools => {
+            Ok(Err(CallFailure::Refused(_))) if !session.agreed.tools => {
                 let mut none = Listing::default();
                 let reason = "it has no tools: it announces none, and refuses tools/list";
                 none.gaps.push(reason.to_owned());
                 none
             }
             Ok(Err(CallFailure::Lost(lost))) => {
-                return Err(match (&self.spec.transport, &connection.child) {
-                    (Transport::Http(http), _) => self.out_of_reach(http, &lost),
-                    (_, Some(child)) => end_of(child).await,
-                    (_, None) => CLOSED_OUTPUT.into(),
+                return Err(match &self.spec.transport {
+                    Transport::Http(http) => self.out_of_reach(http, &lost),
+                    Transport::Stdio(_) => connection.end_of_process().await,
                 });
             }
             Ok(Err(failure)) => return Err(self.unfit(LIST, &failure).into()),
         };
-        let agreed = &connection.session.agreed;
+        let agreed = &session.agreed;
         let before = ToolList {
             protocol_version: agreed.version.to_string(),
             server_info: agreed.server_info.clone(),
@@ -455,7 +404,7 @@ impl Attempt<'_> {
             ..ToolList::default()
         };
         let mut list = connection.tool_list(listing, &before);
-        let unused = connection.session.tap.unused();
+        let unused = session.tap.unused();
         if !unused.is_empty() && connection.child.is_some() {
             let unused = unused.trim_start_matches("; ");
             list.warnings
@@ -495,70 +444,107 @@ impl Attempt<'_> {
         }
     }
 
-    fn no_common(&self, greeting: &Greeting, offered: &[ProtocolVersion]) -> String {
+    fn no_common(&self, offered: &[ProtocolVersion]) -> String {
         let offered: Vec<_> = offered.iter().map(ProtocolVersion::as_str).collect();
         let offered = match offered.join(", ") {
             none if none.is_empty() => "none".to_owned(),
             offered => self.redact.message(&offered),
         };
-        format!(
-            "it does not speak protocol {}; it offers {offered}",
-            greeting.wanted()
-        )
-    }
-
-    /// The agreement in an accepted greeting, read leniently.
-    fn agree(&self, opening: &Opening, greeting: &Greeting) -> Result<Agreed, String> {
-        let said = opening.greeting.clone().unwrap_or_default();
-        let is_newest = said.get("supportedVersions").is_some();
-        let version = if is_newest {
-            ProtocolVersion::LATEST
-        } else {
-            let version = said.get("protocolVersion").cloned().unwrap_or_default();
-            let unknown = |_| self.no_common(greeting, &[]);
-            let version: ProtocolVersion = serde_json::from_value(version).map_err(unknown)?;
-            let is_known =
-                version.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(&version);
-            let is_exact = self.spec.era != EraSetting::Auto;
-            if !is_known || is_exact && version != greeting.wanted() {
-                return Err(self.no_common(greeting, &[version]));
-            }
-            version
-        };
-        let info = if is_newest {
-            &said["_meta"][SERVER_INFO]
-        } else {
-            &said["serverInfo"]
-        };
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let server_info = text(&info["name"]).map(|name| ServerInfo {
-            name,
-            title: text(&info["title"]),
-            version: text(&info["version"]).unwrap_or_default(),
-        });
-        let has = |pointer: &str| {
-            let found = said["capabilities"].pointer(pointer);
-            found.is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
-        };
-        Ok(Agreed {
-            version,
-            server_info,
-            instructions: text(&said["instructions"]),
-            tools: has("/tools"),
-            tools_changes: has("/tools/listChanged"),
-            logging: has("/logging"),
-        })
+        let wanted = self.fixed().unwrap_or(&ProtocolVersion::LATEST);
+        format!("it does not speak protocol {wanted}; it offers {offered}")
     }
 }
 
-/// The end of a process that was expected to go on.
-async fn end_of(child: &Child) -> Reason {
-    match child.ended(LAST_WORDS).await {
-        Some(status) => Reason::advise(
-            &format!("it ended with {status}"),
-            "run its command by hand to see why",
-        ),
-        None => CLOSED_OUTPUT.into(),
+/// Whether an older revision that a server names can be spoken with it.
+fn is_usable(version: &ProtocolVersion, fixed: Option<&ProtocolVersion>) -> bool {
+    let is_known = version.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(version);
+    is_known && fixed.is_none_or(|fixed| fixed == version)
+}
+
+/// Whether a server that fails so would fail at another greeting, too: it is not reached.
+fn is_final(failure: &CallFailure) -> bool {
+    matches!(failure, CallFailure::Lost(lost) if !matches!(lost.kind, LostKind::Status(_)))
+}
+
+/// The failure of a greeting at a server that speaks only these revisions.
+fn unsupported(versions: &[ProtocolVersion]) -> CallFailure {
+    let data = json!({ "supported": versions });
+    let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
+    let message = "another protocol revision";
+    CallFailure::Refused(ErrorData::new(code, message, Some(data)))
+}
+
+fn is_unsupported(failure: &CallFailure) -> bool {
+    matches!(failure, CallFailure::Refused(error)
+        if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)
+}
+
+fn initialized() -> ClientNotification {
+    ClientNotification::InitializedNotification(InitializedNotification {
+        method: InitializedNotificationMethod,
+        extensions: Extensions::new(),
+    })
+}
+
+/// Greets a server of the newest revision.
+async fn discover(session: &Session) -> Result<Agreed, CallFailure> {
+    let request = Request::new(DISCOVER, json!({}));
+    let said = read_greeting(&session.send(request, None).await?.0)?;
+    let versions = said["supportedVersions"].clone();
+    let versions: Vec<ProtocolVersion> = serde_json::from_value(versions)
+        .map_err(|_| malformed("it lists no protocol revisions"))?;
+    if !versions.contains(&ProtocolVersion::LATEST) {
+        return Err(unsupported(&versions));
+    }
+    let info = &said["_meta"][SERVER_INFO];
+    Ok(agreed(&said, info, ProtocolVersion::LATEST))
+}
+
+/// Greets a server of an older revision.
+async fn initialize(session: &Session, wanted: &ProtocolVersion) -> Result<Agreed, CallFailure> {
+    let params = InitializeRequestParams::new(capabilities(session.offers), program());
+    let params = params.with_protocol_version(wanted.clone());
+    let request = ClientRequest::InitializeRequest(InitializeRequest::new(params));
+    let said = read_greeting(&session.send(Request::of(request), None).await?.0)?;
+    let version = serde_json::from_value(said["protocolVersion"].clone());
+    let version = version.map_err(|_| malformed("it names no protocol revision"))?;
+    Ok(agreed(&said, &said["serverInfo"], version))
+}
+
+fn read_greeting(result: &RawValue) -> Result<Value, CallFailure> {
+    if result.get().len() > MAX_VALUE_BYTES {
+        return Err(malformed("it is too long"));
+    }
+    let said: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    if said.is_object() {
+        Ok(said)
+    } else {
+        Err(malformed("it is not an object"))
+    }
+}
+
+fn malformed(reason: &str) -> CallFailure {
+    CallFailure::Malformed(reason.to_owned())
+}
+
+/// The agreement in a greeting, read leniently.
+fn agreed(said: &Value, info: &Value, version: ProtocolVersion) -> Agreed {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let has = |pointer: &str| {
+        let found = said["capabilities"].pointer(pointer);
+        found.is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
+    };
+    Agreed {
+        version,
+        server_info: text(&info["name"]).map(|name| ServerInfo {
+            name,
+            title: text(&info["title"]),
+            version: text(&info["version"]).unwrap_or_default(),
+        }),
+        instructions: text(&said["instructions"]),
+        tools: has("/tools"),
+        tools_changes: has("/tools/listChanged"),
+        logging: has("/logging"),
     }
 }
 
@@ -575,7 +561,15 @@ impl Connection {
             call,
             taken: false,
         };
-        let result = round.run(clock).await;
+        let result = match round.run(clock).await {
+            Err(CallFailure::Refused(error)) if self.session.is_left(&error) => {
+                // Another version of the server answers now: a new connection asks it.
+                let reason = "the server has gone over to another protocol revision";
+                self.session.tap.close(reason);
+                Err(CallFailure::closed(reason, false))
+            }
+            result => result,
+        };
         match result {
             Err(CallFailure::Lost(mut lost)) => {
                 // The call reached the server, whichever request of it did not.
@@ -601,7 +595,7 @@ impl Connection {
     pub(crate) fn tool_list(&self, listing: Listing, before: &ToolList) -> ToolList {
         ToolList {
             ttl: listing.ttl(),
-            login: listing.login,
+            login: self.session.login(),
             tools: listing.tools,
             gaps: listing.gaps,
             ..before.clone()
@@ -628,6 +622,18 @@ impl Connection {
     /// Whether it can take calls.
     pub(crate) fn is_open(&self) -> bool {
         self.session.tap.closed().is_none()
+    }
+
+    /// The end of a process that was expected to go on.
+    async fn end_of_process(&self) -> Reason {
+        let status = match &self.child {
+            Some(child) => child.ended(LAST_WORDS).await,
+            None => None,
+        };
+        status.map_or(CLOSED_OUTPUT.into(), |status| {
+            let ended = format!("it ended with {status}");
+            Reason::advise(&ended, "run its command by hand to see why")
+        })
     }
 
     /// The end of its stderr, without secrets.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use callgate_auth::{AuthError, AuthErrorKind};
+use callgate_auth::AuthError;
 use rmcp::model::ErrorData;
 
 /// The reader of errors and reports, who gets advice that it can follow.
@@ -124,8 +124,6 @@ pub enum Changed {
     Definition,
     /// The server does not list the tool.
     Gone,
-    /// Requests use another login than the list.
-    Login,
 }
 
 /// A request that did not reach the server, or whose answer did not come back.
@@ -153,8 +151,6 @@ pub(crate) enum LostKind {
     Unauthorized,
     /// There is no authorization.
     Authorization(AuthError),
-    /// Requests use another login by now. The request was not sent.
-    OtherLogin,
 }
 
 impl CallFailure {
@@ -203,15 +199,10 @@ impl fmt::Display for CallFailure {
                         "the server has changed the tool, which is another than the one that was \
                          decided about; "
                     }
-                    Changed::Login => {
-                        "requests go with another login by now than the server's tools were listed \
-                         with; "
-                    }
                 })?;
                 f.write_str(match (sent, what) {
                     (true, _) => "the call had begun and was given up, and may have done something",
                     (false, Changed::Gone) => "nothing was done",
-                    (false, Changed::Login) => "nothing was done; call it again later",
                     (false, Changed::Definition) => {
                         "nothing was done; call it again to have it decided anew"
                     }
@@ -238,25 +229,6 @@ impl Lost {
             reason: Box::new(reason.into()),
             sent,
             unused: Box::default(),
-        }
-    }
-
-    /// Whether the same request would fail again in the same way.
-    pub(crate) fn is_permanent(&self) -> bool {
-        match &self.kind {
-            // The others mean "later": a time-out, a conflict, too early, too many.
-            LostKind::Status(status) => {
-                matches!(status, 300..=499) && !matches!(status, 408 | 409 | 425 | 429)
-            }
-            LostKind::Closed | LostKind::Unauthorized => true,
-            LostKind::Authorization(error) => matches!(
-                error.kind(),
-                AuthErrorKind::LoginRequired { .. }
-                    | AuthErrorKind::Declined { .. }
-                    | AuthErrorKind::InsufficientScope { .. }
-                    | AuthErrorKind::Settings { .. }
-            ),
-            LostKind::Unreachable | LostKind::OtherLogin => false,
         }
     }
 }
@@ -307,6 +279,8 @@ impl std::error::Error for StartError {}
 
 #[cfg(test)]
 mod tests {
+    use callgate_auth::AuthErrorKind;
+
     use super::*;
 
     #[test]

@@ -6,22 +6,21 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use callgate_auth::{AuthError, Authorize, Prompt, Redact, Refused, TryAgain, is_loopback};
+use callgate_auth::{AuthError, Authorization, Prompt, Redact, is_loopback};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _, stream};
-use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE,
-};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, Extensions, GetExtensions as _,
-    RequestId,
+    ClientJsonRpcMessage, ErrorCode, ErrorData, Extensions, GetExtensions as _, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -38,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::{CallFailure, Lost, LostKind};
 use crate::spec;
-use crate::tap::{self, LISTEN, ListedWith, Slot, Tap};
+use crate::tap::{self, LISTEN, Slot, Tap};
 
 /// The time in which a TCP or TLS connection has to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,8 +50,6 @@ const MAX_REDIRECTS: usize = 3;
 const MAX_REFUSALS: usize = 2;
 /// The wait for the session's own stream before the first request: a server may ask there.
 const STREAM_PATIENCE: Duration = Duration::from_millis(500);
-/// The time after which an unanswered `server/discover` counts as unknown to the server.
-const DISCOVER_PATIENCE: Duration = Duration::from_secs(5);
 /// The longest body of an error, in bytes.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 /// The longest id of a session, in bytes.
@@ -84,14 +81,15 @@ struct Endpoint {
     client: Client,
     url: Url,
     headers: HeaderMap,
-    authorize: Arc<dyn Authorize>,
+    authorization: Authorization,
     redact: Redact,
     tap: Arc<Tap>,
     limit: usize,
     /// Whether the session's own stream has been answered.
     stream: watch::Sender<bool>,
-    /// The login of the last request. Its receivers are told of changes.
-    logins: watch::Sender<Option<Option<Arc<str>>>>,
+    /// The login that the tools were listed with. Requests with another one have another
+    /// connection: another person may have other tools.
+    login: OnceLock<Option<Arc<str>>>,
     /// Whether a request was answered after the handshake.
     has_worked: AtomicBool,
     /// True if the session replaces one that was refused, and no call has gone through since.
@@ -118,7 +116,7 @@ impl Http {
     /// Checks the configuration; connects to nothing.
     pub(crate) fn new(
         http: &spec::Http,
-        authorize: Arc<dyn Authorize>,
+        authorization: Authorization,
         redact: Redact,
         tap: Arc<Tap>,
         limit: usize,
@@ -136,8 +134,7 @@ impl Http {
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_keepalive(KEEP_ALIVE)
             .pool_idle_timeout(KEEP_IDLE)
-            // A redirect could carry the headers to another host.
-            .redirect(reqwest::redirect::Policy::none());
+            .redirect(redirects(authorization.clone()));
         if is_loopback(&url) {
             client = client.no_proxy();
         }
@@ -148,12 +145,12 @@ impl Http {
             client,
             url,
             headers: configured(http)?,
-            authorize,
+            authorization,
             redact,
             tap,
             limit,
             stream: watch::Sender::new(false),
-            logins: watch::Sender::default(),
+            login: OnceLock::new(),
             has_worked: AtomicBool::new(false),
             is_renewed,
             ended: CancellationToken::new(),
@@ -179,44 +176,28 @@ impl Http {
     }
 
     pub(crate) fn login(&self) -> Option<Arc<str>> {
-        self.0.authorize.login_id()
-    }
-
-    pub(crate) async fn another_login(&self) {
-        let _ = self.0.logins.subscribe().changed().await;
+        self.0.login.get().cloned().flatten()
     }
 
     /// The reason for which a request is not sent yet, if it waits for authorization.
     pub(crate) fn held_up(&self, slot: &Slot) -> Option<AuthError> {
         slot.is_waiting()
-            .then(|| self.0.authorize.pending())
+            .then(|| self.0.authorization.pending())
             .flatten()
     }
 
-    /// Fails a request. rmcp gets the message that settles its id, or an error for a notification.
+    /// Fails a request. rmcp gets a message that settles its id, or an error for a notification.
     fn fail(
         &self,
         id: Option<&RequestId>,
         failure: CallFailure,
     ) -> Result<StreamableHttpPostResponse, Error> {
-        // A handshake that does not reach the server ends; another greeting would not either.
-        let has_slot = id.is_some_and(|id| self.0.tap.has_slot(id));
-        let is_told = has_slot || !matches!(failure, CallFailure::Lost(_));
-        let settled = id.and_then(|id| self.0.tap.fail(id, failure));
-        match settled {
-            Some(message) if is_told => Ok(StreamableHttpPostResponse::Json(message, None)),
-            _ => Err(StreamableHttpError::Client(ExchangeFailed)),
-        }
-    }
-
-    /// The answer to a request whose server answered `server/discover` with something else.
-    fn unknown(
-        &self,
-        id: Option<&RequestId>,
-        reason: String,
-    ) -> Result<StreamableHttpPostResponse, Error> {
-        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None);
-        self.fail(id, CallFailure::Refused(error))
+        let id = id.ok_or(StreamableHttpError::Client(ExchangeFailed))?;
+        let settled = self.0.tap.fail(id, failure).unwrap_or_else(|| {
+            let error = ErrorData::internal_error("nothing waits for it", None);
+            ServerJsonRpcMessage::error(error, Some(id.clone()))
+        });
+        Ok(StreamableHttpPostResponse::Json(settled, None))
     }
 
     /// Events whose data went through the tap. `id` is the request that the stream answers.
@@ -238,40 +219,36 @@ impl Http {
             Err(reason) => return self.fail(Some(id), CallFailure::Malformed(reason)),
         };
         let status = response.status();
-        match content(&response) {
-            Content::Events => Ok(StreamableHttpPostResponse::Sse(
-                self.tapped(response, Some(id.clone())),
-                session,
-            )),
-            _ if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => {
-                // In a session, the answer may come on another stream.
-                if self.0.tap.is_stateless() {
-                    let reason = format!("HTTP status {status} is not an answer to a request");
-                    return self.fail(Some(id), CallFailure::Malformed(reason));
-                }
-                Ok(StreamableHttpPostResponse::Accepted)
+        if is_events(&response) {
+            let events = self.tapped(response, Some(id.clone()));
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            // In a session, the answer may come on another stream.
+            if self.0.tap.is_stateless() {
+                let reason = format!("HTTP status {status} is not an answer to a request");
+                return self.fail(Some(id), CallFailure::Malformed(reason));
             }
-            // An answer can be nothing else, whatever its type says.
-            content => {
-                let body = match self.0.read(response, self.0.limit).await {
-                    Ok(body) => body,
-                    Err(failure) => return self.fail(Some(id), failure),
-                };
-                // One POST brings one message to rmcp: a batch has no other place.
-                let mut read = self.0.tap.incoming(&body, Some(id));
-                match read.pop() {
-                    Some(message) if read.is_empty() => {
-                        Ok(StreamableHttpPostResponse::Json(message, session))
-                    }
-                    _ => {
-                        let what = match content {
-                            Content::Other(what) => format!(" (it has {what})"),
-                            _ => String::new(),
-                        };
-                        let reason = "the HTTP response to the request does not answer it";
-                        self.fail(Some(id), CallFailure::Malformed(format!("{reason}{what}")))
-                    }
-                }
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        // An answer can be nothing else, whatever its type says.
+        let kind: String = content_type(&response).chars().take(60).collect();
+        let body = match self.0.read(response, self.0.limit).await {
+            Ok(body) => body,
+            Err(failure) => return self.fail(Some(id), failure),
+        };
+        // One POST brings one message to rmcp: a batch has no other place.
+        let mut read = self.0.tap.incoming(&body, Some(id));
+        match read.pop() {
+            Some(message) if read.is_empty() => {
+                Ok(StreamableHttpPostResponse::Json(message, session))
+            }
+            _ => {
+                let reason = format!(
+                    "the HTTP response to the request does not answer it (it has content type \
+                     {kind:?})"
+                );
+                self.fail(Some(id), CallFailure::Malformed(reason))
             }
         }
     }
@@ -281,7 +258,6 @@ impl Http {
         &self,
         response: Response,
         id: Option<&RequestId>,
-        is_discover: bool,
         in_session: bool,
     ) -> Result<StreamableHttpPostResponse, Error> {
         let status = response.status();
@@ -305,10 +281,6 @@ impl Http {
         if let Some((error, _)) = error {
             return self.fail(id, CallFailure::Refused(error));
         }
-        // An older server refuses `server/discover` by its status.
-        if is_discover && self.0.tap.may_initialize && status != StatusCode::UNAUTHORIZED {
-            return self.unknown(id, lost.reason.to_string());
-        }
         self.fail(id, CallFailure::Lost(lost))
     }
 }
@@ -328,97 +300,47 @@ impl Endpoint {
         let mut refusals = 0;
         loop {
             let slot: Option<&Slot> = extensions.and_then(Extensions::get);
-            let bearer = waiting(slot, self.authorize.header(prompt)).await?;
-            if let Some(ListedWith(listed)) = extensions.and_then(Extensions::get) {
-                // A person may have logged in meanwhile, for whom the server has other tools.
-                let login = self.authorize.login_id();
-                if (login.is_some() || bearer.is_some()) && login != *listed {
-                    let reason = "requests go with another login by now";
-                    return Err(Lost::new(LostKind::OtherLogin, reason, false));
-                }
+            let bearer = waiting(slot, self.authorization.header(prompt)).await?;
+            if let Some(login) = self.login.get()
+                && *login != self.authorization.login_id()
+            {
+                let reason = "requests go with another login by now";
+                self.tap.close(reason);
+                return Err(Lost::new(LostKind::Closed, reason, false));
             }
             match bearer.or_else(|| self.headers.get(AUTHORIZATION).cloned()) {
                 Some(bearer) => drop(headers.insert(AUTHORIZATION, bearer)),
                 None => drop(headers.remove(AUTHORIZATION)),
             }
-            let response = self.follow(&method, &headers, &body).await?;
-            self.note_login();
-            let sent = headers.get(AUTHORIZATION);
-            if !matches!(
-                response.status(),
-                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-            ) {
-                if let Some(sent) = sent {
-                    self.authorize.accepted(sent);
-                }
+            let request = self.client.request(method.clone(), self.url.clone());
+            let request = request.headers(headers.clone()).body(body.clone());
+            let response = request.send().await.map_err(|error| self.unsent(error))?;
+            let status = response.status().as_u16();
+            if !matches!(status, 401 | 403) || refusals == MAX_REFUSALS {
                 return Ok(response);
             }
             let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
             let challenges: Vec<_> = challenges.filter_map(|value| value.to_str().ok()).collect();
             let challenges = challenges.join(", ");
-            let refused = Refused {
-                status: response.status().as_u16(),
-                www_authenticate: Some(challenges.as_str()).filter(|text| !text.is_empty()),
-                sent,
-                prompt,
-            };
-            if refusals == MAX_REFUSALS {
-                return Ok(response);
-            }
+            let challenges = Some(challenges).filter(|text| !text.is_empty());
+            let sent = headers.get(AUTHORIZATION).cloned();
+            let refused = self.authorization.refused(status, challenges, sent, prompt);
             refusals += 1;
-            if waiting(slot, self.authorize.refused(refused)).await? == TryAgain::No {
+            if !waiting(slot, refused).await? {
                 return Ok(response);
             }
         }
     }
 
-    async fn follow(
-        &self,
-        method: &Method,
-        headers: &HeaderMap,
-        body: &Bytes,
-    ) -> Result<Response, Lost> {
-        let mut url = self.url.clone();
-        for _ in 0..=MAX_REDIRECTS {
-            let request = self.client.request(method.clone(), url.clone());
-            let request = request.headers(headers.clone()).body(body.clone());
-            let response = request.send().await.map_err(|error| {
-                let sent = !(error.is_connect() || error.is_builder());
-                self.lost(error, sent)
-            })?;
-            // 303 would turn a POST into a GET.
-            if !matches!(response.status().as_u16(), 301 | 302 | 307 | 308) {
-                return Ok(response);
-            }
-            let location = response.headers().get(LOCATION);
-            let location = location.and_then(|location| location.to_str().ok());
-            let next = location.and_then(|location| url.join(location).ok());
-            let status = response.status();
-            let refused = |reason: String| {
-                let kind = LostKind::Status(status.as_u16());
-                Lost::new(kind, self.redact.message(&reason), false)
-            };
-            url = match next {
-                Some(next) if next.origin() == url.origin() && self.authorize.may_follow(&next) => {
-                    next
-                }
-                Some(next) => {
-                    let (origin, path) = (next.origin().ascii_serialization(), next.path());
-                    return Err(refused(format!(
-                        "it redirects to {origin}{path}, where credentials do not follow it; \
-                         if that is right, make it the server's URL"
-                    )));
-                }
-                None => {
-                    return Err(refused(format!(
-                        "it answers with HTTP status {status} and no place to go"
-                    )));
-                }
-            };
+    /// The failure of a request without a response.
+    fn unsent(&self, error: reqwest::Error) -> Lost {
+        if error.is_redirect() {
+            let kind = LostKind::Status(StatusCode::TEMPORARY_REDIRECT.as_u16());
+            let reason = self.redact.message(&innermost(&error.without_url()));
+            return Lost::new(kind, reason, false);
         }
-        let kind = LostKind::Status(StatusCode::LOOP_DETECTED.as_u16());
-        let reason = format!("it redirects more than {MAX_REDIRECTS} times");
-        Err(Lost::new(kind, reason, false))
+        let sent = !(error.is_connect() || error.is_builder());
+        self.lost(error, sent)
     }
 
     fn lost(&self, error: reqwest::Error, sent: bool) -> Lost {
@@ -460,18 +382,6 @@ impl Endpoint {
         let id = message.id.and_then(tap::read_id);
         is_object.then(|| (tap::read_error(message.error), id))
     }
-
-    /// Notes the login of a request. Another login than before may have other tools.
-    fn note_login(&self) {
-        let login = self.authorize.login_id();
-        let is_other = self.logins.send_if_modified(|known| {
-            let before = known.replace(login.clone());
-            before.is_some_and(|before| before != login)
-        });
-        if is_other {
-            self.tap.list_changed();
-        }
-    }
 }
 
 /// Awaits an authorization, and marks the request as waiting meanwhile.
@@ -505,8 +415,7 @@ impl StreamableHttpClient for Http {
         let id = request.map(|sent| &sent.id);
         let extensions = request.map(|sent| sent.request.extensions());
         let method = request.map(|sent| sent.request.method());
-        let is_discover =
-            request.is_some_and(|sent| matches!(sent.request, ClientRequest::DiscoverRequest(_)));
+        let slot: Option<&Slot> = extensions.and_then(Extensions::get);
         if session.is_some() && id.is_some() {
             self.await_stream().await;
         }
@@ -530,27 +439,26 @@ impl StreamableHttpClient for Http {
         let exchange = self
             .0
             .exchange(Method::POST, headers, body, prompt, extensions);
-        let within = if is_discover && self.0.tap.may_initialize {
-            DISCOVER_PATIENCE
-        } else {
-            Duration::MAX
+        let given_up = async {
+            match slot {
+                Some(slot) => slot.over().await,
+                None => std::future::pending().await,
+            }
         };
-        let exchanged = tokio::select! {
-            exchanged = timeout(within, exchange) => exchanged,
+        let response = tokio::select! {
+            exchanged = exchange => exchanged,
+            // rmcp's worker does not give up a greeting by itself.
+            () = given_up => return self.fail(id, CallFailure::closed("it was given up", true)),
             () = self.0.ended.cancelled() => return Err(StreamableHttpError::TransportChannelClosed),
         };
-        let response = match exchanged {
-            Err(_) => return self.unknown(id, "there is no answer in time".to_owned()),
-            Ok(Err(lost)) => return self.fail(id, CallFailure::Lost(lost)),
-            Ok(Ok(response)) => response,
+        let response = match response {
+            Err(lost) => return self.fail(id, CallFailure::Lost(lost)),
+            Ok(response) => response,
         };
         match (response.status().is_success(), id) {
-            (false, _) => {
-                let in_session = session.is_some();
-                self.refusal(response, id, is_discover, in_session).await
-            }
+            (false, _) => self.refusal(response, id, session.is_some()).await,
             (true, Some(id)) => {
-                self.note_success(id, method);
+                self.note_success(session.is_some(), method);
                 self.answer(response, id).await
             }
             // Nothing is waited for; the body may never end.
@@ -585,12 +493,12 @@ impl StreamableHttpClient for Http {
             self.forgotten();
             return Err(StreamableHttpError::SessionExpired);
         }
-        match content(&response) {
-            Content::Events if status.is_success() => Ok(self.tapped(response, None)),
-            _ if status.is_success() || status.is_client_error() => {
-                Err(StreamableHttpError::ServerDoesNotSupportSse)
-            }
-            _ => Err(StreamableHttpError::Client(ExchangeFailed)),
+        if status.is_success() && is_events(&response) {
+            Ok(self.tapped(response, None))
+        } else if status.is_success() || status.is_client_error() {
+            Err(StreamableHttpError::ServerDoesNotSupportSse)
+        } else {
+            Err(StreamableHttpError::Client(ExchangeFailed))
         }
     }
 
@@ -622,9 +530,12 @@ impl Http {
         self.0.stream.send_replace(true);
     }
 
-    /// Notes that the session works.
-    fn note_success(&self, id: &RequestId, method: Option<&str>) {
-        if self.0.tap.has_slot(id) {
+    /// Notes that the session works, and for which login.
+    fn note_success(&self, in_session: bool, method: Option<&str>) {
+        if method == Some("tools/list") {
+            self.0.login.get_or_init(|| self.0.authorization.login_id());
+        }
+        if in_session {
             self.0.has_worked.store(true, Ordering::Relaxed);
         }
         if method == Some("tools/call") {
@@ -723,44 +634,20 @@ fn is_of_sessions(error: &ErrorData) -> bool {
     )
 }
 
-/// The content of a response.
-#[derive(Debug, PartialEq)]
-enum Content {
-    Json,
-    Events,
-    /// Something else, in words that are fit to be shown.
-    Other(String),
+/// Whether a response is a stream of events that can be read.
+fn is_events(response: &Response) -> bool {
+    let types = content_type(response).split(',');
+    // Some servers and proxies set it twice.
+    let types = types.map(|one| one.split(';').next().unwrap_or_default().trim());
+    let mut types = types.filter(|essence| essence.contains('/')).peekable();
+    // Compressed content is not asked for.
+    let is_plain = !response.headers().contains_key(CONTENT_ENCODING);
+    is_plain && types.peek().is_some() && types.all(|one| one.eq_ignore_ascii_case(EVENTS))
 }
 
-fn content(response: &Response) -> Content {
-    let header = |name| {
-        let value = response.headers().get(name);
-        value.map(|value| value.to_str().unwrap_or("?"))
-    };
-    // Compressed content is not asked for, and cannot be read.
-    let encoding = header(CONTENT_ENCODING).unwrap_or("identity");
-    if !encoding.eq_ignore_ascii_case("identity") {
-        let encoding: String = encoding.chars().take(60).collect();
-        return Content::Other(format!("content encoding {encoding:?}"));
-    }
-    let text = header(CONTENT_TYPE).unwrap_or_default();
-    // Some servers and proxies set it twice.
-    let types = text
-        .split(',')
-        .map(|one| one.split(';').next().unwrap_or_default().trim());
-    let mut types = types.filter(|essence| essence.contains('/'));
-    let essence = types.next().unwrap_or_default();
-    let is_one = types.all(|other| other.eq_ignore_ascii_case(essence));
-    if is_one && essence.eq_ignore_ascii_case(JSON) {
-        Content::Json
-    } else if is_one && essence.eq_ignore_ascii_case(EVENTS) {
-        Content::Events
-    } else if text.is_empty() {
-        Content::Other("no content type".to_owned())
-    } else {
-        let text: String = text.chars().take(60).collect();
-        Content::Other(format!("content type {text:?}"))
-    }
+fn content_type(response: &Response) -> &str {
+    let value = response.headers().get(CONTENT_TYPE);
+    value.map_or("", |value| value.to_str().unwrap_or("?"))
 }
 
 fn session_id(response: &Response) -> Result<Option<String>, String> {
@@ -783,6 +670,29 @@ fn insert_session(headers: &mut HeaderMap, session: Option<&str>) {
         session.set_sensitive(true);
         headers.insert(SESSION, session);
     }
+}
+
+/// Follows redirects that keep the method, within the origin: credentials go nowhere else.
+fn redirects(authorization: Authorization) -> Policy {
+    Policy::custom(move |attempt| {
+        let (next, before) = (attempt.url(), attempt.previous());
+        let is_own = before
+            .last()
+            .is_some_and(|before| before.origin() == next.origin());
+        let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
+        if before.len() > MAX_REDIRECTS {
+            attempt.error(format!("it redirects more than {MAX_REDIRECTS} times"))
+        } else if is_own && keeps_method && authorization.may_follow(next) {
+            attempt.follow()
+        } else {
+            let (origin, path) = (next.origin().ascii_serialization(), next.path());
+            let reason = format!(
+                "it redirects to {origin}{path}, where credentials do not follow it; if that is \
+                 right, make it the server's URL"
+            );
+            attempt.error(reason)
+        }
+    })
 }
 
 /// The innermost error of a chain, such as "connection refused"; the outer ones repeat it.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::join_all;
 use rmcp::ClientHandler;
-use rmcp::model::{ClientConfig, CustomRequest, CustomResult, ErrorCode, ErrorData};
+use rmcp::model::{CustomRequest, CustomResult, ErrorCode, ErrorData};
 use rmcp::service::{RequestContext, RoleClient};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
@@ -66,32 +66,26 @@ impl Questions {
 
     /// Answers one question.
     async fn answer(&self, asked: &Asked, tap: &Tap) -> Result<Value, ErrorData> {
-        let kind = Kind::of(&asked.method).ok_or_else(not_found)?;
-        kind.check_size(asked.bytes)?;
         let (who, calls) = tap.caller(asked.stream.as_ref());
         let is_own = who.is_none();
         let tool = who.as_ref().map(|who| &*who.tool);
         let tool = tool.filter(|tool| !tool.is_empty());
+        let question = Wanted::read(&asked.method, &self.server, tool, None, &asked.params);
+        let question = question.ok_or_else(not_found)?;
+        question.check_size(asked.bytes)?;
         let caller = who.as_ref().map_or(&self.caller, |who| &who.caller);
         // What was announced may be asked for, whichever caller it is.
-        let offers = self.offers.and(caller.offers());
-        if let Some(declined) = kind.declined(offers, &asked.params) {
+        if let Some(declined) = question.declined(self.offers.and(caller.offers())) {
             return declined;
         }
         let busy = |message: String| ErrorData::new(ErrorCode(-32000), message, None);
         let full = |_| busy(format!("more than {MAX_QUESTIONS} requests at a time"));
         let _place = self.places.try_acquire().map_err(full)?;
-        if kind != Kind::Roots && self.for_call.fetch_add(1, Ordering::Relaxed) >= MAX_FOR_CALL {
+        let is_roots = matches!(question, Wanted::Roots(_));
+        if !is_roots && self.for_call.fetch_add(1, Ordering::Relaxed) >= MAX_FOR_CALL {
             let message = format!("more than {MAX_FOR_CALL} requests for one call");
             return Err(busy(message));
         }
-        let question = Question {
-            kind,
-            server: &self.server,
-            tool,
-            key: None,
-            params: &asked.params,
-        };
         let _asking = self.asking.begin();
         // With the last call that it may be for, a question ends.
         let over = async {
@@ -114,14 +108,9 @@ impl Questions {
 pub(crate) struct Handler {
     pub(crate) questions: Arc<Questions>,
     pub(crate) tap: Arc<Tap>,
-    pub(crate) config: ClientConfig,
 }
 
 impl ClientHandler for Handler {
-    fn get_info(&self) -> ClientConfig {
-        self.config.clone()
-    }
-
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -138,20 +127,29 @@ impl ClientHandler for Handler {
     }
 }
 
-/// The kind of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Elicitation,
-    Sampling,
-    Roots,
-}
-
-impl Kind {
-    pub(crate) fn of(method: &str) -> Option<Self> {
+impl<'a> Wanted<'a> {
+    /// A server's request as a question; `None` if it is none.
+    pub(crate) fn read(
+        method: &str,
+        server: &'a str,
+        tool: Option<&'a str>,
+        key: Option<&'a str>,
+        params: &'a Value,
+    ) -> Option<Self> {
         Some(match method {
-            "elicitation/create" => Self::Elicitation,
-            "sampling/createMessage" => Self::Sampling,
-            "roots/list" => Self::Roots,
+            "elicitation/create" => Self::Elicit(Elicit {
+                server,
+                tool,
+                key,
+                params,
+            }),
+            "sampling/createMessage" => Self::Sample(Sample {
+                server,
+                tool,
+                key,
+                params,
+            }),
+            "roots/list" => Self::Roots(ListRoots { server, tool, key }),
             _ => return None,
         })
     }
@@ -159,8 +157,8 @@ impl Kind {
     /// Refuses parameters that are too long.
     pub(crate) fn check_size(self, bytes: usize) -> Result<(), ErrorData> {
         let most = match self {
-            Self::Sampling => MAX_VALUE_BYTES,
-            Self::Elicitation | Self::Roots => MAX_SMALL_BYTES,
+            Self::Sample(_) => MAX_VALUE_BYTES,
+            Self::Elicit(_) | Self::Roots(_) => MAX_SMALL_BYTES,
         };
         if bytes > most {
             let message = format!("its params have {bytes} bytes, and {most} are the most");
@@ -170,92 +168,46 @@ impl Kind {
     }
 
     /// The answer to a question that is not offered, or cannot be shown.
-    pub(crate) fn declined(
-        self,
-        offers: Offers,
-        params: &Value,
-    ) -> Option<Result<Value, ErrorData>> {
+    pub(crate) fn declined(self, offers: Offers) -> Option<Result<Value, ErrorData>> {
         let invalid = |message: String| Some(Err(ErrorData::invalid_params(message, None)));
         match self {
-            Self::Elicitation if !offers.form && !offers.url => {
+            Self::Elicit(_) if !offers.form && !offers.url => {
                 Some(Ok(json!({ "action": "decline" })))
             }
-            Self::Elicitation => match mode(params) {
+            Self::Elicit(Elicit { params, .. }) => match mode(params) {
                 "form" if offers.form => None,
                 "url" if offers.url => pages::address_fault(params).and_then(invalid),
                 _ => invalid("this mode of elicitation was not announced".to_owned()),
             },
-            Self::Sampling if !offers.sampling => Some(Err(not_found())),
-            Self::Sampling => {
+            Self::Sample(_) if !offers.sampling => Some(Err(not_found())),
+            Self::Sample(Sample { params, .. }) => {
                 let tools = params.get("tools").or_else(|| params.get("toolChoice"));
                 let is_refused = tools.is_some() && !offers.sampling_tools;
                 let message = "sampling with tools was not announced".to_owned();
                 is_refused.then(|| invalid(message)).flatten()
             }
-            Self::Roots => (!offers.roots).then(|| Err(not_found())),
-        }
-    }
-}
-
-/// One question of a server.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Question<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) server: &'a str,
-    pub(crate) tool: Option<&'a str>,
-    pub(crate) key: Option<&'a str>,
-    pub(crate) params: &'a Value,
-}
-
-impl<'a> Question<'a> {
-    /// The question in the caller's terms.
-    pub(crate) fn wanted(self) -> Wanted<'a> {
-        let Self {
-            kind,
-            server,
-            tool,
-            key,
-            params,
-        } = self;
-        match kind {
-            Kind::Elicitation => Wanted::Elicit(Elicit {
-                server,
-                tool,
-                key,
-                params,
-            }),
-            Kind::Sampling => Wanted::Sample(Sample {
-                server,
-                tool,
-                key,
-                params,
-            }),
-            Kind::Roots => Wanted::Roots(ListRoots { server, tool, key }),
+            Self::Roots(_) => (!offers.roots).then(|| Err(not_found())),
         }
     }
 
     /// Whether it asks to open a page.
     pub(crate) fn is_page(self) -> bool {
-        self.kind == Kind::Elicitation && mode(self.params) == "url"
+        matches!(self, Self::Elicit(request) if mode(request.params) == "url")
     }
 
     /// The caller's answer in the protocol's form.
     pub(crate) fn answered(self, answer: Result<Value, Refusal>) -> Result<Value, ErrorData> {
-        let refusal = match (self.kind, answer) {
-            (Kind::Elicitation, Ok(result)) => {
-                let schema = self.params.get("requestedSchema");
-                return form::checked(result, mode(self.params), schema);
+        match (self, answer) {
+            (Self::Elicit(Elicit { params, .. }), Ok(result)) => {
+                form::checked(result, mode(params), params.get("requestedSchema"))
             }
-            (_, Ok(result)) => return Ok(result),
-            (_, Err(refusal)) => refusal,
-        };
-        match (self.kind, refusal) {
-            (_, Refusal::Failed(reason)) => Err(ErrorData::internal_error(reason, None)),
-            (Kind::Elicitation, Refusal::Cancelled) => Ok(json!({ "action": "cancel" })),
-            (Kind::Elicitation, _) => Ok(json!({ "action": "decline" })),
-            (_, Refusal::Unsupported) => Err(not_found()),
+            (_, Ok(result)) => Ok(result),
+            (_, Err(Refusal::Failed(reason))) => Err(ErrorData::internal_error(reason, None)),
+            (Self::Elicit(_), Err(Refusal::Cancelled)) => Ok(json!({ "action": "cancel" })),
+            (Self::Elicit(_), Err(_)) => Ok(json!({ "action": "decline" })),
+            (_, Err(Refusal::Unsupported)) => Err(not_found()),
             // The code that the specification gives for it.
-            (_, refusal) => Err(ErrorData::new(ErrorCode(-1), refusal.to_string(), None)),
+            (_, Err(refusal)) => Err(ErrorData::new(ErrorCode(-1), refusal.to_string(), None)),
         }
     }
 
@@ -265,14 +217,24 @@ impl<'a> Question<'a> {
         caller: &dyn Caller,
         pages: &Pages,
     ) -> Result<(Value, Option<watch::Receiver<bool>>), ErrorData> {
-        let done = self.is_page().then(|| pages.show(self.params)).flatten();
-        let answer = self.answered(self.wanted().of(caller).await)?;
+        let page = match self {
+            Self::Elicit(request) if self.is_page() => Some(request),
+            _ => None,
+        };
+        let done = page.and_then(|page| pages.show(page.params));
+        let answer = self.answered(self.of(caller).await)?;
         let done = done.filter(|_| is_accepted(&answer));
-        if let Some(done) = &done
-            && let Some(id) = pages::page_id(self.params)
-            && let Some(hears) = caller.page_opened(self.server, id)
+        if let (Some(done), Some(page)) = (&done, page)
+            && let Some(id) = pages::page_id(page.params)
+            && let Some(hears) = caller.page_opened(page.server, id)
         {
-            pages.agreed(self.params, done, hears);
+            let mut done = done.clone();
+            tokio::spawn(async move {
+                // An error means that the page was forgotten.
+                if done.wait_for(|done| *done).await.is_ok() {
+                    hears();
+                }
+            });
         }
         Ok((answer, done))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use callgate_auth::Redact;
 use rmcp::model::{
     ClientCapabilities, ClientRequest, CustomNotification, CustomRequest, ErrorCode, ErrorData,
-    ProtocolVersion, RequestMetaObject, ServerResult,
+    GetExtensions as _, Implementation, ProtocolVersion, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient};
 use serde_json::value::RawValue;
@@ -20,7 +20,7 @@ use crate::caller::{Caller, LogLevel, Offers};
 use crate::failure::{CallFailure, Lost, LostKind};
 use crate::http::Http;
 use crate::server_log;
-use crate::tap::{self, ListedWith, Members, Slot, Tap, Who};
+use crate::tap::{self, DISCOVER, INITIALIZE, Members, Slot, Tap, Who};
 use crate::tool_list::ServerInfo;
 
 /// The extension by which a server may answer a call with a task (2026-07-28).
@@ -46,7 +46,7 @@ pub(crate) struct Session {
 }
 
 /// The result of the handshake.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Agreed {
     pub(crate) version: ProtocolVersion,
     pub(crate) server_info: Option<ServerInfo>,
@@ -58,25 +58,29 @@ pub(crate) struct Agreed {
 }
 
 /// A request to send.
-#[derive(Debug, Default)]
-pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
-    /// The values of `params`. If there are `members`, only those that become headers.
-    pub(crate) params: Value,
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The request as rmcp sees it. If there are `members`, only the values that become headers.
+    pub(crate) sent: ClientRequest,
     /// The members of `params` as text, in place of the values.
     pub(crate) members: Option<String>,
     /// The caller and the tool, if it is made for a call.
     pub(crate) who: Option<Who>,
-    /// The login that the tool was listed with, if the request calls a tool.
-    pub(crate) listed_with: Option<Option<Arc<str>>>,
 }
 
-impl<'a> Request<'a> {
-    pub(crate) fn new(method: &'a str, params: Value) -> Self {
+impl Request {
+    pub(crate) fn new(method: &'static str, params: Value) -> Self {
+        let params = Some(params).filter(|params| !params.is_null());
+        Self::of(ClientRequest::CustomRequest(CustomRequest::new(
+            method, params,
+        )))
+    }
+
+    pub(crate) fn of(sent: ClientRequest) -> Self {
         Self {
-            method,
-            params,
-            ..Self::default()
+            sent,
+            members: None,
+            who: None,
         }
     }
 }
@@ -258,7 +262,7 @@ impl Session {
 
     pub(crate) async fn request(
         &self,
-        request: Request<'_>,
+        request: Request,
         patience: Patience,
     ) -> Result<Box<RawValue>, CallFailure> {
         let mut clock = Clock::new(patience, &self.asking);
@@ -268,7 +272,7 @@ impl Session {
     /// Sends a request and awaits its answer within the clock.
     pub(crate) async fn request_within(
         &self,
-        request: Request<'_>,
+        request: Request,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, CallFailure> {
         Ok(self.send(request, Some(clock)).await?.0)
@@ -277,7 +281,7 @@ impl Session {
     /// Sends a request without a time limit, or within the clock.
     pub(crate) async fn send(
         &self,
-        request: Request<'_>,
+        request: Request,
         clock: Option<&mut Clock>,
     ) -> Result<(Box<RawValue>, Option<ServerResult>), CallFailure> {
         let slot = Slot::new(request.who.clone());
@@ -291,28 +295,25 @@ impl Session {
 
     async fn exchange(
         &self,
-        request: Request<'_>,
+        request: Request,
         slot: Slot,
     ) -> Result<(Box<RawValue>, Option<ServerResult>), CallFailure> {
         let mut options = PeerRequestOptions::no_options();
         options.meta = self.meta(request.who.as_ref());
-        let params = Some(request.params).filter(|params| !params.is_null());
-        let mut custom = CustomRequest::new(request.method, params);
-        custom.extensions.insert(slot.clone());
+        let mut sent = request.sent;
+        let is_greeting = matches!(sent.method(), DISCOVER | INITIALIZE);
+        let extensions = sent.extensions_mut();
+        extensions.insert(slot.clone());
         if let Some(members) = request.members {
-            custom.extensions.insert(Members(members.into()));
-        }
-        if let Some(login) = request.listed_with {
-            custom.extensions.insert(ListedWith(login));
+            extensions.insert(Members(members.into()));
         }
         let mut guard = CancelGuard {
             handle: None,
             slot: slot.clone(),
         };
-        let sent = self
-            .peer
-            .send_request_with_option(ClientRequest::CustomRequest(custom), options);
-        let answer = match sent.await {
+        let answer = match self.peer.send_request_with_option(sent, options).await {
+            // Greetings cannot be cancelled.
+            Ok(handle) if is_greeting => handle.rx.await.ok(),
             Ok(handle) => (&mut guard.handle.insert(handle).rx).await.ok(),
             Err(_) => None,
         };
@@ -360,12 +361,6 @@ impl Session {
     /// A failure as it may be passed on, without secrets.
     fn redacted(&self, failure: CallFailure) -> CallFailure {
         match failure {
-            CallFailure::Refused(error) if self.is_left(&error) => {
-                // Another version of the server answers now: a new connection asks it.
-                let reason = "the server has gone over to another protocol revision";
-                self.tap.close(reason);
-                CallFailure::closed(reason, false)
-            }
             CallFailure::Refused(error) => CallFailure::Refused(self.redacted_error(error)),
             CallFailure::Malformed(reason) => CallFailure::Malformed(self.redact.message(&reason)),
             other => other,
@@ -382,7 +377,7 @@ impl Session {
 
     /// Whether a server refuses the revision of this connection, and names another one that we
     /// know.
-    fn is_left(&self, error: &ErrorData) -> bool {
+    pub(crate) fn is_left(&self, error: &ErrorData) -> bool {
         let speaks = tap::supported(error);
         let requested = error.data.as_ref().and_then(|data| data.get("requested"));
         error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
@@ -394,12 +389,12 @@ impl Session {
     }
 
     /// Sends a request without waiting for its answer. May be called from a `Drop`.
-    pub(crate) fn send_off(self: &Arc<Self>, method: &'static str, params: Value) {
+    pub(crate) fn send_off(self: &Arc<Self>, request: Request) {
         let session = Arc::clone(self);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 let limit = Patience::exactly(Duration::from_secs(10));
-                let _ = session.request(Request::new(method, params), limit).await;
+                let _ = session.request(request, limit).await;
             });
         }
     }
@@ -414,19 +409,16 @@ impl Session {
         });
     }
 
-    /// What a request of the newest revision says of the client, where that differs from the
-    /// connection's own caller.
+    /// What a request of the newest revision says of the client.
     fn meta(&self, who: Option<&Who>) -> Option<RequestMetaObject> {
         if !self.is_stateless() {
             return None;
         }
+        let offers = who.map_or(self.offers, |who| who.caller.offers());
         let mut meta = RequestMetaObject::new();
-        if let Some(who) = who {
-            let offers = who.caller.offers();
-            if offers != self.offers {
-                meta.set_client_capabilities(capabilities(offers));
-            }
-        }
+        meta.set_protocol_version(self.agreed.version.clone());
+        meta.set_client_info(program());
+        meta.set_client_capabilities(capabilities(offers));
         let callers = who.and_then(|who| who.caller.logs());
         let levels = [server_log::level(), callers].into_iter().flatten();
         let level = levels.min().filter(|_| self.agreed.logging);
@@ -437,9 +429,14 @@ impl Session {
     }
 
     /// Asks a server of an older revision for the log messages of this level.
-    pub(crate) fn log_request(level: LogLevel) -> Request<'static> {
+    pub(crate) fn log_request(level: LogLevel) -> Request {
         Request::new("logging/setLevel", json!({ "level": level.as_str() }))
     }
+}
+
+/// This program, as servers are told.
+pub(crate) fn program() -> Implementation {
+    Implementation::new("callgate", env!("CARGO_PKG_VERSION"))
 }
 
 /// A caller's offers as capabilities of the client.

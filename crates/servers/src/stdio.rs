@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
-};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
@@ -40,12 +38,9 @@ struct Outgoing {
 pub(crate) struct Stdio {
     /// Messages of the server; `None` is the end.
     arrived: mpsc::Receiver<Option<ServerJsonRpcMessage>>,
-    arrive: mpsc::Sender<Option<ServerJsonRpcMessage>>,
     write: Option<mpsc::UnboundedSender<Outgoing>>,
     unread: Arc<AtomicUsize>,
     tap: Arc<Tap>,
-    /// The time after which an unanswered `server/discover` counts as unknown to the server.
-    discover: Option<Duration>,
     reader: JoinHandle<()>,
 }
 
@@ -58,7 +53,6 @@ impl Stdio {
         exited: impl Future<Output = ()> + Send + 'static,
         tap: Arc<Tap>,
         limit: usize,
-        discover: Option<Duration>,
     ) -> Self {
         let (arrive, arrived) = mpsc::channel(CHANNEL);
         let (write, writes) = mpsc::unbounded_channel();
@@ -66,21 +60,14 @@ impl Stdio {
         let writer = write_all(stdin, writes, Arc::clone(&unread), Arc::clone(&tap));
         tokio::spawn(writer);
         let lines = Lines::new(stdout, limit);
-        let reader = tokio::spawn(read_all(lines, exited, Arc::clone(&tap), arrive.clone()));
+        let reader = tokio::spawn(read_all(lines, exited, Arc::clone(&tap), arrive));
         Self {
             arrived,
-            arrive,
             write: Some(write),
             unread,
             tap,
-            discover,
             reader,
         }
-    }
-
-    /// Keeps the server's input open until it is dropped.
-    pub(crate) fn input(&self) -> impl Sized + use<> {
-        self.write.clone()
     }
 
     /// Puts a message in the queue of the writer.
@@ -94,18 +81,6 @@ impl Stdio {
         let write = self.write.as_ref().ok_or_else(closed)?;
         let outgoing = Outgoing { text, id, written };
         write.send(outgoing).map_err(|_| closed())
-    }
-
-    /// Answers `server/discover` in the server's place when its time is over.
-    fn limit_discover(&self, id: RequestId, after: Duration) {
-        let (tap, arrive) = (Arc::clone(&self.tap), self.arrive.clone());
-        tokio::spawn(async move {
-            tokio::time::sleep(after).await;
-            let unknown = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no answer in time", None);
-            if let Some(answer) = tap.fail(&id, CallFailure::Refused(unknown)) {
-                let _ = arrive.send(Some(answer)).await;
-            }
-        });
     }
 }
 
@@ -127,13 +102,6 @@ impl Transport<RoleClient> for Stdio {
         self.tap.outgoing(&message);
         let (tell, written) = oneshot::channel();
         let enqueued = self.enqueue(text, id.clone(), tell);
-        if let Some(id) = &id
-            && let ClientJsonRpcMessage::Request(sent) = &message
-            && matches!(sent.request, ClientRequest::DiscoverRequest(_))
-            && let Some(after) = self.discover
-        {
-            self.limit_discover(id.clone(), after);
-        }
         let tap = Arc::clone(&self.tap);
         async move {
             let closed = || io::Error::from(io::ErrorKind::NotConnected);

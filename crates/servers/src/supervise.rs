@@ -21,7 +21,7 @@ use crate::backoff::Backoff;
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::connect::{Connection, Memory, start};
-use crate::failure::{CallFailure, Changed, Lost, LostKind, Reason, StartError};
+use crate::failure::{CallFailure, Lost, LostKind, Reason, StartError};
 use crate::list::{CurrentList, list_failure};
 use crate::request::later;
 use crate::request::{Clock, Patience};
@@ -185,12 +185,6 @@ impl Server {
                     }
                     reconnected = true;
                     continue;
-                }
-                CallFailure::Lost(lost) if lost.kind == LostKind::OtherLogin => {
-                    if relisted {
-                        let (what, sent) = (Changed::Login, false);
-                        return Err(CallFailure::ToolChanged { what, sent });
-                    }
                 }
                 // The headers are not what the server's list asks for.
                 CallFailure::Refused(error)

@@ -19,8 +19,9 @@ use callgate_auth::Redact;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, CustomRequest, ErrorCode, ErrorData, GetExtensions,
-    GetMeta, JsonObject, ListToolsResult, NumberOrString, ProgressToken, ProtocolVersion,
-    RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult, Tool,
+    GetMeta, InitializeResult, JsonObject, ListToolsResult, NumberOrString, ProgressToken,
+    ProtocolVersion, RequestId, ServerCapabilities, ServerJsonRpcMessage, ServerNotification,
+    ServerRequest, ServerResult, Tool,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -36,8 +37,8 @@ use crate::server_log::fit;
 pub(crate) const ASK: &str = "callgate/ask";
 /// The request that listens for changes (2026-07-28).
 pub(crate) const LISTEN: &str = "subscriptions/listen";
-const DISCOVER: &str = "server/discover";
-const INITIALIZE: &str = "initialize";
+pub(crate) const DISCOVER: &str = "server/discover";
+pub(crate) const INITIALIZE: &str = "initialize";
 /// The longest parameters, error data and greeting that become JSON values, in bytes.
 pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
 /// The characters that are shown of a message that cannot be used.
@@ -50,8 +51,6 @@ pub(crate) trait Listener: fmt::Debug + Send + Sync {
     /// A notification; `stream` is the request on whose own stream it came, if any.
     fn notification(&self, tap: &Tap, method: &str, params: &str, stream: Option<&RequestId>);
     fn progress(&self, of: &Who, progress: f64, params: &str);
-    /// There is a reason to ask for the tool list again.
-    fn list_changed(&self);
     /// The connection has ended.
     fn ended(&self);
 }
@@ -118,6 +117,11 @@ impl Slot {
         self.0.unused.lock().to_string()
     }
 
+    /// Waits until nothing waits for the answer any more.
+    pub(crate) async fn over(&self) {
+        self.0.over.cancelled().await;
+    }
+
     /// Notified for each progress notification.
     pub(crate) fn signs(&self) -> &Notify {
         &self.0.signs
@@ -155,10 +159,6 @@ impl Slot {
 #[derive(Debug, Clone)]
 pub(crate) struct Members(pub(crate) Arc<str>);
 
-/// The login that a request's tool was listed with.
-#[derive(Debug, Clone)]
-pub(crate) struct ListedWith(pub(crate) Option<Arc<str>>);
-
 /// The text of a message that goes out.
 pub(crate) fn text(message: &ClientJsonRpcMessage) -> Vec<u8> {
     if let ClientJsonRpcMessage::Request(sent) = message
@@ -178,10 +178,9 @@ pub(crate) fn text(message: &ClientJsonRpcMessage) -> Vec<u8> {
 #[derive(Debug)]
 pub(crate) struct Tap {
     flights: Mutex<HashMap<RequestId, Flight>>,
+    /// The id of the latest request.
+    latest: Mutex<Option<RequestId>>,
     listener: Arc<dyn Listener>,
-    /// Whether a refused `server/discover` is followed by `initialize`.
-    pub(crate) may_initialize: bool,
-    opening: Mutex<Opening>,
     /// Whether servers may send requests: not in 2026-07-28.
     is_stateless: AtomicBool,
     redact: Redact,
@@ -195,7 +194,7 @@ pub(crate) struct Tap {
 struct Flight {
     method: String,
     token: Option<ProgressToken>,
-    slot: Option<Slot>,
+    slot: Slot,
     /// Whether the server may have read it.
     sent: bool,
     /// Whether rmcp makes headers of arguments, for which it needs the tool list.
@@ -228,13 +227,6 @@ impl fmt::Display for Unused {
     }
 }
 
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Opening {
-    /// The greeting that was accepted.
-    pub(crate) greeting: Option<Value>,
-    pub(crate) failures: Vec<(&'static str, CallFailure)>,
-}
-
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default)]
@@ -258,30 +250,17 @@ impl<'a> Envelope<'a> {
 }
 
 impl Tap {
-    pub(crate) fn new(
-        listener: Arc<dyn Listener>,
-        redact: Redact,
-        may_initialize: bool,
-    ) -> Arc<Self> {
+    pub(crate) fn new(listener: Arc<dyn Listener>, redact: Redact) -> Arc<Self> {
         Arc::new(Self {
             flights: Mutex::default(),
+            latest: Mutex::default(),
             listener,
-            may_initialize,
-            opening: Mutex::default(),
             is_stateless: AtomicBool::new(false),
             redact,
             unused: Mutex::default(),
             lost: watch::Sender::default(),
             closing: OnceLock::new(),
         })
-    }
-
-    pub(crate) fn list_changed(&self) {
-        self.listener.list_changed();
-    }
-
-    pub(crate) fn opening(&self) -> Opening {
-        self.opening.lock().clone()
     }
 
     /// Drops the server's requests from now on: 2026-07-28 has none.
@@ -310,10 +289,8 @@ impl Tap {
         };
         note(&mut self.unused.lock());
         for (id, flight) in &*self.flights() {
-            if let Some(slot) = &flight.slot
-                && stream.is_none_or(|stream| stream == id)
-            {
-                note(&mut slot.0.unused.lock());
+            if stream.is_none_or(|stream| stream == id) {
+                note(&mut flight.slot.0.unused.lock());
             }
         }
     }
@@ -329,15 +306,15 @@ impl Tap {
         match message {
             ClientJsonRpcMessage::Request(sent) => {
                 let request = &sent.request;
-                let slot = request.extensions().get::<Slot>().cloned();
-                if let Some(slot) = &slot {
-                    let _ = slot.0.flight.set((Arc::downgrade(self), sent.id.clone()));
-                    if slot.0.over.is_cancelled() {
-                        return;
-                    }
-                    if let Some(reason) = self.closed() {
-                        return slot.fill(Err(CallFailure::closed(reason, false)));
-                    }
+                let Some(slot) = request.extensions().get::<Slot>().cloned() else {
+                    return;
+                };
+                let _ = slot.0.flight.set((Arc::downgrade(self), sent.id.clone()));
+                if slot.0.over.is_cancelled() {
+                    return;
+                }
+                if let Some(reason) = self.closed() {
+                    return slot.fill(Err(CallFailure::closed(reason, false)));
                 }
                 let flight = Flight {
                     method: request.method().to_owned(),
@@ -347,6 +324,7 @@ impl Tap {
                     mirrors: self.is_stateless(),
                 };
                 flights.insert(sent.id.clone(), flight);
+                *self.latest.lock() = Some(sent.id.clone());
             }
             ClientJsonRpcMessage::Notification(sent) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &sent.notification
@@ -391,8 +369,7 @@ impl Tap {
         }
     }
 
-    /// Ends the connection: every request with a slot fails, each by its id. rmcp learns of the end
-    /// of its own requests by the end of the transport.
+    /// Ends the connection: every request fails, each by its id.
     pub(crate) fn end(&self, reason: &str) -> Vec<ServerJsonRpcMessage> {
         self.lost.send_if_modified(|known| {
             let is_news = known.is_none();
@@ -400,14 +377,7 @@ impl Tap {
             is_news
         });
         self.listener.ended();
-        let mut flights = self.flights();
-        let ended: Vec<_> = flights
-            .extract_if(|_, flight| flight.slot.is_some())
-            .collect();
-        for (_, flight) in flights.drain() {
-            self.note_opening(&flight.method, CallFailure::closed(reason, flight.sent));
-        }
-        drop(flights);
+        let ended = std::mem::take(&mut *self.flights());
         let settled = ended.into_iter().map(|(id, flight)| {
             let failure = CallFailure::closed(reason, flight.sent);
             settle(id, flight, Err(failure))
@@ -422,21 +392,9 @@ impl Tap {
         failure: CallFailure,
     ) -> Option<ServerJsonRpcMessage> {
         let flight = self.flights().remove(id)?;
-        let settled = if flight.slot.is_some() {
-            settle(id.clone(), flight, Err(failure))
-        } else {
-            self.note_opening(&flight.method, failure.clone());
-            ServerJsonRpcMessage::error(self.refusal(&flight.method, &failure), Some(id.clone()))
-        };
+        let settled = settle(id.clone(), flight, Err(failure));
         self.end_if_closed();
         Some(settled)
-    }
-
-    /// Whether a request is one of ours, and not of rmcp's handshake.
-    pub(crate) fn has_slot(&self, id: &RequestId) -> bool {
-        self.flights()
-            .get(id)
-            .is_some_and(|flight| flight.slot.is_some())
     }
 
     /// Ends the request that a message over the limit answers.
@@ -504,10 +462,13 @@ impl Tap {
         let of_stream = stream.filter(|_| is_answer);
         let id = envelope.id.and_then(read_id).or_else(|| of_stream.cloned());
         let Some(flight) = id.as_ref().and_then(|id| self.flights().remove(id)) else {
-            self.note_unused(text, stream);
+            // A late answer says nothing about the others.
+            if id.is_none_or(|id| !self.is_earlier(&id)) {
+                self.note_unused(text, stream);
+            }
             return None;
         };
-        self.answered(id?, flight, envelope.result, envelope.error)
+        Some(self.answered(id?, flight, envelope.result, envelope.error))
     }
 
     /// A message that is not JSON-RPC: if it has the id of a request, it ends the request.
@@ -595,7 +556,7 @@ impl Tap {
             let found = flights
                 .values()
                 .find(|flight| flight.token.as_ref() == Some(&token));
-            found.and_then(|flight| flight.slot.clone())
+            found.map(|flight| flight.slot.clone())
         });
         let progress = read.and_then(|read| unquoted(read.progress).parse().ok());
         match (slot, progress) {
@@ -635,7 +596,7 @@ impl Tap {
         flight: Flight,
         result: Option<&RawValue>,
         error: Option<&RawValue>,
-    ) -> Option<ServerJsonRpcMessage> {
+    ) -> ServerJsonRpcMessage {
         let answer = match (result, error) {
             (_, Some(error)) if error.get() != "null" => {
                 Err(CallFailure::Refused(read_error(error)))
@@ -645,93 +606,8 @@ impl Tap {
                 "its result is missing, or null".to_owned(),
             )),
         };
-        if flight.slot.is_some() {
-            // The request leaves its slot when its answer has been taken.
-            return Some(settle(id, flight, answer));
-        }
-        let read = answer.and_then(|result| self.greeting(&flight.method, &result));
-        Some(match read {
-            Ok(result) => ServerJsonRpcMessage::response(result, id),
-            Err(failure) => {
-                self.note_opening(&flight.method, failure.clone());
-                ServerJsonRpcMessage::error(self.refusal(&flight.method, &failure), Some(id))
-            }
-        })
-    }
-
-    /// Reads the answer to a request of the handshake.
-    fn greeting(&self, method: &str, result: &RawValue) -> Result<ServerResult, CallFailure> {
-        let malformed = |reason: &str| CallFailure::Malformed(reason.to_owned());
-        if result.get().len() > MAX_VALUE_BYTES {
-            return Err(malformed("it is too long"));
-        }
-        let said: Value = serde_json::from_str(result.get()).unwrap_or_default();
-        if !said.is_object() {
-            return Err(malformed("it is not an object"));
-        }
-        let read = match method {
-            INITIALIZE => {
-                if !said["protocolVersion"].is_string() {
-                    return Err(malformed("it names no protocol revision"));
-                }
-                let read = json!({
-                    "protocolVersion": said["protocolVersion"],
-                    "capabilities": {},
-                    "serverInfo": { "name": "", "version": "" },
-                });
-                serde_json::from_value(read).map(ServerResult::InitializeResult)
-            }
-            DISCOVER => {
-                let versions = said["supportedVersions"].clone();
-                let versions: Vec<ProtocolVersion> = serde_json::from_value(versions)
-                    .map_err(|_| malformed("it lists no protocol revisions"))?;
-                if !versions.contains(&ProtocolVersion::LATEST) {
-                    let data = json!({ "supported": versions });
-                    let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
-                    let error = ErrorData::new(code, "another protocol revision", Some(data));
-                    return Err(CallFailure::Refused(error));
-                }
-                let complete = Value::from("complete");
-                let read = json!({
-                    "resultType": said.get("resultType").unwrap_or(&complete),
-                    "supportedVersions": versions,
-                    "capabilities": {},
-                    "ttlMs": 0,
-                    "cacheScope": "private",
-                });
-                serde_json::from_value(read).map(ServerResult::DiscoverResult)
-            }
-            _ => return Ok(ServerResult::empty(())),
-        };
-        let read = read.map_err(|_| malformed("it is not of the protocol's form"))?;
-        let mut opening = self.opening.lock();
-        opening.greeting = Some(said);
-        Ok(read)
-    }
-
-    /// The error that rmcp gets for a failed request of the handshake.
-    fn refusal(&self, method: &str, failure: &CallFailure) -> ErrorData {
-        let mut error = match failure {
-            CallFailure::Refused(error) => error.clone(),
-            other => ErrorData::internal_error(other.to_string(), None),
-        };
-        let is_older = error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-            && supported(&error)
-                .iter()
-                .any(ProtocolVersion::has_initialize)
-            && !supported(&error).contains(&ProtocolVersion::LATEST);
-        if self.may_initialize && method == DISCOVER && is_older {
-            error.code = ErrorCode::METHOD_NOT_FOUND;
-        }
-        error
-    }
-
-    fn note_opening(&self, method: &str, failure: CallFailure) {
-        let methods = [DISCOVER, INITIALIZE];
-        if let Some(method) = methods.into_iter().find(|known| *known == method) {
-            let mut opening = self.opening.lock();
-            opening.failures.push((method, failure));
-        }
+        // The request leaves its slot when its answer has been taken.
+        settle(id, flight, answer)
     }
 
     pub(crate) fn is_listening(&self, id: &RequestId) -> bool {
@@ -748,8 +624,8 @@ impl Tap {
         stream: Option<&RequestId>,
     ) -> (Option<Who>, Vec<CancellationToken>) {
         let flights = self.flights();
-        let of_stream = stream.and_then(|id| flights.get(id)?.slot.as_ref());
-        let all = flights.values().filter_map(|flight| flight.slot.as_ref());
+        let of_stream = stream.and_then(|id| Some(&flights.get(id)?.slot));
+        let all = flights.values().map(|flight| &flight.slot);
         let slots: Vec<&Slot> = of_stream.map_or_else(|| all.collect(), |slot| vec![slot]);
         let mut found: Option<Who> = None;
         let mut tokens = Vec::new();
@@ -768,6 +644,14 @@ impl Tap {
         (found, tokens)
     }
 
+    /// Whether a request had this id before.
+    fn is_earlier(&self, id: &RequestId) -> bool {
+        match (id, &*self.latest.lock()) {
+            (NumberOrString::Number(id), Some(NumberOrString::Number(latest))) => id <= latest,
+            _ => false,
+        }
+    }
+
     fn flights(&self) -> MutexGuard<'_, HashMap<RequestId, Flight>> {
         self.flights.lock()
     }
@@ -780,16 +664,33 @@ fn settle(id: RequestId, flight: Flight, answer: Answer) -> ServerJsonRpcMessage
         Ok(result) if flight.method == "tools/list" && flight.mirrors => {
             ServerJsonRpcMessage::response(usable_tools(result), id)
         }
+        // And those of its session from this one.
+        Ok(result) if flight.method == INITIALIZE => {
+            ServerJsonRpcMessage::response(agreed(result), id)
+        }
         Ok(_) => ServerJsonRpcMessage::response(ServerResult::empty(()), id),
         Err(_) => {
             let error = ErrorData::internal_error("see the slot", None);
             ServerJsonRpcMessage::error(error, Some(id))
         }
     };
-    if let Some(slot) = flight.slot {
-        slot.fill(answer);
-    }
+    flight.slot.fill(answer);
     message
+}
+
+/// The revision that a server agrees on.
+fn agreed(result: &RawValue) -> ServerResult {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Said {
+        protocol_version: ProtocolVersion,
+    }
+    let said = serde_json::from_str::<Said>(result.get());
+    said.map_or(ServerResult::empty(()), |said| {
+        let result = InitializeResult::new(ServerCapabilities::default());
+        let result = result.with_protocol_version(said.protocol_version);
+        ServerResult::InitializeResult(result)
+    })
 }
 
 /// The names and input schemas of a tool list, as far as rmcp can read them.
@@ -821,28 +722,26 @@ pub(crate) const HEADER_MARK: &str = "x-mcp-header";
 /// Reads a JSON-RPC error leniently: a server that fails should not fail twice.
 pub(crate) fn read_error(error: &RawValue) -> ErrorData {
     #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct Lenient<'a> {
-        #[serde(borrow)]
-        code: Option<&'a RawValue>,
-        #[serde(borrow)]
-        message: Option<&'a RawValue>,
-        #[serde(borrow)]
-        data: Option<&'a RawValue>,
+    struct Lenient {
+        #[serde(default)]
+        code: Value,
+        #[serde(default)]
+        message: Value,
+        #[serde(default)]
+        data: Value,
     }
-    let Lenient {
-        code,
-        message,
-        data,
-    } = serde_json::from_str(error.get()).unwrap_or_default();
-    let code = code
-        .and_then(|code| code.get().parse().ok())
-        .map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
-    let message = message.unwrap_or(error);
-    let message = serde_json::from_str(message.get())
-        .unwrap_or_else(|_| "the server gave an error without a message".to_owned());
-    let data = data.filter(|data| data.get().len() <= MAX_VALUE_BYTES && data.get() != "null");
-    let data = data.and_then(|data| serde_json::from_str(data.get()).ok());
+    let readable = Some(error.get()).filter(|text| text.len() <= MAX_VALUE_BYTES);
+    let read = readable.and_then(|text| serde_json::from_str(text).ok());
+    let text = || serde_json::from_str(error.get()).unwrap_or_default();
+    let error: Lenient = read.unwrap_or_else(|| Lenient {
+        message: text(),
+        ..Lenient::default()
+    });
+    let code = error.code.as_i64().and_then(|code| code.try_into().ok());
+    let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
+    let none = "the server gave an error without a message";
+    let message = error.message.as_str().unwrap_or(none).to_owned();
+    let data = Some(error.data).filter(|data| !data.is_null());
     ErrorData::new(code, message, data)
 }
 
@@ -934,7 +833,6 @@ mod tests {
     impl Listener for Deaf {
         fn notification(&self, _: &Tap, _: &str, _: &str, _: Option<&RequestId>) {}
         fn progress(&self, _: &Who, _: f64, _: &str) {}
-        fn list_changed(&self) {}
         fn ended(&self) {}
     }
 
@@ -952,7 +850,7 @@ mod tests {
 
     /// The answer to request 5 when the server writes this; and to request 6, if any.
     fn answer(text: &[u8]) -> String {
-        let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
+        let tap = Tap::new(Arc::new(Deaf), Redact::default());
         let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
         let settled = tap.incoming(text, None).len();
         let shown = |slot: &Slot| match slot.take() {
@@ -1035,7 +933,7 @@ mod tests {
             (r#"{"progressToken":"8","progress":1}"#, false),
             (r#"{"progressToken":7}"#, false),
         ] {
-            let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
+            let tap = Tap::new(Arc::new(Deaf), Redact::default());
             let slot = send(&tap, 5, "tools/call");
             let token = ProgressToken(NumberOrString::Number(7));
             tap.flights()
@@ -1055,7 +953,7 @@ mod tests {
     /// A server's request is answered with its id as the server wrote it.
     #[test]
     fn ids_of_the_server_are_kept() {
-        let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
+        let tap = Tap::new(Arc::new(Deaf), Redact::default());
         for id in ["7", r#""7""#, r#""a""#] {
             let text = format!(r#"{{"id":{id},"method":"ping"}}"#);
             let read = tap.incoming(text.as_bytes(), None);
@@ -1067,7 +965,7 @@ mod tests {
     #[test]
     fn an_answer_over_the_limit_ends_its_request() {
         let check = |ends: &str, five: bool, six: bool| {
-            let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
+            let tap = Tap::new(Arc::new(Deaf), Redact::default());
             let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
             tap.too_long(ends.as_bytes(), 7);
             assert_eq!(
@@ -1086,7 +984,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_connection_ends_its_requests() {
-        let tap = Tap::new(Arc::new(Deaf), Redact::default(), true);
+        let tap = Tap::new(Arc::new(Deaf), Redact::default());
         let slot = send(&tap, 5, "tools/call");
         assert_eq!(tap.end("it ended").len(), 1);
         let failure = slot.take().expect("an answer").expect_err("a failure");

@@ -153,7 +153,7 @@ impl Task {
     /// Sends a request about the task.
     async fn ask(
         &self,
-        method: &str,
+        method: &'static str,
         params: Value,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, CallFailure> {
@@ -177,8 +177,8 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         if !self.is_over {
-            self.session
-                .send_off("tasks/cancel", json!({ "taskId": self.id }));
+            let params = json!({ "taskId": self.id });
+            self.session.send_off(Request::new("tasks/cancel", params));
         }
     }
 }

@@ -65,6 +65,11 @@ impl Notifications {
         self.acknowledged.lock().clone()
     }
 
+    /// Asks for the tool list again.
+    fn list_changed(&self) {
+        self.reasons.send_modify(|reasons| *reasons += 1);
+    }
+
     fn log(&self, tap: &Tap, params: &str, stream: Option<&RequestId>) {
         let Some(message) = Message::read(&self.server, params, &self.redact) else {
             return;
@@ -142,10 +147,6 @@ impl Listener for Notifications {
         });
     }
 
-    fn list_changed(&self) {
-        self.reasons.send_modify(|reasons| *reasons += 1);
-    }
-
     fn ended(&self) {
         self.ended.cancel();
     }
@@ -160,37 +161,22 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
     loop {
         let before = notifications.acknowledged();
         let params = json!({ "notifications": { "toolsListChanged": true } });
-        let ended = tokio::select! {
-            ended = session.send(Request::new(LISTEN, params), None) => ended,
-            // The subscription was the other login's.
-            () = another_login(session) => continue,
-        };
+        let ended = session.send(Request::new(LISTEN, params), None).await;
         let acknowledged = notifications.acknowledged();
         if let Err(failure) = &ended {
             tracing::debug!(server = %session.server, %failure, "a subscription ended");
             if acknowledged.is_none() && is_refusal(failure) {
-                another_login(session).await;
-                continue;
+                return std::future::pending().await;
             }
         }
         if acknowledged != before {
             wait = AGAIN;
         }
-        tokio::select! {
-            () = sleep(spread(wait)) => wait = wait.saturating_mul(2).min(LONGEST),
-            () = another_login(session) => wait = AGAIN,
-        }
+        sleep(spread(wait)).await;
+        wait = wait.saturating_mul(2).min(LONGEST);
         if acknowledged != before {
             notifications.list_changed();
         }
-    }
-}
-
-/// Waits for another login.
-async fn another_login(session: &Session) {
-    match &session.http {
-        Some(http) => http.another_login().await,
-        None => std::future::pending().await,
     }
 }
 
@@ -201,7 +187,9 @@ fn is_refusal(failure: &CallFailure) -> bool {
             error.code,
             ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS
         ),
-        CallFailure::Lost(lost) => matches!(lost.kind, LostKind::Status(_)) && lost.is_permanent(),
+        // The others mean "later": a time-out, a conflict, too early, too many.
+        CallFailure::Lost(lost) => matches!(lost.kind, LostKind::Status(status @ 300..=499)
+            if !matches!(status, 408 | 409 | 425 | 429)),
         _ => false,
     }
 }

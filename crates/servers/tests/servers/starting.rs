@@ -33,9 +33,10 @@ async fn each_way_of_answering_discover() {
     .await;
 }
 
-/// Its answer to `server/discover` comes after the time for that, and it has no `initialize`.
+/// Its answer to `server/discover` comes after the time for that, and it has no `initialize`: it is
+/// asked again.
 #[tokio::test]
-async fn a_slow_server_of_the_newest_revision_is_started_again() {
+async fn a_slow_server_of_the_newest_revision_is_found_out() {
     let mut slow = odd("counter --modern --start-delay-ms 2500");
     slow.name = "slow".to_owned();
     check(
