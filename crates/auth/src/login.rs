@@ -65,7 +65,7 @@ pub(crate) async fn log_in(
     })?;
     let redirect_uri = redirect.uri();
     let before = scopes_before(account).await;
-    let Scopes { asked, repeated } = scopes(account, &found, attempt.scopes, before)?;
+    let asked = scopes(account, &found, attempt.scopes, before)?;
     let client = client(account, &mut found, &redirect_uri, &asked).await?;
     let states = InMemoryStateStore::new();
     found.manager.set_state_store(states.clone());
@@ -77,7 +77,7 @@ pub(crate) async fn log_in(
     let begun = begun.ok_or_else(|| account.exchange("there is no state"))?;
 
     let callback = callback(account, opener, redirect, &url, &state, attempt.patience).await?;
-    let code = code(account, &found, callback, &repeated)?;
+    let code = code(account, &found, callback)?;
     account.redact.learn("authorization code", &code);
 
     let mut record = found.record(account, client.id, client.authentication);
@@ -230,19 +230,13 @@ async fn scopes_before(account: &Account) -> Vec<String> {
     }
 }
 
-struct Scopes {
-    asked: Vec<String>,
-    /// Scopes that are asked for only because the login before has them.
-    repeated: Vec<String>,
-}
-
 /// The scopes to ask for. `before` are those of the login before.
 fn scopes(
     account: &Account,
     found: &Found,
     wanted: Vec<String>,
     before: Vec<String>,
-) -> Result<Scopes, AuthError> {
+) -> Result<Vec<String>, AuthError> {
     let mut asked = wanted;
     asked.extend(account.settings.scopes.iter().cloned());
     if let Some(unfit) = asked.iter().find(|scope| !is_scope(scope)) {
@@ -255,11 +249,9 @@ fn scopes(
         let supported = found.metadata.scopes_supported.iter().flatten();
         asked.extend(supported.filter(|scope| *scope == OFFLINE).cloned());
     }
-    let mut repeated = before;
-    repeated.retain(|scope| !asked.contains(scope));
-    asked.extend(repeated.iter().cloned());
+    asked.extend(before);
     dedup(&mut asked);
-    Ok(Scopes { asked, repeated })
+    Ok(asked)
 }
 
 /// Removes what stands twice, without changing the order.
@@ -270,12 +262,7 @@ pub(crate) fn dedup(scopes: &mut Vec<String>) {
 
 /// The code of a callback from the right issuer. An error from another issuer counts for
 /// nothing either (RFC 9207, section 2.4).
-fn code(
-    account: &Account,
-    found: &Found,
-    callback: Callback,
-    repeated: &[String],
-) -> Result<String, NoLogin> {
+fn code(account: &Account, found: &Found, callback: Callback) -> Result<String, NoLogin> {
     let is_announced = found.supports("authorization_response_iss_parameter_supported");
     match callback.issuer {
         Some(issuer) if issuer != found.issuer => {
@@ -294,14 +281,11 @@ fn code(
     };
     let code = shown_code(&error);
     let mut reason = format!("the authorization server refused it with {code}");
-    // It may have withdrawn the scope since.
-    if error == "invalid_scope" && !repeated.is_empty() {
-        reason += &format!(
-            "; it was asked for {:?}, too, because the login before has that; to log in without \
-             it, run `{}` first",
-            repeated.join(" "),
-            auth_command("logout", &account.server, &account.settings.login_flags)
-        );
+    // It may have withdrawn a scope of the login before.
+    if error == "invalid_scope" {
+        let logout = auth_command("logout", &account.server, &account.settings.login_flags);
+        reason +=
+            &format!("; to log in without the scopes of an earlier login, run `{logout}` first");
     }
     // RFC 6749, section 4.1.2.1: these say that the authorization server is not well.
     Err(NoLogin {

@@ -17,7 +17,7 @@ use crate::failure::{CallFailure, Changed};
 use crate::list::{CurrentList, misfit};
 use crate::pages;
 use crate::questions::{Questions, is_accepted};
-use crate::request::{Clock, Patience, Request, Session};
+use crate::request::{Clock, Request, Session};
 use crate::tap::{MAX_VALUE_BYTES, Who};
 use crate::tasks::{Step, Task};
 
@@ -149,9 +149,9 @@ impl Round<'_> {
             return;
         };
         if session.logs.fetch_min(level as u8, Ordering::Relaxed) > level as u8 {
-            let patience = Patience::exactly(LOGS_PATIENCE.min(most));
+            let limit = LOGS_PATIENCE.min(most);
             // A server that does not answer logs what it did before.
-            let _ = session.request(Session::log_request(level), patience).await;
+            let _ = session.request(Session::log_request(level), limit).await;
         }
     }
 

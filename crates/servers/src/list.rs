@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::failure::{CallFailure, Changed, StartError};
-use crate::request::{Clock, Patience, Request, Session};
+use crate::request::{Clock, Request, Session};
 use crate::spec::Remembered;
 use crate::tap::{HEADER_MARK, MAX_VALUE_BYTES};
 use crate::tool_list::ToolList;
@@ -135,7 +135,7 @@ impl Session {
         limit: Duration,
         listing: &mut Listing,
     ) -> Result<Option<String>, CallFailure> {
-        let mut clock = Clock::new(Patience::exactly(limit), &self.asking);
+        let mut clock = Clock::new(limit, limit, &self.asking);
         let request = Request::new("tools/list", params);
         let (page, known) = self.send(request, Some(&mut clock)).await?;
         // rmcp leaves out the tools whose annotations it does not take.

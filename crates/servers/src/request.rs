@@ -26,6 +26,9 @@ use crate::tool_list::ServerInfo;
 /// The extension by which a server may answer a call with a task (2026-07-28).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
+/// The time limit of a request that nothing waits for.
+const SENT_OFF: Duration = Duration::from_secs(10);
+
 /// The key of a request's log level (2026-07-28).
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
@@ -85,24 +88,6 @@ impl Request {
     }
 }
 
-/// The time that an answer may take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    /// Without a sign of work from the server.
-    pub(crate) idle: Duration,
-    /// In all.
-    pub(crate) most: Duration,
-}
-
-impl Patience {
-    pub(crate) fn exactly(limit: Duration) -> Self {
-        Self {
-            idle: limit,
-            most: limit,
-        }
-    }
-}
-
 /// Counts the people and models that are asked on a server's behalf.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking(Arc<watch::Sender<usize>>);
@@ -147,11 +132,12 @@ pub(crate) fn later(from: Instant, by: Duration) -> Instant {
 }
 
 impl Clock {
-    pub(crate) fn new(patience: Patience, asking: &Asking) -> Self {
+    /// A clock of this time without a sign of work from the server, and of this time in all.
+    pub(crate) fn new(idle: Duration, most: Duration, asking: &Asking) -> Self {
         Self {
-            idle: patience.idle,
-            left: patience.most,
-            limit: patience.most,
+            idle,
+            left: most,
+            limit: most,
             asking: asking.0.subscribe(),
         }
     }
@@ -260,12 +246,13 @@ impl Session {
         self.http.as_ref().and_then(Http::login)
     }
 
+    /// Sends a request and awaits its answer within this time.
     pub(crate) async fn request(
         &self,
         request: Request,
-        patience: Patience,
+        limit: Duration,
     ) -> Result<Box<RawValue>, CallFailure> {
-        let mut clock = Clock::new(patience, &self.asking);
+        let mut clock = Clock::new(limit, limit, &self.asking);
         self.request_within(request, &mut clock).await
     }
 
@@ -393,8 +380,7 @@ impl Session {
         let session = Arc::clone(self);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let limit = Patience::exactly(Duration::from_secs(10));
-                let _ = session.request(request, limit).await;
+                let _ = session.request(request, SENT_OFF).await;
             });
         }
     }

@@ -102,8 +102,6 @@ pub(crate) struct Standing {
     last_use: Instant,
     /// Whether a new tool list is wanted of a server that is idle.
     errand: bool,
-    /// Whether the server has yet to be told that its folders changed.
-    roots_changed: bool,
 }
 
 /// The standing of one server.
@@ -132,7 +130,6 @@ impl Stand {
             uses: 0,
             last_use: Instant::now(),
             errand: false,
-            roots_changed: false,
         }))
     }
 
@@ -175,26 +172,8 @@ impl Stand {
                 standing.state = next;
                 standing.errand = false;
                 standing.last_use = Instant::now();
-                standing.tell_of_roots();
             }
             is_current
-        });
-    }
-
-    /// Begins a start: folders that the server asks for from now on are current.
-    pub(crate) fn starts(&self) {
-        self.0.send_if_modified(|standing| {
-            standing.roots_changed = false;
-            false
-        });
-    }
-
-    /// Tells the server that its folders changed, now or as soon as it is connected.
-    pub(crate) fn roots_changed(&self) {
-        self.0.send_if_modified(|standing| {
-            standing.roots_changed = true;
-            standing.tell_of_roots();
-            false
         });
     }
 
@@ -258,14 +237,6 @@ impl Standing {
         match std::mem::replace(&mut self.state, next) {
             State::Up(connection) => Some(connection),
             _ => None,
-        }
-    }
-
-    fn tell_of_roots(&mut self) {
-        if let State::Up(connection) = &self.state
-            && std::mem::take(&mut self.roots_changed)
-        {
-            connection.roots_changed();
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use callgate_policy::DefinitionHash;
@@ -23,8 +24,7 @@ use crate::caller::Caller;
 use crate::connect::{Connection, Memory, start};
 use crate::failure::{CallFailure, Lost, LostKind, Reason, StartError};
 use crate::list::{CurrentList, list_failure};
-use crate::request::later;
-use crate::request::{Clock, Patience};
+use crate::request::{Clock, later};
 use crate::spec::{Connect, ServerSpec};
 use crate::state::{Down, Phase, ServerState, Stand, State, Status};
 use crate::watch::listen;
@@ -70,6 +70,8 @@ pub(crate) struct Server {
     list: CurrentList,
     memory: Memory,
     changes: Arc<watch::Sender<u64>>,
+    /// Counts the changes of the folders.
+    roots: AtomicU64,
     /// The connections that are being ended. No other process is started meanwhile.
     endings: TaskTracker,
     /// Ends them without their grace.
@@ -91,6 +93,7 @@ impl Supervised {
             spec,
             memory: Memory::default(),
             changes: Arc::clone(changes),
+            roots: AtomicU64::new(0),
             endings,
             at_once: CancellationToken::new(),
         });
@@ -154,11 +157,8 @@ impl Server {
     pub(crate) async fn call(&self, call: &ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
         let _used = self.stand.begin_use();
         let most = self.spec.max_call_time;
-        let patience = Patience {
-            idle: self.spec.call_timeout,
-            most: call.limit.map_or(most, |limit| limit.min(most)),
-        };
-        let mut clock = Clock::new(patience, &self.memory.asking);
+        let most = call.limit.map_or(most, |limit| limit.min(most));
+        let mut clock = Clock::new(self.spec.call_timeout, most, &self.memory.asking);
         let caller = call.caller.as_ref().unwrap_or(&self.spec.caller);
         let made = Call {
             tool: call.tool,
@@ -285,8 +285,12 @@ impl Server {
         }
     }
 
+    /// Tells the server that its folders changed, now or as soon as it is connected.
     pub(crate) fn roots_changed(&self) {
-        self.stand.roots_changed();
+        self.roots.fetch_add(1, Ordering::Relaxed);
+        if let Some(connection) = self.stand.connection() {
+            connection.roots_changed();
+        }
     }
 
     /// A connection that takes calls, or why there is none. The server must be in use.
@@ -388,14 +392,18 @@ impl Server {
     async fn start_once(&self, turn: u64, backoff: &mut Backoff) {
         // Two processes of it could be in each other's way.
         self.endings.wait().await;
-        self.stand.starts();
+        let roots = self.roots.load(Ordering::Relaxed);
         let reasons = self.reasons();
         match start(&self.spec, &self.memory).await {
             Ok((connection, list)) => {
                 tracing::info!(server = self.spec.name, "a server was started");
                 // Changes that it told of before the list cost another list.
                 self.list.take(list, reasons);
-                self.step(turn, State::Up(Arc::new(connection)));
+                let connection = Arc::new(connection);
+                self.step(turn, State::Up(Arc::clone(&connection)));
+                if self.roots.load(Ordering::Relaxed) != roots {
+                    connection.roots_changed();
+                }
             }
             Err(error) => {
                 tracing::warn!(server = self.spec.name, %error, "a server does not start");
