@@ -420,6 +420,9 @@ fn absence(layer: JailLayer, jail: &Jail, options: &JailOptions) -> Option<(Stri
             "it is off in the configuration",
             "remove \"level\" from \"sandbox\"",
         )
+    } else if !cfg!(target_os = "linux") {
+        let why = format!("it is not available on {}", std::env::consts::OS);
+        return Some((why, "use Linux".to_owned()));
     } else {
         match layer {
             JailLayer::Landlock => (

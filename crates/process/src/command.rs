@@ -6,9 +6,6 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use landlock::RulesetCreated;
-use seccompiler::BpfProgram;
-
 /// A program and everything it is started with. It gets a session of its own, so that it has no
 /// terminal, and no descriptors but its three streams.
 #[derive(Debug)]
@@ -24,7 +21,11 @@ pub enum Stream {
 }
 
 /// A resource of `setrlimit`.
+#[cfg(target_os = "linux")]
 pub type Resource = libc::__rlimit_resource_t;
+/// A resource of `setrlimit`.
+#[cfg(not(target_os = "linux"))]
+pub type Resource = libc::c_int;
 
 /// Kernel layers that a child puts around itself just before its program starts.
 #[derive(Default)]
@@ -32,9 +33,11 @@ pub struct Restrictions {
     /// The most of each resource.
     pub limits: Vec<(Resource, u64)>,
     /// Access to files and to the network.
-    pub landlock: Option<RulesetCreated>,
+    #[cfg(target_os = "linux")]
+    pub landlock: Option<landlock::RulesetCreated>,
     /// The system calls that are allowed.
-    pub seccomp: Option<BpfProgram>,
+    #[cfg(target_os = "linux")]
+    pub seccomp: Option<seccompiler::BpfProgram>,
 }
 
 impl Command {
@@ -115,6 +118,13 @@ impl Restrictions {
             // SAFETY: setrlimit reads the one struct that the pointer is to.
             check(unsafe { libc::setrlimit(*resource, &raw const limit) })?;
         }
+        #[cfg(target_os = "linux")]
+        self.enter_layers()?;
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn enter_layers(&mut self) -> io::Result<()> {
         // SAFETY: this prctl takes numbers only.
         check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
         // An error with a text would allocate memory.
@@ -129,12 +139,17 @@ impl Restrictions {
     }
 }
 
-/// Gives the child a session of its own, ties its life to the host, and takes the host's descriptors
-/// from it.
+/// Gives the child a session of its own and, on Linux, ties its life to the host and takes the host's
+/// descriptors from it.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 fn detach(host: u32) -> io::Result<()> {
     // SAFETY: these calls take numbers only.
     unsafe {
         check(libc::setsid())?;
+    }
+    #[cfg(target_os = "linux")]
+    // SAFETY: these calls take numbers only.
+    unsafe {
         // The kernel kills it when the thread that started it ends.
         check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0))?;
         // The host may have died before that.

@@ -3,6 +3,12 @@
 //! MCP servers and the type checker are children of the host. However the host ends, none of them
 //! may stay behind, and none may reach the host's terminal.
 
+#[cfg(not(unix))]
+compile_error!(
+    "Callgate builds for Linux and macOS. Windows lacks what workers and servers are held by: Unix \
+     sockets as standard input, sessions, process groups, signals, file modes"
+);
+
 mod command;
 mod shell;
 mod signals;

@@ -334,13 +334,11 @@ fn op_callgate_time_origin(state: &mut OpState) -> f64 {
 /// Fills the buffer with random bytes of the kernel.
 #[op2(fast)]
 fn op_callgate_random(#[buffer] buffer: &mut [u8]) -> Result<(), JsErrorBox> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+    // The most that the system gives at a time.
+    for part in buffer.chunks_mut(256) {
         // SAFETY: the pointer and the length are those of one live slice.
-        let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
-        match usize::try_from(got) {
-            Ok(got) => filled += got,
-            Err(_) => return Err(JsErrorBox::generic("the system gives no random bytes")),
+        if unsafe { libc::getentropy(part.as_mut_ptr().cast(), part.len()) } != 0 {
+            return Err(JsErrorBox::generic("the system gives no random bytes"));
         }
     }
     Ok(())

@@ -2,7 +2,6 @@
 
 use crate::wire::{Done, ReturnValue};
 use serde_json::value::RawValue;
-use syscalls::Sysno;
 
 use super::worker_process::Death;
 use crate::ended::{End, Returned, ScriptException, WhichLimit};
@@ -210,8 +209,11 @@ fn refused_call(stderr: &str) -> Option<String> {
     let number = stderr
         .lines()
         .find_map(|line| line.strip_prefix(REFUSED_CALL)?.trim().parse::<u32>().ok())?;
-    let name = usize::try_from(number).ok().and_then(Sysno::new);
-    Some(name.map_or_else(|| number.to_string(), |name| name.name().to_owned()))
+    #[cfg(target_os = "linux")]
+    if let Some(call) = syscalls::Sysno::new(usize::try_from(number).ok()?) {
+        return Some(call.name().to_owned());
+    }
+    Some(number.to_string())
 }
 
 /// The reason, with the first line of standard error that says anything. Lines with a path are left

@@ -145,17 +145,17 @@ impl Jail {
 }
 
 /// Keeps other processes of the same user from reading this one's memory and environment, and from
-/// tracing it (`PR_SET_DUMPABLE`). Children are not affected.
+/// tracing it (`PR_SET_DUMPABLE`; Linux only). Children are not affected.
 ///
 /// A host calls this first thing, because it holds the credentials. There are no core dumps of it
 /// any more, and a debugger needs the rights of root.
 pub fn forbid_inspection() -> io::Result<()> {
     // SAFETY: a system call with numbers.
-    if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+    #[cfg(target_os = "linux")]
+    if unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } != 0 {
+        return Err(io::Error::last_os_error());
     }
+    Ok(())
 }
 
 /// The layers in force around a worker that says it is ready.
@@ -181,9 +181,14 @@ pub(super) fn check(
     for layer in required {
         if !in_force.has(*layer) {
             let name = layer.name();
+            let lack = if cfg!(target_os = "linux") {
+                format!("the kernel gives it no {name}")
+            } else {
+                format!("{name} is not available on {}", std::env::consts::OS)
+            };
             return Err(format!(
-                "the kernel gives it no {name}, which `sandbox.require` of the configuration asks \
-                 for; use a kernel that has {name}, or take it off that list"
+                "{lack}, which `sandbox.require` of the configuration asks for; use a kernel that \
+                 has {name}, or take it off that list"
             ));
         }
     }

@@ -143,23 +143,33 @@ impl Worker {
     }
 
     /// Bounds the private memory of the process to so many bytes on top of what it had when it was
-    /// ready, however the memory is allocated. Reserved address space does not count.
+    /// ready, however the memory is allocated. Reserved address space does not count. Only Linux has
+    /// such a limit.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(unused_variables, clippy::unnecessary_wraps)
+    )]
     pub(super) fn limit_data(&self, bytes: u64) -> io::Result<()> {
-        let pid = libc::pid_t::try_from(self.id()).map_err(io::Error::other)?;
-        let mut limit = libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
-        // SAFETY: reads and writes one live value. The process was not waited for, so its id is not
-        // another's.
-        let set = unsafe {
-            libc::prlimit(pid, libc::RLIMIT_DATA, std::ptr::null(), &raw mut limit) == 0 && {
-                limit.rlim_cur = self.data_bytes.saturating_add(bytes).min(limit.rlim_max);
-                let old = std::ptr::null_mut();
-                libc::prlimit(pid, libc::RLIMIT_DATA, &raw const limit, old) == 0
-            }
-        };
-        set.then_some(()).ok_or_else(io::Error::last_os_error)
+        #[cfg(target_os = "linux")]
+        {
+            let pid = libc::pid_t::try_from(self.id()).map_err(io::Error::other)?;
+            let mut limit = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
+            // SAFETY: reads and writes one live value. The process was not waited for, so its id is not
+            // another's.
+            let set = unsafe {
+                libc::prlimit(pid, libc::RLIMIT_DATA, std::ptr::null(), &raw mut limit) == 0 && {
+                    limit.rlim_cur = self.data_bytes.saturating_add(bytes).min(limit.rlim_max);
+                    let old = std::ptr::null_mut();
+                    libc::prlimit(pid, libc::RLIMIT_DATA, &raw const limit, old) == 0
+                }
+            };
+            set.then_some(()).ok_or_else(io::Error::last_os_error)
+        }
+        #[cfg(not(target_os = "linux"))]
+        Ok(())
     }
 
     /// Processor time the process has used so far, all its threads together; `None` once it is dead.
@@ -296,8 +306,9 @@ fn start(
 ) -> Result<Worker, String> {
     let path = match program {
         // Not the path of the executable, which another may have taken since.
-        WorkerProgram::CurrentExe => "/proc/self/exe".as_ref(),
-        WorkerProgram::Path(path) => path.as_path(),
+        WorkerProgram::CurrentExe if cfg!(target_os = "linux") => PathBuf::from("/proc/self/exe"),
+        WorkerProgram::CurrentExe => std::env::current_exe().unwrap_or_default(),
+        WorkerProgram::Path(path) => path.clone(),
     };
     let fail =
         |error: std::io::Error| format!("the worker {} cannot be started: {error}", path.display());
@@ -306,7 +317,7 @@ fn start(
     // Without anything that runs between fork and exec, so that the process is started by vfork,
     // whatever the size of this one. All descriptors of Rust are close-on-exec; the worker closes
     // those of others first thing.
-    let child = Command::new(path)
+    let child = Command::new(&path)
         .arg0(WORKER_NAME)
         .args(settings.to_arguments())
         .env_clear()
@@ -328,12 +339,19 @@ fn start(
     })
 }
 
+#[cfg(target_os = "linux")]
 fn cpu_clock(child: &Child) -> Option<libc::clockid_t> {
     let pid = libc::pid_t::try_from(child.id()).ok()?;
     let mut clock: libc::clockid_t = 0;
     // SAFETY: writes to one live value. The process is a child that was not waited for, so its id is
     // not another's.
     (unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } == 0).then_some(clock)
+}
+
+/// Other systems have no such clock; there, wall time counts alone.
+#[cfg(not(target_os = "linux"))]
+fn cpu_clock(_child: &Child) -> Option<libc::clockid_t> {
+    None
 }
 
 #[cfg(test)]

@@ -96,17 +96,11 @@ fn fail(message: &str) -> ! {
 }
 
 fn is_socket(fd: i32) -> bool {
-    let mut domain: libc::c_int = 0;
-    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the pointers are to live values of the sizes given.
-    let result = unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_DOMAIN,
-            (&raw mut domain).cast(),
-            &raw mut length,
-        )
-    };
-    result == 0 && domain == libc::AF_UNIX
+    let mut address = std::mem::MaybeUninit::<libc::sockaddr_storage>::zeroed();
+    let mut length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: the pointers are to live values of the sizes given; zeros are a valid address.
+    unsafe {
+        let named = libc::getsockname(fd, address.as_mut_ptr().cast(), &raw mut length);
+        named == 0 && i32::from(address.assume_init().ss_family) == libc::AF_UNIX
+    }
 }

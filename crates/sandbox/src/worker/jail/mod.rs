@@ -3,6 +3,8 @@
 //! V8 cannot be the wall around a script, so a worker is treated as taken over by native code. The
 //! jail leaves such code the memory it has, the processor, and one socket to the host.
 //!
+//! The steps 2 to 4 and 6 are Linux's. Elsewhere [`Ready`] says that no layer is in force.
+//!
 //! | order | step | what it takes away |
 //! |---|---|---|
 //! | 1 | close descriptors, `setsid`, death signal, resource limits, undumpable, no capabilities, `no_new_privs` | inherited access, terminals, outliving the host, gaining rights |
@@ -16,19 +18,26 @@
 //! [`Ready`] tells the host which of the steps 2 to 6 are in force; the host decides whether that is
 //! enough, and sends no script otherwise.
 
+mod access;
+#[cfg(target_os = "linux")]
 mod calls;
+#[cfg(target_os = "linux")]
 mod filters;
-mod steps;
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+mod kernel;
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 
 use crate::wire::Ready;
 
-pub(super) use steps::wait_for_stop_signal;
-pub(crate) use steps::{REFUSED_CALL, STOP_SIGNAL};
+pub(crate) use access::STOP_SIGNAL;
+pub(super) use access::wait_for_stop_signal;
 
 use crate::worker::settings::{Jit, Settings};
+
+/// Marks the line of standard error that holds the number of a refused system call.
+pub(crate) const REFUSED_CALL: &str = "refused system call ";
 
 /// Kernel layers, as bits: those a worker is told to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,23 +81,26 @@ impl Jail {
     /// Does the steps 1 to 4. Must be called on the only thread of the process.
     pub(super) fn enter(settings: Settings, host: u32) -> Result<Self, String> {
         let layers = settings.layers;
-        steps::drop_inherited_access(host)?;
+        // All but the socket, the null device and the pipe for crash messages.
+        kernel::close_from(3)?;
+        kernel::ask_for_death_signal()?;
+        access::drop_inherited_access(host)?;
         let memory = File::open("/proc/self/statm").ok();
         let namespaces = if layers.has(Layers::NAMESPACES) {
-            steps::unshare_namespaces()
+            kernel::unshare_namespaces()
         } else {
             0
         };
         // After the namespaces: a new user namespace comes with capabilities.
-        steps::give_up_rights()?;
+        kernel::give_up_rights()?;
         let landlock = if layers.has(Layers::LANDLOCK) {
-            steps::restrict_by_landlock()
+            kernel::restrict_by_landlock()
         } else {
             0
         };
         let seccomp = layers.has(Layers::SECCOMP) && {
-            steps::name_refused_calls()?;
-            filters::apply_start_up().is_ok()
+            kernel::name_refused_calls()?;
+            kernel::filter_start_up()
         };
         Ok(Self {
             settings,
@@ -96,7 +108,7 @@ impl Jail {
                 landlock,
                 seccomp,
                 namespaces,
-                protection_keys: settings.jit == Jit::Keys && steps::has_protection_keys(),
+                protection_keys: settings.jit == Jit::Keys && kernel::has_protection_keys(),
                 data_bytes: 0,
             },
             memory,
@@ -109,7 +121,7 @@ impl Jail {
         if self.in_force.seccomp {
             // Without protection keys V8 changes the rights of code pages by `mprotect`.
             let rewrites_code = (self.settings.jit != Jit::Off) && !self.in_force.protection_keys;
-            self.in_force.seccomp = filters::apply_run_time(rewrites_code).is_ok();
+            self.in_force.seccomp = kernel::filter_run_time(rewrites_code);
         }
         self.in_force
     }
@@ -120,10 +132,7 @@ fn data_bytes(mut statm: File) -> Option<u64> {
     let mut text = String::new();
     statm.read_to_string(&mut text).ok()?;
     let pages: u64 = text.split_whitespace().nth(5)?.parse().ok()?;
-    Some(pages.saturating_mul(steps::page_bytes()))
-}
-
-/// The last error of the system, with the step that it belongs to.
-fn failed(step: &str) -> String {
-    format!("{step} failed: {}", io::Error::last_os_error())
+    // SAFETY: a number in, a number out.
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    Some(pages.saturating_mul(u64::try_from(page_bytes).unwrap_or(4096)))
 }

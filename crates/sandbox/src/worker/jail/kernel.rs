@@ -1,26 +1,15 @@
-//! The steps of the jail that are single system calls.
+//! The kernel layers of Linux that a worker puts around itself, and what belongs to them.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, Ruleset,
     RulesetAttr as _, RulesetStatus, Scope,
 };
 
-use super::failed;
-
-/// The signal by which the host asks a worker to stop.
-pub(crate) const STOP_SIGNAL: libc::c_int = libc::SIGTERM;
+use super::access::check;
+use super::{REFUSED_CALL, filters};
 
 /// The newest Landlock ABI whose rights are handled.
 const NEWEST_ABI: ABI = ABI::V7;
-
-/// Resources that a worker never needs more of. Memory is bounded by the host, for each script.
-const LIMITS: &[(libc::__rlimit_resource_t, libc::rlim_t)] = &[
-    (libc::RLIMIT_CORE, 0),
-    (libc::RLIMIT_FSIZE, 0),
-    (libc::RLIMIT_NOFILE, 16),
-    (libc::RLIMIT_MEMLOCK, 0),
-    (libc::RLIMIT_MSGQUEUE, 0),
-];
 
 /// The namespaces that a worker makes for itself. Their order is that of the bits in `Ready`.
 const NAMESPACES: &[libc::c_int] = &[
@@ -30,34 +19,19 @@ const NAMESPACES: &[libc::c_int] = &[
     libc::CLONE_NEWUTS,
 ];
 
-/// Closes what came with the process, and ties its life to that of `host`.
-pub(super) fn drop_inherited_access(host: u32) -> Result<(), String> {
-    // SAFETY: system calls with numbers; the `rlimit` values live through their calls.
-    unsafe {
-        // All but the socket, the null device and the pipe for crash messages.
-        check("close_range", libc::close_range(3, libc::c_uint::MAX, 0))?;
-        // A session of its own has no controlling terminal, so `/dev/tty` cannot be opened.
-        check("setsid", libc::setsid())?;
-        check(
-            "death signal",
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL),
-        )?;
-        // The host may have died before the signal was asked for.
-        if u32::try_from(libc::getppid()) != Ok(host) {
-            return Err("the host is gone".to_owned());
-        }
-        for &(resource, most) in LIMITS {
-            let limit = libc::rlimit {
-                rlim_cur: most,
-                rlim_max: most,
-            };
-            check("setrlimit", libc::setrlimit(resource, &raw const limit))?;
-        }
-        libc::umask(0o777);
-        // Blocked in every thread there will be; one of them waits for it.
-        let blocked = libc::pthread_sigmask(libc::SIG_BLOCK, &stop_signals(), std::ptr::null_mut());
-        check("sigmask", -blocked)
-    }
+/// Closes all descriptors from this one on.
+pub(super) fn close_from(first: libc::c_uint) -> Result<(), String> {
+    // SAFETY: a system call with numbers.
+    check("close_range", unsafe {
+        libc::close_range(first, libc::c_uint::MAX, 0)
+    })
+}
+
+/// Has the kernel kill this process when the thread that started it ends.
+pub(super) fn ask_for_death_signal() -> Result<(), String> {
+    // SAFETY: a system call with numbers.
+    let asked = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    check("death signal", asked)
 }
 
 /// Makes namespaces; the bits of those that were made. Where the kernel or a container refuses, the
@@ -96,12 +70,9 @@ pub(super) fn give_up_rights() -> Result<(), String> {
         check("no_new_privs", privileges)?;
         // No core dump, and no reading of this process by others of the same user.
         check("undumpable", libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0))?;
-        // A change of rights takes the death signal away, so it is asked for once more.
-        check(
-            "death signal",
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL),
-        )
     }
+    // A change of rights takes the death signal away, so it is asked for once more.
+    ask_for_death_signal()
 }
 
 /// Takes away every right that Landlock handles; the ABI version in force, or 0.
@@ -128,6 +99,16 @@ pub(super) fn restrict_by_landlock() -> u8 {
     }
 }
 
+/// Applies the filter for the start-up; true if it is in force.
+pub(super) fn filter_start_up() -> bool {
+    filters::apply_start_up().is_ok()
+}
+
+/// Applies the filter for the time in which a script runs; true if it is in force.
+pub(super) fn filter_run_time(rewrites_code: bool) -> bool {
+    filters::apply_run_time(rewrites_code).is_ok()
+}
+
 /// True if the processor and the kernel have memory protection keys, as V8 finds out.
 pub(super) fn has_protection_keys() -> bool {
     // SAFETY: system calls with numbers.
@@ -151,9 +132,6 @@ pub(super) fn name_refused_calls() -> Result<(), String> {
         check("sigaction", set)
     }
 }
-
-/// Marks the line of standard error that holds the number of a refused system call.
-pub(crate) const REFUSED_CALL: &str = "refused system call ";
 
 extern "C" fn name_call(
     _signal: libc::c_int,
@@ -184,37 +162,5 @@ extern "C" fn name_call(
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
         libc::syscall(libc::c_long::from(number));
         libc::_exit(1)
-    }
-}
-
-/// Returns when the host has asked the worker to stop, which it may have done before.
-pub(crate) fn wait_for_stop_signal() {
-    let signals = stop_signals();
-    let mut signal = 0;
-    // SAFETY: both values live through the call.
-    while unsafe { libc::sigwait(&raw const signals, &raw mut signal) } != 0 {}
-}
-
-/// Bytes of a page of memory.
-pub(super) fn page_bytes() -> u64 {
-    // SAFETY: a number in, a number out.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-}
-
-fn stop_signals() -> libc::sigset_t {
-    let mut signals = std::mem::MaybeUninit::uninit();
-    // SAFETY: the first call makes the set, the second adds to it.
-    unsafe {
-        libc::sigemptyset(signals.as_mut_ptr());
-        libc::sigaddset(signals.as_mut_ptr(), STOP_SIGNAL);
-        signals.assume_init()
-    }
-}
-
-fn check(step: &str, returned: libc::c_int) -> Result<(), String> {
-    if returned < 0 {
-        Err(failed(step))
-    } else {
-        Ok(())
     }
 }

@@ -1,0 +1,26 @@
+//! The place of the kernel layers on systems other than Linux, which have none of them.
+
+use std::path::Path;
+
+use callgate_process::Restrictions;
+
+use super::{Confinement, LIMITS, LayerUse};
+use crate::error::Unavailable;
+
+/// The limits alone, where no layer is required.
+pub(super) fn restrictions(
+    confinement: Confinement,
+    _program: &Path,
+) -> Result<Restrictions, Unavailable> {
+    let Confinement { landlock, seccomp } = confinement;
+    for (name, layer) in [("Landlock", landlock), ("seccomp", seccomp)] {
+        if layer == LayerUse::Required {
+            let system = std::env::consts::OS;
+            let lack = format!("{name} is not available on {system}");
+            return Err(Unavailable::Confinement(lack));
+        }
+    }
+    Ok(Restrictions {
+        limits: LIMITS.to_vec(),
+    })
+}

@@ -1,0 +1,74 @@
+//! Inherited access, which a worker gives up first, and the signal that asks it to stop.
+
+use std::io;
+
+/// A resource of `setrlimit`.
+#[cfg(target_os = "linux")]
+type Resource = libc::__rlimit_resource_t;
+#[cfg(not(target_os = "linux"))]
+type Resource = libc::c_int;
+
+/// The signal by which the host asks a worker to stop.
+pub(crate) const STOP_SIGNAL: libc::c_int = libc::SIGTERM;
+
+/// Resources that a worker never needs more of. Memory is bounded by the host, for each script.
+const LIMITS: &[(Resource, libc::rlim_t)] = &[
+    (libc::RLIMIT_CORE, 0),
+    (libc::RLIMIT_FSIZE, 0),
+    (libc::RLIMIT_NOFILE, 16),
+    (libc::RLIMIT_MEMLOCK, 0),
+    #[cfg(target_os = "linux")]
+    (libc::RLIMIT_MSGQUEUE, 0),
+];
+
+/// Gives up the terminal, resources and signals that came with the process. Fails if `host`, its
+/// parent, has ended.
+pub(super) fn drop_inherited_access(host: u32) -> Result<(), String> {
+    // SAFETY: system calls with numbers; the `rlimit` values live through their calls.
+    unsafe {
+        // A session of its own has no controlling terminal, so `/dev/tty` cannot be opened.
+        check("setsid", libc::setsid())?;
+        // The host may have died before the death signal was asked for.
+        if u32::try_from(libc::getppid()) != Ok(host) {
+            return Err("the host is gone".to_owned());
+        }
+        for &(resource, most) in LIMITS {
+            let limit = libc::rlimit {
+                rlim_cur: most,
+                rlim_max: most,
+            };
+            check("setrlimit", libc::setrlimit(resource, &raw const limit))?;
+        }
+        libc::umask(0o777);
+        // Blocked in every thread there will be; one of them waits for it.
+        let blocked = libc::pthread_sigmask(libc::SIG_BLOCK, &stop_signals(), std::ptr::null_mut());
+        check("sigmask", -blocked)
+    }
+}
+
+/// Returns when the host has asked the worker to stop, which it may have done before.
+pub(crate) fn wait_for_stop_signal() {
+    let signals = stop_signals();
+    let mut signal = 0;
+    // SAFETY: both values live through the call.
+    while unsafe { libc::sigwait(&raw const signals, &raw mut signal) } != 0 {}
+}
+
+fn stop_signals() -> libc::sigset_t {
+    let mut signals = std::mem::MaybeUninit::uninit();
+    // SAFETY: the first call makes the set, the second adds to it.
+    unsafe {
+        libc::sigemptyset(signals.as_mut_ptr());
+        libc::sigaddset(signals.as_mut_ptr(), STOP_SIGNAL);
+        signals.assume_init()
+    }
+}
+
+/// An error that names the step if the system call returned one.
+pub(super) fn check(step: &str, returned: libc::c_int) -> Result<(), String> {
+    if returned < 0 {
+        Err(format!("{step} failed: {}", io::Error::last_os_error()))
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! The place of the kernel layers on systems other than Linux, which have none of them.
+
+pub(super) fn close_from(first: libc::c_int) -> Result<(), String> {
+    for descriptor in first..256 {
+        // SAFETY: a system call with a number; one that is not open is no matter.
+        unsafe { libc::close(descriptor) };
+    }
+    Ok(())
+}
+
+pub(super) fn ask_for_death_signal() -> Result<(), String> {
+    Ok(())
+}
+
+pub(super) fn unshare_namespaces() -> u8 {
+    0
+}
+
+pub(super) fn give_up_rights() -> Result<(), String> {
+    Ok(())
+}
+
+pub(super) fn restrict_by_landlock() -> u8 {
+    0
+}
+
+pub(super) fn name_refused_calls() -> Result<(), String> {
+    Ok(())
+}
+
+pub(super) fn filter_start_up() -> bool {
+    false
+}
+
+pub(super) fn filter_run_time(_rewrites_code: bool) -> bool {
+    false
+}
+
+pub(super) fn has_protection_keys() -> bool {
+    false
+}
