@@ -114,24 +114,4 @@ mod tests {
             true,
         );
     }
-
-    #[test]
-    fn choices_that_meet_again_are_looked_at_once() {
-        const WIDTH: usize = 400;
-        let layers = 4;
-        for (join, last, expected) in [
-            (Type::Union as fn(Vec<Type>) -> Type, false, false),
-            (Type::Intersection, true, true),
-        ] {
-            let mut definitions = Vec::new();
-            for layer in 1..layers {
-                let next = WIDTH * layer..WIDTH * (layer + 1);
-                let body = join(next.map(Type::Named).collect());
-                definitions.extend((0..WIDTH).map(|_| definition(body.clone())));
-            }
-            definitions.extend((0..WIDTH).map(|_| definition(object(last))));
-            let root = join((0..WIDTH).map(Type::Named).collect());
-            assert_eq!(may_be_empty(&root, &definitions), expected);
-        }
-    }
 }

@@ -101,7 +101,6 @@ fn escaped(bytes: &[u8], at: usize) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -185,12 +184,5 @@ mod tests {
         check("%2", false);
         check("%.", false);
         check("%", false);
-    }
-
-    proptest! {
-        #[test]
-        fn takes_any_text(text in any::<String>()) {
-            has_dot_segment(&text);
-        }
     }
 }

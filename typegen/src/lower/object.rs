@@ -229,7 +229,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::size;
-    use crate::ir::Type;
     use crate::lower::lower_tool;
 
     /// The size of what a schema becomes, and what is reported of it.
@@ -275,32 +274,6 @@ mod tests {
         check_bounded(
             |inner| json!({ "type": "object", "required": names, "additionalProperties": inner }),
         );
-    }
-
-    #[test]
-    fn a_copy_costs_its_texts_as_well() {
-        let long = "x".repeat(64 * 1_000);
-        let schema = |names: usize| {
-            let names: Vec<String> = (0..names).map(|n| format!("n{n}")).collect();
-            let inner = json!({ "type": "object", "properties": { &*long: { "type": "null" } } });
-            json!({ "type": "object", "required": names, "additionalProperties": inner })
-        };
-        assert_eq!(lowered(&schema(10)).1, Vec::<String>::new());
-        assert_eq!(lowered(&schema(1_000)).1.len(), 1);
-    }
-
-    #[test]
-    fn names_left_out_for_want_of_parts_may_be_there() {
-        let many: Vec<String> = (0..20_000).map(|n| format!("n{n}")).collect();
-        let schema = json!({
-            "type": "object",
-            "propertyNames": { "enum": ["a", "b"] },
-            "additionalProperties": { "type": "object", "required": many },
-        });
-        let mut definitions = Vec::new();
-        lower_tool(("s", "t"), 0, &schema, None, &mut definitions);
-        let bodies: Vec<&Type> = definitions.iter().map(|d| &d.body).collect();
-        assert_eq!(bodies, [&Type::open_object()]);
     }
 
     #[test]

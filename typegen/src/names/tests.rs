@@ -221,52 +221,6 @@ fn the_suffixed_name_of_a_tool_depends_on_the_servers_alone() {
     }
 }
 
-#[test]
-fn an_unrelated_server_changes_nothing() {
-    let before = assign([("s", "get-user"), ("s", "get_user"), ("s", "list")]);
-    let after = [
-        ("other", "get-user"),
-        ("s", "get-user"),
-        ("s", "get_user"),
-        ("s", "list"),
-    ];
-    let after = assign(after);
-    for (function, server, tool) in before.iter() {
-        assert_eq!(after.function(server, tool), Some(function));
-    }
-}
-
-#[track_caller]
-fn check_after(before: &[(&str, &str)], after: &[(&str, &str)], expected: Expect) {
-    let before = assign(before.iter().copied());
-    let after = assign_after(&before, after.iter().copied());
-    let mut text = String::new();
-    for (function, server, tool) in after.iter() {
-        text.push_str(&format!("{server:?} {tool:?} -> {function}\n"));
-    }
-    expected.assert_eq(&text);
-}
-
-#[test]
-fn a_newcomer_takes_no_name_from_those_that_stay() {
-    check_after(
-        &[("s", "get-user")],
-        &[("s", "get-user"), ("s", "get_user")],
-        expect![[r#"
-            "s" "get-user" -> s_get_user
-            "s" "get_user" -> s_get_user_7e0bb0c2
-        "#]],
-    );
-    // And a suffix stays when the other goes.
-    check_after(
-        &[("s", "get-user"), ("s", "get_user")],
-        &[("s", "get-user")],
-        expect![[r#"
-            "s" "get-user" -> s_get_user_c97c69b6
-        "#]],
-    );
-}
-
 /// A rule or a grant for the name must not come to mean another's tool.
 #[test]
 fn the_name_of_a_gone_tool_is_kept_for_its_return() {
@@ -302,13 +256,6 @@ fn the_names_of_gone_tools_are_bounded() {
     let none = assign_after(&all, []);
     let kept: usize = none.gone.values().map(BTreeMap::len).sum();
     assert_eq!(kept, MAX_GONE);
-}
-
-#[test]
-fn a_pair_that_comes_twice_counts_once() {
-    let names = assign([("s", "t"), ("s", "t")]);
-    assert_eq!(names.iter().collect::<Vec<_>>(), [("s_t", "s", "t")]);
-    assert_eq!(names.collisions(), []);
 }
 
 proptest! {

@@ -19,82 +19,32 @@ fn arguments(properties: Value) -> String {
 
 #[test]
 fn short_facts_stay() {
-    let check = |schema: Value, expected: &str| {
-        assert_eq!(
-            arguments(json!({ "x": schema })),
-            format!("x?: {expected}"),
-            "{schema}"
-        );
-    };
-    let string = |description: &str| json!({ "type": "string", "description": description });
-    let number = |description: &str| json!({ "type": "integer", "description": description });
-    check(json!({ "type": "string" }), "string");
-    check(
-        json!({ "type": "number", "default": 10 }),
-        "number /* default 10 */",
-    );
-    check(
-        json!({ "type": "number", "default": 10, "description": "How many (default 10)." }),
-        "number /* default 10 */",
-    );
-    check(
-        json!({ "enum": ["a", "b"], "default": "a" }),
-        "\"a\" | \"b\" /* default \"a\" */",
-    );
-    check(
-        json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
-        "string[] /* non-empty */",
-    );
-    check(
-        json!({ "type": "integer", "minimum": 1, "maximum": 100, "default": 30 }),
-        "number /* 1–100, default 30 */",
-    );
-    check(
-        json!({ "type": "string", "format": "date-time" }),
-        "string /* date-time */",
-    );
-    check(
-        json!({ "type": "string", "deprecated": true }),
-        "string /* deprecated */",
-    );
-    check(string("Deprecated: use y."), "string /* deprecated */");
-    check(
-        json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "null" }], "default": 5 }),
-        "number | null /* default 5, ≥ 1 */",
-    );
-    // Facts that only the description has.
-    check(
-        string("Local branches ('local'), remote ones ('remote') or all('all')."),
-        "string /* \"local\" | \"remote\" | \"all\" */",
-    );
-    check(
-        string("One of: asc, desc or none."),
-        "string /* \"asc\" | \"desc\" | \"none\" */",
-    );
-    check(
-        string("Order: \"asc\", \"desc\""),
-        "string /* \"asc\" | \"desc\" */",
-    );
-    check(
-        string("Must be one of low|mid|high"),
-        "string /* \"low\" | \"mid\" | \"high\" */",
-    );
-    check(
-        string("`asc` or `desc`, defaults to `asc`"),
-        "string /* default \"asc\", \"asc\" | \"desc\" */",
-    );
-    check(
-        number("Page size (default: 30, max: 100)"),
-        "number /* default 30 */",
-    );
-    check(
-        json!({ "type": "boolean", "description": "Default is false." }),
-        "boolean /* default false */",
-    );
-    check(
-        string("Branch. Defaults to main."),
-        "string /* default main */",
-    );
+    for case in r#"
+        { "type": "string" } → string
+        { "type": "number", "default": 10 } → number /* default 10 */
+        { "type": "number", "default": 10, "description": "How many (default 10)." } → number /* default 10 */
+        { "enum": ["a", "b"], "default": "a" } → "a" | "b" /* default "a" */
+        { "type": "array", "items": { "type": "string" }, "minItems": 1 } → string[] /* non-empty */
+        { "type": "integer", "minimum": 1, "maximum": 100, "default": 30 } → number /* 1–100, default 30 */
+        { "type": "string", "format": "date-time" } → string /* date-time */
+        { "type": "string", "deprecated": true } → string /* deprecated */
+        { "type": "string", "description": "Deprecated: use y." } → string /* deprecated */
+        { "anyOf": [{ "type": "integer", "minimum": 1 }, { "type": "null" }], "default": 5 } → number | null /* default 5, ≥ 1 */
+        { "type": "string", "description": "Local branches ('local'), remote ones ('remote') or all('all')." } → string /* "local" | "remote" | "all" */
+        { "type": "string", "description": "One of: asc, desc or none." } → string /* "asc" | "desc" | "none" */
+        { "type": "string", "description": "Order: \"asc\", \"desc\"" } → string /* "asc" | "desc" */
+        { "type": "string", "description": "Must be one of low|mid|high" } → string /* "low" | "mid" | "high" */
+        { "type": "string", "description": "`asc` or `desc`, defaults to `asc`" } → string /* default "asc", "asc" | "desc" */
+        { "type": "integer", "description": "Page size (default: 30, max: 100)" } → number /* default 30 */
+        { "type": "boolean", "description": "Default is false." } → boolean /* default false */
+        { "type": "string", "description": "Branch. Defaults to main." } → string /* default main */"#
+        .trim()
+        .lines()
+    {
+        let (schema, expected) = case.trim().split_once(" → ").expect(case);
+        let schema: Value = serde_json::from_str(schema).expect(case);
+        assert_eq!(arguments(json!({ "x": schema })), format!("x?: {expected}"));
+    }
     for plain in [
         "The default branch, or another one",
         "Defaults to the present folder",
@@ -106,7 +56,8 @@ fn short_facts_stay() {
         "The user's and the group's name",
         "A text that isn't 'quoted",
     ] {
-        check(string(plain), "string");
+        let schema = json!({ "type": "string", "description": plain });
+        assert_eq!(arguments(json!({ "x": schema })), "x?: string");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use expect_test::expect;
 use serde_json::json;
 
 use super::finding::Seen;
@@ -40,77 +41,40 @@ fn show(findings: &[Finding]) -> String {
 
 const SECRET: &str = "Quarterly revenue fell by 12 percent";
 
-#[track_caller]
-fn check(result: serde_json::Value, arguments: serde_json::Value, expected: expect_test::Expect) {
-    expected.assert_eq(&show(&inspect(&[("crm_get", result)], &arguments)));
-}
-
 #[test]
 fn forms() {
-    use expect_test::expect;
     let result = json!({ "rows": [{ "note": SECRET, "id": 4_915_112 }] });
-    check(
-        result.clone(),
+    let mut said = String::new();
+    for arguments in [
         json!({ "text": format!("see: {SECRET}!") }),
-        expect![[
-            r#"36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by 12 percent""#
-        ]],
-    );
-    check(
-        result.clone(),
         json!({ "text": SECRET.to_uppercase().replace(' ', "\n  ") }),
-        expect![[
-            r#"36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "QUARTERLY REVENUE FELL BY 12 PERCENT""#
-        ]],
-    );
-    check(
-        result.clone(),
         json!({ "text": STANDARD.encode(SECRET) }),
-        expect![[
-            r#"36 bytes of crm.get (call 1) go to mail.send, Base64 in 1 pieces: "Quarterly revenue fell by 12 percent""#
-        ]],
-    );
-    check(
-        result.clone(),
         json!({ "text": "q=Quarterly%20revenue%20fell%20by" }),
-        expect![[
-            r#"25 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by""#
-        ]],
-    );
-    check(
-        result.clone(),
         json!({ "text": "q=Quarterly+revenue+fell+by" }),
-        expect![[
-            r#"25 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by""#
-        ]],
-    );
-    check(
-        result.clone(),
         json!({ "text": result.to_string() }),
-        expect![[
-            r#"43 bytes of crm.get (call 1) go to mail.send, Text in 2 pieces: "Quarterly revenue fell by 12 percent""#
-        ]],
-    );
-    check(
-        result.clone(),
         json!({ "id": 4_915_112 }),
-        expect![[r#"7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: "4915112""#]],
-    );
-    check(
-        result.clone(),
         json!({ "id": "no. 4915112." }),
-        expect![[r#"7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: "4915112""#]],
-    );
-    check(
-        result,
         json!({ "id": 49_151_120, "text": "Quarterly reven" }),
-        expect![[r#""#]],
-    );
+    ] {
+        said += &show(&inspect(&[("crm_get", result.clone())], &arguments));
+        said.push('\n');
+    }
+    expect![[r#"
+        36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by 12 percent"
+        36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "QUARTERLY REVENUE FELL BY 12 PERCENT"
+        36 bytes of crm.get (call 1) go to mail.send, Base64 in 1 pieces: "Quarterly revenue fell by 12 percent"
+        25 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by"
+        25 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: "Quarterly revenue fell by"
+        43 bytes of crm.get (call 1) go to mail.send, Text in 2 pieces: "Quarterly revenue fell by 12 percent"
+        7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: "4915112"
+        7 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: "4915112"
+
+    "#]]
+    .assert_eq(&said);
 }
 
 #[test]
 fn a_piece_within_a_longer_one_of_another_source_is_found() {
-    use expect_test::expect;
     let quoted =
         format!("A few words that stand before it, more than sixteen. {SECRET} And after.");
     let results = [("crm_get", json!(SECRET)), ("wiki_get", json!(quoted))];

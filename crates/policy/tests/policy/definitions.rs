@@ -8,7 +8,7 @@ use callgate_policy::{
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::support::{facts, granted, line, rules};
+use crate::support::{facts, granted, line, rules, table};
 
 fn definition(description: &str) -> Arc<Definition> {
     Arc::new(Definition::of(&json!({
@@ -168,38 +168,19 @@ fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
 
 #[test]
 fn rules_expire() {
-    let expired = json!({ "tool": "*", "expires": "2026-06-01T14:00:00+02:00" });
-    let valid = json!({ "tool": "*", "expires": "2026-06-01T12:00:00.001Z" });
-    let check = |lists: Value, expected: Expect| {
-        let permissions = Permissions::new(Arc::new(rules(lists)), Arc::default());
-        check(&permissions, None, expected);
-    };
-    check(
-        json!({ "allow": [valid] }),
-        expect![[
-            r#"Allow: allowed by rule "*" (until 2026-06-01T12:00:00.001Z) in permissions.allow"#
-        ]],
-    );
-    check(
-        json!({ "allow": [expired] }),
-        expect![[
-            r#"Ask: needs approval: rule "*" (until 2026-06-01T12:00:00Z) in permissions.allow has expired"#
-        ]],
-    );
-    check(
-        json!({ "allow": ["fs_*"], "ask": [expired] }),
-        expect![[r#"Allow: allowed by rule "fs_*" in permissions.allow"#]],
-    );
-    check(
-        json!({ "allow": ["fs_*"], "deny": [expired] }),
-        expect![[r#"Allow: allowed by rule "fs_*" in permissions.allow"#]],
-    );
-    check(
-        json!({ "allow": ["fs_*"], "deny": [valid] }),
-        expect![[
-            r#"Deny: denied by rule "*" (until 2026-06-01T12:00:00.001Z) in permissions.deny"#
-        ]],
-    );
+    let cases = r#"
+        { "allow": [VALID] } → Allow: allowed by rule "*" (until 2026-06-01T12:00:00.001Z) in permissions.allow
+        { "allow": [EXPIRED] } → Ask: needs approval: rule "*" (until 2026-06-01T12:00:00Z) in permissions.allow has expired
+        { "allow": ["fs_*"], "ask": [EXPIRED] } → Allow: allowed by rule "fs_*" in permissions.allow
+        { "allow": ["fs_*"], "deny": [EXPIRED] } → Allow: allowed by rule "fs_*" in permissions.allow
+        { "allow": ["fs_*"], "deny": [VALID] } → Deny: denied by rule "*" (until 2026-06-01T12:00:00.001Z) in permissions.deny"#;
+    let until = |time: &str| json!({ "tool": "*", "expires": time }).to_string();
+    let cases = cases.replace("EXPIRED", &until("2026-06-01T14:00:00+02:00"));
+    let cases = cases.replace("VALID", &until("2026-06-01T12:00:00.001Z"));
+    let arguments = json!({});
+    table(&cases, |lists| {
+        line(&rules(lists).decide(&facts(Some(&arguments))))
+    });
 }
 
 /// Before the arguments are known, it is not known either that nothing else lets the call
@@ -209,23 +190,11 @@ fn leave_that_depends_comes_before_leave_that_is_void() {
     let expired = json!({ "tool": "fs_write", "expires": "2026-01-01T00:00:00Z" });
     let only_x = json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "equals": "x" }] });
     let rules = rules(json!({ "allow": [expired, only_x] }));
-    let check = |arguments: Option<Value>, expected: Expect| {
-        expected.assert_eq(&line(&rules.decide(&facts(arguments.as_ref()))));
-    };
-    check(
-        None,
-        expect![[
-            r#"Ask: needs approval: it depends on the arguments, by rule "fs_write" (/path = "x") in permissions.allow"#
-        ]],
-    );
-    check(
-        Some(json!({ "path": "x" })),
-        expect![[r#"Allow: allowed by rule "fs_write" (/path = "x") in permissions.allow"#]],
-    );
-    check(
-        Some(json!({ "path": "y" })),
-        expect![[
-            r#"Ask: needs approval: rule "fs_write" (until 2026-01-01T00:00:00Z) in permissions.allow has expired"#
-        ]],
+    table(
+        r#"
+        null → Ask: needs approval: it depends on the arguments, by rule "fs_write" (/path = "x") in permissions.allow
+        { "path": "x" } → Allow: allowed by rule "fs_write" (/path = "x") in permissions.allow
+        { "path": "y" } → Ask: needs approval: rule "fs_write" (until 2026-01-01T00:00:00Z) in permissions.allow has expired"#,
+        |given| line(&rules.decide(&facts(Some(&given).filter(|given| given.is_object())))),
     );
 }

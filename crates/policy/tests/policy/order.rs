@@ -1,116 +1,57 @@
 //! Which rule decides.
 
-use callgate_policy::{CallFacts, Count, Grant, Hints, Permissions, Rules, Scope};
-use expect_test::{Expect, expect};
-use serde_json::json;
 use std::sync::Arc;
 
-use crate::support::{facts, granted, line, rules};
+use callgate_policy::{CallFacts, Count, Grant, Hints, Permissions, Rules, Scope};
+use serde_json::json;
 
+use crate::support::{facts, granted, line, rules, table};
+
+/// A function, and if it is read-only and of a trusted server, in each line.
 #[track_caller]
-fn check(rules: &Rules, function: &str, read_only: bool, trusted: bool, expected: Expect) {
-    let arguments = json!({});
-    let decision = rules.decide(&CallFacts {
-        function,
-        hints: Hints {
-            read_only: Some(read_only),
-            ..Hints::default()
-        },
-        trusted,
-        ..facts(Some(&arguments))
+fn check(rules: &Rules, cases: &str) {
+    table(cases, |case| {
+        let arguments = json!({});
+        let read_only = case[1].as_bool();
+        line(&rules.decide(&CallFacts {
+            function: case[0].as_str().expect("a name"),
+            hints: Hints {
+                read_only,
+                ..Hints::default()
+            },
+            trusted: case[2] == true,
+            ..facts(Some(&arguments))
+        }))
     });
-    expected.assert_eq(&line(&decision));
 }
 
-fn mixed() -> Rules {
+#[test]
+fn deny_comes_before_ask_and_ask_before_allow() {
     let rules = Rules::new(
         ["logging_*", "ticketing_createIssue"],
         ["*_write*"],
         ["*delete*", "ticketing_close"],
     );
-    granted(rules.expect("patterns"), "git_log")
-}
-
-#[test]
-fn a_grant_comes_after_deny_and_before_ask() {
-    let rules = granted(mixed(), "*");
-    let check = |function, expected: Expect| check(&rules, function, false, false, expected);
-    check(
-        "notes_write",
-        expect![[r#"Allow: allowed by rule "*" in --allow"#]],
-    );
-    check(
-        "notes_delete",
-        expect![[r#"Deny: denied by rule "*delete*" in permissions.deny"#]],
-    );
-}
-
-#[test]
-fn deny_comes_before_ask_and_ask_before_allow() {
-    let rules = mixed();
+    let rules = granted(rules.expect("patterns"), "git_log");
     check(
         &rules,
-        "logging_getLogs",
-        false,
-        false,
-        expect![[r#"Allow: allowed by rule "logging_*" in permissions.allow"#]],
+        r#"
+        ["logging_getLogs", false, false] → Allow: allowed by rule "logging_*" in permissions.allow
+        ["logging_writeLog", true, true] → Ask: needs approval by rule "*_write*" in permissions.ask
+        ["logging_write_or_delete", true, true] → Deny: denied by rule "*delete*" in permissions.deny
+        ["git_log", false, false] → Allow: allowed by rule "git_log" in --allow
+        ["git_show", true, true] → Allow: allowed: a read-only tool of a trusted server
+        ["git_show", true, false] → Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted
+        ["git_show", false, true] → Ask: needs approval: no rule matches"#,
     );
     check(
-        &rules,
-        "logging_writeLog",
-        true,
-        true,
-        expect![[r#"Ask: needs approval by rule "*_write*" in permissions.ask"#]],
+        &granted(rules, "*"),
+        r#"
+        ["notes_write", false, false] → Allow: allowed by rule "*" in --allow
+        ["notes_delete", false, false] → Deny: denied by rule "*delete*" in permissions.deny"#,
     );
-    check(
-        &rules,
-        "logging_write_or_delete",
-        true,
-        true,
-        expect![[r#"Deny: denied by rule "*delete*" in permissions.deny"#]],
-    );
-    check(
-        &rules,
-        "git_log",
-        false,
-        false,
-        expect![[r#"Allow: allowed by rule "git_log" in --allow"#]],
-    );
-}
-
-#[test]
-fn without_a_rule_only_a_trusted_read_only_tool_is_allowed() {
-    let rules = mixed();
-    check(
-        &rules,
-        "git_show",
-        true,
-        true,
-        expect!["Allow: allowed: a read-only tool of a trusted server"],
-    );
-    check(
-        &rules,
-        "git_show",
-        true,
-        false,
-        expect![
-            "Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted"
-        ],
-    );
-    check(
-        &rules,
-        "git_show",
-        false,
-        true,
-        expect!["Ask: needs approval: no rule matches"],
-    );
-    check(
-        &Rules::default(),
-        "git_show",
-        false,
-        false,
-        expect!["Ask: needs approval: no rule matches"],
-    );
+    let none = r#"["git_show", false, false] → Ask: needs approval: no rule matches"#;
+    check(&Rules::default(), none);
 }
 
 #[test]
@@ -120,19 +61,11 @@ fn of_one_list_the_first_that_matches_decides() {
         "fs_write",
         "*",
     ]}));
-    let check = |path: &str, expected: Expect| {
-        let arguments = json!({ "path": path });
-        expected.assert_eq(&line(&rules.decide(&facts(Some(&arguments)))));
-    };
-    check(
-        "/a/x",
-        expect![[
-            r#"Allow: allowed by rule "fs_*" (/path begins with "/a/") in permissions.allow"#
-        ]],
-    );
-    check(
-        "/b/x",
-        expect![[r#"Allow: allowed by rule "fs_write" in permissions.allow"#]],
+    table(
+        r#"
+        { "path": "/a/x" } → Allow: allowed by rule "fs_*" (/path begins with "/a/") in permissions.allow
+        { "path": "/b/x" } → Allow: allowed by rule "fs_write" in permissions.allow"#,
+        |arguments| line(&rules.decide(&facts(Some(&arguments)))),
     );
 }
 
@@ -140,107 +73,43 @@ fn of_one_list_the_first_that_matches_decides() {
 fn grants_come_after_deny_and_before_ask() {
     let arguments = json!({ "path": "/x" });
     let facts = facts(Some(&arguments));
-    let check = |lists, scope: Scope, expected: Expect| {
-        let permissions = Permissions::new(Arc::new(rules(lists)), Arc::default());
-        permissions.grant(Grant::new("fs_write"), scope);
-        permissions.grant(Grant::new("other_tool"), scope);
-        assert_eq!(
-            permissions.decide(&facts, Count::Nothing),
-            permissions.decide(&facts, Count::All)
-        );
-        expected.assert_eq(&line(&permissions.decide(&facts, Count::All)));
-    };
-    check(
-        json!({ "ask": ["*"], "allow": ["*"] }),
-        Scope::Run,
-        expect!["Allow: allowed by the grant for this run"],
-    );
-    check(
-        json!({}),
-        Scope::Session,
-        expect!["Allow: allowed by the grant for this session"],
-    );
-    check(
-        json!({ "deny": ["*"] }),
-        Scope::Session,
-        expect![[r#"Deny: denied by rule "*" in permissions.deny"#]],
+    table(
+        r#"
+        ["run", { "ask": ["*"], "allow": ["*"] }] → Allow: allowed by the grant for this run
+        ["session", {}] → Allow: allowed by the grant for this session
+        ["session", { "deny": ["*"] }] → Deny: denied by rule "*" in permissions.deny"#,
+        |case| {
+            let permissions = Permissions::new(Arc::new(rules(case[1].clone())), Arc::default());
+            let is_run = case[0] == "run";
+            let scope = if is_run { Scope::Run } else { Scope::Session };
+            permissions.grant(Grant::new("fs_write"), scope);
+            permissions.grant(Grant::new("other_tool"), scope);
+            assert_eq!(
+                permissions.decide(&facts, Count::Nothing),
+                permissions.decide(&facts, Count::All)
+            );
+            line(&permissions.decide(&facts, Count::All))
+        },
     );
 }
 
+/// Nothing is promised, and where more is to be said of a call than one rule says, it is named. A
+/// rule that asks for some arguments asks for no more than one that asks for all.
 #[test]
-fn before_there_are_arguments_nothing_is_promised() {
-    let check = |lists, expected: Expect| {
-        expected.assert_eq(&line(&rules(lists).decide(&facts(None))));
-    };
-    let conditional = json!({ "tool": "*", "arguments": [{ "at": "/n", "max": 5 }] });
-    check(
-        json!({ "allow": [conditional] }),
-        expect![[
-            r#"Ask: needs approval: it depends on the arguments, by rule "*" (/n ≤ 5) in permissions.allow"#
-        ]],
-    );
-    check(
-        json!({ "allow": ["*"], "deny": [conditional] }),
-        expect![[r#"Ask: denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny"#]],
-    );
-    check(
-        json!({ "allow": ["*"], "ask": [conditional] }),
-        expect![[
-            r#"Ask: needs approval: it depends on the arguments, by rule "*" (/n ≤ 5) in permissions.ask"#
-        ]],
-    );
-    check(
-        json!({ "allow": [conditional, "*"] }),
-        expect![[r#"Allow: allowed by rule "*" in permissions.allow"#]],
-    );
-    check(
-        json!({ "deny": [conditional, "*"] }),
-        expect![[r#"Deny: denied by rule "*" in permissions.deny"#]],
-    );
-}
-
-/// Where more is to be said of a call than one rule says.
-#[test]
-fn what_besides_decides_is_named() {
-    let secret =
-        json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "equals": "secret" }] });
-    let expired = json!({ "tool": "fs_write", "expires": "2026-01-01T00:00:00Z",
-        "definition": format!("sha256:{}", "0".repeat(64)) });
-    let check = |lists, expected: Expect| {
-        expected.assert_eq(&line(&rules(lists).decide(&facts(None))));
-    };
-    check(
-        json!({ "deny": [secret] }),
-        expect![[
-            r#"Ask: needs approval: no rule matches; denied for some arguments, by rule "fs_write" (/path = "secret") in permissions.deny"#
-        ]],
-    );
-    check(
-        json!({ "deny": [secret], "allow": ["fs_*"] }),
-        expect![[
-            r#"Ask: denied for some arguments, by rule "fs_write" (/path = "secret") in permissions.deny"#
-        ]],
-    );
-    check(
-        json!({ "allow": [expired], "ask": ["fs_*"] }),
-        expect![[
-            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z, one definition) in permissions.allow has expired"#
-        ]],
-    );
-    check(
-        json!({ "deny": [secret], "allow": [expired], "ask": ["fs_*"] }),
-        expect![[
-            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z, one definition) in permissions.allow has expired; denied for some arguments, by rule "fs_write" (/path = "secret") in permissions.deny"#
-        ]],
-    );
-    check(
-        json!({ "deny": [secret, "fs_*"] }),
-        expect![[r#"Deny: denied by rule "fs_*" in permissions.deny"#]],
-    );
-    // It denies no more than the one that asks.
-    let also = json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "equals": "x" }] });
-    check(
-        json!({ "ask": [also, "fs_*"] }),
-        expect![[r#"Ask: needs approval by rule "fs_*" in permissions.ask"#]],
-    );
+fn before_there_are_arguments() {
+    let cases = r#"
+        { "allow": [COND] } → Ask: needs approval: it depends on the arguments, by rule "*" (/n ≤ 5) in permissions.allow
+        { "allow": ["*"], "deny": [COND] } → Ask: denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny
+        { "allow": ["*"], "ask": [COND] } → Ask: needs approval: it depends on the arguments, by rule "*" (/n ≤ 5) in permissions.ask
+        { "allow": [COND, "*"] } → Allow: allowed by rule "*" in permissions.allow
+        { "deny": [COND, "*"] } → Deny: denied by rule "*" in permissions.deny
+        { "deny": [COND] } → Ask: needs approval: no rule matches; denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny
+        { "allow": [EXPIRED], "ask": ["fs_*"] } → Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z) in permissions.allow has expired
+        { "deny": [COND], "allow": [EXPIRED], "ask": ["fs_*"] } → Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z) in permissions.allow has expired; denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny
+        { "ask": [COND, "fs_*"] } → Ask: needs approval by rule "fs_*" in permissions.ask"#;
+    let condition = json!({ "tool": "*", "arguments": [{ "at": "/n", "max": 5 }] });
+    let expired = json!({ "tool": "fs_write", "expires": "2026-01-01T00:00:00Z" });
+    let cases = cases.replace("COND", &condition.to_string());
+    let cases = cases.replace("EXPIRED", &expired.to_string());
+    table(&cases, |lists| line(&rules(lists).decide(&facts(None))));
 }

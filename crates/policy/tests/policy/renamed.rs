@@ -6,10 +6,10 @@ use std::sync::{Arc, LazyLock};
 use callgate_policy::{
     CallFacts, Count, Grant, Hints, KnownTool, OtherNames, Permissions, SessionGrants,
 };
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::support::{NOW, facts, granted, line, rules, time};
+use crate::support::{NOW, facts, granted, line, rules, table, time};
 
 const FUNCTION: &str = "github_$issues_drop";
 const NATURAL: &str = "github_issues_drop";
@@ -39,122 +39,76 @@ fn call<'a>(trusted: bool, arguments: Option<&'a Value>) -> CallFacts<'a> {
     }
 }
 
+/// Lists of rules in each line; some of the calls are of a trusted server.
 #[track_caller]
-fn check(lists: Value, trusted: bool, expected: Expect) {
+fn check(trusted: bool, cases: &str) {
     let arguments = json!({ "path": "/data" });
-    let decision = rules(lists).decide(&call(trusted, Some(&arguments)));
-    expected.assert_eq(&line(&decision));
+    let decide = |lists| line(&rules(lists).decide(&call(trusted, Some(&arguments))));
+    table(cases, decide);
 }
 
 #[test]
 fn deny_and_ask_rules_go_by_the_natural_name_too() {
-    for pattern in [NATURAL, "github_issues_*", "*_issues_drop"] {
-        let lists = json!({ "allow": ["github_*"], "deny": [pattern] });
-        assert_eq!(
-            line(&rules(lists).decide(&call(false, None))),
-            format!("Deny: denied by rule \"{pattern}\" in permissions.deny")
-        );
-    }
     check(
-        json!({ "allow": ["github_*"], "ask": [NATURAL] }),
         false,
-        expect![[r#"Ask: needs approval by rule "github_issues_drop" in permissions.ask"#]],
+        r#"
+        { "allow": ["github_*"], "deny": ["github_issues_drop"] } → Deny: denied by rule "github_issues_drop" in permissions.deny
+        { "allow": ["github_*"], "deny": ["github_issues_*"] } → Deny: denied by rule "github_issues_*" in permissions.deny
+        { "allow": ["github_*"], "deny": ["*_issues_drop"] } → Deny: denied by rule "*_issues_drop" in permissions.deny
+        { "allow": ["github_*"], "ask": ["github_issues_drop"] } → Ask: needs approval by rule "github_issues_drop" in permissions.ask
+        { "allow": ["github_*"], "deny": ["github_$issues_drop"] } → Deny: denied by rule "github_$issues_drop" in permissions.deny"#,
     );
-    check(
-        json!({ "allow": ["github_*"], "deny": [FUNCTION] }),
-        false,
-        expect![[r#"Deny: denied by rule "github_$issues_drop" in permissions.deny"#]],
-    );
-    // Whatever else it says holds of the tool itself.
-    let deny = |more: Value| {
-        let mut entry = more;
-        entry["tool"] = NATURAL.into();
-        json!({ "allow": ["github_*"], "deny": [entry] })
-    };
+    // Whatever else a rule says holds of the tool itself.
     let arguments = json!({ "path": "/data" });
-    for (more, denies) in [
-        (
-            json!({ "arguments": [{ "at": "/path", "prefix": "/data" }] }),
-            true,
-        ),
-        (
-            json!({ "arguments": [{ "at": "/path", "prefix": "/home" }] }),
-            false,
-        ),
-        (
-            json!({ "arguments": [{ "at": "/missing", "equals": 1 }] }),
-            true,
-        ),
-        (json!({ "server": "github" }), true),
-        (json!({ "server": "github_issues" }), false),
-        (json!({ "expires": "2026-06-01T12:00:01Z" }), true),
-        (json!({ "expires": "2026-06-01T12:00:00Z" }), false),
-    ] {
-        let decision = rules(deny(more.clone())).decide(&call(false, Some(&arguments)));
-        let verdict = if denies { "Deny" } else { "Allow" };
-        assert_eq!(format!("{:?}", decision.verdict), verdict, "{more}");
-    }
+    let decide = |mut entry: Value| {
+        entry["tool"] = NATURAL.into();
+        let lists = json!({ "allow": ["github_*"], "deny": [entry] });
+        let decision = rules(lists).decide(&call(false, Some(&arguments)));
+        format!("{:?}", decision.verdict)
+    };
+    table(
+        r#"
+        { "arguments": [{ "at": "/path", "prefix": "/data" }] } → Deny
+        { "arguments": [{ "at": "/path", "prefix": "/home" }] } → Allow
+        { "arguments": [{ "at": "/missing", "equals": 1 }] } → Deny
+        { "server": "github" } → Deny
+        { "server": "github_issues" } → Allow
+        { "expires": "2026-06-01T12:00:01Z" } → Deny
+        { "expires": "2026-06-01T12:00:00Z" } → Allow"#,
+        decide,
+    );
 }
 
 #[test]
 fn allow_rules_and_grants_go_by_the_function_alone() {
     check(
-        json!({ "allow": [NATURAL, "github_issues_*"] }),
         false,
-        expect![
-            "Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted"
-        ],
-    );
-    check(
-        json!({ "allow": [FUNCTION] }),
-        false,
-        expect![[r#"Allow: allowed by rule "github_$issues_drop" in permissions.allow"#]],
+        r#"
+        { "allow": ["github_issues_drop", "github_issues_*"] } → Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted
+        { "allow": ["github_$issues_drop"] } → Allow: allowed by rule "github_$issues_drop" in permissions.allow"#,
     );
     let granted = granted(rules(json!({ "ask": ["*"] })), NATURAL);
     expect![[r#"Ask: needs approval by rule "*" in permissions.ask"#]]
         .assert_eq(&line(&granted.decide(&call(true, None))));
 }
 
+/// Not by another's suffix, nor by stars where the suffix would be, and what widens does not.
 #[test]
 fn deny_and_ask_rules_hold_by_the_suffixed_name_where_nobody_is_beside_the_tool() {
-    for pattern in [SUFFIXED, "github_*_01234567", "*_01234567"] {
-        let lists = json!({ "allow": ["github_*"], "deny": [pattern] });
-        assert_eq!(
-            line(&rules(lists).decide(&call(false, None))),
-            format!("Deny: denied by rule \"{pattern}\" in permissions.deny")
-        );
-    }
     check(
-        json!({ "allow": ["github_*"], "ask": [SUFFIXED] }),
         false,
-        expect![[
-            r#"Ask: needs approval by rule "github_$issues_drop_01234567" in permissions.ask"#
-        ]],
-    );
-    // Another's suffix, and stars where the suffix would be.
-    check(
-        json!({
-            "allow": ["github_*"],
-            "ask": ["github_$issues_drop_*", "*_drop_*", "*67"],
-            "deny": ["github_$issues_drop_89abcdef"],
-        }),
-        false,
-        expect![[r#"Allow: allowed by rule "github_*" in permissions.allow"#]],
-    );
-    // What widens does not.
-    check(
-        json!({ "allow": [SUFFIXED] }),
-        false,
-        expect![
-            "Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted"
-        ],
+        r#"
+        { "allow": ["github_*"], "deny": ["github_$issues_drop_01234567"] } → Deny: denied by rule "github_$issues_drop_01234567" in permissions.deny
+        { "allow": ["github_*"], "deny": ["github_*_01234567"] } → Deny: denied by rule "github_*_01234567" in permissions.deny
+        { "allow": ["github_*"], "deny": ["*_01234567"] } → Deny: denied by rule "*_01234567" in permissions.deny
+        { "allow": ["github_*"], "ask": ["github_$issues_drop_01234567"] } → Ask: needs approval by rule "github_$issues_drop_01234567" in permissions.ask
+        { "allow": ["github_*"], "ask": ["github_$issues_drop_*", "*_drop_*", "*67"], "deny": ["github_$issues_drop_89abcdef"] } → Allow: allowed by rule "github_*" in permissions.allow
+        { "allow": ["github_$issues_drop_01234567"] } → Ask: needs approval: no rule matches, and the server that calls this tool read-only is not marked trusted"#,
     );
     check(
-        json!({ "allow": [{ "tool": SUFFIXED, "maxCalls": 3 }] }),
         true,
-        expect![[
-            r#"Ask: needs approval: rule "github_$issues_drop_01234567" (3 calls) in permissions.allow is void, it is for another name of the tool"#
-        ]],
+        r#"
+        { "allow": [{ "tool": "github_$issues_drop_01234567", "maxCalls": 3 }] } → Ask: needs approval: rule "github_$issues_drop_01234567" (3 calls) in permissions.allow is void, it is for another name of the tool"#,
     );
 }
 
@@ -162,26 +116,12 @@ fn deny_and_ask_rules_hold_by_the_suffixed_name_where_nobody_is_beside_the_tool(
 #[test]
 fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hint() {
     check(
-        json!({ "allow": [NATURAL] }),
         true,
-        expect!["Allow: allowed: a read-only tool of a trusted server"],
-    );
-    check(
-        json!({ "allow": [{ "tool": NATURAL, "maxCalls": 3 }] }),
-        true,
-        expect![[
-            r#"Ask: needs approval: rule "github_issues_drop" (3 calls) in permissions.allow is void, it is for another name of the tool"#
-        ]],
-    );
-    check(
-        json!({ "allow": [{ "tool": NATURAL, "expires": "2026-06-02T12:00:00Z" }], "ask": ["*_drop"] }),
-        true,
-        expect![[r#"Ask: needs approval by rule "*_drop" in permissions.ask"#]],
-    );
-    check(
-        json!({ "allow": [{ "tool": NATURAL, "maxCalls": 3 }, "github_*"] }),
-        true,
-        expect![[r#"Allow: allowed by rule "github_*" in permissions.allow"#]],
+        r#"
+        { "allow": ["github_issues_drop"] } → Allow: allowed: a read-only tool of a trusted server
+        { "allow": [{ "tool": "github_issues_drop", "maxCalls": 3 }] } → Ask: needs approval: rule "github_issues_drop" (3 calls) in permissions.allow is void, it is for another name of the tool
+        { "allow": [{ "tool": "github_issues_drop", "expires": "2026-06-02T12:00:00Z" }], "ask": ["*_drop"] } → Ask: needs approval by rule "*_drop" in permissions.ask
+        { "allow": [{ "tool": "github_issues_drop", "maxCalls": 3 }, "github_*"] } → Allow: allowed by rule "github_*" in permissions.allow"#,
     );
     // It counts nothing.
     let once = json!({ "allow": [{ "tool": "github_*", "maxCalls": 1 }] });

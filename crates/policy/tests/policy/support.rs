@@ -70,6 +70,16 @@ pub fn matched(conditions: &Value, arguments: &Value) -> &'static str {
     }
 }
 
+/// Expects `say` to make of the JSON in each line what stands behind its arrow.
+#[track_caller]
+pub fn table(cases: &str, say: impl Fn(Value) -> String) {
+    for case in cases.trim().lines() {
+        let (given, expected) = case.trim().split_once(" → ").expect(case);
+        let given = serde_json::from_str(given).unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert_eq!(say(given), expected, "{case}");
+    }
+}
+
 /// A decision as one line.
 pub fn line(decision: &Decision) -> String {
     format!("{:?}: {decision}", decision.verdict)

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::*;
@@ -35,105 +34,62 @@ fn rules() -> FlowRules {
     rules
 }
 
-/// What is decided about a text of the length given on its way.
+/// In each line a source, a target, the length of a text on its way, and what is decided about it.
 #[track_caller]
-fn check(from: &str, to: &str, length: usize, expected: Expect) {
-    let text: String = ('a'..='z').cycle().step_by(7).take(length).collect();
-    let flows = Detector::default();
-    flows.learn(&side(from), 1, &format!("{text:?}"));
-    let findings = flows.find(&side(to), &format!("{text:?}"), "");
-    let [finding] = findings.as_slice() else {
-        panic!("{findings:?}");
-    };
-    let decision = rules().decide(finding);
-    assert_eq!(
-        rules().review(&findings).is_some(),
-        decision.verdict != Verdict::Allow
-    );
-    expected.assert_eq(&format!("{:?}: {decision}", decision.verdict));
+fn check(cases: &str) {
+    for case in cases.trim().lines() {
+        let (given, expected) = case.trim().split_once(" → ").expect(case);
+        let [from, to, length] = *given.split(' ').collect::<Vec<_>>() else {
+            panic!("{case}");
+        };
+        let length = length.parse().expect(case);
+        let text: String = ('a'..='z').cycle().step_by(7).take(length).collect();
+        let flows = Detector::default();
+        flows.learn(&side(from), 1, &format!("{text:?}"));
+        let findings = flows.find(&side(to), &format!("{text:?}"), "");
+        let [finding] = findings.as_slice() else {
+            panic!("{findings:?}");
+        };
+        let decision = rules().decide(finding);
+        let is_reviewed = rules().review(&findings).is_some();
+        assert_eq!(is_reviewed, decision.verdict != Verdict::Allow);
+        let [from, to] = [from, to].map(|name| name.replacen('_', ".", 1));
+        let flow = format!("{length} bytes of {from} (call 1) go to {to}");
+        assert_eq!(
+            format!("{:?}: {decision}", decision.verdict),
+            format!("{expected}: {flow}")
+        );
+    }
 }
 
 #[test]
 fn deny_comes_before_ask_and_ask_before_allow() {
     check(
-        "fs_read",
-        "mail_send",
-        20,
-        expect![[
-            r#"Allow: allowed by the rule from "fs*" to "*" in flows: 20 bytes of fs.read (call 1) go to mail.send"#
-        ]],
-    );
-    check(
-        "fs_read",
-        "mail_send",
-        30,
-        expect![[
-            r#"Ask: needs approval by the rule from "fs" to "mail_*" in flows: 30 bytes of fs.read (call 1) go to mail.send"#
-        ]],
-    );
-    check(
-        "fs_list",
-        "mail_send",
-        30,
-        expect![[
-            r#"Deny: denied by the rule from "fs_list" to "label:outside" in flows: 30 bytes of fs.list (call 1) go to mail.send"#
-        ]],
-    );
-    check(
-        "fs_list",
-        "log_add",
-        30,
-        expect![[
-            r#"Allow: allowed by the rule from "fs*" to "*" in flows: 30 bytes of fs.list (call 1) go to log.add"#
-        ]],
+        r#"
+        fs_read mail_send 20 → Allow: allowed by the rule from "fs*" to "*" in flows
+        fs_read mail_send 30 → Ask: needs approval by the rule from "fs" to "mail_*" in flows
+        fs_list mail_send 30 → Deny: denied by the rule from "fs_list" to "label:outside" in flows
+        fs_list log_add 30 → Allow: allowed by the rule from "fs*" to "*" in flows"#,
     );
 }
 
 #[test]
 fn labelled_data_stays_among_its_like_without_a_rule() {
     check(
-        "crm_get",
-        "log_add",
-        20,
-        expect![[
-            r#"Ask: needs approval: crm_get is labelled "private" and log_add is not: 20 bytes of crm.get (call 1) go to log.add"#
-        ]],
-    );
-    check(
-        "crm_get",
-        "archive_put",
-        20,
-        expect![
-            "Allow: allowed: no rule over flows is in the way: 20 bytes of crm.get (call 1) go to archive.put"
-        ],
-    );
-    check(
-        "log_secret",
-        "crm_get",
-        20,
-        expect![[
-            r#"Ask: needs approval: log_secret is labelled "secret" and crm_get is not: 20 bytes of log.secret (call 1) go to crm.get"#
-        ]],
-    );
-    check(
-        "log_read",
-        "crm_get",
-        20,
-        expect![
-            "Allow: allowed: no rule over flows is in the way: 20 bytes of log.read (call 1) go to crm.get"
-        ],
+        r#"
+        crm_get log_add 20 → Ask: needs approval: crm_get is labelled "private" and log_add is not
+        crm_get archive_put 20 → Allow: allowed: no rule over flows is in the way
+        log_secret crm_get 20 → Ask: needs approval: log_secret is labelled "secret" and crm_get is not
+        log_read crm_get 20 → Allow: allowed: no rule over flows is in the way"#,
     );
 }
 
+/// Tools have a suffix when others are beside them.
 #[test]
-fn what_holds_data_up_goes_by_the_natural_name_too() {
-    check_other_names("_box_put");
-}
-
-/// Tools that had a suffix when others were beside them.
-#[test]
-fn what_holds_data_up_goes_by_the_suffixed_name_too() {
-    check_other_names("_$box_put_01234567");
+fn what_holds_data_up_goes_by_the_natural_and_the_suffixed_name_too() {
+    for end in ["_box_put", "_$box_put_01234567"] {
+        check_other_names(end);
+    }
 }
 
 #[track_caller]
@@ -232,58 +188,32 @@ fn foreseen(from: &str, to: &str) -> Option<String> {
         ("crm", "wiki", None, Verdict::Allow),
         ("crm", "log", Some(30), Verdict::Allow),
     ] {
-        rules.push(FlowRule {
-            from: FlowEnd::parse(from).expect("an end"),
-            to: FlowEnd::parse(to).expect("an end"),
-            min_bytes,
-            action,
-        });
+        rules.push(rule(from, to, min_bytes, action));
     }
     rules.label_server("crm", "private");
     rules.label_server("archive", "private");
     rules.label_server("mail", "outside");
-    let side = |function: &str| {
-        let (server, tool) = function.split_once('_').expect("server_tool");
-        Side::new(function, server, tool)
-    };
     rules.foresee(&side(from), &side(to))
 }
 
 #[test]
 fn the_strictest_that_may_be_said_is_told() {
-    for (from, to, said) in [
-        (
-            "fs_list",
-            "mail_send",
-            "data of fs_list may be denied on its way to mail_send: \
-             the rule from \"fs_list\" to \"label:outside\" in flows",
-        ),
-        (
-            "fs_read",
-            "mail_send",
-            "data of fs_read may be asked about on its way to mail_send: \
-             the rule from \"fs\" to \"mail_*\" in flows",
-        ),
-        (
-            "crm_get",
-            "log_add",
-            "data of crm_get may be asked about on its way to log_add: \
-             crm_get is labelled \"private\" and log_add is not",
-        ),
-    ] {
-        assert_eq!(foreseen(from, to).as_deref(), Some(said));
-    }
-}
-
-#[test]
-fn nothing_is_said_of_data_that_passes() {
-    for (from, to) in [
-        // By a rule, for want of one, among equal labels, and within a server.
-        ("crm_get", "wiki_add"),
-        ("fs_read", "log_add"),
-        ("crm_get", "archive_put"),
-        ("crm_get", "crm_put"),
-    ] {
-        assert_eq!(foreseen(from, to), None, "{from} {to}");
+    for case in r#"
+        fs_list mail_send: denied: the rule from "fs_list" to "label:outside" in flows
+        fs_read mail_send: asked about: the rule from "fs" to "mail_*" in flows
+        crm_get log_add: asked about: crm_get is labelled "private" and log_add is not
+        crm_get wiki_add: nothing
+        fs_read log_add: nothing
+        crm_get archive_put: nothing
+        crm_get crm_put: nothing"#
+        .trim()
+        .lines()
+    {
+        let (ends, expected) = case.trim().split_once(": ").expect(case);
+        let (from, to) = ends.split_once(' ').expect(case);
+        let expected = expected
+            .split_once(": ")
+            .map(|(what, why)| format!("data of {from} may be {what} on its way to {to}: {why}"));
+        assert_eq!(foreseen(from, to), expected, "{case}");
     }
 }
