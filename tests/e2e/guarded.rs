@@ -86,8 +86,7 @@ impl Guarded {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Makes every token of a kind invalid: `forget` refresh tokens, `expire`
-    /// access tokens. Or every scope but `read`: `retire`.
+    /// Makes every token of a kind invalid: `forget` refresh tokens, `expire` access tokens.
     pub async fn post(&self, what: &str) {
         let url = format!("{}/{what}", self.issuer);
         client().post(url).send().await.expect("an answer");
