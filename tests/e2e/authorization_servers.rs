@@ -28,231 +28,146 @@ async fn outcome(quirks: Value) -> String {
     guarded.plain(&text)
 }
 
+/// The outcome of a login with each of these quirks, a line each.
 #[track_caller]
-fn check(quirks: Value, expected: Expect) {
+fn check<const N: usize>(quirks: [Value; N], expected: Expect) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    expected.assert_eq(&runtime.block_on(outcome(quirks)));
+    let outcomes = quirks.map(|quirks| runtime.block_on(outcome(quirks)) + "\n");
+    expected.assert_eq(&outcomes.concat());
+}
+
+fn metadata(name: &str, value: impl Into<Value>) -> Value {
+    json!({ "metadata": { name: value.into() } })
+}
+
+fn answer(name: &str, value: impl Into<Value>) -> Value {
+    json!({ "answer": { name: value.into() } })
 }
 
 #[test]
 fn authorization_servers_that_differ_and_may() {
-    check(json!({}), expect![[r#"ISSUER ["read"]"#]]);
-    check(
-        json!({ "wrongStateFirst": true }),
-        expect![[r#"ISSUER ["read"]"#]],
-    );
-    check(
-        json!({ "metadata": { "token_endpoint": "ELSEWHERE/token" } }),
-        expect![[r#"ISSUER ["read"]"#]],
-    );
-    check(
-        json!({ "secret": "registered with it" }),
-        expect![[r#"ISSUER ["read"]"#]],
-    );
-    check(
-        json!({ "metadata": { "scopes_supported": ["read", "offline_access"] } }),
-        expect![[r#"ISSUER ["read", "offline_access"]"#]],
-    );
     let silent = json!({ "authorization_response_iss_parameter_supported": null });
     check(
-        json!({ "metadata": silent, "iss": "" }),
-        expect![[r#"ISSUER ["read"]"#]],
+        [
+            json!({}),
+            json!({ "wrongStateFirst": true }),
+            metadata("token_endpoint", "ELSEWHERE/token"),
+            json!({ "secret": "registered with it" }),
+            json!({ "metadata": silent, "iss": "" }),
+            metadata("scopes_supported", json!(["read", "offline_access"])),
+        ],
+        expect![[r#"
+            ISSUER ["read"]
+            ISSUER ["read"]
+            ISSUER ["read"]
+            ISSUER ["read"]
+            ISSUER ["read"]
+            ISSUER ["read", "offline_access"]
+        "#]],
     );
 }
 
 #[test]
 fn authorization_servers_that_cannot_be_trusted() {
-    let metadata = |name: &str, value: Value| json!({ "metadata": { name: value } });
+    let resource = |name: &str, value: Value| json!({ "resource": { name: value } });
+    let elsewhere = "ELSEWHERE/.well-known/oauth-authorization-server";
     check(
-        metadata("issuer", json!("http://127.0.0.1:1")),
-        expect![[
-            r#"cannot find how to log in at server `web`: Authorization server issuer mismatch: expected ISSUER/, received http://127.0.0.1:1"#
-        ]],
-    );
-    check(
-        metadata("issuer", Value::Null),
-        expect![[
-            r#"cannot find how to log in at server `web`: Authorization server response missing required issuer: expected ISSUER/"#
-        ]],
-    );
-    check(
-        metadata("code_challenge_methods_supported", Value::Null),
-        expect![
-            "cannot find how to log in at server `web`: its authorization server does not say that it checks PKCE by S256"
+        [
+            metadata("issuer", "http://127.0.0.1:1"),
+            metadata("issuer", Value::Null),
+            metadata("code_challenge_methods_supported", Value::Null),
+            metadata("code_challenge_methods_supported", json!(["plain"])),
+            metadata("token_endpoint", "http://as.example/token"),
+            metadata("token_endpoint", "https://169.254.169.254/token"),
+            metadata("authorization_endpoint", "javascript:alert(1)"),
+            metadata("registration_endpoint", "https://me:pw@as.example/"),
+            metadata("registration_endpoint", Value::Null),
+            json!({ "filling": 300_000 }),
+            json!({ "redirectMetadata": elsewhere }),
+            resource("resource", json!("https://other.example/mcp")),
+            resource("authorization_servers", json!(["http://as.example"])),
+            resource("authorization_servers", json!(["https://169.254.169.254"])),
+            json!({ "iss": "https://evil.example" }),
+            json!({ "iss": "https://evil.example", "refuse": "access_denied" }),
+            json!({ "iss": "" }),
+            json!({ "refuse": "access_denied" }),
+            json!({ "refuse": "call 0800-1234 now" }),
         ],
-    );
-    check(
-        metadata("code_challenge_methods_supported", json!(["plain"])),
-        expect![
-            "cannot find how to log in at server `web`: its authorization server does not say that it checks PKCE by S256"
-        ],
-    );
-    check(
-        metadata("token_endpoint", json!("http://as.example/token")),
-        expect![
-            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to http://as.example: it is not https"
-        ],
-    );
-    check(
-        metadata("token_endpoint", json!("https://169.254.169.254/token")),
-        expect![
-            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to https://169.254.169.254: it is a private address"
-        ],
-    );
-    check(
-        metadata("authorization_endpoint", json!("javascript:alert(1)")),
-        expect![
-            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to a javascript: URL: it is not a web address"
-        ],
-    );
-    check(
-        metadata("registration_endpoint", json!("https://me:pw@as.example/")),
-        expect![
-            "cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to https://as.example: it holds a user name"
-        ],
-    );
-    check(
-        metadata("registration_endpoint", Value::Null),
-        expect![[
-            r#"the "oauth" of server `web` cannot be used: the authorization server registers no clients by itself; register one there and write its "clientId" (and "clientSecret")"#
-        ]],
-    );
-    check(
-        json!({ "filling": 300_000 }),
-        expect![
-            "cannot find how to log in at server `web`: the metadata at ISSUER cannot be fetched: ISSUER answered with more than 256 KiB"
-        ],
-    );
-    check(
-        json!({ "redirectMetadata": "ELSEWHERE/.well-known/oauth-authorization-server" }),
-        expect![
-            "cannot find how to log in at server `web`: the metadata at ISSUER cannot be fetched: OAuth discovery redirect to non-same-origin URL rejected: ELSEWHERE/.well-known/oauth-authorization-server"
-        ],
-    );
-    let resource = |name: &str, value: &str| json!({ "resource": { name: value } });
-    check(
-        resource("resource", "https://other.example/mcp"),
-        expect![
-            "cannot find how to log in at server `web`: Protected resource metadata at SERVER/.well-known/oauth-protected-resource/mcp is unusable: Protected resource metadata resource mismatch: reference 'URL', permitted 'https://other.example/mcp'"
-        ],
-    );
-    check(
-        json!({ "resource": { "authorization_servers": ["http://as.example"] } }),
-        expect![
-            "cannot find how to log in at server `web`: the metadata at http://as.example cannot be fetched: a login must not go to http://as.example: it is not https"
-        ],
-    );
-    check(
-        json!({ "resource": { "authorization_servers": ["https://169.254.169.254"] } }),
-        expect![
-            "cannot find how to log in at server `web`: Protected resource metadata at SERVER/.well-known/oauth-protected-resource/mcp names authorization servers https://169.254.169.254, but none published usable metadata"
-        ],
-    );
-    check(
-        json!({ "iss": "https://evil.example" }),
-        expect!["the login at server `web` failed: the browser came back from another issuer"],
-    );
-    check(
-        json!({ "iss": "https://evil.example", "refuse": "access_denied" }),
-        expect!["the login at server `web` failed: the browser came back from another issuer"],
-    );
-    check(
-        json!({ "iss": "" }),
-        expect![
-            "the login at server `web` failed: the browser came back without the issuer's name"
-        ],
-    );
-    check(
-        json!({ "refuse": "access_denied" }),
-        expect![[
-            r#"the login at server `web` failed: the authorization server refused it with "access_denied""#
-        ]],
-    );
-    check(
-        json!({ "refuse": "call 0800-1234 now" }),
-        expect![
-            "the login at server `web` failed: the authorization server refused it with an unknown OAuth error code"
-        ],
+        expect![[r#"
+            cannot find how to log in at server `web`: Authorization server issuer mismatch: expected ISSUER/, received http://127.0.0.1:1
+            cannot find how to log in at server `web`: Authorization server response missing required issuer: expected ISSUER/
+            cannot find how to log in at server `web`: its authorization server does not say that it checks PKCE by S256
+            cannot find how to log in at server `web`: its authorization server does not say that it checks PKCE by S256
+            cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to http://as.example: it is not https
+            cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to https://169.254.169.254: it is a private address
+            cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to a javascript: URL: it is not a web address
+            cannot find how to log in at server `web`: an endpoint cannot be used: a login must not go to https://as.example: it holds a user name
+            the "oauth" of server `web` cannot be used: the authorization server registers no clients by itself; register one there and write its "clientId" (and "clientSecret")
+            cannot find how to log in at server `web`: the metadata at ISSUER cannot be fetched: ISSUER answered with more than 256 KiB
+            cannot find how to log in at server `web`: the metadata at ISSUER cannot be fetched: OAuth discovery redirect to non-same-origin URL rejected: ELSEWHERE/.well-known/oauth-authorization-server
+            cannot find how to log in at server `web`: Protected resource metadata at SERVER/.well-known/oauth-protected-resource/mcp is unusable: Protected resource metadata resource mismatch: reference 'URL', permitted 'https://other.example/mcp'
+            cannot find how to log in at server `web`: the metadata at http://as.example cannot be fetched: a login must not go to http://as.example: it is not https
+            cannot find how to log in at server `web`: Protected resource metadata at SERVER/.well-known/oauth-protected-resource/mcp names authorization servers https://169.254.169.254, but none published usable metadata
+            the login at server `web` failed: the browser came back from another issuer
+            the login at server `web` failed: the browser came back from another issuer
+            the login at server `web` failed: the browser came back without the issuer's name
+            the login at server `web` failed: the authorization server refused it with "access_denied"
+            the login at server `web` failed: the authorization server refused it with an unknown OAuth error code
+        "#]],
     );
 }
 
 /// Of a registration that is refused, the code is told and nothing else.
 #[test]
 fn registrations_that_are_refused() {
+    let (error, description) = ("invalid_redirect_uri", "call 0800-1234 now");
     check(
-        json!({ "refuseRegistration": {
-            "error": "invalid_redirect_uri", "error_description": "call 0800-1234 now",
-        } }),
-        expect![[
-            r#"the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request, "invalid_redirect_uri""#
-        ]],
-    );
-    check(
-        json!({ "refuseRegistration": { "error": "call 0800-1234 now" } }),
-        expect![
-            "the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request, an unknown OAuth error code"
+        [
+            json!({ "refuseRegistration": { "error": error, "error_description": description } }),
+            json!({ "refuseRegistration": { "error": description } }),
+            json!({ "refuseRegistration": error }),
         ],
-    );
-    check(
-        json!({ "refuseRegistration": "invalid_redirect_uri" }),
-        expect![
-            "the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request"
-        ],
+        expect![[r#"
+            the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request, "invalid_redirect_uri"
+            the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request, an unknown OAuth error code
+            the login at server `web` failed: the client could not be registered: HTTP 400 Bad Request
+        "#]],
     );
 }
 
 /// A login takes what a renewal takes, and says what it does not take.
 #[test]
 fn answers_with_tokens_that_differ() {
-    let answer = |name: &str, value: Value| json!({ "answer": { name: value } });
-    for seconds in [
-        json!("3600"),
-        json!(3600.5),
-        json!(-5),
-        json!(1e30),
-        json!("soon"),
-    ] {
-        check(
-            answer("expires_in", seconds),
-            expect![[r#"ISSUER ["read"]"#]],
-        );
-    }
     check(
-        answer("scope", Value::Null),
-        expect![[r#"ISSUER ["read"]"#]],
-    );
-    check(
-        answer("refresh_token", json!("")),
-        expect![[r#"ISSUER ["read"]"#]],
-    );
-    check(
-        answer("token_type", Value::Null),
-        expect![
-            "the login at server `web` failed: the authorization server does not say what kind of token it issued"
+        [
+            answer("expires_in", "3600"),
+            answer("expires_in", 3600.5),
+            answer("expires_in", -5),
+            answer("expires_in", 1e30),
+            answer("expires_in", "soon"),
+            answer("scope", Value::Null),
+            answer("refresh_token", ""),
+            answer("token_type", Value::Null),
+            answer("token_type", "DPoP"),
+            answer("access_token", 7),
+            json!({ "answerFilling": 300_000 }),
+            json!({ "answerStatus": 307 }),
+            json!({ "answerStatus": 503 }),
         ],
-    );
-    check(
-        answer("token_type", json!("DPoP")),
-        expect![
-            "the login at server `web` failed: the authorization server issued another kind of token than a bearer token"
-        ],
-    );
-    check(
-        answer("access_token", json!(7)),
-        expect![
-            "the login at server `web` failed: the authorization server's answer is not one with a token"
-        ],
-    );
-    check(
-        json!({ "answerFilling": 300_000 }),
-        expect!["the login at server `web` failed: ISSUER answered with more than 256 KiB"],
-    );
-    check(
-        json!({ "answerStatus": 307 }),
-        expect!["the login at server `web` failed: the authorization server answered 307"],
-    );
-    check(
-        json!({ "answerStatus": 503 }),
-        expect!["the login at server `web` failed: the authorization server answered 503"],
+        expect![[r#"
+            ISSUER ["read"]
+            ISSUER ["read"]
+            ISSUER ["read"]
+            ISSUER ["read"]
+            ISSUER ["read"]
+            ISSUER ["read"]
+            ISSUER ["read"]
+            the login at server `web` failed: the authorization server does not say what kind of token it issued
+            the login at server `web` failed: the authorization server issued another kind of token than a bearer token
+            the login at server `web` failed: the authorization server's answer is not one with a token
+            the login at server `web` failed: ISSUER answered with more than 256 KiB
+            the login at server `web` failed: the authorization server answered 307
+            the login at server `web` failed: the authorization server answered 503
+        "#]],
     );
 }

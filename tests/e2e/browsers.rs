@@ -18,27 +18,6 @@ use serde_json::value::RawValue;
 
 use crate::guarded::{Follow, Guarded, decline, follow};
 
-#[tokio::test]
-async fn a_host_with_a_browser_logs_in_while_a_call_waits() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = tempfile::TempDir::new().expect("a folder");
-    let gate = builder(guarded.spec(folder.path()))
-        .rules(Rules::new(["*"], [], []).expect("a rule"))
-        .browser(Arc::new(Follow))
-        .build()
-        .await
-        .expect("a gate");
-    let arguments = || RawValue::from_string("{\"a\":1}".to_owned()).expect("JSON");
-    let read = gate.call("web_read", arguments()).await;
-    assert_eq!(read.expect("a result").get(), "{\"a\":1}");
-    let write = gate.call("web_write", arguments()).await;
-    assert_eq!(write.expect("a result").get(), "{\"a\":1}");
-    let seen = guarded.seen().await;
-    assert_eq!(seen["authorizations"], 2, "{seen:#}");
-    assert_eq!(seen["lastScope"], "write read", "{seen:#}");
-    gate.shutdown().await;
-}
-
 /// What a person does with a page.
 #[derive(Clone, Copy)]
 enum Does {

@@ -1,7 +1,7 @@
 //! Secrets are planted wherever they can be configured, and looked for wherever
 //! they must not be.
 
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -242,49 +242,7 @@ async fn reports_logs_and_errors_hold_no_secret() {
 }
 
 #[tokio::test]
-async fn what_a_model_gets_holds_no_secret() {
-    let planted = Planted::new().await;
-    let mut serve = planted
-        .command(&["serve", "-vv"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("start callgate serve");
-    let mut input = serve.stdin.take().expect("a piped stdin");
-    let initialize = json!({
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" }
-    });
-    let call = json!({ "name": "run_script", "arguments": { "code": SCRIPT } });
-    for (id, method, params) in [
-        (Some(1), "initialize", initialize),
-        (None, "notifications/initialized", json!({})),
-        (Some(2), "tools/list", json!({})),
-        (Some(3), "tools/call", call),
-    ] {
-        let mut message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        if let Some(id) = id {
-            message["id"] = id.into();
-        }
-        writeln!(input, "{message}").expect("a message");
-    }
-    let mut output = std::io::BufReader::new(serve.stdout.take().expect("a piped stdout"));
-    let mut all = String::new();
-    while !all.contains("\"id\":3") {
-        let read = std::io::BufRead::read_line(&mut output, &mut all).expect("an answer");
-        assert!(read > 0, "it ended early: {all}");
-    }
-    drop(input);
-    output.read_to_string(&mut all).expect("the rest");
-    let ran = Ran::from(serve.wait_with_output().expect("the end"));
-    assert!(all.contains("no luck with [access token]"), "{all}");
-    check("what serve answers", all.as_bytes());
-    check_log(&ran.stderr);
-}
-
-#[tokio::test]
-async fn what_clients_over_http_get_holds_no_secret() {
+async fn what_clients_and_their_models_get_holds_no_secret() {
     let planted = Planted::new().await;
     let command = planted.command(&["serve", "--http", "127.0.0.1:0", "-vv"]);
     let mut served = Served::by(command);
@@ -300,6 +258,12 @@ async fn what_clients_over_http_get_holds_no_secret() {
         );
     }
     check("the report of a run", report.as_bytes());
+    let client = served.connect(user(), None).await;
+    let answer = client.call_tool(request(SCRIPT)).await.expect("an answer");
+    let (_, text) = shown(&answer);
+    assert!(text.contains("no luck with [access token]"), "{text}");
+    check("what a model gets", text.as_bytes());
+    client.cancel().await.expect("a clean end");
     served.terminate();
     let (code, log) = served.wait();
     assert_eq!(code, Some(0), "{log}");

@@ -1,6 +1,6 @@
 //! `callgate doctor` finds what is missing, and says what to do.
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::{Workbench, cases, fixture, odd};
 use serde_json::{Value, json};
 
 /// The state and the sentence of the first line about this subject, the worst state first.
@@ -52,82 +52,26 @@ fn nothing_is_missing_where_a_server_starts() {
 
 #[test]
 fn each_thing_that_is_missing_says_what_to_do() {
-    let ticketing = fixture("callgate-demo-ticketing", &[]);
-    let nowhere = json!({ "mode": "require", "typescript": "nowhere" });
-    for (config, what, state, says) in [
-        (
-            json!({ "mcpServer": {} }),
-            "config",
-            "missing",
-            "did you mean \"mcpServers\"?",
-        ),
-        (
-            json!({ "mcpServers": {} }),
-            "config",
-            "warning",
-            "callgate init",
-        ),
-        (
-            json!({ "mcpServers": { "x": { "command": "${CALLGATE_TEST_UNSET}" } } }),
-            "config",
-            "missing",
-            "\"CALLGATE_TEST_UNSET\" is not set; set it",
-        ),
-        (
-            json!({ "mcpServers": { "x": { "command": "no-such-program" } } }),
-            "server x",
-            "missing",
-            "was not found; install it",
-        ),
-        (
-            json!({ "mcpServers": { "x": odd("exits") } }),
-            "server x",
-            "missing",
-            "start its command by hand",
-        ),
-        (
-            json!({ "mcpServers": { "x": { "url": "http://127.0.0.1:1/mcp" } } }),
-            "server x",
-            "missing",
-            "see that it runs",
-        ),
-        (
-            json!({ "mcpServers": { "t": &ticketing }, "permissions": { "deny": ["t_no"] } }),
-            "rules",
-            "missing",
-            "\"t_no\" in permissions.deny matches no tool; correct or remove it",
-        ),
-        (
-            json!({ "mcpServers": { "t": &ticketing }, "permissions": { "allow": ["t_no"] } }),
-            "rules",
-            "warning",
-            "correct or remove it",
-        ),
-        (
-            json!({ "mcpServers": {}, "ledger": { "path": "no/such/folder" } }),
-            "ledger",
-            "missing",
-            "create it",
-        ),
-        (
-            json!({ "mcpServers": {}, "check": nowhere }),
-            "types",
-            "missing",
-            "change \"check\"",
-        ),
-        (
-            json!({ "mcpServers": {}, "cache": { "path": "callgate.json/x" } }),
-            "cache",
-            "warning",
-            "name another one",
-        ),
-        (
-            json!({ "mcpServers": {}, "sandbox": { "level": "process" } }),
-            "sandbox",
-            "warning",
-            "remove \"level\"",
-        ),
-    ] {
+    let configurations = r#"
+        { "mcpServer": {} } → config: missing: did you mean "mcpServers"?
+        { "mcpServers": {} } → config: warning: callgate init
+        { "mcpServers": { "x": { "command": "${CALLGATE_TEST_UNSET}" } } } → config: missing: "CALLGATE_TEST_UNSET" is not set; set it
+        { "mcpServers": { "x": { "command": "no-such-program" } } } → server x: missing: was not found; install it
+        { "mcpServers": { "x": EXITS } } → server x: missing: start its command by hand
+        { "mcpServers": { "x": { "url": "http://127.0.0.1:1/mcp" } } } → server x: missing: see that it runs
+        { "mcpServers": { "t": TICKETING }, "permissions": { "deny": ["t_no"] } } → rules: missing: "t_no" in permissions.deny matches no tool; correct or remove it
+        { "mcpServers": { "t": TICKETING }, "permissions": { "allow": ["t_no"] } } → rules: warning: correct or remove it
+        { "mcpServers": {}, "ledger": { "path": "no/such/folder" } } → ledger: missing: create it
+        { "mcpServers": {}, "check": { "mode": "require", "typescript": "nowhere" } } → types: missing: change "check"
+        { "mcpServers": {}, "cache": { "path": "callgate.json/x" } } → cache: warning: name another one
+        { "mcpServers": {}, "sandbox": { "level": "process" } } → sandbox: warning: remove "level""#;
+    let ticketing = fixture("callgate-demo-ticketing", &[]).to_string();
+    let configurations = configurations.replace("TICKETING", &ticketing);
+    let configurations = configurations.replace("EXITS", &odd("exits").to_string());
+    for (config, expected) in cases(&configurations) {
+        let [what, state, says] = *expected.splitn(3, ": ").collect::<Vec<_>>() else {
+            panic!("{expected}");
+        };
         let bench = Workbench::with_config(config);
         let ran = bench.callgate(&["doctor", "--json"]);
         let checkup = ran.json();

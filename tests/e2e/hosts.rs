@@ -2,7 +2,6 @@
 //! long.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate::{
     Answer, CallRequest, CheckMode, Gate, GateBuilder, Grant, Rules, RunRequest, ServerSpec,
@@ -58,33 +57,6 @@ async fn a_host_answers_by_an_asynchronous_function() {
     assert_eq!(report.status, Status::Completed, "{report}");
     // An asker that goes away says no.
     drop(asked);
-    gate.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_session_is_shared_by_its_runs_and_by_no_others() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&asked);
-    let asker = ask_with(move |_| {
-        counted.fetch_add(1, Ordering::SeqCst);
-        std::future::ready(Answer::Session)
-    });
-    let gate = builder().asker(asker).build().await.expect("a gate");
-    for request in [RunRequest::new(SCRIPT), RunRequest::new(SCRIPT)] {
-        let report = gate.run(request).await;
-        assert_eq!(report.status, Status::Completed, "{report}");
-    }
-    assert_eq!(asked.load(Ordering::SeqCst), 1);
-    let called = gate.call("ticketing_createIssue", arguments()).await;
-    called.expect("a call of the same session");
-    assert_eq!(asked.load(Ordering::SeqCst), 1);
-    gate.run(RunRequest::new(SCRIPT).session(Arc::default()))
-        .await;
-    assert_eq!(asked.load(Ordering::SeqCst), 2);
-    // It can be taken back.
-    gate.session().clear();
-    gate.run(SCRIPT).await;
-    assert_eq!(asked.load(Ordering::SeqCst), 3);
     gate.shutdown().await;
 }
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use callgate_tests::{Ran, Workbench, binary};
+use callgate_tests::{Ran, Workbench, binary, cases};
+use rexpect::session::PtySession;
 use serde_json::{Value, json};
 
 use crate::pty::at_terminal_with;
@@ -55,6 +56,15 @@ impl Person {
             ("XDG_CONFIG_HOME", below(".config")),
             ("CODEX_HOME", below(".codex")),
         ]
+    }
+
+    fn at_terminal(&self, arguments: &[&str]) -> PtySession {
+        let environment = self.environment();
+        let environment = environment
+            .each_ref()
+            .map(|(name, value)| (*name, value.as_str()));
+        let environment: Vec<_> = environment.into_iter().chain([("CG_GEM", "set")]).collect();
+        at_terminal_with(&self.bench, &[&["init"], arguments].concat(), &environment)
     }
 
     fn init(&self, arguments: &[&str]) -> Ran {
@@ -170,68 +180,37 @@ fn servers_of_all_clients_without_a_terminal() {
             "surf", "zeds"
         ]
     );
-    let logging = binary("callgate-demo-logging");
-    for (name, member, expected) in [
-        (
-            "tickets",
-            "env",
-            json!({ "GITHUB_TOKEN": "${GITHUB_TOKEN}" }),
-        ),
-        (
-            "web",
-            "headers",
-            json!({ "Authorization": "Bearer ${CG_WEB}" }),
-        ),
-        ("desk", "args", json!(["--api-key", "${DESK_API_KEY}"])),
-        ("code", "env", json!({ "KEY": "${CG_KEY}" })),
-        (
-            "curs",
-            "url",
-            json!("http://127.0.0.1:1/mcp?api_key=${CURS_API_KEY}"),
-        ),
-        ("dex", "env", json!({ "API": "${API}", "LOG": "debug" })),
-        ("dex", "startTimeout", json!("20000ms")),
-        (
-            "remote",
-            "headers",
-            json!({ "Authorization": "Bearer ${CG_DEX}" }),
-        ),
-        ("gem", "env", json!({ "A": "${CG_GEM}" })),
-        ("gem", "callTimeout", json!("9000ms")),
-        (
-            "surf",
-            "headers",
-            json!({ "X-Api-Key": "${SURF_X_API_KEY}" }),
-        ),
-        ("zeds", "command", json!(logging)),
-        ("zeds", "args", json!(["z"])),
-    ] {
-        assert_eq!(config["mcpServers"][name][member], expected, "{name}");
+    for (member, expected) in cases(
+        r#"
+        "/tickets/env" → { "GITHUB_TOKEN": "${GITHUB_TOKEN}" }
+        "/web/headers" → { "Authorization": "Bearer ${CG_WEB}" }
+        "/desk/args" → ["--api-key", "${DESK_API_KEY}"]
+        "/code/env" → { "KEY": "${CG_KEY}" }
+        "/curs/url" → "http://127.0.0.1:1/mcp?api_key=${CURS_API_KEY}"
+        "/dex/env" → { "API": "${API}", "LOG": "debug" }
+        "/dex/startTimeout" → "20000ms"
+        "/remote/headers" → { "Authorization": "Bearer ${CG_DEX}" }
+        "/gem/env" → { "A": "${CG_GEM}" }
+        "/gem/callTimeout" → "9000ms"
+        "/surf/headers" → { "X-Api-Key": "${SURF_X_API_KEY}" }
+        "/zeds/args" → ["z"]"#,
+    ) {
+        let member = member.as_str().expect("a pointer");
+        let found = config["mcpServers"].pointer(member).expect(member);
+        let expected: Value = serde_json::from_str(expected).expect("JSON");
+        assert_eq!(*found, expected, "{member}");
     }
-    for name in [
-        "GITHUB_TOKEN",
-        "CG_WEB",
-        "DESK_API_KEY",
-        "CG_KEY",
-        "CG_DEX",
-        "CG_GEM",
+    for part in [
+        "\n  GITHUB_TOKEN",
+        "\n  DESK_API_KEY",
+        "\n  CG_KEY",
+        "\n  CG_DEX",
+        "server sse is left out: it uses the transport SSE",
+        "server gem: not taken over: trust",
+        "callgate doctor\n",
     ] {
-        assert!(
-            ran.stdout.contains(&format!("\n  {name}")),
-            "{}",
-            ran.stdout
-        );
+        assert!(said.contains(part), "{part}: {said}");
     }
-    assert!(
-        ran.stderr
-            .contains("server sse is left out: it uses the transport SSE"),
-        "{said}"
-    );
-    assert!(
-        ran.stderr.contains("server gem: not taken over: trust"),
-        "{said}"
-    );
-    assert!(ran.stdout.contains("callgate doctor\n"), "{said}");
 }
 
 #[test]
@@ -278,12 +257,7 @@ fn servers_that_are_off_in_this_project_are_not_taken() {
 #[test]
 fn a_person_chooses_at_the_terminal() {
     let person = everything();
-    let environment = person.environment();
-    let environment = environment
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
-    let environment: Vec<_> = environment.into_iter().chain([("CG_GEM", "set")]).collect();
-    let mut session = at_terminal_with(&person.bench, &["init"], &environment);
+    let mut session = person.at_terminal(&[]);
     let list = session.exp_string("take which?").expect("the list");
     for text in ["Claude Code", "VS Code", "Zed", "there", "turned off"] {
         assert!(list.contains(text), "{text}: {list}");
@@ -445,11 +419,7 @@ fn secrets_are_copied_when_the_person_says_so() {
         ".mcp.json",
         &format!(r#"{{ "mcpServers": {{ "log": {entry} }} }}"#),
     );
-    let environment = person.environment();
-    let environment = environment
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
-    let mut session = at_terminal_with(&person.bench, &["init"], &environment);
+    let mut session = person.at_terminal(&[]);
     for (prompt, answer) in [
         ("[n] none: ", "a"),
         ("[n] no: ", "y"),
@@ -628,12 +598,7 @@ fn a_person_sees_the_difference_and_may_refuse() {
         let person = Person::new();
         person.has("callgate.json", r#"{ "mcpServers": {} }"#);
         let file = person.has("~/.codex/config.toml", "# mine\n");
-        let environment = person.environment();
-        let environment = environment
-            .each_ref()
-            .map(|(name, value)| (*name, value.as_str()));
-        let arguments = ["init", "--client", "codex"];
-        let mut session = at_terminal_with(&person.bench, &arguments, &environment);
+        let mut session = person.at_terminal(&["--client", "codex"]);
         session
             .exp_string("+[mcp_servers.callgate]")
             .expect("the difference");

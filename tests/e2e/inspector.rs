@@ -14,20 +14,15 @@ const ERAS: [&str; 2] = ["legacy", "modern"];
 #[test]
 fn every_tool_of_mode_code() {
     for era in ERAS {
-        let (bench, served) = serve(&["--context-share", "0.0001"]);
-        let inspector = Inspector {
-            era,
-            served: &served,
-            bench: &bench,
-        };
+        let inspector = Inspector::start(era, &["--context-share", "0.0001"]);
         // Of an output that was cut, the rest is read by the run's id.
         let code = "console.log('line '.repeat(20000))";
         let cut = inspector.call("run_script", json!({ "code": code }));
         let run = cut.split("callgate://runs/").nth(1);
         let run = run.and_then(|rest| rest.split('/').next());
         let run = run.unwrap_or_else(|| panic!("no run is named: {cut}"));
+        let ticketing = json!({ "server": "ticketing" });
         let calls = [
-            ("run_script", json!({ "code": "return 6 * 7" }), "42"),
             (
                 "wait",
                 json!({ "run": run, "offset": 0, "bytes": 9 }),
@@ -44,70 +39,25 @@ fn every_tool_of_mode_code() {
                 "title: string",
             ),
             ("list_servers", json!({}), "ticketing"),
-            (
-                "disable_server",
-                json!({ "server": "ticketing" }),
-                "ticketing",
-            ),
-            (
-                "enable_server",
-                json!({ "server": "ticketing" }),
-                "ticketing",
-            ),
+            ("disable_server", ticketing.clone(), "ticketing"),
+            ("enable_server", ticketing, "ticketing"),
         ];
-        inspector.check(&calls);
-    }
-}
-
-#[test]
-fn every_tool_of_mode_discovery() {
-    for era in ERAS {
-        let (bench, served) = serve(&["--mode", "discovery"]);
-        let inspector = Inspector {
-            era,
-            served: &served,
-            bench: &bench,
-        };
-        let issue = json!({ "name": "ticketing_createIssue", "args": { "title": "A" } });
-        let calls = [
-            (
-                "search_tools",
-                json!({ "query": "file an issue" }),
-                "ticketing_createIssue",
-            ),
-            (
-                "get_tool_details",
-                json!({ "names": ["ticketing_createIssue"] }),
-                "title: string",
-            ),
-            ("list_servers", json!({}), "ticketing"),
-            ("call_tool", issue, "issueId"),
-            (
-                "disable_server",
-                json!({ "server": "ticketing" }),
-                "ticketing",
-            ),
-            (
-                "enable_server",
-                json!({ "server": "ticketing" }),
-                "ticketing",
-            ),
-        ];
-        inspector.check(&calls);
+        let mut called: Vec<&str> = calls.iter().map(|(tool, ..)| *tool).collect();
+        called.push("run_script");
+        called.sort_unstable();
+        assert_eq!(inspector.tools(), called, "{era}");
+        for (tool, arguments, expected) in calls {
+            let text = inspector.call(tool, arguments);
+            assert!(text.contains(expected), "{era} {tool}: {text}");
+        }
     }
 }
 
 #[test]
 fn tools_that_are_passed_on() {
     for era in ERAS {
-        let (bench, served) = serve(&["--mode", "native"]);
-        let inspector = Inspector {
-            era,
-            served: &served,
-            bench: &bench,
-        };
-        let listed = inspector.run(&["--method", "tools/list"]);
-        let listed = names(&listed);
+        let inspector = Inspector::start(era, &["--mode", "native"]);
+        let listed = inspector.tools();
         assert!(
             listed.contains(&"ticketing_createIssue".to_owned()),
             "{listed:?}"
@@ -117,37 +67,31 @@ fn tools_that_are_passed_on() {
     }
 }
 
-fn serve(flags: &[&str]) -> (Workbench, Served) {
-    // Servers are switched where one is off at the start.
-    let mut logging = fixture("callgate-demo-logging", &[]);
-    logging["connect"] = "manual".into();
-    let ticketing = fixture("callgate-demo-ticketing", &[]);
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": ticketing, "logging": logging },
-        "permissions": { "allow": ["*"] },
-    }));
-    let served = Served::start(&bench, flags);
-    (bench, served)
-}
-
-struct Inspector<'a> {
+struct Inspector {
     era: &'static str,
-    served: &'a Served,
-    bench: &'a Workbench,
+    served: Served,
+    bench: Workbench,
 }
 
-impl Inspector<'_> {
-    /// The tools listed are those called, and each answer says what it should.
-    fn check(&self, calls: &[(&str, Value, &str)]) {
-        let mut listed = names(&self.run(&["--method", "tools/list"]));
-        let mut called: Vec<String> = calls.iter().map(|(tool, ..)| (*tool).to_owned()).collect();
-        listed.sort_unstable();
-        called.sort_unstable();
-        assert_eq!(listed, called, "{}", self.era);
-        for (tool, arguments, expected) in calls {
-            let text = self.call(tool, arguments.clone());
-            assert!(text.contains(expected), "{} {tool}: {text}", self.era);
-        }
+impl Inspector {
+    /// Of `callgate serve`. Servers are switched where one is off at the start.
+    fn start(era: &'static str, flags: &[&str]) -> Self {
+        let mut logging = fixture("callgate-demo-logging", &[]);
+        logging["connect"] = "manual".into();
+        let ticketing = fixture("callgate-demo-ticketing", &[]);
+        let bench = Workbench::new(json!({ "ticketing": ticketing, "logging": logging }));
+        let served = Served::start(&bench, flags);
+        Self { era, served, bench }
+    }
+
+    /// The names of the tools, in order.
+    fn tools(&self) -> Vec<String> {
+        let listed = self.run(&["--method", "tools/list"]);
+        let tools = listed["result"]["tools"].as_array().expect("tools");
+        let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        names.sort_unstable();
+        names
     }
 
     /// The text of an answer that is no error.
@@ -200,10 +144,4 @@ impl Inspector<'_> {
         );
         serde_json::from_str(&said).expect("JSON")
     }
-}
-
-fn names(listed: &Value) -> Vec<String> {
-    let tools = listed["result"]["tools"].as_array().expect("tools");
-    let names = tools.iter().filter_map(|tool| tool["name"].as_str());
-    names.map(str::to_owned).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgate::auth::{self, AuthErrorKind, Grant, LoggedOut, LoginRequest, OAuth, TokenPlace};
 use callgate::{Gate, Source};
 use callgate_tests::binary;
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -18,37 +18,6 @@ async fn asked(guarded: &Guarded) -> Value {
     let seen = seen.as_object_mut().expect("counts");
     seen.remove("lastScope");
     json!(seen.keys().collect::<Vec<_>>())
-}
-
-/// Logs in, and is refused because of what was found; no person was shown a page, no
-/// client was registered and no token asked for, at either origin.
-#[track_caller]
-fn refused(quirks: Value, expected: Expect) {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let (reason, asked) = runtime.block_on(async {
-        let guarded = Guarded::start(&quirks);
-        let folder = TempDir::new().expect("a folder");
-        let server = guarded.spec(folder.path());
-        let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
-        let error = login.expect_err("no login");
-        let AuthErrorKind::Discovery { reason } = error.kind() else {
-            panic!("{error:?}");
-        };
-        let kept = std::fs::read_dir(folder.path()).expect("the folder");
-        assert_eq!(kept.count(), 0, "nothing is kept of it");
-        (guarded.plain(reason), asked(&guarded).await)
-    });
-    expected.assert_eq(&reason);
-    assert_eq!(asked, json!(["metadata", "without a token"]));
-}
-
-/// What is found at the issuer that the server names says that it is another's.
-#[test]
-fn an_issuer_that_says_to_be_another_is_refused() {
-    refused(
-        json!({ "resource": { "authorization_server": "ELSEWHERE" } }),
-        expect!["Authorization server issuer mismatch: expected ELSEWHERE/, received ISSUER"],
-    );
 }
 
 /// A server may have several, and whichever stands first is as good as any to one who

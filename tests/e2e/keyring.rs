@@ -10,7 +10,8 @@ use callgate_tests::Ran;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::guarded::{Follow, Guarded, follow};
+use crate::guarded::{Follow, Guarded};
+use crate::logins::log_in_by;
 
 /// A keyring and its bus, both ended with this.
 pub struct Keyring {
@@ -182,21 +183,7 @@ fn tokens_in_the_keyring() {
     };
     let mut command = bench.command(&["auth", "login", "web", "--no-browser"]);
     keyring.reach(&mut command);
-    let mut login = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("start callgate");
-    let said = BufReader::new(login.stderr.take().expect("a piped stderr"));
-    let page = said
-        .lines()
-        .map_while(Result::ok)
-        .find(|line| line.starts_with("http://"));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime
-        .block_on(follow(&page.expect("a page")))
-        .expect("the browser's way");
-    let login = Ran::from(login.wait_with_output().expect("the end"));
+    let login = log_in_by(command);
     assert!(
         login.stdout.ends_with("tokens: in the keyring\n"),
         "{login:?}"
@@ -230,26 +217,12 @@ async fn without_a_keyring_a_login_that_wants_one_fails() {
     let mut command = bench.command(&["auth", "login", "web", "--no-browser"]);
     command
         .env("XDG_STATE_HOME", folder.path())
-        .env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut login = command.spawn().expect("start callgate");
-    let mut said = BufReader::new(login.stderr.take().expect("a piped stderr")).lines();
-    let page = said
-        .by_ref()
-        .map_while(Result::ok)
-        .find(|line| line.starts_with("http://"));
-    follow(&page.expect("a page"))
-        .await
-        .expect("the browser's way");
-    let rest: Vec<String> = said.map_while(Result::ok).collect();
-    assert_eq!(login.wait().expect("the end").code(), Some(1), "{rest:?}");
-    assert!(
-        rest[0].starts_with(
-            "callgate: the tokens of server `web` cannot be read or kept: there is no keyring to reach"
-        ),
-        "{rest:?}"
-    );
+        .env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent/bus");
+    let login = tokio::task::spawn_blocking(|| log_in_by(command));
+    let login = login.await.expect("no panic");
+    assert_eq!(login.code, 1, "{login:?}");
+    let said = "the tokens of server `web` cannot be read or kept: there is no keyring to reach";
+    assert!(login.stderr.contains(said), "{login:?}");
     // The library says the same where there is a file to fall back on.
     let server = guarded.spec_with(OAuth {
         folder: Some(folder.path().to_owned()),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use callgate::{Gate, Rules, SearchRequest, ServerSpec, Status};
-use callgate_tests::{Workbench, binary, node, odd};
+use callgate_tests::{Workbench, binary, node};
 use serde_json::json;
 
 /// What one run changed, the next one has: names, declarations, stubs and what is found.
@@ -43,23 +43,6 @@ async fn a_later_run_has_the_new_names() {
     let gone = gate.run("return await odd_fresh({})").await;
     assert_eq!(gone.status, Status::Failed, "{gone}");
     gate.shutdown().await;
-}
-
-/// Lists are read in the background. They come once a second at most.
-#[test]
-fn a_server_whose_list_changes_with_each_call_is_as_fast_as_another() {
-    for (mode, call) in [
-        ("changes", "odd_flood({ count: 1 })"),
-        ("changes", "mcp.callTool('odd_flood', { count: 50 })"),
-        ("holds-lists", "odd_change({})"),
-    ] {
-        let bench = Workbench::new(json!({ "odd": odd(mode) }));
-        let code = format!("for (let n = 0; n < 10; n++) await {call}; return 'done'");
-        let report = bench.report(&code, &["--check=off"]);
-        assert_eq!(report["value"]["json"], "done", "{report:#}");
-        let took = report["totalMs"].as_f64().expect("a duration");
-        assert!(took < 5_000.0, "{mode}: {report:#}");
-    }
 }
 
 #[test]

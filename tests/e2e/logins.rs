@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use callgate::auth::{self, LoggedOut, LoginRequest, OAuth, TokenPlace};
+use callgate::auth::{self, LoginRequest};
 use callgate_tests::{Ran, Workbench};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -235,53 +235,4 @@ async fn no_login_without_tls_off_this_machine() {
     let error = login.expect_err("no login");
     expect!["cannot find how to log in at server `web`: a login must not go to http://192.0.2.1: it is not https"]
         .assert_eq(&error.to_string());
-}
-
-#[tokio::test]
-async fn clients_of_every_kind() {
-    let guarded = Guarded::start(&json!({
-        "metadata": { "client_id_metadata_document_supported": true }
-    }));
-    let folder = TempDir::new().expect("a folder");
-    let place = OAuth {
-        place: TokenPlace::File,
-        folder: Some(folder.path().to_owned()),
-        ..OAuth::default()
-    };
-    let document = OAuth {
-        client_metadata_url: Some("https://client.example/callgate.json".to_owned()),
-        ..place.clone()
-    };
-    let registered = OAuth {
-        client_id: Some("registered".to_owned()),
-        issuer: Some(guarded.issuer.clone()),
-        client_secret: Some(callgate::Source::text("registered-secret")),
-        scopes: vec!["one".to_owned(), "two".to_owned()],
-        ..document.clone()
-    };
-    let wrong = OAuth {
-        client_secret: Some(callgate::Source::text("not-the-secret")),
-        ..registered.clone()
-    };
-    let mut said = String::new();
-    for oauth in [place, document, registered, wrong] {
-        let server = guarded.spec_with(oauth);
-        let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
-        said += &match login {
-            Ok(status) => format!("{} {:?}\n", status.client_id, status.scopes),
-            Err(error) => format!("{error}\n"),
-        };
-    }
-    expect![[r#"
-        client-1 ["read"]
-        https://client.example/callgate.json ["read"]
-        registered ["one", "two", "read"]
-        the login at server `web` failed: the authorization server answered 401, "invalid_client"
-    "#]]
-    .assert_eq(&said);
-    let seen = guarded.seen().await;
-    assert_eq!(seen["registrations"], 1, "{seen:#}");
-    let server = guarded.spec(folder.path());
-    assert_eq!(auth::logout(&server).await, Ok(LoggedOut::Revoked));
-    assert_eq!(auth::logout(&server).await, Ok(LoggedOut::WasNot));
 }

@@ -3,7 +3,6 @@
 mod authorization_servers;
 mod browsers;
 mod call_options;
-mod callers;
 mod canaries;
 mod check;
 mod cli;
@@ -42,7 +41,6 @@ mod other_sdks;
 mod picking;
 mod positions;
 mod pty;
-mod questions;
 mod readme;
 mod real_servers;
 mod reaping;

@@ -8,21 +8,6 @@ use serde_json::json;
 use crate::cli::check;
 
 #[test]
-fn no_configuration() {
-    let bench = Workbench::empty();
-    check(
-        &bench,
-        &bench.callgate(&["tools"]),
-        expect![[r#"
-        exit code 2
-        --- stdout
-        --- stderr
-        callgate: there is no callgate.json or .mcp.json in this folder or above; `callgate init` makes one from the servers of your other MCP clients, or name a file with --config
-    "#]],
-    );
-}
-
-#[test]
 fn commands_without_a_configuration_say_what_to_do_next() {
     let bench = Workbench::empty();
     bench.write("script.ts", "await git_status({ repo_path: '.' })");
@@ -52,106 +37,55 @@ fn commands_without_a_configuration_say_what_to_do_next() {
     );
 }
 
+/// The exit code of each command, and all that it prints.
+fn told(bench: &Workbench, commands: &[&str]) -> String {
+    let told = commands.iter().map(|command| {
+        let ran = bench.callgate(&command.split(' ').collect::<Vec<_>>());
+        format!("{} {command}: {}{}", ran.code, ran.stdout, ran.stderr)
+    });
+    told.collect()
+}
+
 #[test]
 fn what_there_is_none_of() {
     let none = Workbench::new(json!({}));
-    check(
-        &none,
-        &none.callgate(&["tools"]),
-        expect![[r#"
-        exit code 0
-        --- stdout
-        --- stderr
-        warning: rule "*" in permissions.allow matches no tool
+    let commands = ["tools", "auth login x", "search x --limit 0"];
+    expect![[r#"
+        0 tools: warning: rule "*" in permissions.allow matches no tool
         no server is configured, or all are disabled
-    "#]],
-    );
-    check(
-        &none,
-        &none.callgate(&["auth", "login", "x"]),
-        expect![[r#"
-            exit code 2
-            --- stdout
-            --- stderr
-            callgate: no server is named "x": the configuration has none
-        "#]],
-    );
-    check(
-        &none,
-        &none.callgate(&["search", "x", "--limit", "0"]),
-        expect![[r#"
-            exit code 2
-            --- stdout
-            --- stderr
-            error: invalid value '0' for '--limit <N>': write a whole number above zero
+        2 auth login x: callgate: no server is named "x": the configuration has none
+        2 search x --limit 0: error: invalid value '0' for '--limit <N>': write a whole number above zero
 
-            For more information, try '--help'.
-        "#]],
-    );
+        For more information, try '--help'.
+    "#]].assert_eq(&told(&none, &commands));
     let manual = json!({ "command": "none at all", "connect": "manual" });
     let manual = Workbench::new(json!({ "m": manual }));
-    check(
-        &manual,
-        &manual.callgate(&["tools"]),
-        expect![[r#"
-        exit code 0
-        --- stdout
-        --- stderr
-        no server that is in use offers a tool
-    "#]],
-    );
-    check(
-        &manual,
-        &manual.callgate(&["call", "m_env"]),
-        expect![[r#"
-        exit code 2
-        --- stdout
-        --- stderr
-        callgate: m_env is not available: server "m" is disabled; name it in a skill (--skill), or give it "connect": "lazy" in the configuration
-    "#]],
-    );
-    let search = manual.callgate(&["search", "x", "--server", "m"]);
-    check(
-        &manual,
-        &search,
-        expect![[r#"
-        exit code 1
-        --- stdout
-        --- stderr
-        note: server "m" is not in use; enable it to find its tools
+    manual.write("script.ts", "await m_env({})");
+    let commands = [
+        "tools",
+        "call m_env",
+        "search x --server m",
+        "run script.ts --check off",
+    ];
+    expect![[r#"
+        0 tools: no server that is in use offers a tool
+        2 call m_env: callgate: m_env is not available: server "m" is disabled; name it in a skill (--skill), or give it "connect": "lazy" in the configuration
+        1 search x --server m: note: server "m" is not in use; enable it to find its tools
         note: to use server "m", name it in a skill (--skill), or give it "connect": "lazy" in the configuration
         none of 0 tools fits
-    "#]],
-    );
-    let off = manual.run("await m_env({})", &["--check", "off"]);
-    check(
-        &manual,
-        &off,
-        expect![[r#"
-        exit code 1
-        --- stdout
-        --- stderr
-        error: ReferenceError: m_env is not defined
-          --> stdin.ts:1:1
+        1 run script.ts --check off: error: ReferenceError: m_env is not defined
+          --> script.ts:1:1
           1 | await m_env({})
             | ^
         hint: m_env is not available: server "m" is disabled
         calls: none
         note: to use server "m", name it in a skill (--skill), or give it "connect": "lazy" in the configuration
-    "#]],
-    );
+    "#]].assert_eq(&told(&manual, &commands));
     let line = Workbench::new(json!({ "line": { "command": "python3 server.py" } }));
-    check(
-        &line,
-        &line.callgate(&["tools"]),
-        expect![[r#"
-        exit code 5
-        --- stdout
-        --- stderr
-        warning: server `line` did not start: command "python3 server.py" was not found; name the program alone there, and put its arguments under `args`
+    expect![[r#"
+        5 tools: warning: server `line` did not start: command "python3 server.py" was not found; name the program alone there, and put its arguments under `args`
         no server that is in use offers a tool
-    "#]],
-    );
+    "#]].assert_eq(&told(&line, &["tools"]));
 }
 
 #[test]
@@ -202,18 +136,6 @@ fn no_server_starts() {
         5 export --format openai a_* x_*: []
     "#]]
     .assert_eq(&said);
-    check(
-        &bench,
-        &bench.callgate(&["search", "x"]),
-        expect![[r#"
-        exit code 5
-        --- stdout
-        --- stderr
-        warning: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
-        warning: server `b` did not start: command "/nonexistent/b" was not found; install it, or give its full path
-        none of 0 tools fits
-    "#]],
-    );
     bench.write("script.ts", "await a_x({}); await c_x({})");
     check(
         &bench,

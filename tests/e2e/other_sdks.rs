@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use callgate::{
     Caller, Gate, Refusal, Rules, ServerSpec, Transport,
-    caller::{Elicit, Offers},
+    caller::{Elicit, Offers, Sample},
 };
 use callgate_servers::{Servers, Status};
 use callgate_tests::listening::Listening;
-use callgate_tests::{Workbench, real_servers, repository};
+use callgate_tests::{Workbench, node, real_servers, repository};
 use futures::future::BoxFuture;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -54,14 +54,17 @@ impl Sdk {
             .to_string()
     }
 
-    fn over_http(self) -> Listening {
+    /// The server, and its entry in a configuration.
+    fn over_http(self) -> (Listening, Value) {
         let (program, args) = self.program();
         let mut command = Command::new(program);
         command
             .args(args)
             .arg("http")
             .env("NODE_PATH", Self::modules());
-        Listening::start(&mut command)
+        let listening = Listening::start(&mut command);
+        let url = format!("http://127.0.0.1:{}/mcp", listening.port);
+        (listening, json!({ "url": url }))
     }
 
     fn over_stdio(self) -> Value {
@@ -126,7 +129,7 @@ fn found_out(server: &Value) -> String {
     })
 }
 
-/// A person who fills in forms.
+/// A person who fills in forms, and whose model answers.
 #[derive(Default)]
 struct Ada {
     asked: Mutex<Vec<Value>>,
@@ -136,7 +139,16 @@ impl Caller for Ada {
     fn offers(&self) -> Offers {
         let mut offers = Offers::default();
         offers.form = true;
+        offers.sampling = true;
         offers
+    }
+
+    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let asked = &request.params["messages"][0]["content"]["text"];
+        self.asked.lock().expect("no panic").push(asked.clone());
+        let content = json!({ "type": "text", "text": "an answer" });
+        let answer = json!({ "role": "assistant", "content": content, "model": "m" });
+        Box::pin(async { Ok(answer) })
     }
 
     fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
@@ -177,6 +189,24 @@ async fn check_asks(server: &Value, revisions: &[&str]) {
     }
 }
 
+#[tokio::test]
+async fn everything_samples() {
+    let ada = Arc::new(Ada::default());
+    let server = node("server-everything", &["stdio"]);
+    let gate = gate(&server, "2025-11-25", &ada).await;
+    let tool = "sdk_trigger_sampling_request";
+    // It lists what a host's offers make possible after its handshake.
+    while !gate.has_tool(tool) {
+        tokio::task::yield_now().await;
+    }
+    let prompt = to_raw_value(&json!({ "prompt": "why?" })).expect("JSON");
+    let called = gate.call(tool, prompt).await.expect("an answer");
+    assert!(called.get().contains("an answer"), "{called}");
+    let asked = ada.asked.lock().expect("no panic").clone();
+    assert_eq!(asked, ["Resource trigger-sampling-request context: why?"]);
+    gate.shutdown().await;
+}
+
 /// Has the server list another tool in this revision.
 async fn check_grows(server: &Value, revision: &str) {
     let gate = gate(server, revision, &Arc::default()).await;
@@ -195,59 +225,45 @@ async fn check_grows(server: &Value, revision: &str) {
 }
 
 #[test]
-fn typescript_over_stdio() {
+fn each_over_stdio() {
     check(&Sdk::TypeScript.over_stdio());
-}
-
-#[test]
-fn typescript_over_http() {
-    let server = Sdk::TypeScript.over_http();
-    check(&json!({ "url": format!("http://127.0.0.1:{}/mcp", server.port) }));
-}
-
-#[test]
-fn python_over_stdio() {
     check(&Sdk::Python.over_stdio());
 }
 
 #[test]
-fn python_over_http() {
-    let server = Sdk::Python.over_http();
-    check(&json!({ "url": format!("http://127.0.0.1:{}/mcp", server.port) }));
-}
-
-#[tokio::test]
-async fn typescript_asks_and_grows_over_stdio() {
-    let server = Sdk::TypeScript.over_stdio();
-    check_asks(&server, &REVISIONS).await;
-    for revision in REVISIONS {
-        check_grows(&server, revision).await;
+fn each_over_http() {
+    for sdk in [Sdk::TypeScript, Sdk::Python] {
+        let (_listening, server) = sdk.over_http();
+        check(&server);
     }
 }
 
-/// In the older era it has no sessions over HTTP, and can do neither.
+/// That of Python does not say in the older era that its list can change.
 #[tokio::test]
-async fn typescript_asks_and_grows_over_http() {
-    let listening = Sdk::TypeScript.over_http();
-    let server = json!({ "url": format!("http://127.0.0.1:{}/mcp", listening.port) });
-    check_asks(&server, &["2026-07-28"]).await;
-    check_grows(&server, "2026-07-28").await;
+async fn each_asks_and_grows_over_stdio() {
+    for (sdk, grows) in [
+        (Sdk::TypeScript, &REVISIONS[..]),
+        (Sdk::Python, &REVISIONS[..1]),
+    ] {
+        let server = sdk.over_stdio();
+        check_asks(&server, &REVISIONS).await;
+        for revision in grows {
+            check_grows(&server, revision).await;
+        }
+    }
 }
 
-/// In the older era it does not say that its list can change.
+/// That of TypeScript has no sessions over HTTP in the older era, and can do neither.
 #[tokio::test]
-async fn python_asks_and_grows_over_stdio() {
-    let server = Sdk::Python.over_stdio();
-    check_asks(&server, &REVISIONS).await;
-    check_grows(&server, "2026-07-28").await;
-}
-
-#[tokio::test]
-async fn python_asks_and_grows_over_http() {
-    let listening = Sdk::Python.over_http();
-    let server = json!({ "url": format!("http://127.0.0.1:{}/mcp", listening.port) });
-    check_asks(&server, &REVISIONS).await;
-    check_grows(&server, "2026-07-28").await;
+async fn each_asks_and_grows_over_http() {
+    for (sdk, asks) in [
+        (Sdk::TypeScript, &REVISIONS[..1]),
+        (Sdk::Python, &REVISIONS[..]),
+    ] {
+        let (_listening, server) = sdk.over_http();
+        check_asks(&server, asks).await;
+        check_grows(&server, REVISIONS[0]).await;
+    }
 }
 
 /// Starts a server that knows sessions on this port; 0 is any.

@@ -2,8 +2,7 @@
 //! is shown, and what becomes of what it names.
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
-use callgate::{Api, SearchBy, SearchRequest, flow};
-use callgate_policy::Rules;
+use callgate::{Api, Rules, SearchBy, SearchRequest, flow};
 use expect_test::expect;
 use serde_json::json;
 

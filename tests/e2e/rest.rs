@@ -190,17 +190,12 @@ async fn requests_that_are_wrong() {
     };
     let json = "application/json; charset=utf-8";
     for (body, expected) in [
-        ("", "400 the body is not JSON (line 1, column 0)"),
         ("{\"code\":", "400 the body is not JSON (line 1, column 8)"),
         ("[1]", "400 the body must be a JSON object"),
         (
-            "{}",
-            "400 no script was run:\n- the value: \"code\" is a required property",
-        ),
-        (
-            r#"{ "code": 1, "servers": ["loging"], "more": 1 }"#,
+            r#"{ "servers": ["loging"], "more": 1 }"#,
             "400 no script was run:\n\
-             - /code: 1 is not of type \"string\"\n\
+             - the value: \"code\" is a required property\n\
              - there is no argument \"more\"; there are code, limits, servers",
         ),
         (

@@ -3,40 +3,11 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
-use callgate_tests::{Workbench, binary, fixture, odd};
-use rmcp::ServiceExt as _;
-use rmcp::model::{CallToolRequestParams, CallToolResult};
-use rmcp::service::{RoleClient, RunningService};
-use rmcp::transport::TokioChildProcess;
+use callgate_tests::{Workbench, fixture, odd};
 use serde_json::{Value, json};
 
-async fn connect(bench: &Workbench) -> RunningService<RoleClient, ()> {
-    let mut command = tokio::process::Command::new(binary("callgate"));
-    command
-        .arg("serve")
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    let transport = TokioChildProcess::new(command).expect("start callgate serve");
-    ().serve(transport).await.expect("an MCP handshake")
-}
-
-async fn run_script(client: &RunningService<RoleClient, ()>, code: &str) -> (bool, String) {
-    let Value::Object(arguments) = json!({ "code": code }) else {
-        unreachable!("an object")
-    };
-    let request = CallToolRequestParams::new("run_script").with_arguments(arguments);
-    let result = client.call_tool(request).await.expect("an answer");
-    (result.is_error.unwrap_or(false), text(&result))
-}
-
-fn text(result: &CallToolResult) -> String {
-    result
-        .content
-        .iter()
-        .filter_map(|block| block.as_text())
-        .map(|t| t.text.as_str())
-        .collect()
-}
+use crate::serve_client::{ERAS, User, connect};
+use crate::served::hello;
 
 #[tokio::test]
 async fn a_client_runs_a_script() {
@@ -44,8 +15,8 @@ async fn a_client_runs_a_script() {
         "logging": fixture("callgate-demo-logging", &[]),
         "ticketing": fixture("callgate-demo-ticketing", &[]),
     }));
-    let client = connect(&bench).await;
-    let tools = client.list_all_tools().await.expect("a list");
+    let session = connect(&bench, User::new(&ERAS[0], &[]), &[]).await;
+    let tools = session.client.list_all_tools().await.expect("a list");
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(names, ["run_script", "wait"]);
     let description = tools[0].description.as_deref().unwrap_or_default();
@@ -64,11 +35,11 @@ async fn a_client_runs_a_script() {
     let script = "const issue = await ticketing_createIssue({ title: 'A', body: 'B' });
                   console.log(issue.issueId);
                   return 1 + 1;";
-    let (is_error, said) = run_script(&client, script).await;
+    let (is_error, said) = session.run(script).await;
     assert!(!is_error, "{said}");
     assert_eq!(said.lines().last(), Some("2"), "{said}");
 
-    let (is_error, said) = run_script(&client, "const none: any = null;\nnone.x").await;
+    let (is_error, said) = session.run("const none: any = null;\nnone.x").await;
     assert!(is_error);
     assert_eq!(
         said,
@@ -78,26 +49,7 @@ async fn a_client_runs_a_script() {
          \x20   |      ^\n\
          calls: none\n"
     );
-    client.cancel().await.expect("a clean end");
-}
-
-#[tokio::test]
-async fn wrong_arguments_come_back_as_a_result() {
-    let bench = Workbench::new(json!({}));
-    let client = connect(&bench).await;
-    let Value::Object(arguments) = json!({ "script": "1" }) else {
-        unreachable!("an object")
-    };
-    let request = CallToolRequestParams::new("run_script").with_arguments(arguments);
-    let result = client.call_tool(request).await.expect("an answer");
-    assert_eq!(result.is_error, Some(true));
-    assert_eq!(
-        text(&result),
-        "run_script was not called:\n\
-         - the value: \"code\" is a required property\n\
-         - there is no argument \"script\"; there are code, limits, servers"
-    );
-    client.cancel().await.expect("a clean end");
+    session.client.cancel().await.expect("a clean end");
 }
 
 /// Whatever scripts and servers print, standard output has MCP frames only.
@@ -122,11 +74,7 @@ fn standard_output_carries_frames_only() {
         let line = lines.next().expect("an answer").expect("UTF-8");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
     };
-    let hello = frame(
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" } } }),
-    );
+    let hello = frame(hello());
     assert_eq!(hello["result"]["serverInfo"]["name"], "callgate", "{hello}");
     frame(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     let script = "console.log('printed'); console.error('too')";
@@ -157,10 +105,7 @@ fn the_handshake_does_not_wait_for_servers() {
         .expect("start callgate serve");
     let mut stdin = child.stdin.take().expect("a piped stdin");
     let mut lines = BufReader::new(child.stdout.take().expect("a piped stdout")).lines();
-    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" } } });
-    writeln!(stdin, "{hello}").expect("send a frame");
+    writeln!(stdin, "{}", hello()).expect("send a frame");
     let answer = lines.next().expect("an answer").expect("UTF-8");
     assert!(answer.contains("\"callgate\""), "{answer}");
     drop(stdin);

@@ -7,11 +7,7 @@ use std::process::Stdio;
 use callgate_tests::{Workbench, fixture};
 use serde_json::{Value, json};
 
-fn hello() -> Value {
-    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" } } })
-}
+use crate::served::hello;
 
 /// Sends lines after the handshake, and gives the answers to the requests among
 /// them that have these ids.

@@ -10,7 +10,6 @@ use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use callgate_tests::{Workbench, fixture, odd};
-use rmcp::ErrorData;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
@@ -23,6 +22,7 @@ use rmcp::service::{
     RunningService,
 };
 use rmcp::transport::TokioChildProcess;
+use rmcp::{ErrorData, ServiceError};
 use serde_json::{Value, json};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -221,12 +221,8 @@ pub async fn connect(bench: &Workbench, user: User, flags: &[&str]) -> Session {
 }
 
 impl Session {
-    pub async fn tool(&self, name: &'static str, arguments: Value) -> CallToolResponse {
-        let Value::Object(arguments) = arguments else {
-            panic!("no object");
-        };
-        let request = CallToolRequestParams::new(name).with_arguments(arguments);
-        let answer = self.client.call_tool_once(request).await;
+    pub async fn tool(&self, name: &str, arguments: Value) -> CallToolResponse {
+        let answer = self.client.call_tool_once(call(name, arguments)).await;
         answer.unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -239,7 +235,7 @@ impl Session {
     }
 
     /// Calls a tool that answers with a result.
-    pub async fn result(&self, name: &'static str, arguments: Value) -> (bool, String) {
+    pub async fn result(&self, name: &str, arguments: Value) -> (bool, String) {
         match self.tool(name, arguments).await {
             CallToolResponse::Complete(result) => shown(&result),
             other => panic!("{other:?}"),
@@ -260,42 +256,42 @@ impl Session {
         }
     }
 
-    /// Comes again, with this state and these answers, and is asked for more.
+    /// Comes again, with this state and these answers.
+    async fn again(
+        &self,
+        code: &str,
+        state: &str,
+        answers: Value,
+    ) -> Result<CallToolResponse, ServiceError> {
+        let mut request = request(code);
+        request.request_state = Some(state.to_owned());
+        request.input_responses = serde_json::from_value(answers).expect("responses");
+        self.client.call_tool_once(request).await
+    }
+
+    /// Comes again, and is asked for more.
     pub async fn park_again(&self, code: &str, state: &str, answers: Value) -> InputRequiredResult {
-        match self
-            .client
-            .call_tool_once(again(code, state, answers))
-            .await
-        {
+        match self.again(code, state, answers).await {
             Ok(CallToolResponse::InputRequired(required)) => required,
             other => panic!("{other:?}"),
         }
     }
 
-    /// Comes again, with this state and these answers.
+    /// Comes again, and gets the value or an error.
     pub async fn come(&self, code: &str, state: &str, answers: Value) -> Result<String, String> {
-        match self
-            .client
-            .call_tool_once(again(code, state, answers))
-            .await
-        {
+        match self.again(code, state, answers).await {
             Ok(CallToolResponse::Complete(result)) => Ok(value(&shown(&result).1).to_owned()),
-            Ok(other) => panic!("{other:?}"),
-            Err(rmcp::ServiceError::McpError(error)) => {
+            Err(ServiceError::McpError(error)) => {
                 assert_eq!(error.code.0, -32602, "{error:?}");
                 Err(error.message.into_owned())
             }
-            Err(other) => panic!("{other:?}"),
+            other => panic!("{other:?}"),
         }
     }
 
-    /// Comes again, with this state and these answers, and gets the whole report.
+    /// Comes again, and gets the whole report.
     pub async fn come_for_report(&self, code: &str, state: &str, answers: Value) -> (bool, String) {
-        match self
-            .client
-            .call_tool_once(again(code, state, answers))
-            .await
-        {
+        match self.again(code, state, answers).await {
             Ok(CallToolResponse::Complete(result)) => shown(&result),
             other => panic!("{other:?}"),
         }
@@ -317,19 +313,15 @@ impl Session {
     }
 }
 
-pub fn request(code: &str) -> CallToolRequestParams {
-    let Value::Object(arguments) = json!({ "code": code }) else {
-        unreachable!("an object")
-    };
-    CallToolRequestParams::new("run_script").with_arguments(arguments)
+/// A call of a tool.
+pub fn call(tool: &str, arguments: Value) -> CallToolRequestParams {
+    let arguments = arguments.as_object().expect("an object").clone();
+    CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)
 }
 
-/// The same once more, with this state and these answers.
-fn again(code: &str, state: &str, answers: Value) -> CallToolRequestParams {
-    let mut request = request(code);
-    request.request_state = Some(state.to_owned());
-    request.input_responses = serde_json::from_value(answers).expect("responses");
-    request
+/// A call that runs a script.
+pub fn request(code: &str) -> CallToolRequestParams {
+    call("run_script", json!({ "code": code }))
 }
 
 pub fn shown(result: &CallToolResult) -> (bool, String) {

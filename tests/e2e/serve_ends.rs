@@ -7,6 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use callgate_tests::{Workbench, fixture};
 use serde_json::{Value, json};
 
+use crate::served::hello;
+
 /// With a session, and a script that never ends under way, of whose progress the client
 /// wants to know.
 struct Busy {
@@ -32,24 +34,20 @@ impl Busy {
         let mut stdin = child.stdin.take().expect("a piped stdin");
         let mut stdout = BufReader::new(child.stdout.take().expect("a piped stdout"));
         let mut say = |message: Value| writeln!(stdin, "{message}").expect("send a line");
-        say(
-            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": { "name": "test", "version": "1" } } }),
-        );
+        say(hello());
         let mut line = String::new();
         stdout.read_line(&mut line).expect("a handshake");
         say(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         let code = "for (;;) await ticketing_createIssue({ title: 'A', body: 'B' })";
         say(
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
             "name": "run_script", "arguments": { "code": code },
             "_meta": { "progressToken": 1 } } }),
         );
         line.clear();
         stdout.read_line(&mut line).expect("progress");
         assert!(line.contains("notifications/progress"), "{line}");
-        for id in 2..2 + lists {
+        for id in 3..3 + lists {
             say(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" }));
         }
         Self {

@@ -85,31 +85,25 @@ async fn the_end_waits_for_runs() {
 async fn headers_of_the_newest_revision() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let list =
-        json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": { "_meta": meta } });
-    let send = |version: &'static str, method: &'static str| {
-        let request = served.post(&list);
-        async move {
-            let request = request
-                .header("MCP-Protocol-Version", version)
-                .header("Mcp-Method", method);
-            request.send().await.expect("an answer")
-        }
-    };
-    let right = send("2026-07-28", "tools/list").await;
+    let right = served.modern("tools/list", json!({}), &json!({})).send();
+    let right = right.await.expect("an answer");
     assert_eq!(right.status(), 200);
     assert!(!right.headers().contains_key("mcp-session-id"));
     assert!(right.text().await.expect("a text").contains("run_script"));
-    let other = said(send("2026-07-28", "tools/call").await).await;
+    let send = async |name: &str, value: &'static str| {
+        let request = served.modern("tools/list", json!({}), &json!({})).build();
+        let mut request = request.expect("a request");
+        let name = reqwest::header::HeaderName::from_bytes(name.as_bytes()).expect("a name");
+        request
+            .headers_mut()
+            .insert(name, value.parse().expect("a value"));
+        said(http().execute(request).await.expect("an answer")).await
+    };
+    let other = send("mcp-method", "tools/call").await;
     assert!(other.starts_with("400 -32020 to 7: "), "{other}");
-    let other = said(send("2025-11-25", "tools/list").await).await;
+    let other = send("mcp-protocol-version", "2025-11-25").await;
     assert!(other.starts_with("400 "), "{other}");
-    let other = said(send("2099-01-01", "tools/list").await).await;
+    let other = send("mcp-protocol-version", "2099-01-01").await;
     assert!(other.starts_with("400 "), "{other}");
 }
 

@@ -114,21 +114,11 @@ async fn questions_come_with_the_answer() {
 async fn a_forged_state() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
-    let call = |state: &str| -> Value {
-        json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
-            "name": "run_script", "arguments": { "code": "return 1" }, "requestState": state,
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-                "io.modelcontextprotocol/clientCapabilities": {},
-            } } })
-    };
     for state in ["", "forged", "eyJydW4iOjB9.AAAA"] {
-        let request = served
-            .post(&call(state))
-            .header("MCP-Protocol-Version", "2026-07-28")
-            .header("Mcp-Method", "tools/call")
-            .header("Mcp-Name", "run_script");
+        let params = json!({
+            "name": "run_script", "arguments": { "code": "return 1" }, "requestState": state,
+        });
+        let request = served.modern("tools/call", params, &json!({}));
         let answer = said(request.send().await.expect("an answer")).await;
         assert!(answer.contains("-32602"), "{answer}");
         assert!(answer.contains("the requestState is of no run"), "{answer}");

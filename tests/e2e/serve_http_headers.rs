@@ -4,22 +4,11 @@
 use callgate_tests::{Workbench, odd, repository};
 use serde_json::{Value, json};
 
-use crate::served::{Served, http, said};
+use crate::served::{Served, said};
 
-/// A call as a client of 2026-07-28 sends it, with these headers besides.
 async fn call(served: &Served, arguments: Value, headers: &[(&str, &str)]) -> String {
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let params = json!({ "_meta": meta, "name": "test_mirrored", "arguments": arguments });
-    let message = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
-    let mut request = served
-        .post(&message)
-        .header("MCP-Protocol-Version", "2026-07-28")
-        .header("Mcp-Method", "tools/call")
-        .header("Mcp-Name", "test_mirrored");
+    let params = json!({ "name": "test_mirrored", "arguments": arguments });
+    let mut request = served.modern("tools/call", params, &json!({}));
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -69,57 +58,27 @@ async fn arguments_are_those_of_their_headers() {
     assert!(unknown.starts_with("200 "), "{unknown}");
 }
 
-/// A POST with this mode in a header and in the query.
-fn asking(
-    served: &Served,
-    message: &Value,
-    header: Option<&str>,
-    query: Option<&str>,
-) -> reqwest::RequestBuilder {
-    let query = query.map_or(String::new(), |mode| format!("?tool_mode={mode}"));
-    let request = http()
-        .post(format!("{}{query}", served.url))
-        .header("Content-Type", "application/json")
-        .header("Accept", "application/json, text/event-stream")
-        .body(message.to_string());
-    match header {
-        Some(mode) => request.header("X-MCP-Tool-Mode", mode),
-        None => request,
-    }
-}
-
-const WORDS: [(Option<&str>, Option<&str>); 5] = [
-    (None, None),
-    (Some("code"), None),
-    (Some("native"), Some("discovery")),
-    (None, Some("native")),
-    (Some("discovery"), None),
-];
-
 #[tokio::test]
 async fn without_sessions_each_request_has_its_mode() {
     let bench = Workbench::new(json!({ "odd": odd("flaky") }));
-    let served = Served::start(&bench, &[]);
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let list =
-        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": { "_meta": meta } });
-    let tools = [
-        "run_script",
-        "run_script",
-        "odd_echo",
-        "odd_echo",
-        "call_tool",
-    ];
-    for ((header, query), tool) in WORDS.into_iter().zip(tools) {
-        let request = asking(&served, &list, header, query)
-            .header("MCP-Protocol-Version", "2026-07-28")
-            .header("Mcp-Method", "tools/list");
+    let mut served = Served::start(&bench, &[]);
+    let url = served.url.clone();
+    for (header, query, tool) in [
+        ("", "", "run_script"),
+        ("code", "", "run_script"),
+        ("native", "?tool_mode=discovery", "odd_echo"),
+        ("", "?tool_mode=native", "odd_echo"),
+        ("discovery", "", "call_tool"),
+    ] {
+        served.url = format!("{url}{query}");
+        let mut request = served.modern("tools/list", json!({}), &json!({}));
+        if !header.is_empty() {
+            request = request.header("X-MCP-Tool-Mode", header);
+        }
         let listed = said(request.send().await.expect("an answer")).await;
-        let tool = format!("\"{tool}\"");
-        assert!(listed.contains(&tool), "{header:?} {query:?}: {listed}");
+        assert!(
+            listed.contains(&format!("\"{tool}\"")),
+            "{header}{query}: {listed}"
+        );
     }
 }

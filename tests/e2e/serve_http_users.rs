@@ -141,31 +141,14 @@ async fn parked_runs_of_others_are_not_found() {
     let served = Served::start(&bench, &[]);
     let code = "return typeof await ticketing_createIssue({ title: 'A', body: 'B' })";
     let call = async |token: &str, more: Value| {
-        let mut params = json!({
-            "name": "run_script", "arguments": { "code": code },
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-                "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
-            } });
+        let mut params = json!({ "name": "run_script", "arguments": { "code": code } });
         for (name, value) in more.as_object().expect("an object") {
             params[name] = value.clone();
         }
-        let message =
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-        let request = served
-            .post(&message)
-            .bearer_auth(token)
-            .header("MCP-Protocol-Version", "2026-07-28")
-            .header("Mcp-Method", "tools/call")
-            .header("Mcp-Name", "run_script");
-        let answer = request
-            .send()
-            .await
-            .expect("an answer")
-            .text()
-            .await
-            .expect("a text");
+        let can = json!({ "elicitation": { "form": {} } });
+        let request = served.modern("tools/call", params, &can).bearer_auth(token);
+        let answer = request.send().await.expect("an answer");
+        let answer = answer.text().await.expect("a text");
         let mut data = answer
             .lines()
             .filter_map(|line| line.strip_prefix("data:"))

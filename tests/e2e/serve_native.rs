@@ -2,20 +2,18 @@
 //! the same gate as a script's calls.
 
 use callgate_tests::{Workbench, fixture, odd};
-use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion};
+use rmcp::model::{CallToolResult, ProtocolVersion};
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, OLDER, Session, User, connect, shown};
+use crate::serve_client::{self, NEWEST, OLDER, Session, User, connect, shown};
 
 const NATIVE: [&str; 2] = ["--mode", "native"];
 
-fn request(tool: &str, arguments: &Value) -> CallToolRequestParams {
-    let arguments = arguments.as_object().expect("an object").clone();
-    CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments)
-}
-
-pub async fn call(session: &Session, tool: &str, arguments: Value) -> CallToolResult {
-    let called = session.client.call_tool(request(tool, &arguments)).await;
+async fn call(session: &Session, tool: &str, arguments: Value) -> CallToolResult {
+    let called = session
+        .client
+        .call_tool(serve_client::call(tool, arguments))
+        .await;
     called.expect("an answer")
 }
 

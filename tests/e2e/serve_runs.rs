@@ -2,13 +2,13 @@
 //! limited.
 
 use callgate_tests::{Workbench, fixture};
-use rmcp::model::{CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest};
+use rmcp::model::{CallToolRequest, CallToolResponse, ClientRequest};
 use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::serve_client::{
-    ERAS, NEWEST, Session, User, connect, hanging_and_asked, one_ends, shown, value,
+    ERAS, NEWEST, Session, User, call, connect, hanging_and_asked, one_ends, shown, value,
 };
 
 impl Session {
@@ -33,11 +33,7 @@ async fn a_run_that_is_left_is_picked_up() {
             const issue = await ticketing_createIssue({ title: 'A', body: 'B' });
             return issue.issueId !== '';";
         let run = session.leave(script).await;
-        let arguments = json!({ "run": run, "waitMs": 60_000 });
-        let Value::Object(arguments) = arguments else {
-            unreachable!("an object")
-        };
-        let request = || CallToolRequestParams::new("wait").with_arguments(arguments.clone());
+        let request = || call("wait", json!({ "run": run, "waitMs": 60_000 }));
         let result = session
             .client
             .call_tool(request())
@@ -81,10 +77,7 @@ async fn a_question_of_a_run_that_is_left_waits_for_whoever_waits() {
         }
     }
     let come = |run: &str, state: &str| {
-        let Value::Object(arguments) = json!({ "run": run, "waitMs": 60_000 }) else {
-            unreachable!("an object")
-        };
-        let mut request = CallToolRequestParams::new("wait").with_arguments(arguments);
+        let mut request = call("wait", json!({ "run": run, "waitMs": 60_000 }));
         request.request_state = Some(state.to_owned());
         request.input_responses = Some(
             serde_json::from_value(
@@ -116,11 +109,8 @@ async fn send(
     name: &'static str,
     arguments: Value,
 ) -> RequestHandle<RoleClient> {
-    let Value::Object(arguments) = arguments else {
-        unreachable!("an object")
-    };
-    let request = CallToolRequestParams::new(name).with_arguments(arguments);
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
+    let request = CallToolRequest::new(call(name, arguments));
+    let request = ClientRequest::CallToolRequest(request);
     let options = PeerRequestOptions::no_options();
     let sent = session.client.send_cancellable_request(request, options);
     sent.await.expect("sent")
@@ -134,7 +124,7 @@ async fn a_cancelled_call_takes_its_run_with_it() {
         let (told, mut heard) = mpsc::unbounded_channel();
         user.told = told;
         let session = connect(&bench, user, &[]).await;
-        let call = send(
+        let sent = send(
             &session,
             "run_script",
             json!({ "code": "await odd_hang({})" }),
@@ -143,7 +133,7 @@ async fn a_cancelled_call_takes_its_run_with_it() {
         let said = heard.recv().await.expect("news");
         assert_eq!(said, "1 1 call, odd_hang; 1 under way", "{version}");
         let workers = session.workers();
-        call.cancel(Some("enough".to_owned())).await.expect("sent");
+        sent.cancel(Some("enough".to_owned())).await.expect("sent");
         one_ends(&workers).await;
         session.client.cancel().await.expect("a clean end");
     }

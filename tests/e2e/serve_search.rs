@@ -7,7 +7,7 @@ use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
-use crate::serve_client::{Model, NEWEST, OLDER, Session, User, can, connect, shown};
+use crate::serve_client::{Model, NEWEST, OLDER, Session, User, call, can, connect, shown};
 
 fn bench(more: Value) -> Workbench {
     let mut config = json!({
@@ -29,15 +29,11 @@ fn user(version: &ProtocolVersion, capabilities: Value, model: Model) -> User {
     user
 }
 
-fn search(arguments: Value) -> CallToolRequestParams {
-    let Value::Object(arguments) = arguments else {
-        unreachable!("an object")
-    };
-    CallToolRequestParams::new("search_tools").with_arguments(arguments)
-}
-
 fn by_model(query: &str) -> CallToolRequestParams {
-    search(json!({ "query": query, "detail": "names", "by": "model" }))
+    call(
+        "search_tools",
+        json!({ "query": query, "detail": "names", "by": "model" }),
+    )
 }
 
 /// What a search says, and what the client's model was asked for it.

@@ -116,6 +116,24 @@ impl Served {
             .body(text)
     }
 
+    /// A request of the newest revision, which has no sessions, of a client that can do this.
+    pub fn modern(&self, method: &str, mut params: Value, can: &Value) -> RequestBuilder {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": can,
+        });
+        let message = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        let request = self
+            .post(&message)
+            .header("MCP-Protocol-Version", "2026-07-28");
+        let request = request.header("Mcp-Method", method);
+        match params["name"].as_str() {
+            Some(name) => request.header("Mcp-Name", name),
+            None => request,
+        }
+    }
+
     /// An MCP client, with this token.
     pub async fn connect(
         &self,

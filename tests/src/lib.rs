@@ -351,6 +351,18 @@ pub fn workers(process: u32) -> Vec<u32> {
     children(process).into_iter().filter(is_worker).collect()
 }
 
+/// The JSON in each line, and what stands behind its arrow.
+///
+/// # Panics
+///
+/// If a line has no arrow, or no JSON before it.
+pub fn cases(text: &str) -> impl Iterator<Item = (Value, &str)> {
+    text.trim().lines().map(|case| {
+        let (given, expected) = case.trim().split_once(" → ").expect(case);
+        (serde_json::from_str(given).expect(case), expected)
+    })
+}
+
 /// The root of the checkout.
 ///
 /// # Panics
