@@ -1,7 +1,7 @@
 //! Installs each package in an empty place and runs it there, without cargo and with an empty home.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -107,7 +107,7 @@ fn from_debian(release: &Release<'_>) -> Result<Installed> {
     let mut dpkg = Command::new("chroot");
     dpkg.arg(&root).args(["dpkg", "-i", "/tmp/callgate.deb"]);
     process::run(dpkg.env("PATH", SYSTEM_PATH))?;
-    in_root("Debian", root, &[])
+    in_root("Debian", root, 0)
 }
 
 /// As `packaging/Dockerfile` does it, with its user.
@@ -123,7 +123,7 @@ fn from_image(release: &Release<'_>) -> Result<Installed> {
     let link = root.join("usr/bin/callgate");
     let _no_link_yet = fs::remove_file(&link);
     symlink("/opt/callgate/bin/callgate", link)?;
-    in_root("image", root, &["--setgid=65532", "--setuid=65532"])
+    in_root("image", root, 65532)
 }
 
 /// A root file system of its own, which has nothing but Debian's smallest set of packages.
@@ -164,19 +164,25 @@ fn installed(what: &'static str, program: PathBuf, more_path: &str) -> Result<In
     })
 }
 
-/// The program that was installed in a root file system, with a `/proc` that ends with it. `user`:
-/// options of `unshare` that make it run as another user than root.
-fn in_root(what: &'static str, root: PathBuf, user: &[&str]) -> Result<Installed> {
+/// The program that was installed in a root file system, as this user, with a `/proc` that ends with
+/// it.
+fn in_root(what: &'static str, root: PathBuf, user: u32) -> Result<Installed> {
     let home = root.join("tmp/home");
     npm::empty(&home)?;
-    fs::set_permissions(&home, fs::Permissions::from_mode(0o777))?;
+    chown(&home, Some(user), Some(user))?;
     let folder = format!("--root={}", root.display());
+    let (group, user) = (format!("--setgid={user}"), format!("--setuid={user}"));
     let unshare = ["unshare", "--mount", "--pid", "--fork", "--mount-proc"];
-    let program = [&folder, "--wd=/tmp/home", "/usr/bin/callgate"];
-    let command = unshare.iter().chain(user).chain(&program);
+    let program = [
+        &group,
+        &user,
+        &folder,
+        "--wd=/tmp/home",
+        "/usr/bin/callgate",
+    ];
     Ok(Installed {
         what,
-        command: command.map(PathBuf::from).collect(),
+        command: unshare.iter().chain(&program).map(PathBuf::from).collect(),
         path: SYSTEM_PATH.to_owned(),
         root,
         home: "/tmp/home".into(),
