@@ -114,7 +114,7 @@ impl Models {
             return Err("no endpoint of embeddings is configured (models.embeddings)".to_owned());
         };
         let made = embedder.get_or_try_init(|| async {
-            let endpoint = endpoint(&config.url, config.key.as_ref(), config.timeout).await?;
+            let endpoint = endpoint(&config.url.0, config.key.as_ref(), config.timeout).await?;
             Ok(Embedder::new(endpoint, &config.model, config.dimensions))
         });
         made.await
@@ -142,7 +142,7 @@ impl Models {
             return Err(NoAnswer::NoModel);
         };
         let made = model.get_or_try_init(|| async {
-            let endpoint = endpoint(&config.url, config.key.as_ref(), config.timeout).await?;
+            let endpoint = endpoint(&config.url.0, config.key.as_ref(), config.timeout).await?;
             Ok(Model::new(endpoint, config.api, &config.model))
         });
         let model = made.await.map_err(NoAnswer::Failed)?;

@@ -15,11 +15,9 @@ pub enum SearchBy {
     /// By the words of names, titles, descriptions, parameters and keywords.
     Words,
     /// By a case-insensitive regular expression over names, titles and descriptions.
-    #[serde(skip_deserializing)]
     Regex,
     /// By meaning: embeddings of tools and of the query. Needs an embeddings endpoint;
     /// without an answer from it, by words, with a note.
-    #[serde(skip_deserializing)]
     Vectors,
     /// By words and by meaning, both rankings merged. Needs an embeddings endpoint.
     Hybrid,

@@ -276,23 +276,13 @@ pub(crate) async fn check_output(tool: &Tool, value: Box<RawValue>) -> (Box<RawV
     } else {
         None
     };
-    let is_new = !declared.is_compiled();
     let schema = declared.clone();
     let fitted = spawn_blocking(move || {
         let _permit = permit;
         let fit = schema.fit(value.get());
         (value, fit)
     });
-    let fitted = fitted.await;
-    if let Some(fault) = declared.fault().filter(|_| is_new) {
-        tracing::warn!(
-            server = tool.definition.server,
-            tool = tool.definition.name,
-            reason = fault,
-            "results are not held to an outputSchema that is not taken"
-        );
-    }
-    fitted.unwrap_or_else(|_| {
+    fitted.await.unwrap_or_else(|_| {
         let ending = Fit::Unknown("the host is ending".to_owned());
         (RawValue::NULL.to_owned(), ending)
     })

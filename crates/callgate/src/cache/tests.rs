@@ -110,22 +110,6 @@ fn what_is_kept_comes_back_as_it_was() {
 }
 
 #[test]
-fn another_configuration_is_another_server() {
-    let (folder, ..) = kept();
-    let mut other = spec();
-    if let Transport::Stdio(stdio) = &mut other.transport {
-        stdio.env.insert("TOKEN".to_owned(), "hunter3".to_owned());
-    }
-    assert!(recalled(folder.path(), other).0.is_none());
-    assert!(
-        recalled(folder.path(), ServerSpec::stdio("s", "run", ["b"]))
-            .0
-            .is_none()
-    );
-    assert!(recalled(folder.path(), spec()).0.is_some());
-}
-
-#[test]
 fn the_next_list_is_kept() {
     let (folder, _, _) = kept();
     let cache = open(folder.path());
@@ -244,22 +228,6 @@ fn what_cannot_be_read_is_passed_over_and_written_anew() {
         cache.follow(&[state(&ready)]);
         assert!(recalled(folder.path(), spec()).0.is_some(), "{why}");
     }
-}
-
-/// A file of another server, in the place of this one's.
-#[test]
-fn another_servers_file_is_foreign() {
-    let (folder, file, _) = kept();
-    let cache = open(folder.path());
-    let other = ServerSpec::stdio("s", "run", ["other"]);
-    let place = file.with_file_name(format!("{}.json", cache.key.identity(&other)));
-    fs::copy(&file, place).expect("a copy");
-    let (remembered, warnings) = recalled(folder.path(), other);
-    assert!(remembered.is_none());
-    assert!(
-        warnings[0].ends_with("it is another server's"),
-        "{warnings:?}"
-    );
 }
 
 /// A list from a time to come, or from long ago, is only good for a server that is down.

@@ -5,15 +5,12 @@ use std::path::{Path, PathBuf};
 
 /// The problems of one configuration file. Its `Display` has one line for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
-    first: Problem,
-    more: Vec<Problem>,
-}
+pub struct ConfigError(Vec<Problem>);
 
 impl ConfigError {
     /// All problems, in the order of the file.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
-        std::iter::once(&self.first).chain(&self.more)
+        self.0.iter()
     }
 
     /// An error about the file as a whole.
@@ -34,18 +31,13 @@ impl ConfigError {
     pub(super) fn of(mut problems: Vec<Problem>) -> Option<Self> {
         problems.sort_by_key(|problem| problem.place);
         problems.dedup();
-        let mut problems = problems.into_iter();
-        Some(Self {
-            first: problems.next()?,
-            more: problems.collect(),
-        })
+        (!problems.is_empty()).then_some(Self(problems))
     }
 }
 
 impl From<Problem> for ConfigError {
-    fn from(first: Problem) -> Self {
-        let more = Vec::new();
-        Self { first, more }
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
     }
 }
 
@@ -53,9 +45,8 @@ impl std::error::Error for ConfigError {}
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.first)?;
-        let mut more = self.more.iter();
-        more.try_for_each(|problem| write!(f, "\n{problem}"))
+        let problems: Vec<String> = self.0.iter().map(Problem::to_string).collect();
+        f.write_str(&problems.join("\n"))
     }
 }
 

@@ -63,9 +63,21 @@ pub(super) fn search<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Searc
     #[derive(Deserialize, Default)]
     #[serde(deny_unknown_fields, default)]
     struct Search {
+        #[serde(deserialize_with = "way")]
         by: SearchBy,
     }
     Search::deserialize(deserializer).map(|search| search.by)
+}
+
+/// A way of searching that suits every query.
+fn way<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SearchBy, D::Error> {
+    match SearchBy::deserialize(deserializer)? {
+        SearchBy::Regex | SearchBy::Vectors => {
+            let wanted = "must be \"auto\", \"words\", \"hybrid\" or \"model\"";
+            Err(D::Error::custom(wanted))
+        }
+        by => Ok(by),
+    }
 }
 
 /// The cache of the lists of servers and of vectors of tools.

@@ -24,12 +24,12 @@ pub struct ModelsConfig {
 }
 
 /// An OpenAI-compatible endpoint of embeddings.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct EmbeddingsConfig {
     /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or `http` on loopback.
-    pub url: String,
+    pub url: BaseUrl,
     /// `model`: its name there.
     pub model: String,
     /// `key`: what is sent as `Authorization: Bearer`. Default: nothing.
@@ -42,7 +42,7 @@ pub struct EmbeddingsConfig {
 }
 
 /// An OpenAI- or Anthropic-compatible endpoint of a model.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct SmallModelConfig {
@@ -50,7 +50,7 @@ pub struct SmallModelConfig {
     #[serde(with = "ApiWord")]
     pub api: Api,
     /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or `http` on loopback.
-    pub url: String,
+    pub url: BaseUrl,
     /// `model`: its name there.
     pub model: String,
     /// `key`: what is sent as `Authorization: Bearer`, or as `x-api-key` to
@@ -67,7 +67,7 @@ impl EmbeddingsConfig {
     /// This model at this endpoint, the rest by default.
     pub fn new(url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
-            url: url.into(),
+            url: BaseUrl(url.into()),
             model: model.into(),
             key: None,
             dimensions: None,
@@ -81,7 +81,7 @@ impl SmallModelConfig {
     pub fn new(api: Api, url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             api,
-            url: url.into(),
+            url: BaseUrl(url.into()),
             model: model.into(),
             key: None,
             timeout: Duration::from_secs(60),
@@ -90,35 +90,16 @@ impl SmallModelConfig {
     }
 }
 
-impl fmt::Debug for EmbeddingsConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EmbeddingsConfig")
-            .field("origin", &origin(&self.url))
-            .field("model", &self.model)
-            .field("key", &self.key)
-            .field("dimensions", &self.dimensions)
-            .field("timeout", &self.timeout)
-            .finish_non_exhaustive()
-    }
-}
+/// The base of an API. Its `Debug` form shows the origin alone, since the rest may hold a secret.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct BaseUrl(pub(crate) String);
 
-impl fmt::Debug for SmallModelConfig {
+impl fmt::Debug for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SmallModelConfig")
-            .field("api", &self.api)
-            .field("origin", &origin(&self.url))
-            .field("model", &self.model)
-            .field("key", &self.key)
-            .field("timeout", &self.timeout)
-            .field("max_tokens", &self.max_tokens)
-            .finish_non_exhaustive()
+        let url = url::Url::parse(&self.0);
+        let origin = url.map(|url| url.origin().ascii_serialization());
+        f.write_str(&origin.unwrap_or_default())
     }
-}
-
-/// The part of a URL that is shown: the rest may hold a secret.
-fn origin(url: &str) -> String {
-    let url = url::Url::parse(url);
-    url.map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
 }
 
 impl Default for EmbeddingsConfig {
@@ -160,10 +141,10 @@ pub(super) fn read(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy)
         server::source(tree, tree.find(&["models", of, "key"])?)
     };
     if let Some(embeddings) = &mut models.embeddings {
-        embeddings.key = endpoint("embeddings", &embeddings.url);
+        embeddings.key = endpoint("embeddings", &embeddings.url.0);
     }
     if let Some(small) = &mut models.small {
-        small.key = endpoint("small", &small.url);
+        small.key = endpoint("small", &small.url.0);
     }
     // A client may offer the model of a search by model.
     if let Some(section) = tree.find(&["search"])

@@ -101,9 +101,8 @@ impl RunCalls {
             let message = format!("the query has {bytes} bytes, over the limit of {MAX_QUERY}");
             return Err(invalid(message));
         }
-        let detail = choice("detail", input.detail.as_deref(), Detail::Summary, &DETAILS)?;
         let mut request = SearchRequest::new(input.query);
-        request.by = choice("by", input.by.as_deref(), SearchBy::Auto, &SearchBy::ALL)?;
+        request.by = input.by;
         request.patience = self.patience(request.by);
         request.server = input.server;
         request.caller.clone_from(&self.caller);
@@ -124,7 +123,7 @@ impl RunCalls {
         answer(move || {
             let tools = found.hits.iter().filter_map(|hit| {
                 let tool = catalog.get(&hit.function)?;
-                Some(found_tool(&catalog, tool, detail, &foresight))
+                Some(found_tool(&catalog, tool, input.detail, &foresight))
             });
             json!({
                 "tools": tools.collect::<Vec<_>>(),
@@ -261,10 +260,32 @@ fn described(tool: &Tool, denied: Option<String>) -> Value {
 #[serde(deny_unknown_fields)]
 struct SearchInput {
     query: String,
-    detail: Option<String>,
+    #[serde(default = "summaries", with = "DetailWord")]
+    detail: Detail,
     limit: Option<usize>,
     server: Option<String>,
-    by: Option<String>,
+    #[serde(default)]
+    by: SearchBy,
+}
+
+/// The words of `detail`.
+#[derive(Deserialize)]
+#[serde(remote = "Detail")]
+enum DetailWord {
+    #[serde(rename = "names")]
+    Name,
+    #[serde(rename = "summaries")]
+    Summary,
+    #[serde(rename = "signatures")]
+    Signature,
+    #[serde(rename = "full")]
+    Full,
+    #[serde(skip)]
+    Call,
+}
+
+fn summaries() -> Detail {
+    Detail::Summary
 }
 
 #[derive(Deserialize)]
@@ -281,32 +302,6 @@ struct DetailsInput {
 enum Names {
     One(String),
     Many(Vec<String>),
-}
-
-const DETAILS: [(&str, Detail); 4] = [
-    ("names", Detail::Name),
-    ("summaries", Detail::Summary),
-    ("signatures", Detail::Signature),
-    ("full", Detail::Full),
-];
-
-/// The value of a word, or the default without one.
-fn choice<T: Copy>(
-    key: &str,
-    word: Option<&str>,
-    default: T,
-    choices: &[(&str, T)],
-) -> Result<T, Failed> {
-    let Some(word) = word else {
-        return Ok(default);
-    };
-    if let Some((_, value)) = choices.iter().find(|(name, _)| *name == word) {
-        return Ok(*value);
-    }
-    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-    let (last, first) = names.split_last().unwrap_or((&"", &[]));
-    let message = format!("`{key}` must be one of {} and {last}", first.join(", "));
-    Err(invalid(message))
 }
 
 fn parse<'a, T: Deserialize<'a>>(input: &'a RawValue) -> Result<T, Failed> {

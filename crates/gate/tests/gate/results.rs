@@ -107,68 +107,62 @@ async fn results_are_held_to_what_the_tool_declares() {
         let line = run.ledger().pop().expect("a line");
         format!("{}\n{}", show(result), told(&line))
     };
-    let check = async |tool: &str, schema: &Value, arguments: Value, expected: Expect| {
-        expected.assert_eq(&call(tool, schema, arguments, false).await);
-    };
-    check(
-        "structured",
-        &integer,
-        json!({ "value": { "n": 1 } }),
-        expect![[r#"
-            {"n":1}
-            Ok, 7 bytes"#]],
-    )
-    .await;
-    check(
-        "structured",
-        &integer,
-        json!({ "value": { "n": "secret" } }),
-        expect![[r#"
-            Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"n":"secret"}})), retryable: false }
-            ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 14 bytes"#]],
-    )
-    .await;
-    let whole = call(
-        "structured",
-        &integer,
-        json!({ "value": { "n": "x" } }),
-        true,
-    )
-    .await;
-    expect![[r#"
-        Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"n":"x"}}})), retryable: false }
-        ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 90 bytes"#]].assert_eq(&whole);
-    // Without structured content it is the text that counts.
-    check(
-        "json_text",
-        &integer,
-        json!({ "text": "{\"n\": 1}" }),
-        expect![[r#"
-            {"n": 1}
-            Ok, 8 bytes"#]],
-    )
-    .await;
-    check(
-        "json_text",
-        &integer,
-        json!({ "text": "one" }),
-        expect![[r#"
-            Protocol { server: "flaky", function: "flaky_json_text", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":"one"})), retryable: false }
-            ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"" }, 5 bytes"#]],
-    )
-    .await;
-    check("image", &integer, json!({}), expect![[r#"
-        Protocol { server: "flaky", function: "flaky_image", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property", data: Some(RawValue({"problems":["the value: \"n\" is a required property"],"result":{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}})), retryable: false }
-        ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property" }, 67 bytes"#]]).await;
-    // What failed is no result.
-    check("fails", &integer, json!({}), expect![[r#"
-        Tool { server: "flaky", function: "flaky_fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }
-        ToolError { message: "disk is full" }, 97 bytes"#]]).await;
-    // A schema that is not taken keeps no result back.
     let elsewhere = json!({ "$ref": "https://example.com/a.json" });
-    check("structured", &elsewhere, json!({ "value": 1 }), expect![[r##"
+    let mut said = String::new();
+    for (tool, schema, arguments, whole) in [
+        (
+            "structured",
+            &integer,
+            json!({ "value": { "n": 1 } }),
+            false,
+        ),
+        (
+            "structured",
+            &integer,
+            json!({ "value": { "n": "secret" } }),
+            false,
+        ),
+        (
+            "structured",
+            &integer,
+            json!({ "value": { "n": "x" } }),
+            true,
+        ),
+        // Without structured content it is the text that counts.
+        (
+            "json_text",
+            &integer,
+            json!({ "text": "{\"n\": 1}" }),
+            false,
+        ),
+        ("json_text", &integer, json!({ "text": "one" }), false),
+        ("image", &integer, json!({}), false),
+        // What failed is no result.
+        ("fails", &integer, json!({}), false),
+        // A schema that is not taken keeps no result back.
+        ("structured", &elsewhere, json!({ "value": 1 }), false),
+    ] {
+        said += &call(tool, schema, arguments, whole).await;
+        said.push('\n');
+    }
+    expect![[r##"
+        {"n":1}
+        Ok, 7 bytes
+        Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"n":"secret"}})), retryable: false }
+        ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 14 bytes
+        Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"n":"x"}}})), retryable: false }
+        ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 90 bytes
+        {"n": 1}
+        Ok, 8 bytes
+        Protocol { server: "flaky", function: "flaky_json_text", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":"one"})), retryable: false }
+        ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"" }, 5 bytes
+        Protocol { server: "flaky", function: "flaky_image", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property", data: Some(RawValue({"problems":["the value: \"n\" is a required property"],"result":{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}})), retryable: false }
+        ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property" }, 67 bytes
+        Tool { server: "flaky", function: "flaky_fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }
+        ToolError { message: "disk is full" }, 97 bytes
         1
-        Ok, 1 bytes, unchecked: the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME""##]]).await;
+        Ok, 1 bytes, unchecked: the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME"
+    "##]].assert_eq(&said);
     // Large ones are looked at on a thread of their own.
     let numbers = json!({ "items": { "type": "integer" } });
     let mut large = vec![json!(7); 800_000];

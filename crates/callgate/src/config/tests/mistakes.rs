@@ -122,7 +122,7 @@ fn of_the_file() {
             "1 \"models\" in the file must be an object, and this is an array",
         ]),
         (r#"{ "search": { "by": "luck" }, "extract": { "calls": 0, "input": "lots", "outputs": 1 } }"#, &[
-            "1 \"by\" in \"search\" must be \"auto\" or \"words\" or \"hybrid\" or \"model\", and this is \"luck\"",
+            "1 \"by\" in \"search\" must be \"auto\" or \"words\" or \"regex\" or \"vectors\" or \"hybrid\" or \"model\", and this is \"luck\"",
             "1 \"calls\" in \"extract\" must be a whole number above zero",
             "1 \"input\" in \"extract\": \"lots\" is not a size; write a number and",
             "1 unknown key \"outputs\" in \"extract\"; did you mean \"output\"?",

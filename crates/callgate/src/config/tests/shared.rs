@@ -68,87 +68,61 @@ fn what_turns_a_server_off_in_its_own_client_keeps_it_off() {
             r#"{{ "mcpServers": {{ "a": {{ "command": "${{UNSET}}", {members} }}, "b": {{ "command": "y" }} }} }}"#
         )
     };
-    for members in [
+    let off = [
         r#""disabled": true"#,
         r#""disabled": "true""#,
         r#""disable": true"#,
         r#""enabled": false"#,
         r#""enabled": "false", "disabled": false"#,
         r#""isActive": false, "baseUrl": "x""#,
-    ] {
-        let (loaded, warnings) = loaded(".mcp.json", &entry(members));
-        assert_eq!(
-            (loaded.as_str(), warnings.len()),
-            (r#"["b"] ["a"]"#, 0),
-            "{members}"
-        );
-    }
-    for lists in [
+    ];
+    let lists = [
         r#""disabledMcpjsonServers": ["a"]"#,
         r#""disabledMcpServers": ["a", "c"]"#,
         r#""excludeMCPServers": ["a"]"#,
         r#""allowMCPServers": ["b"]"#,
         r#""mcp": { "excluded": ["a"] }"#,
         r#""mcp": { "allowed": ["b"] }"#,
-    ] {
-        let text = format!(
-            r#"{{ "mcpServers": {{ "a": {{ "command": "x" }}, "b": {{ "command": "y" }} }}, {lists} }}"#
-        );
-        let (loaded, warnings) = loaded("settings.json", &text);
-        assert_eq!(
-            (loaded.as_str(), warnings.len()),
-            (r#"["b"] ["a"]"#, 0),
-            "{lists}"
-        );
-    }
-    for members in [
+    ];
+    let on = [
         r#""enabled": true"#,
         r#""isActive": true"#,
         r#""enabled": null"#,
-    ] {
-        let text = entry(members).replace("${UNSET}", "x");
-        let (loaded, warnings) = loaded(".mcp.json", &text);
-        assert_eq!(
-            (loaded.as_str(), warnings.len()),
-            (r#"["a", "b"] []"#, 0),
-            "{members}"
-        );
+    ];
+    let listed = |list: &str| {
+        let text = entry("\"type\": \"stdio\"");
+        text.replacen('{', &format!("{{ {list}, "), 1)
+    };
+    let texts = off.map(entry).into_iter().chain(lists.map(listed));
+    let texts = texts.map(|text| (text, r#"["b"] ["a"]"#));
+    let on = on.map(|members| (entry(members).replace("${UNSET}", "x"), r#"["a", "b"] []"#));
+    for (text, expected) in texts.chain(on) {
+        let (loaded, warnings) = loaded("settings.json", &text);
+        assert_eq!((loaded.as_str(), warnings.len()), (expected, 0), "{text}");
     }
 }
 
 #[test]
 fn one_transport_has_many_spellings() {
-    for kind in [
+    let kinds = [
         "http",
         "HTTP",
         "streamable-http",
         "streamableHttp",
-        "streamable_http",
-        "StreamableHTTP",
-        "streamablehttp",
-    ] {
+        "Streamable_HTTP",
+    ];
+    let kinds = kinds.map(|kind| ("callgate.json", "type", kind, "url"));
+    let keys = ["url", "serverUrl", "httpUrl"].into_iter().flat_map(|url| {
+        let kinds = ["type", "transport", "transportType"];
+        kinds.map(|kind| ("mcp.json", kind, "http", url))
+    });
+    for (file, key, kind, url) in kinds.into_iter().chain(keys) {
         let text = format!(
-            r#"{{ "mcpServers": {{ "a": {{ "type": "{kind}", "url": "https://a.b" }} }} }}"#
+            r#"{{ "servers": {{ "a": {{ "{key}": "{kind}", "{url}": "https://a.b" }} }} }}"#
         );
-        for file in ["callgate.json", ".mcp.json"] {
-            let config = read(file, &text).expect(kind);
-            assert_eq!(
-                (http(&config).url.as_str(), config.warnings.len()),
-                ("https://a.b", 0)
-            );
-        }
-    }
-    for key in ["url", "serverUrl", "httpUrl"] {
-        for kind in ["type", "transport", "transportType"] {
-            let text = format!(
-                r#"{{ "servers": {{ "a": {{ "{kind}": "http", "{key}": "https://a.b" }} }} }}"#
-            );
-            let config = read("mcp.json", &text).expect(key);
-            assert_eq!(
-                (http(&config).url.as_str(), config.warnings.len()),
-                ("https://a.b", 0)
-            );
-        }
+        let config = read(file, &text).expect(kind);
+        assert_eq!(http(&config).url, "https://a.b");
+        assert_eq!(config.warnings, [], "{text}");
     }
     let text = r#"{ "servers": { "a": { "type": "Stdio", "cmd": "x", "environment": { "A": "1" }, "workingDirectory": "w" } } }"#;
     let config = read("mcp.json", text).expect("a configuration");

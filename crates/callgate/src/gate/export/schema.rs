@@ -191,41 +191,27 @@ mod tests {
     #[test]
     fn anthropic_takes_no_odd_keys_and_no_older_drafts() {
         let long = "k".repeat(65);
+        let of = |properties: Value| json!({ "properties": properties });
         for (schema, why) in [
+            (of(json!({ "filter[name]": {} })), "filter[name]"),
+            (of(json!({ "größe": {} })), "größe"),
+            (of(json!({ "": {} })), "\"\" is not"),
+            (of(json!({ (&*long): {} })), "kkk"),
+            (of(json!({ "a": of(json!({ "$top": {} })) })), "$top"),
             (
-                json!({ "properties": { "filter[name]": {} } }),
-                "filter[name]",
-            ),
-            (json!({ "properties": { "größe": {} } }), "größe"),
-            (json!({ "properties": { "": {} } }), "\"\" is not"),
-            (json!({ "properties": { (&*long): {} } }), "kkk"),
-            (
-                json!({ "properties": { "a": { "properties": { "$top": {} } } } }),
-                "$top",
-            ),
-            (
-                json!({ "properties": { "a": { "items": { "properties": { "a b": {} } } } } }),
+                of(json!({ "a": { "items": of(json!({ "a b": {} })) } })),
                 "a b",
             ),
+            (json!({ "$defs": { "D": of(json!({ "@id": {} })) } }), "@id"),
+            (json!({ "oneOf": [of(json!({ "a/b": {} }))] }), "a/b"),
             (
-                json!({ "$defs": { "D": { "properties": { "@id": {} } } } }),
-                "@id",
-            ),
-            (json!({ "oneOf": [{ "properties": { "a/b": {} } }] }), "a/b"),
-            (
-                json!({ "properties": { "a": { "anyOf": [{ "properties": { "x:y": {} } }] } } }),
+                of(json!({ "a": { "anyOf": [of(json!({ "x:y": {} }))] } })),
                 "x:y",
             ),
+            (of(json!({ "a": { "type": "int" } })), "2020-12"),
+            (of(json!({ "a": { "items": [{}, {}] } })), "2020-12"),
             (
-                json!({ "properties": { "a": { "type": "int" } } }),
-                "2020-12",
-            ),
-            (
-                json!({ "properties": { "a": { "items": [{}, {}] } } }),
-                "2020-12",
-            ),
-            (
-                json!({ "properties": { "a": { "minimum": 0, "exclusiveMinimum": true } } }),
+                of(json!({ "a": { "minimum": 0, "exclusiveMinimum": true } })),
                 "2020-12",
             ),
         ] {
