@@ -5,14 +5,12 @@ use std::fmt;
 use callgate_policy::flow::FlowWhy;
 use callgate_policy::{Because, Decision, Leave, Rule, Verdict};
 use callgate_process::shell_word;
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::ask::Answer;
 
 /// The outcome of a decision: by rule and, where a rule says so, by asking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruling {
     /// The decision of rules and grants.
     pub decision: Decision,

@@ -3,9 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
-use serde_json::json;
-
 use crate::definition::{Definition, DefinitionHash};
 use crate::flow::{Finding, FlowReason, FlowRules, FlowWhy};
 use crate::grants::{Grant, Scope};
@@ -13,8 +10,7 @@ use crate::rule::{Effect, Rule};
 use crate::verdict::Verdict;
 
 /// The answer to one tool call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
     /// The verdict about the call.
@@ -22,11 +18,9 @@ pub struct Decision {
     /// The reason for the verdict.
     pub because: Because,
     /// The ask rule that matches, where `because` is a permission that is void.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared_if")]
     pub asked_by: Option<Arc<Rule>>,
     /// The rule that denies the call for some arguments, whatever is granted, where it is asked
     /// about for another reason and they are not known yet.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared_if")]
     pub may_deny: Option<Arc<Rule>>,
 }
 
@@ -69,15 +63,12 @@ impl FlowRules {
 }
 
 /// The reason for a verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Because {
     /// A rule matched.
-    #[serde(serialize_with = "shared")]
     Rule(Arc<Rule>),
     /// It was granted.
-    #[serde(serialize_with = "granted")]
     Grant(Arc<Grant>, Scope),
     /// A rule or grant would let it through, but for another definition of the tool: the server
     /// changed the tool.
@@ -89,7 +80,6 @@ pub enum Because {
     /// A rule with a limit would let it through, but is for another name of the tool.
     OtherName(Leave),
     /// The arguments are not known yet, and this rule looks at them.
-    #[serde(serialize_with = "shared")]
     Depends(Arc<Rule>),
     /// Another server's data is in the arguments.
     Flow(Box<FlowReason>),
@@ -142,31 +132,6 @@ impl fmt::Display for Leave {
             Self::Grant(_, Scope::Session) => f.write_str("the grant for this session"),
         }
     }
-}
-
-impl Serialize for Leave {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Rule(rule) => shared(rule, serializer),
-            Self::Grant(grant, scope) => granted(grant, scope, serializer),
-        }
-    }
-}
-
-fn shared<S: Serializer>(rule: &Arc<Rule>, serializer: S) -> Result<S::Ok, S::Error> {
-    rule.serialize(serializer)
-}
-
-fn shared_if<S: Serializer>(rule: &Option<Arc<Rule>>, serializer: S) -> Result<S::Ok, S::Error> {
-    rule.as_deref().serialize(serializer)
-}
-
-fn granted<S: Serializer>(
-    grant: &Arc<Grant>,
-    scope: &Scope,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    json!({ "grant": grant.as_ref(), "scope": scope }).serialize(serializer)
 }
 
 impl fmt::Display for Decision {

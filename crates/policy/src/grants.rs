@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jiff::{SignedDuration, Timestamp};
-use serde::{Serialize, Serializer};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::condition::Condition;
@@ -32,8 +31,7 @@ pub struct Grant {
 }
 
 /// The duration of a grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// For one run.
     Run,
@@ -111,21 +109,6 @@ impl Grant {
     }
 }
 
-impl Serialize for Grant {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.to_rule() {
-            Ok(rule) => rule.to_json().serialize(serializer),
-            Err(_) => self.function.serialize(serializer),
-        }
-    }
-}
-
-/// The count of rules from which those that expired long ago are forgotten.
-const MANY_RULES: usize = 256;
-
-/// A rule is kept so long after it expired: a call that is being decided may have an earlier time.
-const KEPT: SignedDuration = SignedDuration::from_hours(1);
-
 /// The grants of a session, or of one run. They are shared between threads, and no use is given
 /// twice. Those of a session also count the uses of rules by calls without a script.
 #[derive(Default)]
@@ -135,13 +118,7 @@ pub struct SessionGrants(Mutex<Granted>);
 struct Granted {
     by_function: HashMap<String, Vec<Given>>,
     /// The uses of each rule by calls without a script, by the text of the rule.
-    rules: HashMap<String, RuleUses>,
-}
-
-#[derive(Default)]
-struct RuleUses {
-    used: u32,
-    expires: Option<Timestamp>,
+    rules: HashMap<String, u32>,
 }
 
 struct Given {
@@ -155,9 +132,7 @@ pub(crate) enum Answer {
     Granted(Arc<Grant>),
     /// This one would let it through if it were not void.
     Void(Arc<Grant>, Void),
-    /// One may let it through, depending on the arguments.
-    Depends,
-    /// None lets it through.
+    /// None lets it through, as far as the arguments are known: a grant only makes it easier.
     Nothing,
 }
 
@@ -204,22 +179,9 @@ impl SessionGrants {
 
     /// True if this rule, which lets `most` calls without a script through in a session, lets
     /// one more through. `take` counts it.
-    pub(crate) fn use_rule(&self, rule: &Rule, most: u32, take: bool, now: Timestamp) -> bool {
+    pub(crate) fn use_rule(&self, rule: &Rule, most: u32, take: bool) -> bool {
         let text = format!("{:?} {} {}", rule.effect, rule.written_in, rule.to_json());
-        let mut granted = self.lock();
-        if !take {
-            let used = granted.rules.get(&text).map_or(0, |uses| uses.used);
-            return used < most;
-        }
-        if granted.rules.len() >= MANY_RULES {
-            // A host may bring other rules with each call.
-            let long_ago = now.saturating_sub(KEPT).unwrap_or(Timestamp::MIN);
-            let is_kept = |uses: &RuleUses| uses.expires.is_none_or(|expires| expires > long_ago);
-            granted.rules.retain(|_, uses| is_kept(uses));
-        }
-        let uses = granted.rules.entry(text).or_default();
-        uses.expires = rule.expires;
-        use_once(&mut uses.used, most, true)
+        use_once(self.lock().rules.entry(text).or_default(), most, take)
     }
 
     /// Asks the grants about a call. `take` counts the use.
@@ -230,13 +192,7 @@ impl SessionGrants {
         for name in [Some(facts.function), long].into_iter().flatten() {
             for given in granted.by_function.get_mut(name).into_iter().flatten() {
                 let void = match given.grant.matches(facts) {
-                    Match::No => continue,
-                    Match::Depends => {
-                        if matches!(answer, Answer::Nothing) {
-                            answer = Answer::Depends;
-                        }
-                        continue;
-                    }
+                    Match::No | Match::Depends => continue,
                     Match::Yes if given.use_once(take) => {
                         return Answer::Granted(Arc::clone(&given.grant));
                     }
@@ -273,34 +229,5 @@ pub(crate) fn use_once(used: &mut u32, most: u32, take: bool) -> bool {
 impl fmt::Debug for SessionGrants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.list()).finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn counts_of_rules_that_are_over_are_forgotten_and_others_stay() {
-        let grants = SessionGrants::new();
-        let take = |entry: Value, second: i64| {
-            let rule = Rule::parse(Effect::Allow, &entry).expect("a rule");
-            let now = Timestamp::from_second(second).expect("a time");
-            grants.use_rule(&rule, 1, true, now)
-        };
-        let lasting = json!({ "tool": "fs_write", "maxCalls": 1 });
-        assert!(take(lasting.clone(), 0));
-        let count = || grants.lock().rules.len();
-        for second in (0..20_000).step_by(10) {
-            let expires = Timestamp::from_second(second + 10).expect("a time");
-            let rule = json!({ "tool": "fs_*", "maxCalls": 1, "expires": expires.to_string() });
-            assert!(take(rule.clone(), second), "{second}");
-            assert!(!take(rule, second), "{second}");
-        }
-        assert!(!take(lasting, 20_000));
-        // Those of the last hour and ten seconds.
-        assert!(count() <= 364, "{}", count());
     }
 }

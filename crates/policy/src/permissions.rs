@@ -52,7 +52,7 @@ impl Permissions {
             }
             None => {
                 let rule = self.rules.as_slice().get(index);
-                rule.is_some_and(|rule| self.session.use_rule(rule, most, of_session, facts.now))
+                rule.is_some_and(|rule| self.session.use_rule(rule, most, of_session))
             }
         };
         self.rules

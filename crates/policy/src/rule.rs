@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::condition::Condition;
@@ -101,8 +101,7 @@ impl Annotations {
 }
 
 /// The effect of a rule on the calls that it matches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// The call is sent.
     Allow,
@@ -268,13 +267,5 @@ impl fmt::Display for Rule {
             write!(f, " ({})", clauses.join(", "))?;
         }
         write!(f, " in {}", self.written_in)
-    }
-}
-
-impl Serialize for Rule {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rule = self.to_json();
-        json!({ "effect": self.effect, "rule": rule, "writtenIn": self.written_in })
-            .serialize(serializer)
     }
 }

@@ -179,8 +179,7 @@ impl Doubts {
             match granted(scope) {
                 Answer::Granted(grant) => return Some(Because::Grant(grant, scope)),
                 Answer::Void(grant, void) => self.note(void, || Leave::Grant(grant, scope)),
-                // A grant only makes it easier.
-                Answer::Depends | Answer::Nothing => {}
+                Answer::Nothing => {}
             }
         }
         None

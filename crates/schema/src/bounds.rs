@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ptr;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 /// How deeply a schema may be nested, references in place.
@@ -68,7 +69,7 @@ impl Author {
     }
 }
 
-/// The size of a schema with its references in place.
+/// The size of a schema, or of a part of one, with its references in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Its values. A part that refers to itself counts once.
@@ -80,6 +81,12 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    const ONE: Self = Self {
+        nodes: 1,
+        levels: 1,
+        loops: 0,
+    };
+
     /// Measures a schema, unless there is something in it that is not taken.
     pub(crate) fn of(root: &Value, author: Author) -> Result<Self, String> {
         let mut walk = Walk {
@@ -88,39 +95,15 @@ impl Shape {
             known: HashMap::new(),
             open: vec![root],
         };
-        let Size {
-            nodes,
-            levels,
-            loops,
-        } = walk.size(root, 0)?;
-        if loops > 0 {
+        let shape = walk.size(root, 0)?;
+        if shape.loops > 0 {
             let seen = HashMap::new();
             Circles { root, seen }.look(root)?;
         }
-        Ok(Self {
-            nodes,
-            levels,
-            loops,
-        })
+        Ok(shape)
     }
-}
 
-/// The size of a part of a schema.
-#[derive(Debug, Clone, Copy, Default)]
-struct Size {
-    nodes: u64,
-    levels: usize,
-    loops: u64,
-}
-
-impl Size {
-    const ONE: Self = Self {
-        nodes: 1,
-        levels: 1,
-        loops: 0,
-    };
-
-    /// With another one below it.
+    /// Adds another one below it.
     fn over(&mut self, part: Self) {
         self.nodes = self.nodes.saturating_add(part.nodes);
         self.levels = self.levels.max(part.levels + 1);
@@ -132,15 +115,15 @@ struct Walk<'a> {
     root: &'a Value,
     author: Author,
     /// Parts that were referred to, by their address.
-    known: HashMap<*const Value, Size>,
+    known: HashMap<*const Value, Shape>,
     /// The references that are being followed.
     open: Vec<&'a Value>,
 }
 
 impl<'a> Walk<'a> {
     /// Of a schema so many levels down.
-    fn size(&mut self, value: &'a Value, down: usize) -> Result<Size, String> {
-        let mut size = Size::ONE;
+    fn size(&mut self, value: &'a Value, down: usize) -> Result<Shape, String> {
+        let mut size = Shape::ONE;
         fits_below(down, size)?;
         match value {
             Value::Array(items) => {
@@ -164,34 +147,34 @@ impl<'a> Walk<'a> {
         key: &str,
         member: &'a Value,
         down: usize,
-    ) -> Result<Size, String> {
+    ) -> Result<Shape, String> {
         match (key, member) {
             ("$ref", Value::String(to)) => self.reference(to, down),
             // What it names is the whole schema, to which all references are.
             ("$id", Value::String(_))
                 if self.author == Author::Server && ptr::eq(parent, self.root) =>
             {
-                Ok(Size::ONE)
+                Ok(Shape::ONE)
             }
             ("$dynamicRef" | "$recursiveRef" | "$id", Value::String(_)) => {
                 Err(format!("the schema has {key:?}; leave it out"))
             }
             (key, Value::Object(schemas)) if NAMED.contains(&key) => {
-                let mut size = Size::ONE;
+                let mut size = Shape::ONE;
                 for schema in schemas.values() {
                     size.over(self.size(schema, down + 1)?);
                 }
                 Ok(size)
             }
-            (key, data) if DATA.contains(&key) => Ok(Size {
+            (key, data) if DATA.contains(&key) => Ok(Shape {
                 nodes: values(data),
-                ..Size::ONE
+                ..Shape::ONE
             }),
             _ => self.size(member, down),
         }
     }
 
-    fn reference(&mut self, to: &str, down: usize) -> Result<Size, String> {
+    fn reference(&mut self, to: &str, down: usize) -> Result<Shape, String> {
         let part = target(self.root, to)?;
         if self.open.iter().any(|open| ptr::eq(*open, part)) {
             if self.author == Author::Script {
@@ -200,9 +183,9 @@ impl<'a> Walk<'a> {
                     "the schema refers to itself with {shown:?}; write its levels out"
                 ));
             }
-            return Ok(Size {
+            return Ok(Shape {
                 loops: 1,
-                ..Size::ONE
+                ..Shape::ONE
             });
         }
         if let Some(known) = self.known.get(&ptr::from_ref(part)) {
@@ -217,7 +200,7 @@ impl<'a> Walk<'a> {
 }
 
 /// That a part may be so many levels down.
-fn fits_below(down: usize, size: Size) -> Result<Size, String> {
+fn fits_below(down: usize, size: Shape) -> Result<Shape, String> {
     if down + size.levels > MAX_LEVELS + 1 {
         return Err(format!(
             "the schema is nested deeper than {MAX_LEVELS} levels"
@@ -299,6 +282,7 @@ impl<'a> Circles<'a> {
 
 /// The target of a reference, which is a part of the schema itself.
 fn target<'a>(root: &'a Value, to: &str) -> Result<&'a Value, String> {
+    let decoded = |text| percent_decode_str(text).decode_utf8().ok();
     let pointer = to.strip_prefix('#').and_then(decoded);
     let part = pointer.and_then(|pointer| root.pointer(&pointer));
     part.ok_or_else(|| {
@@ -309,22 +293,6 @@ fn target<'a>(root: &'a Value, to: &str) -> Result<&'a Value, String> {
 
 fn shown(to: &str) -> String {
     to.chars().take(SHOWN).collect()
-}
-
-/// A fragment without percent-encoding.
-fn decoded(fragment: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || char::from(rest.next()?).to_digit(16);
-        let (high, low) = (digit()?, digit()?);
-        bytes.push(u8::try_from(high << 4 | low).ok()?);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 fn values(value: &Value) -> u64 {

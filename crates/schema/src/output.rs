@@ -17,8 +17,6 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_LEVELS: u32 = 127;
 /// The most steps: parts of the schema times parts of the value.
 const MAX_STEPS: u64 = 500_000_000;
-/// The most steps that are no reason for a thread of their own.
-const QUICK_STEPS: u64 = 200_000;
 /// The most levels of a recursive schema times levels of the value, so that no stack is too short.
 const MAX_NESTING: usize = 2_000;
 const MAX_PROBLEMS: usize = 5;
@@ -59,16 +57,6 @@ impl Declared {
     /// The schema as the server wrote it.
     pub fn value(&self) -> &Value {
         &self.0.value
-    }
-
-    /// True if [`Declared::fit`] of so many bytes is done in less time than it
-    /// takes to have another thread do it.
-    pub fn is_quick(&self, bytes: usize) -> bool {
-        match self.0.compiled.get() {
-            Some(Ok(schema)) => schema.shape().nodes.saturating_mul(bytes as u64) <= QUICK_STEPS,
-            Some(Err(_)) => true,
-            None => false,
-        }
     }
 
     /// True if anything was held to it before.
@@ -176,45 +164,28 @@ const OF_NULL: [&str; 13] = [
     "then",
     "type",
 ];
-/// Keywords beside a `$ref` that older drafts do not ignore.
-const BESIDE_REF: [&str; 5] = ["$defs", "$id", "$schema", "definitions", "id"];
-
 /// The schema with `null` where `nullable` allows it, as types have it too:
 /// servers write this word of OpenAPI, and JSON Schema does not know it.
-fn with_null(root: &Value) -> Value {
-    let draft = root
-        .get("$schema")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let is_old = ["draft-06", "draft-07"]
-        .iter()
-        .any(|old| draft.contains(old));
-    nullable(root, is_old)
-}
-
-fn nullable(schema: &Value, is_old: bool) -> Value {
+fn with_null(schema: &Value) -> Value {
     let members = match schema {
-        Value::Array(items) => return items.iter().map(|it| nullable(it, is_old)).collect(),
+        Value::Array(items) => return items.iter().map(with_null).collect(),
         Value::Object(members) => members,
         other => return other.clone(),
     };
-    let named = |(name, member): (&String, &Value)| (name.clone(), nullable(member, is_old));
+    let named = |(name, member): (&String, &Value)| (name.clone(), with_null(member));
     let members = members.iter().map(|(keyword, member)| {
         let member = match member {
             data if DATA.contains(&keyword.as_str()) => data.clone(),
             Value::Object(schemas) if NAMED.contains(&keyword.as_str()) => {
                 schemas.iter().map(named).collect()
             }
-            schema => nullable(schema, is_old),
+            schema => with_null(schema),
         };
         (keyword.clone(), member)
     });
     let mut members: Map<String, Value> = members.collect();
     if members.get("nullable") != Some(&Value::Bool(true)) {
         return members.into();
-    }
-    if is_old && members.contains_key("$ref") {
-        members.retain(|keyword, _| keyword == "$ref" || BESIDE_REF.contains(&keyword.as_str()));
     }
     let is_refusing =
         |keyword: &str| OF_NULL.contains(&keyword) && !matches!(keyword, "type" | "enum");

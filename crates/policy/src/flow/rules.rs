@@ -218,8 +218,7 @@ impl Serialize for FlowEnd {
 }
 
 /// The reason for the verdict about a flow. Its `Display` has none of the data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlowReason {
     /// The rule, or what stands in for one.
@@ -227,13 +226,11 @@ pub struct FlowReason {
     /// The flow, without the data.
     pub flow: FlowRecord,
     /// The flow in words, without the data.
-    #[serde(skip)]
     pub summary: String,
 }
 
 /// Why a flow was decided so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlowWhy {
     /// A rule matched.

@@ -193,13 +193,3 @@ fn what_takes_long_is_bounded() {
         "wrong: ",
     );
 }
-
-#[test]
-fn what_is_quick() {
-    let schema = Declared::new(json!({ "type": "string" }));
-    assert!(!schema.is_quick(1));
-    assert_eq!(schema.fit("\"\""), Fit::Fits);
-    assert!(schema.is_quick(1_000));
-    assert!(!schema.is_quick(1 << 20));
-    assert_eq!(schema.fault(), None);
-}
