@@ -100,9 +100,8 @@ fn calls_that_fit_no_tool_are_told_so() {
     );
     assert!(error(1).len() < 400, "{}", error(1));
     assert_eq!(answers[2]["result"]["isError"], true, "{answers:?}");
-    let form = "the params of tools/call do not have its form: ";
-    assert_eq!(error(3), format!("{form}\"arguments\" must be an object"));
-    assert_eq!(error(4), format!("{form}\"name\" is missing, a string"));
+    let form = "the params of tools/call do not have its form";
+    assert_eq!((error(3), error(4)), (form.to_owned(), form.to_owned()));
     assert_eq!(answers[4]["error"]["code"], -32602, "{answers:?}");
     // A tool behind it is none of its own, and tools that the client does not see are
     // not named.

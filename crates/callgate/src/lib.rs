@@ -131,7 +131,7 @@ pub mod present {
 /// [`Rule::parse`](rule::Rule::parse) reads a rule in the form of the configuration;
 /// [`Rules::push`] takes it, for a gate or for one run.
 pub mod rule {
-    pub use callgate_policy::{Effect, Pattern, Rule, RuleError};
+    pub use callgate_policy::{Effect, Pattern, Rule, RuleError, listed_members};
     pub use callgate_typegen::names::beginning as function_beginning;
 }
 

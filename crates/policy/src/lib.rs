@@ -36,7 +36,7 @@ pub use decision::{Because, Decision, Leave};
 pub use definition::{Definition, DefinitionHash, NotAHash};
 pub use facts::{CallFacts, Hints, KnownTool};
 pub use grants::{Grant, Scope, SessionGrants};
-pub use lint::{Unmatched, Why};
+pub use lint::{Unmatched, Why, listed_members};
 pub use name_pattern::{Pattern, PatternError, ServerPattern};
 pub use nearest::{nearest, nearest_tool};
 pub use other_names::OtherNames;

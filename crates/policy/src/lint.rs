@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::facts::KnownTool;
 use crate::nearest::{nearest, nearest_tool};
@@ -276,13 +276,7 @@ fn undeclared(at: &Pointer, schema: Option<&Value>) -> Option<Option<String>> {
     let mut schema = schema?;
     let mut before = String::new();
     for token in at.tokens() {
-        let properties = schema.get("properties")?.as_object()?;
-        let allows_more = schema
-            .get("additionalProperties")
-            .is_some_and(|more| *more != Value::Bool(false));
-        if allows_more || OPEN.iter().any(|key| schema.get(key).is_some()) {
-            return None;
-        }
+        let properties = listed_members(schema)?;
         let Some(next) = properties.get(&token) else {
             let near = nearest(&token, properties.keys().map(String::as_str));
             return Some(near.map(|near| format!("{before}/{}", escaped(near))));
@@ -291,6 +285,15 @@ fn undeclared(at: &Pointer, schema: Option<&Value>) -> Option<Option<String>> {
         schema = next;
     }
     None
+}
+
+/// The members that a schema lists, unless it permits others, here or in another part.
+pub fn listed_members(schema: &Value) -> Option<&Map<String, Value>> {
+    let more = schema.get("additionalProperties");
+    let is_closed = more.is_none_or(|more| *more == Value::Bool(false));
+    let is_open = || OPEN.iter().any(|key| schema.get(key).is_some());
+    let listed = schema.get("properties")?.as_object()?;
+    (is_closed && !is_open()).then_some(listed)
 }
 
 /// A name as a JSON pointer writes it.

@@ -1,6 +1,7 @@
 //! Arguments of our own tools and of servers' tools: the tool's schema names every problem.
 
 use callgate::present::nearest;
+use callgate::rule::listed_members;
 use callgate_schema::{Author, Declared, Fit, Schema};
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
@@ -40,12 +41,13 @@ pub(crate) fn read<T: DeserializeOwned>(
 /// no value of the arguments. A schema that cannot be used refuses nothing.
 pub(crate) fn check_call(
     function: &str,
-    mut schema: JsonObject,
+    schema: JsonObject,
     given: Option<&JsonObject>,
 ) -> Result<(), String> {
+    let mut schema = Value::Object(schema);
     let mut given = given.cloned().unwrap_or_default();
     let mut problems = Vec::new();
-    if let Some(known) = only_arguments(&schema) {
+    if let Some(known) = listed_members(&schema).filter(|known| !known.is_empty()) {
         let mut is_listed = false;
         given.retain(|key, _| {
             if known.contains_key(key) {
@@ -57,11 +59,11 @@ pub(crate) fn check_call(
         });
         if is_listed {
             // The list marks what is required.
-            schema.shift_remove("required");
+            schema["required"] = Value::Array(Vec::new());
         }
     }
     let given = Value::Object(given).to_string();
-    if let Fit::Wrong { problems: more } = Declared::new(Value::Object(schema)).fit(&given) {
+    if let Fit::Wrong { problems: more } = Declared::new(schema).fit(&given) {
         problems.extend(more);
     }
     if problems.is_empty() {
@@ -72,25 +74,6 @@ pub(crate) fn check_call(
         "{function} was not called: {}",
         problems.join("; ")
     ))
-}
-
-/// The arguments that a schema lists, unless it permits others, here or in another part.
-fn only_arguments(schema: &JsonObject) -> Option<&JsonObject> {
-    const PARTS: [&str; 8] = [
-        "$ref",
-        "$dynamicRef",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "if",
-        "dependentSchemas",
-        "patternProperties",
-    ];
-    let others = schema.get("additionalProperties");
-    let is_closed = others.is_none_or(|others| *others == Value::Bool(false));
-    let known = schema.get("properties")?.as_object()?;
-    let has_parts = PARTS.iter().any(|part| schema.contains_key(*part));
-    (is_closed && !has_parts && !known.is_empty()).then_some(known)
 }
 
 /// The answer that lists these problems.

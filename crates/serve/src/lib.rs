@@ -16,7 +16,7 @@ use std::sync::Arc;
 use callgate::Gate;
 use futures::FutureExt as _;
 
-pub use crate::http::{HttpError, Identity, MakeGate, serve_http};
+pub use crate::http::{Identity, MakeGate, serve_http};
 pub use crate::options::ServeOptions;
 pub use crate::runs::{AnyClient, OneClient};
 pub use crate::stdio::ServeError;

@@ -25,17 +25,10 @@ use crate::face::Service;
 use crate::message::{Malformed, NOT_ITS_FORM, OpenRequests, envelope};
 use crate::runs::Roots;
 
-/// The reason why serving failed.
+/// The reason why serving failed, for the operator.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The client could not be given a session.
-    #[error("the MCP handshake failed: {0}")]
-    Handshake(String),
-    /// The task that serves the connection ended abnormally.
-    #[error("the MCP connection ended abnormally: {0}")]
-    Connection(String),
-}
+#[error("{0}")]
+pub struct ServeError(pub(crate) String);
 
 /// The most bytes of a line.
 const MAX_LINE: usize = 16 << 20;
@@ -55,11 +48,14 @@ pub(crate) async fn serve(
     let served = match session.serve(Stdio::new(from, to, roots)).await {
         Ok(session) => match session.waiting().await {
             Ok(_quit) => Ok(()),
-            Err(error) => Err(ServeError::Connection(error.to_string())),
+            Err(error) => Err(ServeError(format!(
+                "the MCP connection ended abnormally: {error}"
+            ))),
         },
-        Err(ServerInitializeError::InitializeFailed(error)) => {
-            Err(ServeError::Handshake(error.message.into_owned()))
-        }
+        Err(ServerInitializeError::InitializeFailed(error)) => Err(ServeError(format!(
+            "the MCP handshake failed: {}",
+            error.message
+        ))),
         // The client left before its first request.
         Err(_) => Ok(()),
     };

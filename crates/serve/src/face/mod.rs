@@ -15,7 +15,6 @@ mod unknown_request;
 
 pub(crate) use mode::of_request as mode_of_request;
 pub(crate) use service::Service;
-pub(crate) use unknown_request::unfit;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -140,8 +139,14 @@ impl Session {
             call.answer(gate.call_with(made).await)
         };
         let (runs, settings) = (&self.service.runs, &self.client_settings);
-        runs.without_script(Purpose::call(&described), request, context, settings, work)
-            .await
+        runs.without_script(
+            Purpose::new(Purpose::CALL, &described),
+            request,
+            context,
+            settings,
+            work,
+        )
+        .await
     }
 
     /// Searches for tools. Where a model picks them and the client has one, the client is
@@ -167,7 +172,7 @@ impl Session {
         };
         let (runs, settings) = (&self.service.runs, &self.client_settings);
         runs.without_script(
-            Purpose::search(&described),
+            Purpose::new(Purpose::SEARCH, &described),
             request,
             context,
             settings,

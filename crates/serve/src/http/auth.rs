@@ -27,14 +27,6 @@ pub(crate) struct Auth {
     users: UsersConfig,
 }
 
-/// The problem with a request's credentials.
-enum Problem {
-    Header(&'static str),
-    Missing,
-    Token(String),
-    Scope(String),
-}
-
 impl Auth {
     /// Looks the tokens up. `url` is the server's URL if the configuration has none.
     pub(crate) async fn new(
@@ -64,30 +56,18 @@ impl Auth {
                 roles: self.users.default.clone(),
             });
         }
-        let token = bearer(headers).map_err(|problem| self.challenge(problem))?;
+        let token = bearer(headers).map_err(|rejected| self.challenge(rejected))?;
         if let Some(name) = self.tokens.owner(token) {
             let roles = self.users.named.get(name).cloned().unwrap_or_default();
             return Ok(self.identity(token_user(name), roles));
         }
         let Some(resource) = &self.resource else {
-            return Err(self.challenge(Problem::Token("the token is not known".to_owned())));
+            return Err(self.challenge(Rejected::Invalid("the token is not known".to_owned())));
         };
-        match resource.check(token).await {
-            Ok(claims) => {
-                let user = subject_user(&resource.issuer.name, &claims.subject);
-                Ok(self.identity(user, self.claimed_roles(&claims)))
-            }
-            Err(Rejected::Invalid(why)) => Err(self.challenge(Problem::Token(why))),
-            Err(Rejected::Scope(scope)) => Err(self.challenge(Problem::Scope(scope))),
-            Err(Rejected::NoKeys(why)) => {
-                let issuer = &resource.issuer.name;
-                let message = format!(
-                    "whether the token is good cannot be told now: the keys of the authorization \
-                     server {issuer} cannot be reached: {why}"
-                );
-                Err(Refusal::unavailable(message, 10))
-            }
-        }
+        let claims = resource.check(token).await;
+        let claims = claims.map_err(|rejected| self.challenge(rejected))?;
+        let user = subject_user(&resource.issuer.name, &claims.subject);
+        Ok(self.identity(user, self.claimed_roles(&claims)))
     }
 
     /// The roles in an access token's claims, and those that the configuration gives its owner.
@@ -126,29 +106,30 @@ impl Auth {
     }
 
     /// The refusal that says how to authenticate (RFC 6750, section 3; RFC 9728, section 5.1).
-    fn challenge(&self, problem: Problem) -> Refusal {
+    fn challenge(&self, rejected: Rejected) -> Refusal {
         let mut parts = Vec::new();
         if let Some(resource) = &self.resource {
             parts.push(format!("resource_metadata=\"{}\"", resource.metadata_url()));
             if let Some(scope) = resource.scope()
-                && !matches!(problem, Problem::Scope(_))
+                && !matches!(rejected, Rejected::Scope(_))
             {
                 parts.push(format!("scope=\"{scope}\""));
             }
         }
-        let (status, message) = match problem {
-            Problem::Header(why) => return Refusal::bad(why),
-            Problem::Missing => (
+        let (status, message) = match rejected {
+            Rejected::Header(why) => return Refusal::bad(why),
+            Rejected::NoKeys(why) => return Refusal::unavailable(why, 10),
+            Rejected::Missing => (
                 StatusCode::UNAUTHORIZED,
                 "a token is needed; send it in the header \"Authorization: Bearer …\"".to_owned(),
             ),
-            Problem::Token(why) => {
+            Rejected::Invalid(why) => {
                 let description = why.replace(['"', '\\'], "'");
                 parts.push("error=\"invalid_token\"".to_owned());
                 parts.push(format!("error_description=\"{description}\""));
                 (StatusCode::UNAUTHORIZED, why)
             }
-            Problem::Scope(scope) => {
+            Rejected::Scope(scope) => {
                 parts.push("error=\"insufficient_scope\"".to_owned());
                 parts.push(format!("scope=\"{scope}\""));
                 (
@@ -165,18 +146,20 @@ impl Auth {
 }
 
 /// The token of a request. A token in the query is not taken (MCP, "Access Token Usage").
-fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
+fn bearer(headers: &HeaderMap) -> Result<&str, Rejected> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
-    let value = given.next().ok_or(Problem::Missing)?;
+    let value = given.next().ok_or(Rejected::Missing)?;
     if given.next().is_some() {
-        return Err(Problem::Header("the request has two Authorization headers"));
+        return Err(Rejected::Header(
+            "the request has two Authorization headers",
+        ));
     }
     match value.to_str().unwrap_or_default().split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
             let token = token.trim();
             let is_token = !token.is_empty() && !token.contains(' ');
-            is_token.then_some(token).ok_or(Problem::Missing)
+            is_token.then_some(token).ok_or(Rejected::Missing)
         }
-        _ => Err(Problem::Missing),
+        _ => Err(Rejected::Missing),
     }
 }

@@ -151,15 +151,12 @@ fn session(parts: &Parts) -> Result<Option<&str>, Refusal> {
 fn check_initialize(bytes: &[u8]) -> Result<(), Malformed> {
     #[derive(Deserialize)]
     struct Message {
-        params: Option<Value>,
+        #[serde(rename = "params")]
+        _params: InitializeRequestParams,
     }
-    let Message { params } =
-        serde_json::from_slice(bytes).map_err(|_unread| Malformed::new(NOT_ITS_FORM))?;
-    let read = InitializeRequestParams::deserialize(params.as_ref().unwrap_or(&Value::Null));
-    match face::unfit("initialize", params.as_ref()) {
-        Some(why) if read.is_err() => Err(Malformed::unfit(why)),
-        _ => Ok(()),
-    }
+    let read = serde_json::from_slice::<Message>(bytes);
+    read.map(drop)
+        .map_err(|_unfit| Malformed::unfit(NOT_ITS_FORM))
 }
 
 fn no_session() -> Refusal {

@@ -47,6 +47,7 @@ use oauth::METADATA_PATH;
 use users::Users;
 
 use crate::options::ServeOptions;
+use crate::stdio::ServeError;
 
 /// The largest head of a request, in bytes, roughly; over it: status 431.
 const MAX_HEAD: usize = 64 << 10;
@@ -57,41 +58,6 @@ const LAST_ANSWERS: Duration = Duration::from_secs(3);
 /// The interval at which runs are polled at the end.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The reason why MCP is not served over HTTP.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HttpError {
-    /// Other machines could send requests without authentication.
-    #[error(
-        "{0} can be reached from other machines, and no token is needed; set \"bearer\" or \
-         \"oauth\" in \"serve\", \"http\", or serve on 127.0.0.1"
-    )]
-    Unprotected(SocketAddr),
-    /// No Host header could be right.
-    #[error(
-        "{0} has no name of its own, so no Host header could be right; name the hosts that \
-         clients use with --allowed-host or \"allowedHosts\" in \"serve\", \"http\""
-    )]
-    NoHost(SocketAddr),
-    /// The URL that clients ask tokens for is not known.
-    #[error(
-        "\"oauth\" in \"serve\", \"http\" has no \"resource\", and {0} is not what clients call; \
-         write the URL that they use, such as \"https://callgate.example.com/mcp\""
-    )]
-    NoResource(SocketAddr),
-    /// The configured authentication cannot be used.
-    #[error("{0}")]
-    Auth(String),
-    /// The address cannot be listened at.
-    #[error("cannot listen at {address}: {reason}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The system's reason.
-        reason: String,
-    },
-}
-
 /// Serves MCP over HTTP at `/mcp` of `address` until `stop`. `listening` gets the address with
 /// its port.
 ///
@@ -100,7 +66,7 @@ pub enum HttpError {
 ///
 /// # Errors
 ///
-/// [`HttpError`], before anything is served.
+/// [`ServeError`], before anything is served.
 pub async fn serve_http(
     make: MakeGate,
     address: SocketAddr,
@@ -109,32 +75,38 @@ pub async fn serve_http(
     options: ServeOptions,
     stop: CancellationToken,
     listening: impl FnOnce(SocketAddr),
-) -> Result<(), HttpError> {
+) -> Result<(), ServeError> {
     let is_open = config.bearer.is_empty() && config.oauth.is_none();
     let is_near = address.ip().is_loopback();
     if !is_near && is_open {
-        return Err(HttpError::Unprotected(address));
+        return Err(ServeError(format!(
+            "{address} can be reached from other machines, and no token is needed; set \"bearer\" or \
+             \"oauth\" in \"serve\", \"http\", or serve on 127.0.0.1"
+        )));
     }
     let oauth = config.oauth.as_ref();
     let has_resource = oauth.is_none_or(|oauth| oauth.resource.is_some());
     if !is_near && !has_resource {
-        return Err(HttpError::NoResource(address));
+        return Err(ServeError(format!(
+            "\"oauth\" in \"serve\", \"http\" has no \"resource\", and {address} is not what clients \
+             call; write the URL that they use, such as \"https://callgate.example.com/mcp\""
+        )));
     }
     let guard = Guard::new(address, &config);
     if guard.hosts.is_empty() {
-        return Err(HttpError::NoHost(address));
+        return Err(ServeError(format!(
+            "{address} has no name of its own, so no Host header could be right; name the hosts \
+             that clients use with --allowed-host or \"allowedHosts\" in \"serve\", \"http\""
+        )));
     }
-    let failed = |error: std::io::Error| HttpError::Listen {
-        address,
-        reason: error.to_string(),
-    };
+    let failed = |error: std::io::Error| ServeError(format!("cannot listen at {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     let auth = Auth::new(&config, &users, &format!("http://{bound}/mcp")).await;
     let users = Users::new(make, options, config.clone(), &users);
     let door = Arc::new(Door {
         guard,
-        auth: auth.map_err(HttpError::Auth)?,
+        auth: auth.map_err(ServeError)?,
         rates: Rates::new(&config.rate),
         users: Arc::clone(&users),
         config,

@@ -101,8 +101,13 @@ mod tests {
     #[tokio::test]
     async fn a_late_answer_ends_the_run() {
         let (hour, cancel) = (Duration::from_secs(3600), CancellationToken::new());
-        let run = ServedRun::new(Purpose::script(""), Duration::ZERO, hour, cancel)
-            .expect("random bytes");
+        let run = ServedRun::new(
+            Purpose::new(Purpose::SCRIPT, ""),
+            Duration::ZERO,
+            hour,
+            cancel,
+        )
+        .expect("random bytes");
         let asker = ClientAsker {
             capabilities: Offers::default(),
             logs: None,

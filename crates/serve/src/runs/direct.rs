@@ -35,7 +35,7 @@ impl Runs {
         let client = settings.client(context)?;
         let gate = self.gate.clone().await;
         let max_time = gate.limits().run_time;
-        let is_call = matches!(purpose, Purpose::Call(_));
+        let is_call = purpose.noun == Purpose::CALL;
         // Only a task can be left: nothing else would fetch the answer.
         let may_be_task = client.tasks && is_call;
         let wait = if may_be_task {

@@ -34,12 +34,13 @@ pub(crate) use store::NoRun;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::{Gate, RunRequest};
+use callgate::{Asker, Caller, Gate, NoCaller, NobodyToAsk, RunReport, RunRequest};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
     ErrorData, InputRequiredResult,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -101,7 +102,7 @@ impl Runs {
             Err(wrong) => return Ok(mistake(wrong)),
         };
         let client = settings.client(context)?;
-        let purpose = Purpose::script(&given.code);
+        let purpose = Purpose::new(Purpose::SCRIPT, &given.code);
         let wait = given.wait().unwrap_or(self.options.wait);
         if let Some(run) = self.resume(request, &client, purpose)? {
             let waiter = Waiter::new(&client, context, &run, wait);
@@ -113,7 +114,8 @@ impl Runs {
             Err(refused) => return Ok(mistake(refused.to_string())),
         };
         let waiter = Waiter::new(&client, context, &run, wait);
-        self.begin(gate, &run, given, ClientAsker::new(&client, folders, &run));
+        let asker = ClientAsker::new(&client, folders, &run);
+        self.begin(gate, &run, given, Some(asker));
         self.wait_and_answer(&run, waiter).await
     }
 
@@ -201,7 +203,7 @@ impl Runs {
             .filter(|run| round <= *run.pending.subscribe().borrow());
         let run = run.ok_or_else(|| invalid(&ResumeError::NoRun))?;
         if run.purpose != purpose {
-            return Err(invalid(&ResumeError::OtherRequest(purpose.noun())));
+            return Err(invalid(&ResumeError::OtherRequest(purpose.noun)));
         }
         Self::take_answers(&run, request, client)?;
         Ok(Some(run))
@@ -235,23 +237,29 @@ impl Runs {
         Ok(run)
     }
 
-    /// Begins a run in its own task: it may outlive the request.
+    /// Begins a run in its own task: it may outlive the request. Without a client it cannot ask.
     fn begin(
         &self,
         gate: Arc<Gate>,
         run: &Arc<ServedRun>,
         given: ScriptArguments,
-        asker: Arc<ClientAsker>,
-    ) {
+        client: Option<Arc<ClientAsker>>,
+    ) -> JoinHandle<RunReport> {
         let mut limits = given.limits(gate.limits());
-        limits.whole_bytes = self.options.whole_output;
-        // A message that is cut when it is printed would be whole nowhere.
-        limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
+        if client.is_some() {
+            limits.whole_bytes = self.options.whole_output;
+            // A message that is cut when it is printed would be whole nowhere.
+            limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
+        }
+        let (caller, asker): (Arc<dyn Caller>, Arc<dyn Asker>) = match client {
+            Some(client) => (Arc::<ClientAsker>::clone(&client), client),
+            None => (Arc::new(NoCaller), Arc::new(NobodyToAsk)),
+        };
         let progress = Arc::clone(run);
         let mut request = RunRequest::new(given.code)
             .limits(limits)
             .cancel_on(run.cancel.clone())
-            .caller(Arc::<ClientAsker>::clone(&asker))
+            .caller(caller)
             .on_event(move |event| progress.progress.count(event));
         if let Some(servers) = given.servers {
             request = request.servers(servers);
@@ -267,7 +275,8 @@ impl Runs {
             let report = gate.run(request).await;
             guard.run.end(Outcome::of_script(&report, &guard.run.id));
             drop(guard);
-        });
+            report
+        })
     }
 
     /// Waits for a run until there is something to answer.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use callgate::{Gate, NoCaller, NobodyToAsk, RunReport, RunRequest};
+use callgate::{Gate, RunReport};
 use rmcp::model::JsonObject;
 
 use super::Runs;
 use super::arguments::ScriptArguments;
 use super::resume::Purpose;
-use super::store::{EndGuard, NoRun};
+use super::store::NoRun;
 
 /// The reason why there is no report.
 #[derive(Debug)]
@@ -30,28 +30,10 @@ impl Runs {
         let given = ScriptArguments::read_for_report(arguments, &gate).map_err(NoReport::Wrong)?;
         let limits = given.limits(gate.limits());
         let run = self
-            .new_run(Purpose::script(&given.code), limits.run_time)
+            .new_run(Purpose::new(Purpose::SCRIPT, &given.code), limits.run_time)
             .map_err(NoReport::NotBegun)?;
-        let mut request = RunRequest::new(given.code)
-            .limits(limits)
-            .cancel_on(run.cancel.clone())
-            .caller(Arc::new(NoCaller));
-        if let Some(servers) = given.servers {
-            request = request.servers(servers);
-        }
-        if self.options.asks {
-            request = request.asker(Arc::new(NobodyToAsk));
-        }
         let _cancel_on_drop = run.cancel.clone().drop_guard();
-        let guard = EndGuard {
-            run,
-            store: Arc::clone(&self.store),
-        };
-        let running = self.tasks.spawn(async move {
-            let report = gate.run(request).await;
-            drop(guard);
-            report
-        });
+        let running = self.begin(gate, &run, given, None);
         running.await.map_err(|_lost| NoReport::Lost)
     }
 }

@@ -1,12 +1,9 @@
-//! Whole outputs of runs as resources, readable in parts.
+//! Whole outputs of runs as resources, and parts of them for `wait`.
 
 use std::ops::Range;
 
-use rmcp::model::{
-    ErrorData, MetaObject, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-};
+use rmcp::model::{ErrorData, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
-use url::Url;
 
 use super::Runs;
 use super::arguments::Part;
@@ -22,60 +19,29 @@ pub(crate) fn list(runs: &Runs) -> Vec<Resource> {
 /// The form of the outputs' URIs.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
-        ResourceTemplate::new("callgate://runs/{run}/output{?offset,bytes}", "run-output")
+        ResourceTemplate::new("callgate://runs/{run}/output", "run-output")
             .with_title("Output of a run")
             .with_description(
-                "What a script printed and returned, in whole where its report cuts it: from byte \
-                 offset on, at most so many bytes",
+                "What a script printed and returned, in whole where its report cuts it",
             )
             .with_mime_type("text/plain"),
     ]
 }
 
-/// The output, or the part of it, at a URI.
+/// The output at a URI.
 pub(crate) fn read(runs: &Runs, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let none = || {
+    let run = uri.strip_prefix("callgate://runs/");
+    let run = run.and_then(|rest| rest.strip_suffix("/output"));
+    let outcome = run.and_then(|run| runs.store.get(run)?.outcome());
+    let whole = outcome.and_then(|outcome| outcome.whole.clone());
+    let whole = whole.ok_or_else(|| {
         ErrorData::resource_not_found(
             "no output of a run is there: it is not an address of one, its output was not cut, or it \
              ended too long ago",
             Some(json!({ "uri": uri })),
         )
-    };
-    let (run, part) = parse(uri).ok_or_else(none)?;
-    let outcome = runs.store.get(&run).and_then(|run| run.outcome());
-    let whole = outcome.and_then(|outcome| outcome.whole.clone());
-    let whole = whole.ok_or_else(none)?;
-    let Some(part) = part else {
-        let contents = ResourceContents::text(&*whole, uri).with_mime_type("text/plain");
-        return Ok(ReadResourceResult::new(vec![contents]));
-    };
-    let range = range(&whole, part).ok_or_else(|| {
-        let (bytes, offset) = (whole.len(), part.offset);
-        let message = format!("the output has {bytes} bytes, and no offset {offset}");
-        ErrorData::invalid_params(message, Some(json!({ "uri": uri })))
     })?;
-    let rest = whole.len() - range.end;
-    let next = || {
-        format!(
-            "{}?offset={}&bytes={}",
-            output_uri(&run),
-            range.end,
-            part.bytes
-        )
-    };
-    let described = json!({
-        "offset": range.start,
-        "bytes": range.len(),
-        "total": whole.len(),
-        "rest": rest,
-        "next": (rest > 0).then(next),
-    });
-    let mut meta = MetaObject::new();
-    meta.insert("callgate/part".to_owned(), described);
-    let text = whole.get(range).unwrap_or_default();
-    let contents = ResourceContents::text(text, uri)
-        .with_mime_type("text/plain")
-        .with_meta(meta);
+    let contents = ResourceContents::text(&*whole, uri).with_mime_type("text/plain");
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
@@ -116,66 +82,9 @@ fn resource(run: &ServedRun) -> Option<Resource> {
     Some(resource)
 }
 
-/// The run and the part that a URI names.
-fn parse(uri: &str) -> Option<(String, Option<Part>)> {
-    let url = Url::parse(uri).ok()?;
-    let run = url.path().strip_prefix('/')?.strip_suffix("/output")?;
-    let is_ours = url.scheme() == "callgate"
-        && url.host_str() == Some("runs")
-        && !run.contains('/')
-        && url.fragment().is_none();
-    if !is_ours {
-        return None;
-    }
-    let (mut offset, mut bytes) = (None, None);
-    for (key, value) in url.query_pairs() {
-        let slot = match &*key {
-            "offset" => &mut offset,
-            "bytes" => &mut bytes,
-            _ => return None,
-        };
-        if slot.replace(value.parse::<usize>().ok()?).is_some() {
-            return None;
-        }
-    }
-    let part = (offset.is_some() || bytes.is_some()).then(|| Part {
-        offset: offset.unwrap_or_default(),
-        bytes: bytes.unwrap_or(usize::MAX).max(1),
-    });
-    Some((run.to_owned(), part))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn uris_are_read_strictly() {
-        for (query, expected) in [
-            ("", None),
-            ("?offset=3&bytes=4", Some((3, 4))),
-            ("?bytes=0", Some((0, 1))),
-            ("?offset=7", Some((7, usize::MAX))),
-        ] {
-            let (run, part) = parse(&format!("callgate://runs/r-1/output{query}")).expect(query);
-            let part = part.map(|part| (part.offset, part.bytes));
-            assert_eq!((run.as_str(), part), ("r-1", expected), "{query}");
-        }
-        for uri in [
-            "",
-            "callgate://runs/r-1",
-            "callgate://runs/r-1/output/",
-            "callgate://runs/r-1/r-2/output",
-            "callgate://tools/r-1/output",
-            "file://runs/r-1/output",
-            "callgate://runs/r-1/output?offset=-1",
-            "callgate://runs/r-1/output?offset=1&offset=2",
-            "callgate://runs/r-1/output?lines=1",
-            "callgate://runs/r-1/output#top",
-        ] {
-            assert!(parse(uri).is_none(), "{uri}");
-        }
-    }
 
     #[test]
     fn parts_have_whole_characters() {

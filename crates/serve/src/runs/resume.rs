@@ -8,13 +8,11 @@ use sha2::{Digest as _, Sha256};
 
 /// The request that begins a run. A client that comes again repeats it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// `run_script`, by the hash of its code.
-    Script([u8; 32]),
-    /// A call of a tool, by the hash of its name and arguments.
-    Call([u8; 32]),
-    /// `search_tools`, by the hash of its arguments.
-    Search([u8; 32]),
+pub(crate) struct Purpose {
+    /// The kind of request, in words.
+    pub(crate) noun: &'static str,
+    /// The hash of its code, or of what it calls or looks for.
+    hash: [u8; 32],
 }
 
 /// The reason why a client that comes again is refused. Nothing has changed then.
@@ -35,25 +33,13 @@ pub(crate) enum ResumeError {
 }
 
 impl Purpose {
-    pub(crate) fn script(code: &str) -> Self {
-        Self::Script(Sha256::digest(code).into())
-    }
+    pub(crate) const SCRIPT: &str = "this script";
+    pub(crate) const CALL: &str = "this call";
+    pub(crate) const SEARCH: &str = "this search";
 
-    pub(crate) fn call(described: &str) -> Self {
-        Self::Call(Sha256::digest(described).into())
-    }
-
-    pub(crate) fn search(arguments: &str) -> Self {
-        Self::Search(Sha256::digest(arguments).into())
-    }
-
-    /// The request in words.
-    pub(crate) fn noun(self) -> &'static str {
-        match self {
-            Self::Script(_) => "this script",
-            Self::Call(_) => "this call",
-            Self::Search(_) => "this search",
-        }
+    pub(crate) fn new(noun: &'static str, text: &str) -> Self {
+        let hash = Sha256::digest(text).into();
+        Self { noun, hash }
     }
 }
 

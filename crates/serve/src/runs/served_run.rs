@@ -180,8 +180,13 @@ mod tests {
 
     fn run() -> ServedRun {
         let hour = Duration::from_secs(3600);
-        ServedRun::new(Purpose::script(""), hour, hour, CancellationToken::new())
-            .expect("random bytes")
+        ServedRun::new(
+            Purpose::new(Purpose::SCRIPT, ""),
+            hour,
+            hour,
+            CancellationToken::new(),
+        )
+        .expect("random bytes")
     }
 
     #[test]

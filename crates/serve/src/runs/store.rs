@@ -188,7 +188,12 @@ mod tests {
     };
 
     fn run() -> Arc<ServedRun> {
-        let run = ServedRun::new(Purpose::script(""), HOUR, HOUR, CancellationToken::new());
+        let run = ServedRun::new(
+            Purpose::new(Purpose::SCRIPT, ""),
+            HOUR,
+            HOUR,
+            CancellationToken::new(),
+        );
         Arc::new(run.expect("random bytes"))
     }
 

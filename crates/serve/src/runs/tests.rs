@@ -89,7 +89,7 @@ impl Bench {
         let answer = self
             .runs
             .without_script(
-                Purpose::call("tool"),
+                Purpose::new(Purpose::CALL, "tool"),
                 &request,
                 &context,
                 &self.settings,

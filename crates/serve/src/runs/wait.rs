@@ -282,8 +282,13 @@ mod tests {
         let mut context = RequestContext::new(RequestId::Number(1), served.peer().clone());
         let token = ProgressToken(NumberOrString::Number(1));
         context.meta.set_progress_token(token);
-        let run = ServedRun::new(Purpose::script(""), HOUR, HOUR, CancellationToken::new())
-            .expect("random bytes");
+        let run = ServedRun::new(
+            Purpose::new(Purpose::SCRIPT, ""),
+            HOUR,
+            HOUR,
+            CancellationToken::new(),
+        )
+        .expect("random bytes");
         let run = Arc::new(run);
         let client = Client::of_request(&context);
         let mut waiter = Waiter::new(&client, &context, &run, HOUR);

@@ -36,9 +36,13 @@ pub(crate) struct Claims {
     pub(crate) all: Map<String, Value>,
 }
 
-/// The reason why a token is rejected.
+/// The reason why credentials are rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Rejected {
+    /// The header is wrong.
+    Header(&'static str),
+    /// There is no token.
+    Missing,
     /// The token is malformed, foreign or out of date.
     Invalid(String),
     /// The token lacks one of these scopes.
@@ -65,7 +69,13 @@ impl Resource {
         let signed = signed.map_err(Rejected::Invalid)?;
         let algorithm = signed.algorithm;
         let keys = self.issuer.keys(signed.kid.as_deref(), algorithm).await;
-        let keys = keys.map_err(|NoKeys(why)| Rejected::NoKeys(why))?;
+        let keys = keys.map_err(|NoKeys(why)| {
+            Rejected::NoKeys(format!(
+                "whether the token is good cannot be told now: the keys of the authorization \
+                 server {} cannot be reached: {why}",
+                self.issuer.name
+            ))
+        })?;
         let all = token::verify(token, algorithm, &keys, &self.issuer.name, &self.audience)
             .map_err(Rejected::Invalid)?;
         let has = token::scopes(&all);

@@ -167,7 +167,14 @@ async fn rejected(resource: &Resource, token: &str) -> String {
         Ok(claims) => format!("taken: {}", claims.subject),
         Err(Rejected::Invalid(why)) => why,
         Err(Rejected::Scope(scope)) => format!("scope {scope}"),
-        Err(Rejected::NoKeys(why)) => format!("away: {why}"),
+        Err(Rejected::NoKeys(why)) => {
+            let why = why
+                .split_once(" cannot be reached: ")
+                .expect("the reason")
+                .1;
+            format!("away: {why}")
+        }
+        Err(other) => format!("{other:?}"),
     }
 }
 
