@@ -28,7 +28,13 @@ impl Sample {
                 let description = tool.get("description").and_then(Value::as_str);
                 let is_deprecated = description.and_then(deprecation).is_some();
                 let arguments = required(tool.get("inputSchema")?)?;
-                let rank = (is_deprecated, rank(&arguments)?);
+                if json!(arguments).to_string().len() > MAX_BYTES {
+                    return None;
+                }
+                let is_nested = |value: &Value| value.is_object() || value.is_array();
+                let is_plain = !arguments.values().any(is_nested);
+                // Best is one plain value.
+                let rank = (is_deprecated, arguments.len().abs_diff(1), !is_plain);
                 let function = (*function).to_owned();
                 Some((
                     rank,
@@ -65,20 +71,6 @@ impl Sample {
     pub(crate) fn for_call_tool(&self) -> String {
         json!({ "name": self.function, "args": self.arguments }).to_string()
     }
-}
-
-/// How well arguments show the form, best first; `None` if they are too long.
-fn rank(arguments: &JsonObject) -> Option<u8> {
-    let is_nested = |value: &Value| value.is_object() || value.is_array();
-    if json!(arguments).to_string().len() > MAX_BYTES {
-        return None;
-    }
-    Some(match arguments.len() {
-        0 => 3,
-        1 if !arguments.values().any(is_nested) => 0,
-        1 | 2 => 1,
-        _ => 2,
-    })
 }
 
 /// Values for the required members of a schema; `None` if one has no plain schema.

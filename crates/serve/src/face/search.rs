@@ -83,7 +83,7 @@ impl Search {
             text.push_str("nothing fits well; the nearest:\n");
         }
         text += &if hits.is_empty() {
-            let searched = count(found.searched, "", "tool");
+            let searched = count(found.searched, "tool");
             format!("nothing found among {searched}; try other words\n")
         } else {
             described(gate, self.detail, &hits)
@@ -135,7 +135,7 @@ fn described(gate: &Gate, detail: Detail, functions: &[&str]) -> String {
         text += &format!(
             "note: {} left out, for an answer has at most about {MAX_TOKENS} tokens; ask for less \
              at a time: {}\n",
-            count(left_out.len(), "", "declaration"),
+            count(left_out.len(), "declaration"),
             left_out.join(", ")
         );
     }

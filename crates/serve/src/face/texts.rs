@@ -111,10 +111,7 @@ pub(crate) fn search_tools(plain: &str, declared: &Declared) -> String {
 }
 
 fn counts(declared: &Declared, noun: &str) -> (String, String) {
-    (
-        count(declared.all, "", noun),
-        count(declared.servers, "", "server"),
-    )
+    (count(declared.all, noun), count(declared.servers, "server"))
 }
 
 /// How many functions there are, and how much is said of them.
@@ -123,8 +120,8 @@ fn catalog(declared: &Declared) -> String {
     match declared.level {
         _ if declared.all == 0 => "COMPLETE: there are no functions.".to_owned(),
         Level::Full => {
-            let declared = count(declared.all - declared.denied.len(), "all", "function");
-            format!("COMPLETE: {declared} declared here.")
+            let declared = count(declared.all - declared.denied.len(), "function");
+            format!("COMPLETE: all {declared} declared here.")
         }
         Level::Signatures => format!(
             "COMPLETE: {all} in {servers}, as name(input): what the promise gives; \
@@ -214,18 +211,17 @@ pub(crate) fn server_line(server: &Server) -> String {
 
 /// The number of a server's tools: `3 tools`, `3 tools, 1 denied`.
 pub(crate) fn tool_count(server: &Server) -> String {
-    let tools = count(server.tools, "", "tool");
+    let tools = count(server.tools, "tool");
     match server.denied {
         0 => tools,
         denied => format!("{tools}, {denied} denied"),
     }
 }
 
-/// A number of things: `3 tools`, `1 tool`, `all 3 tools`.
-pub(crate) fn count(count: usize, before: &str, thing: &str) -> String {
-    let space = if before.is_empty() { "" } else { " " };
+/// A number of things: `3 tools`, `1 tool`.
+pub(crate) fn count(count: usize, thing: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
-    format!("{before}{space}{count} {thing}{s}")
+    format!("{count} {thing}{s}")
 }
 
 /// A server's text in one short line.

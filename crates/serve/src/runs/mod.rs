@@ -11,7 +11,6 @@ mod limits;
 mod outcome;
 mod pages;
 mod pending;
-pub(crate) mod plain;
 mod progress;
 mod question;
 pub(crate) mod resources;
@@ -31,13 +30,14 @@ pub(crate) use resume::Purpose;
 pub(crate) use roots::{PendingGate, Roots};
 pub(crate) use store::NoRun;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::{Asker, Caller, Gate, NoCaller, NobodyToAsk, RunReport, RunRequest};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
-    ErrorData, InputRequiredResult,
+    ErrorData, InputRequiredResult, JsonObject,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::task::JoinHandle;
@@ -49,7 +49,7 @@ use crate::options::ServeOptions;
 use arguments::{Part, ScriptArguments, WaitArguments};
 use client::{AskedBy, Client};
 use outcome::Outcome;
-use resume::ResumeError;
+use resume::{NO_RUN, UNANNOUNCED, other_request};
 use served_run::ServedRun;
 use store::{EndGuard, Keep, Store};
 use wait::{WaitEnd, Waiter};
@@ -133,7 +133,7 @@ impl Runs {
         let client = settings.client(context)?;
         let is_other = |state: &String| resume::read(state).is_none_or(|(run, _)| run != given.run);
         if request.request_state.as_ref().is_some_and(is_other) {
-            return Err(invalid(&ResumeError::OtherRequest("this run")));
+            return Err(invalid(other_request("this run")));
         }
         let Some(run) = self.store.get(&given.run) else {
             return Ok(mistake(format!(
@@ -159,6 +159,21 @@ impl Runs {
         }
     }
 
+    /// Runs a script to its end, without questions. Dropping the future cancels the run.
+    pub(crate) async fn report(
+        &self,
+        gate: Arc<Gate>,
+        arguments: &JsonObject,
+    ) -> Result<RunReport, NoRun> {
+        let given = ScriptArguments::read_for_report(arguments, &gate).map_err(NoRun::Wrong)?;
+        let limits = given.limits(gate.limits());
+        let purpose = Purpose::new(Purpose::SCRIPT, &given.code);
+        let run = self.new_run(purpose, limits.run_time)?;
+        let _cancel_on_drop = run.cancel.clone().drop_guard();
+        let running = self.begin(gate, &run, given, None);
+        running.await.map_err(|_lost| NoRun::Lost)
+    }
+
     /// True if a run is under way, be it parked.
     pub(crate) fn has_running(&self) -> bool {
         !self.tasks.is_empty()
@@ -181,7 +196,7 @@ impl Runs {
     pub(crate) fn expect_no_state(request: &CallToolRequestParams) -> Result<(), ErrorData> {
         match &request.request_state {
             None => Ok(()),
-            Some(_) => Err(invalid(&ResumeError::OtherRequest("this call"))),
+            Some(_) => Err(invalid(other_request(Purpose::CALL))),
         }
     }
 
@@ -196,14 +211,14 @@ impl Runs {
         let Some(state) = request.request_state.as_deref() else {
             return Ok(None);
         };
-        let (run, round) = resume::read(state).ok_or_else(|| invalid(&ResumeError::NoRun))?;
+        let (run, round) = resume::read(state).ok_or_else(|| invalid(NO_RUN))?;
         let run = self
             .store
             .get(run)
             .filter(|run| round <= *run.pending.subscribe().borrow());
-        let run = run.ok_or_else(|| invalid(&ResumeError::NoRun))?;
+        let run = run.ok_or_else(|| invalid(NO_RUN))?;
         if run.purpose != purpose {
-            return Err(invalid(&ResumeError::OtherRequest(purpose.noun)));
+            return Err(invalid(other_request(purpose.noun)));
         }
         Self::take_answers(&run, request, client)?;
         Ok(Some(run))
@@ -219,7 +234,7 @@ impl Runs {
             return Err(ErrorData::invalid_params(message, None));
         }
         if run.pending.has_unsent() && !run.pending.can_be_answered(client.capabilities) {
-            return Err(invalid(&ResumeError::Unannounced));
+            return Err(invalid(UNANNOUNCED));
         }
         let responses = request.input_responses.clone();
         run.pending.answer_all(responses.unwrap_or_default());
@@ -311,8 +326,8 @@ impl Runs {
     }
 }
 
-fn invalid(error: &ResumeError) -> ErrorData {
-    ErrorData::invalid_params(error.to_string(), None)
+fn invalid(message: impl Into<Cow<'static, str>>) -> ErrorData {
+    ErrorData::invalid_params(message, None)
 }
 
 /// The answer while a run goes on.

@@ -15,21 +15,18 @@ pub(crate) struct Purpose {
     hash: [u8; 32],
 }
 
-/// The reason why a client that comes again is refused. Nothing has changed then.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(crate) enum ResumeError {
-    #[error(
-        "the requestState is of no run: this server did not give it, or its run ended too long \
-         ago; the call can be made anew, and then does again what that run did"
-    )]
-    NoRun,
-    #[error("the requestState is not one that this server gave for {0}")]
-    OtherRequest(&'static str),
-    #[error(
-        "the requestState is for questions that this client does not announce it can answer; come \
-         again with the capabilities that the call was made with"
-    )]
-    Unannounced,
+/// The refusal of a `requestState` of no run. As with the others, nothing has changed then.
+pub(crate) const NO_RUN: &str = "the requestState is of no run: this server did not give it, or \
+                                 its run ended too long ago; the call can be made anew, and then \
+                                 does again what that run did";
+/// The refusal of a client that cannot answer what the run asks.
+pub(crate) const UNANNOUNCED: &str = "the requestState is for questions that this client does not \
+                                      announce it can answer; come again with the capabilities \
+                                      that the call was made with";
+
+/// The refusal of another request's `requestState`.
+pub(crate) fn other_request(noun: &str) -> String {
+    format!("the requestState is not one that this server gave for {noun}")
 }
 
 impl Purpose {

@@ -43,9 +43,12 @@ struct Ended {
     _expiry: AbortOnDropHandle<()>,
 }
 
-/// The reason why a run does not begin.
+/// The reason why a run does not begin, or has no report.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoRun {
+    /// The arguments are wrong.
+    #[error("{0}")]
+    Wrong(String),
     /// As many runs as allowed are under way.
     #[error("your limit of {0} scripts under way is reached; wait for one to end")]
     Full(usize),
@@ -55,6 +58,12 @@ pub(crate) enum NoRun {
          this server can read why"
     )]
     Failed,
+    /// The run's task ended abnormally.
+    #[error(
+        "the run has no report, though it may have made calls; the operator of this server can \
+         read why"
+    )]
+    Lost,
 }
 
 /// Ends a run when its task ends, normally or not.

@@ -142,7 +142,7 @@ fn said(answer: Answered) -> Result<Value, String> {
 }
 
 fn unknown() -> Result<Value, String> {
-    Err(ResumeError::NoRun.to_string())
+    Err(NO_RUN.to_owned())
 }
 
 #[tokio::test]

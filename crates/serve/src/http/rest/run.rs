@@ -14,7 +14,6 @@ use crate::http::door::{Admitted, Door};
 use crate::http::refusal::Refusal;
 use crate::http::users::User;
 use crate::runs::NoRun;
-use crate::runs::plain::NoReport;
 
 /// Seconds after which there may be room for a run.
 const RETRY_SECONDS: u64 = 1;
@@ -44,28 +43,19 @@ async fn report(door: &Door, user: &User, request: Request) -> Result<Vec<u8>, R
     let report = user.service.runs.report(gate, &arguments).await;
     serde_json::to_vec(&report.map_err(refused)?).map_err(|error| {
         tracing::error!(%error, "a report could not be written");
-        failed()
+        refused(NoRun::Lost)
     })
 }
 
-fn refused(none: NoReport) -> Refusal {
+fn refused(none: NoRun) -> Refusal {
+    let status = match none {
+        NoRun::Wrong(_) => StatusCode::BAD_REQUEST,
+        NoRun::Full(_) => StatusCode::TOO_MANY_REQUESTS,
+        NoRun::Failed | NoRun::Lost => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    let refused = Refusal::new(status, none.to_string());
     match none {
-        NoReport::Wrong(wrong) => Refusal::bad(wrong),
-        NoReport::NotBegun(full @ NoRun::Full(_)) => {
-            Refusal::new(StatusCode::TOO_MANY_REQUESTS, full.to_string())
-                .with(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS))
-        }
-        NoReport::NotBegun(NoRun::Failed) => {
-            Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, NoRun::Failed.to_string())
-        }
-        NoReport::Lost => failed(),
+        NoRun::Full(_) => refused.with(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS)),
+        _ => refused,
     }
-}
-
-fn failed() -> Refusal {
-    Refusal::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "the run has no report, though it may have made calls; the operator of this server can read \
-         why",
-    )
 }
