@@ -92,7 +92,7 @@ impl ToolDefinition {
     pub fn parse(server: &str, raw: &Value) -> Result<Self, Malformed> {
         let malformed = |name: Option<&str>, reason| Malformed {
             server: server.to_owned(),
-            tool: name.map(|name| shortened(name).to_owned()),
+            tool: name.map(|name| name[..name.floor_char_boundary(MAX_NAME)].to_owned()),
             reason,
         };
         let Some(entry) = raw.as_object() else {
@@ -166,15 +166,6 @@ fn meta(entry: &Map<String, Value>) -> Option<Map<String, Value>> {
         .get("_meta")
         .filter(|meta| schema_fault(meta).is_none());
     meta.and_then(Value::as_object).cloned()
-}
-
-/// A name that may be too long to keep.
-fn shortened(name: &str) -> &str {
-    let mut end = MAX_NAME.min(name.len());
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    name.get(..end).unwrap_or_default()
 }
 
 fn name_fault(name: &str) -> Option<MalformedReason> {

@@ -1,12 +1,9 @@
 //! The functions that were meant by names that none has.
 
 use crate::catalog::Catalog;
+use crate::search::{MAX_ASKED, MIN_LIKENESS, likeness, plain};
 use crate::tool::Tool;
 
-/// The likeness from which on a name is suggested: 1 is equal, 0 is nothing alike.
-const MIN_LIKENESS: f64 = 0.75;
-/// Bytes of a name for which suggestions are looked for.
-const MAX_ASKED: usize = 300;
 /// Names that other programs put before those of tools and servers.
 const NAMESPACES: [&str; 11] = [
     "mcp",
@@ -118,22 +115,4 @@ impl Catalog {
             .max_by(|(a, first), (b, second)| a.total_cmp(b).then_with(|| second.cmp(first)))
             .map(|(_, function)| function)
     }
-}
-
-/// How like each other two plain names are. It is 0 where their lengths say that it is
-/// less than [`MIN_LIKENESS`]: to find it takes the product of both.
-fn likeness(a: &str, b: &str) -> f64 {
-    let (shorter, longer) = (a.len().min(b.len()), a.len().max(b.len()));
-    if (shorter as f64) < MIN_LIKENESS * longer as f64 {
-        return 0.0;
-    }
-    strsim::normalized_damerau_levenshtein(a, b)
-}
-
-/// A name without what is easily mistaken: case and separators.
-fn plain(name: &str) -> String {
-    name.chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
 }

@@ -196,10 +196,7 @@ const MAX_QUOTED: usize = 80;
 
 /// A hostile string as a message shows it: quoted, escaped, and cut when long.
 fn quoted(text: &str) -> String {
-    let mut end = MAX_QUOTED.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(MAX_QUOTED);
     let more = if end < text.len() { "…" } else { "" };
     format!("{:?}{more}", text.get(..end).unwrap_or_default())
 }

@@ -1,46 +1,29 @@
 //! Finds the name or word that was meant by one that is misspelt.
 
-/// Bytes of what was asked for that is compared with names.
-const MAX_ASKED: usize = 300;
-/// Names that are compared letter by letter for one query, at most.
-const MAX_COMPARED: usize = 48;
-/// The part of the trigrams asked for that a name must have.
-const SHARED: f32 = 0.5;
-/// Least similarity of a name: 1 is equal, 0 has nothing in common.
-const MIN_LIKENESS: f64 = 0.75;
+/// Bytes of a name that is looked for.
+pub(crate) const MAX_ASKED: usize = 300;
+/// The likeness from which on a name is found: 1 is equal, 0 is nothing alike.
+pub(crate) const MIN_LIKENESS: f64 = 0.75;
 
 /// The least and most letters of a word that is looked for with a typo.
 const TYPO_LETTERS: std::ops::RangeInclusive<usize> = 4..=24;
 /// Words that typos are looked for among, at most; those that come first.
 const MAX_WORDS: usize = 20_000;
 
-/// The names of tools, to find the one that was meant by a name.
+/// The plain names of tools, to find the one that was meant by a name: of a function, and the end of
+/// it that is the tool's own name, without the server.
 #[derive(Debug, Default)]
-pub(super) struct Names(Vec<Name>);
-
-#[derive(Debug)]
-struct Name {
-    /// The function, in its plain form.
-    function: String,
-    /// Bytes of its end that are the tool's own name, without the server; 0 if none are.
-    own: usize,
-    trigrams: Vec<[u8; 3]>,
-}
+pub(super) struct Names(Vec<(String, String)>);
 
 impl Names {
     /// The names in pairs of a function and the tool's own name.
     pub(super) fn new<'a>(names: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let name = |(function, own)| {
-            let (function, own) = (plain(function), plain(own));
-            Name {
-                own: if function.ends_with(&own) {
-                    own.len()
-                } else {
-                    0
-                },
-                trigrams: trigrams(&function),
-                function,
+            let (function, mut own) = (plain(function), plain(own));
+            if !function.ends_with(&own) {
+                own.clear();
             }
+            (function, own)
         };
         Self(names.map(name).collect())
     }
@@ -48,57 +31,31 @@ impl Names {
     /// The names like the one asked for, with or without their server, and how alike they are.
     pub(super) fn like(&self, asked: &str) -> Vec<(usize, f64)> {
         let asked = plain(asked.get(..MAX_ASKED.min(asked.len())).unwrap_or_default());
-        let asked_trigrams = trigrams(&asked);
-        if asked_trigrams.is_empty() {
-            return Vec::new();
-        }
-        let least = (asked_trigrams.len() as f32 * SHARED).ceil().max(1.0) as usize;
-        let mut candidates: Vec<(usize, usize, usize)> = Vec::new();
-        for (index, name) in self.0.iter().enumerate() {
-            let has = |trigram: &&[u8; 3]| name.trigrams.binary_search(trigram).is_ok();
-            let shared = asked_trigrams.iter().filter(has).count();
-            if shared >= least {
-                candidates.push((shared, name.function.len(), index));
-            }
-        }
-        // Of names that share as much, the shorter has less that was not asked for.
-        candidates.sort_unstable_by_key(|(count, length, index)| {
-            (std::cmp::Reverse(*count), *length, *index)
+        let names = self.0.iter().map(|(function, own)| {
+            let whole = likeness(&asked, function);
+            whole.max(likeness(&asked, own))
         });
-        let compared = candidates.into_iter().take(MAX_COMPARED);
-        compared
-            .filter_map(|(_, _, index)| {
-                let likeness = self.likeness(index, &asked)?;
-                (likeness >= MIN_LIKENESS).then_some((index, likeness))
-            })
-            .collect()
-    }
-
-    fn likeness(&self, index: usize, asked: &str) -> Option<f64> {
-        let Name { function, own, .. } = self.0.get(index)?;
-        let whole = strsim::normalized_damerau_levenshtein(asked, function);
-        let own = function.get(function.len() - own..).unwrap_or_default();
-        if own.is_empty() {
-            return Some(whole);
-        }
-        Some(whole.max(strsim::normalized_damerau_levenshtein(asked, own)))
+        let names = names.enumerate();
+        names.filter(|(_, like)| *like >= MIN_LIKENESS).collect()
     }
 }
 
+/// How like each other two plain names are. It is 0 if one is empty, and where their lengths say
+/// that it is less than [`MIN_LIKENESS`]: to find it takes the product of both.
+pub(crate) fn likeness(a: &str, b: &str) -> f64 {
+    let (shorter, longer) = (a.len().min(b.len()), a.len().max(b.len()));
+    if shorter == 0 || (shorter as f64) < MIN_LIKENESS * longer as f64 {
+        return 0.0;
+    }
+    strsim::normalized_damerau_levenshtein(a, b)
+}
+
 /// A name without what is easily mistaken: case and separators.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     name.chars()
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect()
-}
-
-/// The trigrams of a plain name, in order, each once.
-fn trigrams(plain: &str) -> Vec<[u8; 3]> {
-    let mut trigrams: Vec<[u8; 3]> = plain.as_bytes().array_windows().copied().collect();
-    trigrams.sort_unstable();
-    trigrams.dedup();
-    trigrams
 }
 
 /// The words of names, titles and keywords, to find the one that was meant by a
