@@ -10,7 +10,7 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -24,14 +24,11 @@ const LAST_ANSWERS: Duration = Duration::from_millis(250);
 /// The messages that wait for rmcp.
 const CHANNEL: usize = 64;
 
-type Written = oneshot::Sender<io::Result<()>>;
-
 /// A message on its way to the server.
 struct Outgoing {
     text: Vec<u8>,
     /// Its id, if it is a request.
     id: Option<RequestId>,
-    written: Written,
 }
 
 /// The transport.
@@ -57,8 +54,13 @@ impl Stdio {
         let (arrive, arrived) = mpsc::channel(CHANNEL);
         let (write, writes) = mpsc::unbounded_channel();
         let unread = Arc::<AtomicUsize>::default();
-        let writer = write_all(stdin, writes, Arc::clone(&unread), Arc::clone(&tap));
-        tokio::spawn(writer);
+        let writer = Writer {
+            writes,
+            unread: Arc::clone(&unread),
+            tap: Arc::clone(&tap),
+            arrive: arrive.clone(),
+        };
+        tokio::spawn(writer.write_all(stdin));
         let lines = Lines::new(stdout, limit);
         let reader = tokio::spawn(read_all(lines, exited, Arc::clone(&tap), arrive));
         Self {
@@ -71,7 +73,7 @@ impl Stdio {
     }
 
     /// Puts a message in the queue of the writer.
-    fn enqueue(&self, text: Vec<u8>, id: Option<RequestId>, written: Written) -> io::Result<()> {
+    fn enqueue(&self, text: Vec<u8>, id: Option<RequestId>) -> io::Result<()> {
         let waiting = self.unread.load(Ordering::Relaxed);
         if waiting > 0 && waiting.saturating_add(text.len()) > MAX_UNREAD {
             return Err(io::Error::other("the server does not read its input"));
@@ -79,8 +81,7 @@ impl Stdio {
         self.unread.fetch_add(text.len(), Ordering::Relaxed);
         let closed = || io::Error::from(io::ErrorKind::NotConnected);
         let write = self.write.as_ref().ok_or_else(closed)?;
-        let outgoing = Outgoing { text, id, written };
-        write.send(outgoing).map_err(|_| closed())
+        write.send(Outgoing { text, id }).map_err(|_| closed())
     }
 }
 
@@ -88,7 +89,7 @@ impl Transport<RoleClient> for Stdio {
     type Error = io::Error;
 
     /// rmcp calls it in the order of sending, and lets the futures race: so messages are put in
-    /// order here, and the future only waits.
+    /// order here.
     fn send(
         &mut self,
         message: ClientJsonRpcMessage,
@@ -100,29 +101,12 @@ impl Transport<RoleClient> for Stdio {
             _ => None,
         };
         self.tap.outgoing(&message);
-        let (tell, written) = oneshot::channel();
-        let enqueued = self.enqueue(text, id.clone(), tell);
-        let tap = Arc::clone(&self.tap);
-        async move {
-            let closed = || io::Error::from(io::ErrorKind::NotConnected);
-            let written = match enqueued {
-                Ok(()) => written.await.unwrap_or_else(|_| Err(closed())),
-                Err(error) => Err(error),
-            };
-            if let (Err(error), Some(id)) = (&written, &id) {
-                // Without its end no line can be read: the request was not sent.
-                if error.kind() == io::ErrorKind::Other {
-                    let (kind, reason) = (LostKind::Unreachable, error.to_string());
-                    let sent = false;
-                    tap.fail(id, CallFailure::Lost(Lost::new(kind, reason, sent)));
-                } else {
-                    let reason = "the server closed its standard input";
-                    tap.fail(id, CallFailure::closed(reason, false));
-                    tap.close(reason);
-                }
-            }
-            written
+        let enqueued = self.enqueue(text, id.clone());
+        if let (Err(error), Some(id)) = (&enqueued, &id) {
+            let lost = Lost::new(LostKind::Unreachable, error.to_string(), false);
+            self.tap.fail(id, CallFailure::Lost(lost));
         }
+        std::future::ready(enqueued)
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
@@ -142,26 +126,38 @@ impl Drop for Stdio {
     }
 }
 
-async fn write_all(
-    mut stdin: impl AsyncWrite + Unpin,
-    mut writes: mpsc::UnboundedReceiver<Outgoing>,
+/// Writes messages in their order.
+struct Writer {
+    writes: mpsc::UnboundedReceiver<Outgoing>,
     unread: Arc<AtomicUsize>,
     tap: Arc<Tap>,
-) {
-    while let Some(Outgoing { text, id, written }) = writes.recv().await {
-        let result = async {
-            let (line, end) = text.split_at(text.len().saturating_sub(1));
-            stdin.write_all(line).await?;
-            // With its end, the server may read it.
-            if let Some(id) = &id {
-                tap.sent(id);
+    arrive: mpsc::Sender<Option<ServerJsonRpcMessage>>,
+}
+
+impl Writer {
+    async fn write_all(mut self, mut stdin: impl AsyncWrite + Unpin) {
+        while let Some(Outgoing { text, id }) = self.writes.recv().await {
+            let written = async {
+                let (line, end) = text.split_at(text.len().saturating_sub(1));
+                stdin.write_all(line).await?;
+                // With its end, the server may read it.
+                if let Some(id) = &id {
+                    self.tap.sent(id);
+                }
+                stdin.write_all(end).await?;
+                stdin.flush().await
+            };
+            let written = written.await;
+            self.unread.fetch_sub(text.len(), Ordering::Relaxed);
+            if let (Err(_), Some(id)) = (written, &id) {
+                let reason = "the server closed its standard input";
+                let failed = self.tap.fail(id, CallFailure::closed(reason, false));
+                self.tap.close(reason);
+                if let Some(failed) = failed {
+                    let _ = self.arrive.send(Some(failed)).await;
+                }
             }
-            stdin.write_all(end).await?;
-            stdin.flush().await
-        };
-        let result = result.await;
-        unread.fetch_sub(text.len(), Ordering::Relaxed);
-        let _ = written.send(result);
+        }
     }
 }
 
