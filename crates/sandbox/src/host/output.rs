@@ -128,62 +128,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_that_sends_too_much_is_cut() {
-        let mut collector = Printed::new(8, 0);
-        collector.head("ab\n");
-        collector.head("cde\n");
-        collector.end(&OutputEnd {
-            timers: Vec::new(),
-            cut_bytes: u64::MAX,
-            cut_lines: 1,
-            missing_bytes: 1,
-            tail: "12345ü\n".into(),
-        });
-        assert_eq!(
-            collector.into_captured(),
-            Captured {
-                head: "ab\nc".to_owned(),
-                tail: "5ü\n".to_owned(),
-                cut_bytes: u64::MAX,
-                cut_lines: 2,
-                whole: None,
-            }
-        );
-    }
-
-    /// Collects an output of ten digits, of which head and tail have two each, where so much more is
-    /// kept.
-    fn check_whole(more_bytes: usize, expected: &str) {
-        let output = "0123456789";
-        let mut collector = Printed::new(4, more_bytes as u64);
-        collector.head("01");
-        let more = &output[2..(2 + more_bytes).min(output.len())];
-        for digit in more.chars() {
-            collector.more(&digit.to_string());
-        }
-        // An honest worker says no more.
-        collector.more("too much");
-        collector.end(&OutputEnd {
-            timers: Vec::new(),
-            cut_bytes: 6,
-            cut_lines: 0,
-            missing_bytes: 5,
-            tail: "89".into(),
-        });
-        let whole = collector.into_captured().whole;
-        assert_eq!(whole.as_deref(), Some(expected), "{more_bytes}");
-    }
-
-    #[test]
-    fn the_whole_is_put_together() {
-        check_whole(8, "0123456789");
-        check_whole(7, "0123456789");
-        check_whole(6, "0123456789");
-        check_whole(5, "0123456\n[1 bytes are not kept; the end follows]\n89");
-        check_whole(1, "012\n[5 bytes are not kept; the end follows]\n89");
-    }
-
-    #[test]
     fn a_worker_that_emits_too_much_breaks_the_protocol() {
         let limits = Limits {
             emits: 3,

@@ -223,28 +223,4 @@ mod tests {
         check(100, 4, &["1\n2\n3\n4\n5\n6"], ("1\n2\n", "5\n6\n", 4, 2));
         check(0, 0, &["gone"], ("", "", 5, 1));
     }
-
-    #[test]
-    fn characters_stay_whole() {
-        check(8, 100, &["äöüä"], ("äö", "ä\n", 2, 0));
-        check(10, 100, &["🎉🎉🎉"], ("🎉", "🎉\n", 4, 0));
-    }
-    /// Pushes the messages into a capture whose head has four bytes, and expects what follows it.
-    fn check_more(more_bytes: u64, messages: &[&str], expected: &str) {
-        let mut capture = Console::new(8, 100, more_bytes);
-        let sent = messages
-            .iter()
-            .map(|m| capture.push((*m).to_owned(), 0).more.unwrap_or_default());
-        assert_eq!(sent.collect::<String>(), expected, "{messages:?}");
-    }
-
-    #[test]
-    fn what_follows_the_head_is_sent_without_gaps() {
-        check_more(0, &["abcdef"], "");
-        check_more(100, &["abc"], "");
-        check_more(100, &["abcdef", "gh"], "ef\ngh\n");
-        check_more(4, &["abcdef", "gh", "i"], "ef\ng");
-        check_more(3, &["abcd\u{fc}", "x"], "\u{fc}\n");
-        check_more(1, &["abcd\u{fc}", "x"], "");
-    }
 }
