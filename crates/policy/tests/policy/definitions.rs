@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgate_policy::{
     Because, CallFacts, Count, Definition, Effect, Grant, Permissions, Rule, Rules, Scope, Verdict,
 };
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::support::{facts, granted, line, rules, table};
@@ -17,13 +17,13 @@ fn definition(description: &str) -> Arc<Definition> {
 }
 
 #[track_caller]
-fn check(permissions: &Permissions, now: Option<&Definition>, expected: Expect) {
+fn check(permissions: &Permissions, now: Option<&Definition>, expected: &str) {
     let arguments = json!({});
     let facts = CallFacts {
         definition: now.map(Definition::hash),
         ..facts(Some(&arguments))
     };
-    expected.assert_eq(&line(&permissions.decide(&facts, Count::All)));
+    assert_eq!(line(&permissions.decide(&facts, Count::All)), expected);
 }
 
 fn always() -> Rule {
@@ -80,25 +80,11 @@ fn always_is_a_rule_for_one_definition() {
         Arc::new(asks.into_iter().collect::<Rules>()),
         Arc::default(),
     );
-    check(
-        &permissions,
-        Some(&before),
-        expect![[r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#]],
-    );
-    check(
-        &permissions,
-        Some(&after),
-        expect![[
-            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
-        ]],
-    );
-    check(
-        &permissions,
-        None,
-        expect![[
-            r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
-        ]],
-    );
+    let allowed = r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#;
+    let void = r#"Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#;
+    check(&permissions, Some(&before), allowed);
+    check(&permissions, Some(&after), void);
+    check(&permissions, None, void);
 }
 
 #[test]
@@ -114,47 +100,31 @@ fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
         }
         Permissions::new(Arc::new(all), Arc::default())
     };
+    let asked = r#"Ask: needs approval by rule "*" in --ask"#;
     let answered = permissions(json!("*"), None);
-    check(
-        &answered,
-        Some(&known),
-        expect![[r#"Ask: needs approval by rule "*" in --ask"#]],
-    );
+    check(&answered, Some(&known), asked);
     // Answers in the run hold, or every call would be asked about.
     answered.grant(Grant::new("fs_write"), Scope::Session);
-    check(
-        &answered,
-        Some(&known),
-        expect!["Allow: allowed by the grant for this session"],
-    );
+    let granted = "Allow: allowed by the grant for this session";
+    check(&answered, Some(&known), granted);
+    let allowed = r#"Allow: allowed by rule "fs_*" in --allow"#;
     check(
         &permissions(json!("*"), Some("fs_*")),
         Some(&known),
-        expect![[r#"Allow: allowed by rule "fs_*" in --allow"#]],
+        allowed,
     );
     // The question says all the same that the tool has changed.
-    check(
-        &permissions(json!("*"), None),
-        Some(&definition("other")),
-        expect![[
-            r#"Ask: needs approval by rule "*" in --ask: rule "fs_write" (one definition) in permissions.allow is void, the server has changed what the tool is"#
-        ]],
+    let void = format!(
+        "{asked}: rule \"fs_write\" (one definition) in permissions.allow is void, the server has \
+         changed what the tool is"
     );
-    let others = permissions(json!("git_*"), None);
-    check(
-        &others,
-        Some(&known),
-        expect![[r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#]],
-    );
-    let narrow = json!({ "tool": "*", "arguments": [
-        { "at": "/path", "exists": true },
-    ]});
+    let other = definition("other");
+    check(&permissions(json!("*"), None), Some(&other), &void);
+    let always = r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#;
+    check(&permissions(json!("git_*"), None), Some(&known), always);
+    let narrow = json!({ "tool": "*", "arguments": [{ "at": "/path", "exists": true }] });
     let narrow = permissions(narrow, None);
-    check(
-        &narrow,
-        Some(&known),
-        expect![[r#"Allow: allowed by rule "fs_write" (one definition) in permissions.allow"#]],
-    );
+    check(&narrow, Some(&known), always);
     // Before the arguments are known.
     let facts = CallFacts {
         definition: Some(known.hash()),

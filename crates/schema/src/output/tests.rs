@@ -9,6 +9,14 @@ fn check(schema: &Value, json: &str, expected: &str) {
     assert_eq!(shown, expected);
 }
 
+/// A value in each line, and how it fits.
+fn check_values(schema: &Value, cases: &str) {
+    for case in cases.trim().lines() {
+        let (value, expected) = case.trim().split_once(" → ").expect(case);
+        check(schema, value, expected);
+    }
+}
+
 #[test]
 fn what_fits_and_what_does_not() {
     let schema = json!({
@@ -16,34 +24,19 @@ fn what_fits_and_what_does_not() {
         "properties": { "n": { "type": "integer" }, "s": { "type": "string", "format": "email" } },
         "required": ["n"],
     });
-    check(&schema, r#"{"n":1,"s":"no mail","more":[]}"#, "fits");
-    check(&schema, r#"{"n":1.0}"#, "fits");
-    check(
+    check_values(
         &schema,
-        r#"{"n":"secret","s":2}"#,
-        r#"wrong: /n: value is not of type "integer"; /s: value is not of type "string""#,
+        r#"
+        {"n":1,"s":"no mail","more":[]} → fits
+        {"n":1.0} → fits
+        {"n":"secret","s":2} → wrong: /n: value is not of type "integer"; /s: value is not of type "string"
+        null → wrong: the value: value is not of type "object"
+        {"n":1,"s":"\ud83d"} → fits
+        {"n":1e400} → wrong: it cannot be read: number out of range at line 1 column 10
+        {"n":1, → wrong: it cannot be read: EOF while parsing a value at line 1 column 7"#,
     );
-    check(
-        &schema,
-        "null",
-        r#"wrong: the value: value is not of type "object""#,
-    );
-    check(&schema, r#"{"n":1,"s":"\ud83d"}"#, "fits");
-    check(
-        &schema,
-        r#"{"n":1e400}"#,
-        "wrong: it cannot be read: number out of range at line 1 column 10",
-    );
-    check(
-        &schema,
-        r#"{"n":1,"#,
-        "wrong: it cannot be read: EOF while parsing a value at line 1 column 7",
-    );
-    check(
-        &json!(false),
-        "1",
-        "wrong: the value: False schema does not allow value",
-    );
+    let none = "wrong: the value: False schema does not allow value";
+    check(&json!(false), "1", none);
     check(&json!(true), "1", "fits");
 }
 
@@ -58,49 +51,32 @@ fn null_where_nullable_says_so() {
         },
         "$defs": { "c": { "type": "array" } },
     });
-    check(&schema, r#"{"a":null,"b":null,"c":null}"#, "fits");
-    check(&schema, r#"{"a":"","b":"x","c":[]}"#, "fits");
-    check(
+    check_values(
         &schema,
-        r#"{"a":1,"b":"y","c":{},"d":null}"#,
-        r#"wrong: /a: value is not of types "null", "string"; /b: value is not one of "x" or null; /c: value is not valid under any of the schemas listed in the 'anyOf' keyword; /d: value is not of type "string""#,
+        r#"
+        {"a":null,"b":null,"c":null} → fits
+        {"a":"","b":"x","c":[]} → fits
+        {"a":1,"b":"y","c":{},"d":null} → wrong: /a: value is not of types "null", "string"; /b: value is not one of "x" or null; /c: value is not valid under any of the schemas listed in the 'anyOf' keyword; /d: value is not of type "string""#,
     );
 }
 
 #[test]
 fn schemas_that_are_not_taken() {
-    for (schema, expected) in [
-        (
-            json!({ "$ref": "https://example.com/a.json" }),
-            r##"the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME""##,
-        ),
-        (
-            json!({ "$dynamicRef": "#a" }),
-            r#"the schema has "$dynamicRef"; leave it out"#,
-        ),
-        (
-            json!({ "items": { "$id": "https://example.com/" } }),
-            r#"the schema has "$id"; leave it out"#,
-        ),
-        (
-            json!({ "pattern": "^(?=a)" }),
-            r#"the schema is not a valid JSON Schema, at "/pattern": value is not a "regex""#,
-        ),
-        (
-            json!({ "type": "text" }),
-            r#"the schema is not a valid JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#,
-        ),
-        (
-            json!({ "anyOf": [{ "$ref": "#" }] }),
-            r##"the schema refers to itself with "#" for the same value"##,
-        ),
-        (
-            json!({ "enum": ["x".repeat(1 << 20)] }),
-            "the schema has 1048589 bytes, over the limit of 1048576",
-        ),
-    ] {
+    let cases = r##"
+        { "$ref": "https://example.com/a.json" } → the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME"
+        { "$dynamicRef": "#a" } → the schema has "$dynamicRef"; leave it out
+        { "items": { "$id": "https://example.com/" } } → the schema has "$id"; leave it out
+        { "pattern": "^(?=a)" } → the schema is not a valid JSON Schema, at "/pattern": value is not a "regex"
+        { "type": "text" } → the schema is not a valid JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword
+        { "anyOf": [{ "$ref": "#" }] } → the schema refers to itself with "#" for the same value"##;
+    for case in cases.trim().lines() {
+        let (schema, expected) = case.trim().split_once(" → ").expect(case);
+        let schema = serde_json::from_str(schema).expect(case);
         check(&schema, "1", &format!("unknown: {expected}"));
     }
+    let long = json!({ "enum": ["x".repeat(1 << 20)] });
+    let expected = "unknown: the schema has 1048589 bytes, over the limit of 1048576";
+    check(&long, "1", expected);
 }
 
 #[test]

@@ -11,50 +11,32 @@ fn check_of(author: Author, schema: &Value, expected: &str) {
         Ok(schema) => format!("{:?}", schema.shape()),
         Err(message) => message,
     };
-    assert_eq!(shown, expected);
+    assert_eq!(shown, expected, "{schema}");
+}
+
+/// In each line a schema, and what is said of it.
+fn check_lines(author: Author, cases: &str) {
+    for case in cases.trim().lines() {
+        let (schema, expected) = case.trim().split_once(" → ").expect(case);
+        check_of(author, &serde_json::from_str(schema).expect(case), expected);
+    }
 }
 
 #[test]
 fn what_is_no_schema_of_a_script() {
-    check(
-        &json!({ "type": "text" }),
-        r#"the schema is not a valid JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword"#,
-    );
-    check(
-        &json!({ "pattern": "(" }),
-        r#"the schema is not a valid JSON Schema, at "/pattern": value is not a "regex""#,
-    );
-    check(
-        &json!({ "pattern": "(a{1000}){1000}" }),
-        r#"the schema is not a valid JSON Schema, at "/pattern": value is not a "regex""#,
-    );
-    check(
-        &json!({ "$ref": "https://example.com/schema.json" }),
-        r##"the schema refers to "https://example.com/schema.json", which is not a part of it; write "#/$defs/NAME""##,
-    );
-    check(
-        &json!({ "$ref": "file:///etc/passwd" }),
-        r##"the schema refers to "file:///etc/passwd", which is not a part of it; write "#/$defs/NAME""##,
-    );
-    check(
-        &json!({ "$ref": "#/$defs/none" }),
-        r##"the schema refers to "#/$defs/none", which is not a part of it; write "#/$defs/NAME""##,
-    );
-    check(
-        &json!({ "$schema": "https://example.com/own" }),
-        r#"the schema is not a valid JSON Schema, at "": Unknown meta-schema: 'https://example.com/own'. Custom meta-schemas must be registered in the registry before use"#,
-    );
-    check(
-        &json!({ "$schema": "http://json-schema.org/draft-04/schema#" }),
-        "the schema is of draft 4; write one of 2020-12",
-    );
-    check(
-        &json!({ "$id": "https://example.com/" }),
-        r#"the schema has "$id"; leave it out"#,
-    );
-    check(
-        &json!({ "$dynamicRef": "#x" }),
-        r#"the schema has "$dynamicRef"; leave it out"#,
+    check_lines(
+        Author::Script,
+        r##"
+        { "type": "text" } → the schema is not a valid JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword
+        { "pattern": "(" } → the schema is not a valid JSON Schema, at "/pattern": value is not a "regex"
+        { "pattern": "(a{1000}){1000}" } → the schema is not a valid JSON Schema, at "/pattern": value is not a "regex"
+        { "$ref": "https://example.com/schema.json" } → the schema refers to "https://example.com/schema.json", which is not a part of it; write "#/$defs/NAME"
+        { "$ref": "file:///etc/passwd" } → the schema refers to "file:///etc/passwd", which is not a part of it; write "#/$defs/NAME"
+        { "$ref": "#/$defs/none" } → the schema refers to "#/$defs/none", which is not a part of it; write "#/$defs/NAME"
+        { "$schema": "https://example.com/own" } → the schema is not a valid JSON Schema, at "": Unknown meta-schema: 'https://example.com/own'. Custom meta-schemas must be registered in the registry before use
+        { "$schema": "http://json-schema.org/draft-04/schema#" } → the schema is of draft 4; write one of 2020-12
+        { "$id": "https://example.com/" } → the schema has "$id"; leave it out
+        { "$dynamicRef": "#x" } → the schema has "$dynamicRef"; leave it out"##,
     );
 }
 
@@ -103,60 +85,32 @@ fn references_that_would_work_for_ever() {
     }
     check(&deep, "the schema is nested deeper than 64 levels");
 }
+
+/// What is data is no schema.
 #[test]
 fn what_servers_may_do_and_scripts_may_not() {
-    let check = |schema, expected| check_of(Author::Server, &schema, expected);
-    check(
-        json!({ "$id": "https://example.com/a.json", "type": "string" }),
-        "Shape { nodes: 3, levels: 2, loops: 0 }",
-    );
-    check(
-        json!({ "properties": { "a": { "$ref": "#" } } }),
-        "Shape { nodes: 4, levels: 4, loops: 1 }",
-    );
-    check(
-        json!({ "$defs": { "a": { "items": { "$ref": "#/$defs/a" } } }, "$ref": "#/$defs/a" }),
-        "Shape { nodes: 10, levels: 7, loops: 2 }",
-    );
-    // What is data is no schema.
-    check(
-        json!({ "enum": [{ "$id": "x", "$ref": "y" }], "examples": [{ "$ref": "#" }] }),
-        "Shape { nodes: 8, levels: 2, loops: 0 }",
-    );
-    check(
-        json!({ "properties": { "examples": { "$ref": "y" } } }),
-        r##"the schema refers to "y", which is not a part of it; write "#/$defs/NAME""##,
+    check_lines(
+        Author::Server,
+        r##"
+        { "$id": "https://example.com/a.json", "type": "string" } → Shape { nodes: 3, levels: 2, loops: 0 }
+        { "properties": { "a": { "$ref": "#" } } } → Shape { nodes: 4, levels: 4, loops: 1 }
+        { "$defs": { "a": { "items": { "$ref": "#/$defs/a" } } }, "$ref": "#/$defs/a" } → Shape { nodes: 10, levels: 7, loops: 2 }
+        { "enum": [{ "$id": "x", "$ref": "y" }], "examples": [{ "$ref": "#" }] } → Shape { nodes: 8, levels: 2, loops: 0 }
+        { "properties": { "examples": { "$ref": "y" } } } → the schema refers to "y", which is not a part of it; write "#/$defs/NAME""##,
     );
 }
 
+/// Also where another way goes into the value, and in a part that is never used.
 #[test]
 fn circles_within_one_value() {
-    let check = |schema, expected| check_of(Author::Server, &schema, expected);
-    check(
-        json!({ "anyOf": [{ "$ref": "#" }] }),
-        r##"the schema refers to itself with "#" for the same value"##,
-    );
-    check(
-        json!({ "$defs": { "a": { "$ref": "#/%24defs/a" } }, "$ref": "#/$defs/a" }),
-        r##"the schema refers to itself with "#/%24defs/a" for the same value"##,
-    );
-    check(
-        json!({ "dependentSchemas": { "items": { "$ref": "#" } } }),
-        r##"the schema refers to itself with "#" for the same value"##,
-    );
-    // One way goes into the value, and another does not.
-    check(
-        json!({
-            "$defs": { "b": { "not": { "$ref": "#" } } },
-            "properties": { "x": { "$ref": "#/$defs/b" } },
-            "allOf": [{ "$ref": "#/$defs/b" }],
-        }),
-        r##"the schema refers to itself with "#/$defs/b" for the same value"##,
-    );
-    // Never used, and not taken all the same.
-    check(
-        json!({ "$defs": { "a": { "items": { "$ref": "#/$defs/a" } }, "b": { "not": { "$ref": "#/$defs/b" } } } }),
-        r##"the schema refers to itself with "#/$defs/b" for the same value"##,
+    check_lines(
+        Author::Server,
+        r##"
+        { "anyOf": [{ "$ref": "#" }] } → the schema refers to itself with "#" for the same value
+        { "$defs": { "a": { "$ref": "#/%24defs/a" } }, "$ref": "#/$defs/a" } → the schema refers to itself with "#/%24defs/a" for the same value
+        { "dependentSchemas": { "items": { "$ref": "#" } } } → the schema refers to itself with "#" for the same value
+        { "$defs": { "b": { "not": { "$ref": "#" } } }, "properties": { "x": { "$ref": "#/$defs/b" } }, "allOf": [{ "$ref": "#/$defs/b" }] } → the schema refers to itself with "#/$defs/b" for the same value
+        { "$defs": { "a": { "items": { "$ref": "#/$defs/a" } }, "b": { "not": { "$ref": "#/$defs/b" } } } } → the schema refers to itself with "#/$defs/b" for the same value"##,
     );
 }
 
