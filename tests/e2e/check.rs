@@ -4,12 +4,12 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use callgate_tests::{Ran, Workbench, fixture, odd};
+use callgate_tests::{Ran, Workbench, demo_ticketing, odd};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
 fn ticketing() -> Workbench {
-    Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }))
+    Workbench::new(json!({ "ticketing": demo_ticketing() }))
 }
 
 /// The exit code and all that was printed, with the temporary folder's name out

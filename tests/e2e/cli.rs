@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
-use callgate_tests::{Ran, Workbench, fixture, odd, workers};
+use callgate_tests::{Ran, Workbench, demo_ticketing, odd, workers};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -19,8 +19,17 @@ pub(crate) fn check(bench: &Workbench, ran: &Ran, expected: Expect) {
     expected.assert_eq(&said.replace(&folder, "$FOLDER"));
 }
 
+/// The exit code of each command, and all that it prints.
+pub(crate) fn told(bench: &Workbench, commands: &[&str]) -> String {
+    let told = commands.iter().map(|command| {
+        let ran = bench.callgate(&command.split(' ').collect::<Vec<_>>());
+        format!("{} {command}: {}{}", ran.code, ran.stdout, ran.stderr)
+    });
+    told.collect()
+}
+
 pub(crate) fn ticketing() -> Workbench {
-    Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }))
+    Workbench::new(json!({ "ticketing": demo_ticketing() }))
 }
 
 #[test]
@@ -52,83 +61,33 @@ fn a_typo_in_a_tools_name() {
             calls: none
         "#]],
     );
-    check(
-        &bench,
-        &bench.callgate(&["types", "ticketing_createIsue"]),
-        expect![[r#"
-            exit code 2
-            --- stdout
-            --- stderr
-            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
-        "#]],
-    );
-    check(
-        &bench,
-        &bench.callgate(&["types", "ticketing_createIsue", "ticketing_listIssues", "x"]),
-        expect![[r#"
-            exit code 2
-            --- stdout
-            --- stderr
-            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
-            callgate: no tool is named "x"; `callgate tools` lists those there are
-        "#]],
-    );
-    check(
-        &bench,
-        &bench.callgate(&["call", "ticketing_createIsue", "{}"]),
-        expect![[r#"
-            exit code 2
-            --- stdout
-            --- stderr
-            callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
-        "#]],
-    );
+    let commands = [
+        "types ticketing_createIsue",
+        "types ticketing_createIsue ticketing_listIssues x",
+        "call ticketing_createIsue {}",
+    ];
+    expect![[r#"
+        2 types ticketing_createIsue: callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
+        2 types ticketing_createIsue ticketing_listIssues x: callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
+        callgate: no tool is named "x"; `callgate tools` lists those there are
+        2 call ticketing_createIsue {}: callgate: no tool is named "ticketing_createIsue"; did you mean "ticketing_createIssue"? `callgate tools` lists those there are
+    "#]].assert_eq(&told(&bench, &commands));
 }
 
 #[test]
 fn a_tool_called_by_hand() {
-    let bench = ticketing();
-    let ran = bench.callgate(&["call", "ticketing_createIssue", "{\"title\": \"By hand\"}"]);
-    check(
-        &bench,
-        &ran,
-        expect![[r#"
-        exit code 0
-        --- stdout
-        {"issueId":"ISSUE-1","url":"https://tickets.example/ISSUE-1","title":"By hand","body":"","priority":"medium"}
-        --- stderr
-    "#]],
-    );
-    check(
-        &bench,
-        &bench.callgate(&["call", "ticketing_createIssue", "{}"]),
-        expect![[r#"
-            exit code 1
-            --- stdout
-            --- stderr
-            callgate: ticketing_createIssue failed: createIssue cannot read its arguments: missing field `title`
-        "#]],
-    );
-    check(
-        &bench,
-        &bench.callgate(&["call", "ticketing_createIssue", "[1]"]),
-        expect![[r#"
-            exit code 2
-            --- stdout
-            --- stderr
-            callgate: the arguments must be a JSON object, such as '{"path": "README.md"}'
-        "#]],
-    );
-    check(
-        &bench,
-        &bench.callgate(&["call", "ticketing_createIssue", "{"]),
-        expect![[r#"
-            exit code 2
-            --- stdout
-            --- stderr
-            callgate: the arguments are not JSON: EOF while parsing an object at line 1 column 1
-        "#]],
-    );
+    let commands = [
+        r#"call ticketing_createIssue {"title":"Mine"}"#,
+        "call ticketing_createIssue {}",
+        "call ticketing_createIssue [1]",
+        "call ticketing_createIssue {",
+    ];
+    expect![[r#"
+        0 call ticketing_createIssue {"title":"Mine"}: {"issueId":"ISSUE-1","url":"https://tickets.example/ISSUE-1","title":"Mine","body":"","priority":"medium"}
+        1 call ticketing_createIssue {}: callgate: ticketing_createIssue failed: createIssue cannot read its arguments: missing field `title`
+        2 call ticketing_createIssue [1]: callgate: the arguments must be a JSON object, such as '{"path": "README.md"}'
+        2 call ticketing_createIssue {: callgate: the arguments are not JSON: EOF while parsing an object at line 1 column 1
+    "#]].assert_eq(&told(&ticketing(), &commands));
 }
 
 /// `head` takes one line and goes: no panic, no message.

@@ -1,15 +1,11 @@
 //! The demo's script over the demo's servers.
 
-use callgate_tests::{Workbench, fixture};
-use serde_json::json;
+use callgate_tests::Workbench;
 
 #[test]
 fn errors_of_the_past_hour_become_one_ticket_each() {
     let script = include_str!("../../fixtures/scripts/file-tickets.ts");
-    let bench = Workbench::new(json!({
-        "logging": fixture("callgate-demo-logging", &[]),
-        "ticketing": fixture("callgate-demo-ticketing", &[]),
-    }));
+    let bench = Workbench::demo();
     let report = bench.report(script, &[]);
     assert_eq!(report["status"], "completed", "{report:#}");
     let calls = report["calls"].as_array().expect("calls");

@@ -1,6 +1,6 @@
 //! `callgate doctor` finds what is missing, and says what to do.
 
-use callgate_tests::{Workbench, cases, fixture, odd};
+use callgate_tests::{Workbench, cases, demo_ticketing, odd};
 use serde_json::{Value, json};
 
 /// The state and the sentence of the first line about this subject, the worst state first.
@@ -18,7 +18,7 @@ fn found(checkup: &Value, what: &str) -> (String, String) {
 #[test]
 fn nothing_is_missing_where_a_server_starts() {
     let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": { "allow": ["ticketing_listIssues"], "deny": ["ticketing_createIssue"] },
         "ledger": { "path": "calls.jsonl" },
     }));
@@ -65,7 +65,7 @@ fn each_thing_that_is_missing_says_what_to_do() {
         { "mcpServers": {}, "check": { "mode": "require", "typescript": "nowhere" } } → types: missing: change "check"
         { "mcpServers": {}, "cache": { "path": "callgate.json/x" } } → cache: warning: name another one
         { "mcpServers": {}, "sandbox": { "level": "process" } } → sandbox: warning: remove "level""#;
-    let ticketing = fixture("callgate-demo-ticketing", &[]).to_string();
+    let ticketing = demo_ticketing().to_string();
     let configurations = configurations.replace("TICKETING", &ticketing);
     let configurations = configurations.replace("EXITS", &odd("exits").to_string());
     for (config, expected) in cases(&configurations) {

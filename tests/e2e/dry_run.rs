@@ -1,12 +1,12 @@
 //! Runs that change nothing: what is made, what is answered in its place, and
 //! what is told of it.
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_ticketing};
 use expect_test::expect;
 use serde_json::{Value, json};
 
 fn bench(trusted: bool) -> Workbench {
-    let mut ticketing = fixture("callgate-demo-ticketing", &[]);
+    let mut ticketing = demo_ticketing();
     ticketing["trusted"] = json!(trusted);
     Workbench::with_config(json!({ "mcpServers": { "ticketing": ticketing } }))
 }
@@ -83,7 +83,7 @@ fn a_recorded_result_lets_it_go_on() {
 #[test]
 fn a_rule_that_denies_denies() {
     let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": { "deny": ["ticketing_create*"] },
     }));
     let ran = bench.run(

@@ -4,23 +4,15 @@
 use std::time::Duration;
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
-use callgate::{Api, CheckMode, Gate, GateBuilder, Rules, RunReport, ServerSpec, Status, flow};
-use callgate_tests::binary;
+use callgate::{Api, Gate, GateBuilder, Rules, RunReport, Status, flow};
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::endpoint::{Do, Endpoint};
+use crate::meaning;
 
 fn builder() -> GateBuilder {
-    Gate::builder()
-        .worker_binary(binary("callgate"))
-        .check(CheckMode::Off)
-        .server(ServerSpec::stdio(
-            "ticketing",
-            binary("callgate-demo-ticketing").display().to_string(),
-            [] as [&str; 0],
-        ))
-        .rules(Rules::new(["ticketing_*"], [], []).expect("rules"))
+    meaning::builder().rules(Rules::new(["ticketing_*"], [], []).expect("rules"))
 }
 
 fn models(model: &Endpoint, timeout: Duration) -> ModelsConfig {

@@ -4,13 +4,13 @@ use std::process::Stdio;
 
 use callgate::{CallError, Gate, Rules, ServerSpec, Status, code};
 use callgate_servers::Connect;
-use callgate_tests::{Workbench, binary, fixture};
+use callgate_tests::{Workbench, binary, demo_logging, demo_ticketing};
 use serde_json::{Value, json};
 
 /// A configuration with the server `files`, whose tools are `createIssue` and `listIssues`.
 fn bench(members: Value) -> Workbench {
     let mut config = json!({
-        "mcpServers": { "files": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "files": demo_ticketing() },
     });
     for (key, value) in members.as_object().expect("members") {
         config[key] = value.clone();
@@ -87,8 +87,7 @@ fn what_forbids_nothing_stops_run_call_and_serve() {
 #[test]
 fn what_may_forbid_something_yet_stops_nothing() {
     let deny = json!({ "deny": ["mcp__files__createIssue"] });
-    let servers =
-        |more: Value| json!({ "files": more, "log": fixture("callgate-demo-logging", &[]) });
+    let servers = |more: Value| json!({ "files": more, "log": demo_logging() });
     for members in [
         json!({ "permissions": { "deny": deny["deny"], "allowUnmatched": true } }),
         json!({ "permissions": { "ask": ["mcp__files__createIssue"] } }),

@@ -1,15 +1,15 @@
 //! What the command line lists of tools, and what it foresees of a script.
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_ticketing};
 use expect_test::expect;
 use serde_json::json;
 
-use crate::cli::check;
+use crate::cli::told;
 
 #[test]
 fn what_a_script_would_call() {
     let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": { "allow": ["ticketing_list*"] },
     }));
     bench.write(
@@ -18,36 +18,17 @@ fn what_a_script_would_call() {
          if (!issues.length) await ticketing_createIssue({ title: 'first' });\n\
          await ticketing_closeIssue({});\n",
     );
-    check(
-        &bench,
-        &bench.callgate(&["check", "script.ts", "--check=off"]),
-        expect![[r#"
-            exit code 3
-            --- stdout
-            ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
-            ticketing_createIssue (line 2): needs approval: no rule matches
-            to run it unattended: --allow ticketing_createIssue
-            line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
-            --- stderr
-        "#]],
-    );
-    let allowed = [
-        "check",
-        "script.ts",
-        "--check=off",
-        "--allow",
-        "ticketing_create*",
+    let commands = [
+        "check script.ts --check=off",
+        "check script.ts --check=off --allow ticketing_create*",
     ];
-    check(
-        &bench,
-        &bench.callgate(&allowed),
-        expect![[r#"
-            exit code 1
-            --- stdout
-            ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
-            ticketing_createIssue (line 2): allowed by rule "ticketing_create*" in --allow
-            line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
-            --- stderr
-        "#]],
-    );
+    expect![[r#"
+        3 check script.ts --check=off: ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
+        ticketing_createIssue (line 2): needs approval: no rule matches
+        to run it unattended: --allow ticketing_createIssue
+        line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
+        1 check script.ts --check=off --allow ticketing_create*: ticketing_listIssues (line 1): allowed by rule "ticketing_list*" in permissions.allow
+        ticketing_createIssue (line 2): allowed by rule "ticketing_create*" in --allow
+        line 3: no tool is named "ticketing_closeIssue"; did you mean "ticketing_createIssue"?
+    "#]].assert_eq(&told(&bench, &commands));
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use callgate_tests::{Workbench, fixture, repository, typescript_modules};
+use callgate_tests::{Workbench, demo_ticketing, repository, typescript_modules};
 use serde_json::{Value, json};
 
 type Names = BTreeSet<String>;
@@ -37,7 +37,7 @@ fn every_global_of_the_sandbox_is_declared() {
 #[test]
 fn a_denial_is_as_it_is_declared() {
     let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": { "deny": ["ticketing_list*"] },
     }));
     let script = "try { await ticketing_listIssues(); } catch (error) {

@@ -1,7 +1,7 @@
 //! What a person grants: what the question shows, what is written into the
 //! configuration, and what is granted before a run.
 
-use callgate_tests::{Workbench, binary, fixture, odd};
+use callgate_tests::{Workbench, binary, demo_ticketing, odd};
 use expect_test::expect;
 use rexpect::session::PtySession;
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::pty::at_terminal;
 const PROMPT: &str = "[n] no: ";
 
 fn ticketing() -> serde_json::Value {
-    json!({ "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) } })
+    json!({ "mcpServers": { "ticketing": demo_ticketing() } })
 }
 
 /// What comes up to `end`, without live lines and escape sequences.
@@ -50,7 +50,7 @@ fn redacted(text: &str) -> String {
 #[test]
 fn always_is_written_into_the_configuration_and_holds_in_the_next_run() {
     let bench = Workbench::empty();
-    let server = fixture("callgate-demo-ticketing", &[]);
+    let server = demo_ticketing();
     let text = format!(
         "// ours\n{{\n  \"mcpServers\": {{ \"ticketing\": {server} }}, // one\n  \"permissions\": {{\n    \
          \"ask\": [\"ticketing_create*\"], // mind\n  }},\n}}\n"

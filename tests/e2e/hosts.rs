@@ -3,24 +3,14 @@
 
 use std::sync::Arc;
 
-use callgate::{
-    Answer, CallRequest, CheckMode, Gate, GateBuilder, Grant, Rules, RunRequest, ServerSpec,
-    Status, ask_with,
-};
-use callgate_tests::binary;
+use callgate::{Answer, CallRequest, Grant, Rules, RunRequest, Status, ask_with};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
 
-const SCRIPT: &str = "return (await ticketing_createIssue({ title: 'x' })).issueId";
+use crate::meaning::builder;
 
-fn builder() -> GateBuilder {
-    let server = binary("callgate-demo-ticketing").display().to_string();
-    Gate::builder()
-        .worker_binary(binary("callgate"))
-        .check(CheckMode::Off)
-        .server(ServerSpec::stdio("ticketing", server, [] as [&str; 0]))
-}
+const SCRIPT: &str = "return (await ticketing_createIssue({ title: 'x' })).issueId";
 
 fn arguments() -> Box<RawValue> {
     to_raw_value(&json!({ "title": "x" })).expect("JSON")

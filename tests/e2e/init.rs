@@ -82,9 +82,8 @@ impl Person {
 }
 
 /// Each client's file, in the form that it has.
-const FILES: [(&str, &str, &str); 11] = [
+const FILES: [(&str, &str); 11] = [
     (
-        "claude-code",
         "~/.claude.json",
         r#"{ "numStartups": 3, "mcpServers": { "tickets": { "type": "stdio", "command": "TICKETING",
              "args": [], "env": { "GITHUB_TOKEN": "SECRET" } } },
@@ -93,63 +92,53 @@ const FILES: [(&str, &str, &str); 11] = [
                "/elsewhere": { "mcpServers": { "there": { "command": "LOGGING", "args": ["x"] } } } } }"#,
     ),
     (
-        "claude-code",
         ".mcp.json",
         r#"{ "mcpServers": { "web": { "type": "http", "url": "http://127.0.0.1:1/mcp",
              "headers": { "Authorization": "Bearer ${CG_WEB:-SECRET}" } } } }"#,
     ),
     (
-        "claude-desktop",
         "~/.config/Claude/claude_desktop_config.json",
         r#"{ "globalShortcut": "", "mcpServers": { "desk": { "command": "LOGGING",
              "args": ["--api-key", "SECRET"] } } }"#,
     ),
     (
-        "vscode",
         ".vscode/mcp.json",
         "\u{feff}{\n  // The servers.\n  \"inputs\": [{ \"id\": \"cg-key\", \"type\": \"promptString\" }],\n  \
          \"servers\": { \"code\": { \"type\": \"stdio\", \"command\": \"LOGGING\", \
          \"env\": { \"KEY\": \"${input:cg-key}\" }, }, },\n}\n",
     ),
     (
-        "vscode",
         "~/.config/Code/User/profiles/-7a1b/mcp.json",
         r#"{ "servers": { "profiled": { "command": "LOGGING", "args": ["profile"] } } }"#,
     ),
     (
-        "cursor",
         "~/.cursor/mcp.json",
         r#"{ "mcpServers": { "curs": { "url": "http://127.0.0.1:1/mcp?api_key=SECRET" },
              "old": { "command": "LOGGING", "disabled": true } } }"#,
     ),
     (
-        "codex",
         "~/.codex/config.toml",
         "model = \"o4\" # the model\n\n[mcp_servers.dex]\ncommand = \"LOGGING\"\nargs = [\"dex\"]\n\
          startup_timeout_sec = 20\n\n[mcp_servers.dex.env]\nAPI = \"SECRET\"\nLOG = \"debug\"\n\n\
          [mcp_servers.remote]\nurl = \"http://127.0.0.1:1/mcp\"\nbearer_token_env_var = \"CG_DEX\"\n",
     ),
     (
-        "gemini",
         "~/.gemini/settings.json",
         r#"{ "theme": "Dark", "mcpServers": { "gem": { "command": "TICKETING", "trust": true,
              "env": { "A": "$CG_GEM" }, "includeTools": ["listIssues"], "timeout": 9000 } } }"#,
     ),
     (
-        "windsurf",
         "~/.codeium/windsurf/mcp_config.json",
         r#"{ "mcpServers": { "surf": { "serverUrl": "http://127.0.0.1:1/mcp",
              "headers": { "X-Api-Key": "SECRET" } } } }"#,
     ),
     (
-        "zed",
         "~/.config/zed/settings.json",
         "// Zed settings\n{\n  \"theme\": \"One Dark\",\n  \"context_servers\": {\n    \"zeds\": {\n      \
          \"source\": \"custom\",\n      \"command\": { \"path\": \"LOGGING\", \"args\": [\"z\"] },\n    },\n    \
          \"ext\": { \"source\": \"extension\", \"settings\": {} },\n  },\n}\n",
     ),
     (
-        "gemini",
         ".gemini/settings.json",
         r#"{ "mcpServers": { "sse": { "type": "sse", "url": "https://x.example/sse" } } }"#,
     ),
@@ -157,7 +146,7 @@ const FILES: [(&str, &str, &str); 11] = [
 
 fn everything() -> Person {
     let person = Person::new();
-    for (_, file, text) in FILES {
+    for (file, text) in FILES {
         person.has(file, text);
     }
     person
@@ -274,21 +263,15 @@ fn a_person_chooses_at_the_terminal() {
     };
     let (tickets, gem) = (number("tickets"), number("gem"));
     session.send_line("what?").expect("answer");
-    session
-        .exp_string("[n] none: ")
-        .expect("the question again");
-    session
-        .send_line(&format!("{tickets} {gem}"))
-        .expect("answer");
-    session
-        .exp_string("GITHUB_TOKEN")
-        .expect("the secret's name");
-    session.exp_string("[n] no: ").expect("the question");
-    session.send_line("n").expect("answer");
-    session
-        .exp_string("without asking: ")
-        .expect("the question");
-    session.send_line("r").expect("answer");
+    let both = format!("{tickets} {gem}");
+    for (prompt, answer) in [
+        ("[n] none: ", &*both),
+        ("[n] no: ", "n"),
+        ("without asking: ", "r"),
+    ] {
+        session.exp_string(prompt).expect("the question");
+        session.send_line(answer).expect("answer");
+    }
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("wrote callgate.json"), "{rest}");
     assert!(rest.contains("set these variables"), "{rest}");

@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use callgate_tests::{Workbench, conformance_suite, fixture};
+use callgate_tests::{Workbench, conformance_suite, demo_logging, demo_ticketing};
 use serde_json::{Value, json};
 
 use crate::served::Served;
@@ -76,9 +76,9 @@ struct Inspector {
 impl Inspector {
     /// Of `callgate serve`. Servers are switched where one is off at the start.
     fn start(era: &'static str, flags: &[&str]) -> Self {
-        let mut logging = fixture("callgate-demo-logging", &[]);
+        let mut logging = demo_logging();
         logging["connect"] = "manual".into();
-        let ticketing = fixture("callgate-demo-ticketing", &[]);
+        let ticketing = demo_ticketing();
         let bench = Workbench::new(json!({ "ticketing": ticketing, "logging": logging }));
         let served = Served::start(&bench, flags);
         Self { era, served, bench }

@@ -7,14 +7,14 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use callgate_tests::{Workbench, binary, fixture};
+use callgate_tests::{Workbench, binary, demo_ticketing};
 use expect_test::expect;
 use serde_json::{Value, json};
 
 #[test]
 fn a_call_that_is_not_sent_has_its_rule() {
     let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": {
             "ask": [{ "tool": "ticketing_createIssue", "arguments": [{ "at": "/title", "equals": "b" }] }],
             "deny": ["ticketing_list*"],

@@ -1,14 +1,7 @@
 //! What scripts look up: tools by what they do, and what is known of them.
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_ticketing};
 use serde_json::{Value, json};
-
-fn bench() -> Workbench {
-    Workbench::new(json!({
-        "logging": fixture("callgate-demo-logging", &[]),
-        "ticketing": fixture("callgate-demo-ticketing", &[]),
-    }))
-}
 
 /// Runs a script that must pass the type check and complete.
 fn completed(bench: &Workbench, script: &str) -> Value {
@@ -20,7 +13,7 @@ fn completed(bench: &Workbench, script: &str) -> Value {
 #[test]
 fn a_tool_that_was_looked_up_can_be_called() {
     let report = completed(
-        &bench(),
+        &Workbench::demo(),
         "const { tools } = await mcp.searchTools('createIssue', { limit: 3 });
          const tool = tools[0];
          if (!tool) throw new Error('nothing was found');
@@ -45,7 +38,7 @@ fn a_tool_that_was_looked_up_can_be_called() {
 /// Scripts and configurations may have the names of tools with the server's name twice.
 #[test]
 fn a_long_name_calls_the_tool_and_rules_go_by_it() {
-    let bench = Workbench::new(json!({ "list": fixture("callgate-demo-ticketing", &[]) }));
+    let bench = Workbench::new(json!({ "list": demo_ticketing() }));
     let report = completed(
         &bench,
         "const { tools } = await mcp.searchTools('issues', { detail: 'names' });

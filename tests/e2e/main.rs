@@ -54,7 +54,6 @@ mod serve_ends;
 mod serve_http;
 mod serve_http_asks;
 mod serve_http_bad;
-mod serve_http_headers;
 mod serve_http_tokens;
 mod serve_http_users;
 mod serve_modes;

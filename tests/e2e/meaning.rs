@@ -1,14 +1,11 @@
-//! Searching by what is meant: over endpoints that answer well, badly and not at
-//! all, and over a real model where one is installed.
+//! Searching by what is meant, over an endpoint of embeddings. A real model is measured by
+//! `cargo xtask search-quality`.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use callgate::config::{CacheConfig, EmbeddingsConfig, ModelsConfig};
 use callgate::{CheckMode, Found, Gate, GateBuilder, SearchBy, SearchRequest, ServerSpec};
-use callgate_tests::{binary, profile_dir, repository};
-use expect_test::expect;
+use callgate_tests::binary;
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
@@ -117,11 +114,12 @@ async fn tools_have_vectors_that_are_kept() {
     drop(second);
     // A file that is damaged is made anew.
     let file = vectors_in(folder.path()).pop().expect("a file");
-    let good = std::fs::read(&file).expect("the file");
-    std::fs::write(&file, &good[..good.len() / 2]).expect("half of it");
+    let vectors = || serde_json::from_slice::<Value>(&std::fs::read(&file).expect("the file")).ok();
+    let good = vectors();
+    std::fs::write(&file, "{").expect("a damaged file");
     let third = gate().await;
     settled(&third, "tttttttttt", SearchBy::Vectors).await;
-    while std::fs::read(&file).expect("the file") != good {
+    while vectors() != good {
         tokio::task::yield_now().await;
     }
     assert_eq!(asked(&endpoint), 2 * found.searched);
@@ -135,68 +133,6 @@ fn vectors_in(cache: &Path) -> Vec<PathBuf> {
         true => vectors_in(&path),
         false => vec![path],
     });
-    let is_of_vectors = |path: &PathBuf| path.extension().is_some_and(|it| it == "bin");
+    let is_of_vectors = |path: &PathBuf| path.parent().is_some_and(|it| it.ends_with("vectors"));
     files.filter(is_of_vectors).collect()
-}
-
-/// The server of fixtures/embeddings, ended when this is dropped.
-struct RealModel {
-    child: Child,
-    url: String,
-}
-
-impl RealModel {
-    /// `None` where it is not installed.
-    fn start() -> Option<Self> {
-        let folder = match std::env::var_os("CALLGATE_EMBEDDINGS") {
-            Some(folder) => folder.into(),
-            None => profile_dir().parent()?.join("embeddings"),
-        };
-        let python = Path::new(&folder).join("bin/python");
-        if !python.is_file() {
-            return None;
-        }
-        let mut child = Command::new(python)
-            .arg(repository().join("fixtures/embeddings/server.py"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("start the model");
-        let mut url = String::new();
-        let stdout = child.stdout.take().expect("a piped stdout");
-        BufReader::new(stdout).read_line(&mut url).expect("its URL");
-        Some(Self {
-            child,
-            url: url.trim().to_owned(),
-        })
-    }
-}
-
-impl Drop for RealModel {
-    fn drop(&mut self) {
-        let _ended = self.child.kill();
-        let _waited = self.child.wait();
-    }
-}
-
-#[tokio::test]
-async fn a_real_model_finds_what_shares_no_word() {
-    let Some(model) = RealModel::start() else {
-        passed_over("no model of embeddings is installed; run `cargo xtask setup --models`");
-        return;
-    };
-    let mut models = ModelsConfig::default();
-    models.embeddings = Some(EmbeddingsConfig::new(&model.url, "all-minilm-l6-v2"));
-    let gate = builder().models(models).build().await.expect("a gate");
-    let query = "history of what happened in production";
-    let found = settled(&gate, query, SearchBy::Vectors).await;
-    assert_eq!(found.notes, [] as [&str; 0]);
-    assert_eq!(functions(&found)[0], "logging_getLogs", "{found:?}");
-    let found = search(&gate, query, SearchBy::Words).await;
-    assert_eq!(found.hits, []);
-}
-
-#[expect(clippy::print_stderr, reason = "a test that is passed over says so")]
-fn passed_over(message: &str) {
-    eprintln!("{message}");
 }

@@ -1,11 +1,11 @@
 //! What a newcomer is told of what is not there or is wrong: configurations, scripts,
 //! flags.
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_ticketing};
 use expect_test::expect;
 use serde_json::json;
 
-use crate::cli::check;
+use crate::cli::told;
 
 #[test]
 fn commands_without_a_configuration_say_what_to_do_next() {
@@ -35,15 +35,6 @@ fn commands_without_a_configuration_say_what_to_do_next() {
         "{}",
         ran.stderr
     );
-}
-
-/// The exit code of each command, and all that it prints.
-fn told(bench: &Workbench, commands: &[&str]) -> String {
-    let told = commands.iter().map(|command| {
-        let ran = bench.callgate(&command.split(' ').collect::<Vec<_>>());
-        format!("{} {command}: {}{}", ran.code, ran.stdout, ran.stderr)
-    });
-    told.collect()
 }
 
 #[test]
@@ -137,24 +128,17 @@ fn no_server_starts() {
     "#]]
     .assert_eq(&said);
     bench.write("script.ts", "await a_x({}); await c_x({})");
-    check(
-        &bench,
-        &bench.callgate(&["check", "script.ts", "--check", "off"]),
-        expect![[r#"
-            exit code 5
-            --- stdout
-            line 1: a_x is not available: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
-            line 1: c_x is not available: server "c" is disabled
-            --- stderr
-            warning: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
-            warning: server `b` did not start: command "/nonexistent/b" was not found; install it, or give its full path
-            note: to use server "c", name it in a skill (--skill), or give it "connect": "lazy" in the configuration
-        "#]],
-    );
+    expect![[r#"
+        5 check script.ts --check off: line 1: a_x is not available: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
+        line 1: c_x is not available: server "c" is disabled
+        warning: server `a` did not start: command "/nonexistent/a" was not found; install it, or give its full path
+        warning: server `b` did not start: command "/nonexistent/b" was not found; install it, or give its full path
+        note: to use server "c", name it in a skill (--skill), or give it "connect": "lazy" in the configuration
+    "#]].assert_eq(&told(&bench, &["check script.ts --check off"]));
     // Of several, one is enough.
     let config = json!({
         "a": { "command": "/nonexistent/a" },
-        "ticketing": fixture("callgate-demo-ticketing", &[]),
+        "ticketing": demo_ticketing(),
     });
     let bench = Workbench::new(config);
     for command in [
@@ -173,34 +157,14 @@ fn a_configuration_with_mistakes() {
         "callgate.json",
         "{\n  // a comment\n  \"mcpServers\": {\n    \"git\": { \"commnad\": \"mcp-server-git\" },\n    \"web\": { \"type\": \"sse\", \"url\": \"http://127.0.0.1:1/sse\" },\n    \"db\": { \"command\": \"db\", \"env\": { \"TOKEN\": \"${CALLGATE_UNSET}\" } }\n  }\n}\n",
     );
-    check(
-        &bench,
-        &bench.callgate(&["tools"]),
-        expect![[r#"
-        exit code 2
-        --- stdout
-        --- stderr
-        callgate: callgate.json:4:14: unknown key "commnad" in server "git"; did you mean "command"?
+    bench.write("broken.json", "{ \"mcpServers\": ");
+    let commands = ["tools", "tools --config broken.json"];
+    expect![[r#"
+        2 tools: callgate: callgate.json:4:14: unknown key "commnad" in server "git"; did you mean "command"?
         callgate.json:5:22: server "web" has "type": "sse", a transport that MCP deprecated in its version 2025-03-26; write "type": "http" and the server's streamable HTTP URL
         callgate.json:6:48: "TOKEN" in "env" in server "db": environment variable "CALLGATE_UNSET" is not set; set it, or write "${CALLGATE_UNSET:-default}"
-    "#]],
-    );
-}
-
-#[test]
-fn a_configuration_that_is_not_json() {
-    let bench = Workbench::empty();
-    bench.write("callgate.json", "{ \"mcpServers\": ");
-    check(
-        &bench,
-        &bench.callgate(&["tools"]),
-        expect![[r#"
-        exit code 2
-        --- stdout
-        --- stderr
-        callgate: callgate.json:1:17: not valid JSON: expected value after colon in object property
-    "#]],
-    );
+        2 tools --config broken.json: callgate: broken.json:1:17: not valid JSON: expected value after colon in object property
+    "#]].assert_eq(&told(&bench, &commands));
 }
 
 /// What was done, is done: this is no usage error, after which nothing was.

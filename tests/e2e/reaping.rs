@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use callgate_tests::{Workbench, children, fixture};
+use callgate_tests::{Workbench, children, demo_ticketing};
 use futures::future::join_all;
 use rmcp::model::ProtocolVersion;
 use serde_json::json;
@@ -32,7 +32,7 @@ fn heir() {
     // SAFETY: this prctl takes numbers only.
     let set = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
     assert_eq!(set, 0);
-    let bench = Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }));
+    let bench = Workbench::new(json!({ "ticketing": demo_ticketing() }));
     bench.write(
         "good.ts",
         "return (await ticketing_listIssues()).issues.length",
@@ -72,7 +72,7 @@ const SCRIPTS: [&str; 5] = [
 
 #[tokio::test]
 async fn hundreds_of_runs_in_serve_leave_nothing_in_the_host() {
-    let bench = Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }));
+    let bench = Workbench::new(json!({ "ticketing": demo_ticketing() }));
     let user = User::new(&ProtocolVersion::V_2025_11_25, &[]);
     let session = connect(&bench, user, &["--check=off"]).await;
     let mut held = Vec::new();

@@ -1,6 +1,6 @@
 //! `/v1` of `callgate serve --http`: tools and runs for clients that speak no MCP.
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_logging, demo_ticketing};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -68,8 +68,8 @@ async fn run(served: &Served, body: Value) -> Answer {
 fn demo() -> Workbench {
     Workbench::with_config(json!({
         "mcpServers": {
-            "ticketing": fixture("callgate-demo-ticketing", &[]),
-            "logging": fixture("callgate-demo-logging", &[]),
+            "ticketing": demo_ticketing(),
+            "logging": demo_logging(),
         },
         "permissions": { "allow": ["ticketing_listIssues"], "deny": ["ticketing_createIssue"] },
         "tools": { "logging_getLogs": { "visibility": "hidden" } },

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::{Workbench, odd};
 use serde_json::{Value, json};
 
 use crate::serve_client::{ERAS, User, connect};
@@ -11,10 +11,7 @@ use crate::served::hello;
 
 #[tokio::test]
 async fn a_client_runs_a_script() {
-    let bench = Workbench::new(json!({
-        "logging": fixture("callgate-demo-logging", &[]),
-        "ticketing": fixture("callgate-demo-ticketing", &[]),
-    }));
+    let bench = Workbench::demo();
     let session = connect(&bench, User::new(&ERAS[0], &[]), &[]).await;
     let tools = session.client.list_all_tools().await.expect("a list");
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();

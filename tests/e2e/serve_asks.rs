@@ -3,19 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::Workbench;
 use expect_test::expect;
 use rmcp::model::{CallToolRequestParams, InputRequest};
 use serde_json::{Value, json};
 
 use crate::serve_client::{NEWEST, NO_RUN, OLDER, User, can, connect, one_ends, value};
-
-/// A folder whose rules leave every call to be asked about.
-fn bench() -> Workbench {
-    Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }))
-}
 
 const CREATE: &str = "const make = () => ticketing_createIssue({ title: 'A', body: 'B' })
   .then((issue) => issue.issueId !== '', (error) => error.name);
@@ -25,7 +18,7 @@ const CREATE: &str = "const make = () => ticketing_createIssue({ title: 'A', bod
 /// asked.
 async fn check(answers: &[&str], expected: &str, asked: usize) {
     for version in OLDER.iter().chain([&NEWEST]) {
-        let bench = bench();
+        let bench = Workbench::asking();
         let session = connect(&bench, User::new(version, answers), &[]).await;
         let script = format!("{CREATE}return [await make(), await make()];");
         let (is_error, said) = session.run(&script).await;
@@ -52,7 +45,7 @@ async fn anything_else_is_a_no() {
 
 #[tokio::test]
 async fn a_yes_can_be_for_the_session() {
-    let bench = bench();
+    let bench = Workbench::asking();
     let session = connect(&bench, User::new(&NEWEST, &["session"]), &[]).await;
     let script = format!("{CREATE}return await make();");
     for _ in 0..2 {
@@ -64,7 +57,7 @@ async fn a_yes_can_be_for_the_session() {
 
 #[tokio::test]
 async fn the_form_says_what_is_asked() {
-    let bench = bench();
+    let bench = Workbench::asking();
     let session = connect(&bench, User::new(&OLDER[1], &[]), &[]).await;
     session.run(&format!("{CREATE}await make();")).await;
     let asked = session.asked();
@@ -97,7 +90,7 @@ async fn the_form_says_what_is_asked() {
 #[tokio::test]
 async fn a_client_without_forms_is_not_asked() {
     for version in [&OLDER[0], &NEWEST] {
-        let bench = bench();
+        let bench = Workbench::asking();
         let mut user = User::new(version, &["once"]);
         user.can = can(json!({ "sampling": {}, "elicitation": { "url": {} } }));
         let session = connect(&bench, user, &[]).await;
@@ -110,7 +103,7 @@ async fn a_client_without_forms_is_not_asked() {
 
 #[tokio::test]
 async fn a_state_is_good_for_its_script_alone() {
-    let bench = bench();
+    let bench = Workbench::asking();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let script = format!("{CREATE}return await make();");
     let required = session.park(&script).await;
@@ -202,7 +195,7 @@ fn check_given_up(bench: &Workbench) {
 
 #[tokio::test]
 async fn a_run_that_nobody_comes_for_ends() {
-    let bench = bench();
+    let bench = Workbench::asking();
     let flags = ["--answer-time", "500ms", "--ledger", "calls.jsonl"];
     let session = connect(&bench, User::new(&NEWEST, &[]), &flags).await;
     let script = format!("{CREATE}return await make();");
@@ -220,7 +213,7 @@ async fn a_run_that_nobody_comes_for_ends() {
 
 #[tokio::test]
 async fn a_parked_run_ends_with_its_client() {
-    let bench = bench();
+    let bench = Workbench::asking();
     let session = connect(
         &bench,
         User::new(&NEWEST, &[]),

@@ -4,7 +4,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_ticketing};
 use serde_json::{Value, json};
 
 use crate::served::hello;
@@ -13,7 +13,7 @@ use crate::served::hello;
 /// them that have these ids.
 fn answers(mode: &str, lines: &[String], ids: &[u64]) -> Vec<Value> {
     let bench = Workbench::new(json!({
-        "ticketing": fixture("callgate-demo-ticketing", &[]),
+        "ticketing": demo_ticketing(),
     }));
     let mut child = bench
         .command(&["serve", "--mode", mode])

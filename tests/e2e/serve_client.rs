@@ -9,7 +9,7 @@
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::sync::{Arc, Mutex};
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::{Workbench, demo_ticketing, odd};
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
@@ -191,7 +191,7 @@ pub const NO_RUN: &str = "the requestState is of no run: this server did not giv
 pub fn hanging_and_asked() -> Workbench {
     Workbench::with_config(json!({
         "mcpServers": {
-            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "ticketing": demo_ticketing(),
             "odd": odd("hang-on-call"),
         },
         "permissions": { "allow": ["odd_*"] },

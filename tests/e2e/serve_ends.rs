@@ -4,7 +4,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_ticketing};
 use serde_json::{Value, json};
 
 use crate::served::hello;
@@ -22,7 +22,7 @@ impl Busy {
     /// After so many lists of tools that nobody reads.
     fn start(lists: u64) -> Self {
         let bench = Workbench::new(json!({
-            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "ticketing": demo_ticketing(),
         }));
         let mut child = bench
             .command(&["serve"])

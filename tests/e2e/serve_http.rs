@@ -4,11 +4,13 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::{Workbench, demo_ticketing, odd};
+use expect_test::expect;
 use reqwest::header::HeaderMap;
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
+use crate::cli::told;
 use crate::serve_client::{NEWEST, User, request, shown, value};
 use crate::served::{Served, hello, http, said};
 
@@ -20,7 +22,7 @@ const ERAS: [ProtocolVersion; 3] = [
 
 #[tokio::test]
 async fn clients_of_both_eras_run_scripts() {
-    let bench = Workbench::new(json!({ "ticketing": fixture("callgate-demo-ticketing", &[]) }));
+    let bench = Workbench::new(json!({ "ticketing": demo_ticketing() }));
     let mut served = Served::start(&bench, &[]);
     for version in ERAS {
         let client = served.connect(User::new(&version, &[]), None).await;
@@ -44,8 +46,7 @@ async fn clients_of_both_eras_run_scripts() {
 /// A person is asked in both eras, over HTTP as over stdio.
 #[tokio::test]
 async fn users_are_asked() {
-    let config = json!({ "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) } });
-    let bench = Workbench::with_config(config);
+    let bench = Workbench::asking();
     let served = Served::start(&bench, &[]);
     for version in ERAS {
         let user = User::new(&version, &["once"]);
@@ -79,77 +80,58 @@ async fn the_end_waits_for_runs() {
     }
 }
 
-/// The newest revision has no sessions, and its headers must be those of the
-/// body.
 #[tokio::test]
-async fn headers_of_the_newest_revision() {
-    let bench = Workbench::new(json!({}));
-    let served = Served::start(&bench, &[]);
-    let right = served.modern("tools/list", json!({}), &json!({})).send();
-    let right = right.await.expect("an answer");
-    assert_eq!(right.status(), 200);
-    assert!(!right.headers().contains_key("mcp-session-id"));
-    assert!(right.text().await.expect("a text").contains("run_script"));
-    let send = async |name: &str, value: &'static str| {
-        let request = served.modern("tools/list", json!({}), &json!({})).build();
-        let mut request = request.expect("a request");
-        let name = reqwest::header::HeaderName::from_bytes(name.as_bytes()).expect("a name");
-        request
-            .headers_mut()
-            .insert(name, value.parse().expect("a value"));
-        said(http().execute(request).await.expect("an answer")).await
-    };
-    let other = send("mcp-method", "tools/call").await;
-    assert!(other.starts_with("400 -32020 to 7: "), "{other}");
-    let other = send("mcp-protocol-version", "2025-11-25").await;
-    assert!(other.starts_with("400 "), "{other}");
-    let other = send("mcp-protocol-version", "2099-01-01").await;
-    assert!(other.starts_with("400 "), "{other}");
+async fn without_sessions_each_request_has_its_mode() {
+    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
+    let mut served = Served::start(&bench, &[]);
+    let url = served.url.clone();
+    for (header, query, tool) in [
+        ("", "", "run_script"),
+        ("code", "", "run_script"),
+        ("native", "?tool_mode=discovery", "odd_echo"),
+        ("", "?tool_mode=native", "odd_echo"),
+        ("discovery", "", "call_tool"),
+    ] {
+        served.url = format!("{url}{query}");
+        let mut request = served.modern("tools/list", json!({}), &json!({}));
+        if !header.is_empty() {
+            request = request.header("X-MCP-Tool-Mode", header);
+        }
+        let listed = said(request.send().await.expect("an answer")).await;
+        assert!(
+            listed.contains(&format!("\"{tool}\"")),
+            "{header}{query}: {listed}"
+        );
+    }
 }
 
 #[test]
 fn wider_than_loopback_needs_protection() {
     let bench = Workbench::new(json!({}));
-    let refused = |flags: &[&str]| {
-        let ran = bench.callgate(&[&["serve", "--http"], flags].concat());
-        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
-        ran.stderr
-    };
-    assert_eq!(
-        refused(&["0.0.0.0:0"]),
-        "callgate: 0.0.0.0:0 can be reached from other machines, and no token is needed; set \
-         \"bearer\" or \"oauth\" in \"serve\", \"http\", or serve on 127.0.0.1\n"
-    );
-    assert_eq!(
-        refused(&[]),
-        "callgate: --http needs an address, such as 127.0.0.1:8080, here or as \"address\" in \
-         \"serve\", \"http\" of the configuration\n"
-    );
-    assert_eq!(
-        refused(&["127.0.0.1:0", "--bearer-env", "CALLGATE_NOT_SET"]),
-        "callgate: --bearer-env CALLGATE_NOT_SET: environment variable not found\n"
-    );
-    let bench = Workbench::with_config(json!({
-        "serve": { "http": { "address": "0.0.0.0:0", "bearer": "0123456789abcdef" } },
-    }));
-    let ran = bench.callgate(&["serve", "--http"]);
-    assert_eq!(
-        ran.stderr,
-        "callgate: 0.0.0.0:0 has no name of its own, so no Host header could be right; name the \
-         hosts that clients use with --allowed-host or \"allowedHosts\" in \"serve\", \"http\"\n"
-    );
-    let bench = Workbench::with_config(json!({ "serve": { "http": {
-        "address": "0.0.0.0:0", "oauth": { "issuer": "https://login.example" },
-    } } }));
-    let ran = bench.callgate(&["serve", "--http"]);
-    assert!(ran.stderr.contains("has no \"resource\""), "{}", ran.stderr);
-    let bench = Workbench::with_config(json!({ "serve": { "http": { "bearer": "short" } } }));
-    let ran = bench.callgate(&["tools"]);
-    assert_eq!(
-        ran.stderr,
-        "callgate: callgate.json:1:28: \"bearer\" in \"http\" in \"serve\" is a token of fewer than \
-         16 characters and could be guessed; use one such as `openssl rand -hex 32` prints\n"
-    );
+    let commands = [
+        "serve --http 0.0.0.0:0",
+        "serve --http",
+        "serve --http 127.0.0.1:0 --bearer-env CALLGATE_NOT_SET",
+    ];
+    expect![[r#"
+        2 serve --http 0.0.0.0:0: callgate: 0.0.0.0:0 can be reached from other machines, and no token is needed; set "bearer" or "oauth" in "serve", "http", or serve on 127.0.0.1
+        2 serve --http: callgate: --http needs an address, such as 127.0.0.1:8080, here or as "address" in "serve", "http" of the configuration
+        2 serve --http 127.0.0.1:0 --bearer-env CALLGATE_NOT_SET: callgate: --bearer-env CALLGATE_NOT_SET: environment variable not found
+    "#]].assert_eq(&told(&bench, &commands));
+    let mut said = String::new();
+    for http in [
+        json!({ "address": "0.0.0.0:0", "bearer": "0123456789abcdef" }),
+        json!({ "address": "0.0.0.0:0", "oauth": { "issuer": "https://login.example" } }),
+        json!({ "bearer": "short" }),
+    ] {
+        let bench = Workbench::with_config(json!({ "serve": { "http": http } }));
+        said += &told(&bench, &["serve --http"]);
+    }
+    expect![[r#"
+        2 serve --http: callgate: 0.0.0.0:0 has no name of its own, so no Host header could be right; name the hosts that clients use with --allowed-host or "allowedHosts" in "serve", "http"
+        2 serve --http: callgate: "oauth" in "serve", "http" has no "resource", and 0.0.0.0:0 is not what clients call; write the URL that they use, such as "https://callgate.example.com/mcp"
+        2 serve --http: callgate: callgate.json:1:28: "bearer" in "http" in "serve" is a token of fewer than 16 characters and could be guessed; use one such as `openssl rand -hex 32` prints
+    "#]].assert_eq(&said);
 }
 
 /// What the answers to good requests must not tell others.

@@ -7,7 +7,7 @@ use callgate_tests::{Workbench, odd};
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::served::{Served, hello, said};
+use crate::served::{Served, hello};
 
 /// A server that asks for everything, whose calls are asked about.
 fn bench() -> Workbench {
@@ -106,21 +106,5 @@ async fn questions_come_with_the_answer() {
         assert_eq!(asked[..2], ["roots/list", "elicitation/create"]);
         asked[2..].sort();
         assert_eq!(asked[2..], ["elicitation/create", "sampling/createMessage"]);
-    }
-}
-
-/// A state that is forged, in a request that is otherwise good.
-#[tokio::test]
-async fn a_forged_state() {
-    let bench = Workbench::new(json!({}));
-    let served = Served::start(&bench, &[]);
-    for state in ["", "forged", "eyJydW4iOjB9.AAAA"] {
-        let params = json!({
-            "name": "run_script", "arguments": { "code": "return 1" }, "requestState": state,
-        });
-        let request = served.modern("tools/call", params, &json!({}));
-        let answer = said(request.send().await.expect("an answer")).await;
-        assert!(answer.contains("-32602"), "{answer}");
-        assert!(answer.contains("the requestState is of no run"), "{answer}");
     }
 }

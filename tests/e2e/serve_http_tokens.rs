@@ -4,7 +4,7 @@
 use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_logging};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -72,29 +72,6 @@ async fn an_issuer_that_is_away_lets_nobody_in() {
     // Tokens that need no issuer are good.
     let request = served.post(&hello()).bearer_auth(ALICE);
     assert_eq!(request.send().await.expect("an answer").status(), 200);
-}
-
-/// From the first 401 to a call: Callgate logs in at Callgate.
-#[tokio::test]
-async fn a_whole_login() {
-    let guarded = Guarded::start(&json!({ "anyResource": true }));
-    let bench = Workbench::with_config(json!({
-        "serve": { "http": { "oauth": { "issuer": guarded.issuer, "scopes": ["use"] } } },
-    }));
-    let served = Served::start(&bench, &[]);
-    let client = Workbench::new(json!({ "gate": { "url": served.url, "oauth": {} } }));
-    log_in(&client, &["auth", "login", "gate", "--no-browser"], through).await;
-    let mut call = client.command(&["call", "gate_run_script", r#"{"code":"return 6 * 7"}"#]);
-    let output = call
-        .env("XDG_STATE_HOME", client.path().join("state"))
-        .env_remove("DBUS_SESSION_BUS_ADDRESS")
-        .output()
-        .expect("start callgate");
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "\"42\\n\"\n",
-        "{output:?}"
-    );
 }
 
 /// A login that was made for one user is nothing to another.
@@ -176,7 +153,7 @@ fn es256() -> Value {
 
 fn with_issuer(guarded: &Guarded) -> Workbench {
     Workbench::with_config(json!({
-        "mcpServers": { "logging": fixture("callgate-demo-logging", &[]) },
+        "mcpServers": { "logging": demo_logging() },
         "serve": {
             "http": {
                 "bearer": { "ci": ALICE },

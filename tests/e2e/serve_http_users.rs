@@ -1,7 +1,7 @@
 //! `callgate serve --http` with several users: tokens, roles, and what is not
 //! another's.
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::{Workbench, demo_logging, demo_ticketing, odd};
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
@@ -19,8 +19,8 @@ pub fn user() -> User {
 pub fn two_users() -> Workbench {
     Workbench::with_config(json!({
         "mcpServers": {
-            "ticketing": fixture("callgate-demo-ticketing", &[]),
-            "logging": fixture("callgate-demo-logging", &[]),
+            "ticketing": demo_ticketing(),
+            "logging": demo_logging(),
             "lingers": odd("lingers"),
             "payroll": { "command": "payroll", "disabled": true },
         },
@@ -106,7 +106,7 @@ async fn sessions_of_others_are_not_found() {
 #[tokio::test]
 async fn nothing_of_one_user_is_the_others() {
     let bench = Workbench::with_config(json!({
-        "mcpServers": { "lingers": odd("lingers"), "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "lingers": odd("lingers"), "ticketing": demo_ticketing() },
         "permissions": { "allow": ["lingers_*"] },
         "serve": { "http": { "bearer": { "alice": ALICE, "bob": BOB } } },
     }));
@@ -135,7 +135,7 @@ async fn nothing_of_one_user_is_the_others() {
 #[tokio::test]
 async fn parked_runs_of_others_are_not_found() {
     let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "ticketing": demo_ticketing() },
         "serve": { "http": { "bearer": { "alice": ALICE, "bob": BOB } } },
     }));
     let served = Served::start(&bench, &[]);

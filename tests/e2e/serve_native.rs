@@ -1,7 +1,7 @@
 //! Servers' own tools, passed through by `callgate serve`: as they are, and by
 //! the same gate as a script's calls.
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::{Workbench, odd};
 use rmcp::model::{CallToolResult, ProtocolVersion};
 use serde_json::{Value, json};
 
@@ -40,62 +40,10 @@ async fn definitions_are_the_servers_own() {
     }
 }
 
-#[tokio::test]
-async fn results_are_the_servers_own() {
-    let bench = Workbench::new(json!({ "odd": odd("flaky") }));
-    let image = json!({ "type": "image", "data": "AAEC", "mimeType": "image/png" });
-    let mixed = json!([
-        { "type": "text", "text": "three more" },
-        image,
-        { "type": "resource", "resource": { "uri": "file:///a", "mimeType": "text/plain", "text": "a" } },
-        { "type": "resource_link", "uri": "file:///b", "name": "b" },
-    ]);
-    let text = |text: &str| json!([{ "type": "text", "text": text }]);
-    for version in eras() {
-        let session = connect(&bench, User::new(version, &[]), &NATIVE).await;
-        for (tool, arguments, expected) in [
-            ("odd_mixed", json!({}), json!({ "content": mixed })),
-            (
-                "odd_fails",
-                json!({}),
-                json!({ "content": text("disk is full"), "structuredContent": { "free": 0 }, "isError": true }),
-            ),
-            (
-                "odd_echo",
-                json!({ "a": [1] }),
-                json!({ "content": [], "structuredContent": { "a": [1] } }),
-            ),
-            (
-                "odd_unknown_block",
-                json!({}),
-                json!({ "content": text(r#"{"type":"hologram","data":"?"}"#) }),
-            ),
-            (
-                "odd_rejects",
-                json!({ "code": -32001 }),
-                json!({
-                    "content": text("odd_rejects: no such row (code -32001)"),
-                    "isError": true,
-                }),
-            ),
-        ] {
-            let called = call(&session, tool, arguments).await;
-            let mut called = serde_json::to_value(called).expect("JSON");
-            called
-                .as_object_mut()
-                .map(|called| called.remove("resultType"));
-            assert_eq!(called, expected, "{version} {tool}");
-        }
-        session.client.cancel().await.expect("a clean end");
-    }
-}
-
 /// The rules leave the call to be asked about, and the client's user answers.
 #[tokio::test]
 async fn calls_are_asked_about() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }));
+    let bench = Workbench::asking();
     let issue = || json!({ "title": "A", "body": "B" });
     for version in eras() {
         let user = User::new(version, &["once", "deny"]);

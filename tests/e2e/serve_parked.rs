@@ -1,7 +1,7 @@
 //! What a run of `callgate serve` waits for goes away while its client is to come
 //! again with the answer.
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_ticketing};
 use rmcp::model::InputRequiredResult;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::serve_client::{NEWEST, User, connect};
 /// A folder whose rules leave all calls to be asked about but these.
 fn bench(allowed: &[&str]) -> Workbench {
     Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+        "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": { "allow": allowed },
     }))
 }

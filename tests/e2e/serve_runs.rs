@@ -1,7 +1,7 @@
 //! Runs that outlast a call of `callgate serve`: left, waited for, cancelled,
 //! limited.
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::Workbench;
 use rmcp::model::{CallToolRequest, CallToolResponse, ClientRequest};
 use rmcp::service::{PeerRequestOptions, RequestHandle, RoleClient};
 use serde_json::{Value, json};
@@ -177,10 +177,7 @@ async fn hints_are_for_a_model() {
 
 #[tokio::test]
 async fn limits_and_servers_are_held() {
-    let bench = Workbench::new(json!({
-        "logging": fixture("callgate-demo-logging", &[]),
-        "ticketing": fixture("callgate-demo-ticketing", &[]),
-    }));
+    let bench = Workbench::demo();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let endless = json!({ "code": "for (;;);", "limits": { "timeoutMs": 50 } });
     let (is_error, said) = session.result("run_script", endless).await;

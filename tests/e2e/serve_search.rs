@@ -1,7 +1,7 @@
 //! `search_tools` of `callgate serve` has a model pick: the client's own, by a
 //! request or by an answer that the client comes again to, else a configured one.
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_logging, demo_ticketing};
 use expect_test::expect;
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use serde_json::{Value, json};
@@ -12,8 +12,8 @@ use crate::serve_client::{Model, NEWEST, OLDER, Session, User, call, can, connec
 fn bench(more: Value) -> Workbench {
     let mut config = json!({
         "mcpServers": {
-            "logging": fixture("callgate-demo-logging", &[]),
-            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "logging": demo_logging(),
+            "ticketing": demo_ticketing(),
         },
     });
     if let (Value::Object(config), Value::Object(more)) = (&mut config, more) {
@@ -107,15 +107,13 @@ async fn where_no_model_answers_words_are_compared() {
             &OLDER[1],
             json!({ "elicitation": {} }),
             PICKS,
-            "there is no model to ask: the client offers none (sampling), and the configuration \
-             names none (models.small)",
+            "there is no model to ask: the client offers none (sampling)",
         ),
         (
             &NEWEST,
             json!({ "elicitation": {} }),
             PICKS,
-            "there is no model to ask: the client offers none (sampling), and the configuration \
-             names none (models.small)",
+            "there is no model to ask: the client offers none (sampling)",
         ),
         (
             &OLDER[1],
@@ -138,8 +136,8 @@ async fn where_no_model_answers_words_are_compared() {
             Some("ticketing_createIssue"),
             "{version}: {text}"
         );
-        let noted = format!("\nnote: no model picked these: {note}\n");
-        assert!(text.ends_with(&noted), "{version}: {text}");
+        let noted = format!("\nnote: no model picked these: {note}");
+        assert!(text.contains(&noted), "{version}: {text}");
         session.client.cancel().await.expect("a clean end");
     }
 }

@@ -1,11 +1,12 @@
 //! A person at a terminal is asked; Ctrl-C ends a run with its report.
 
-use callgate_tests::{Workbench, fixture, odd};
+use callgate_tests::{Workbench, demo_ticketing, odd};
 use rexpect::process::{Signal, WaitStatus};
 use rexpect::session::PtySession;
 use serde_json::json;
 
 use crate::pty::{as_read, at_terminal, shell_at_terminal};
+use crate::serve_client::hanging_and_asked;
 
 const TWO_ISSUES: &str = "for (const title of ['one', 'two']) {
   try { console.log((await ticketing_createIssue({ title })).title, 'made'); }
@@ -13,9 +14,7 @@ const TWO_ISSUES: &str = "for (const title of ['one', 'two']) {
 }";
 
 fn asked(script: &str) -> (Workbench, PtySession) {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }));
+    let bench = Workbench::asking();
     bench.write("script.ts", script);
     let session = at_terminal(&bench, &["run", "script.ts"]);
     (bench, session)
@@ -61,9 +60,7 @@ fn the_question_shows_tool_and_arguments_without_escape_sequences() {
 #[test]
 fn the_question_is_laid_out_for_the_terminal() {
     for columns in [24, 80] {
-        let bench = Workbench::with_config(json!({
-            "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-        }));
+        let bench = Workbench::asking();
         bench.write(
             "script.ts",
             &format!(
@@ -149,7 +146,7 @@ fn ctrl_c_at_a_call_says_how_far_it_had_come() {
     let bench = Workbench::with_config(json!({
         "mcpServers": {
             "odd": odd("asks"),
-            "ticketing": fixture("callgate-demo-ticketing", &[]),
+            "ticketing": demo_ticketing(),
         },
         "permissions": { "allow": ["odd_*"] },
     }));
@@ -186,13 +183,7 @@ fn the_end_of_the_terminal_ends_the_run_with_a_report() {
         ("await odd_hang({})", "odd_hang"),
         ("await ticketing_createIssue({ title: 'x' })", "[n] no: "),
     ] {
-        let bench = Workbench::with_config(json!({
-            "mcpServers": {
-                "odd": odd("hang-on-call"),
-                "ticketing": fixture("callgate-demo-ticketing", &[]),
-            },
-            "permissions": { "allow": ["odd_*"] },
-        }));
+        let bench = hanging_and_asked();
         bench.write("script.ts", script);
         let line = "mkfifo code
             (trap : HUP; \"$0\" run script.ts --json > report; echo $? > code) &
@@ -212,9 +203,7 @@ fn the_end_of_the_terminal_ends_the_run_with_a_report() {
 
 #[test]
 fn nohup_is_respected() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
-    }));
+    let bench = Workbench::asking();
     bench.write(
         "script.ts",
         "return (await ticketing_createIssue({ title: 'x' })).title",
@@ -233,16 +222,10 @@ fn nohup_is_respected() {
 
 #[test]
 fn what_was_typed_before_the_question_is_no_answer() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": {
-            "ticketing": fixture("callgate-demo-ticketing", &[]),
-            "hang": odd("hang-on-call"),
-        },
-        "permissions": { "allow": ["hang_*"] },
-    }));
+    let bench = hanging_and_asked();
     bench.write(
         "script.ts",
-        "const count = await hang_cancelled({});
+        "const count = await odd_cancelled({});
          await ticketing_createIssue({ title: `${count}` });",
     );
     let mut session = at_terminal(&bench, &["run", "script.ts"]);

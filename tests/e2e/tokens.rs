@@ -58,6 +58,12 @@ impl LoggedIn {
         String::from_utf8(ran.stdout).expect("text")
     }
 
+    /// Expects the authorization server to have been asked so often for a renewal.
+    async fn has_renewed(&self, times: u64) {
+        let seen = self.guarded.seen().await;
+        assert_eq!(seen["refresh_token"], times, "{seen:#}");
+    }
+
     /// The file with this extension.
     fn file(&self, extension: &str) -> PathBuf {
         let files = std::fs::read_dir(self.folder()).expect("the folder of logins");
@@ -102,12 +108,10 @@ async fn processes_that_need_a_new_token_at_one_time_renew_it_once() {
     for process in both {
         assert_eq!(shown(&here.guarded, process), "0 {\"a\":1}\n");
     }
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+    here.has_renewed(1).await;
     // The new one is kept, and a third process has nothing to renew.
     assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+    here.has_renewed(1).await;
 }
 
 /// How many wait for a lock on the file of this number.
@@ -127,9 +131,9 @@ async fn a_token_that_is_refused_is_renewed() {
         0 {"a":1}
     "#]]
     .assert_eq(&here.call("web_read"));
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+    here.has_renewed(1).await;
     // Names that only the server knows may be among those that it granted.
+    let seen = here.guarded.seen().await;
     assert_eq!(seen["renewals with a scope"], json!(null), "{seen:#}");
 }
 
@@ -174,16 +178,14 @@ async fn a_login_that_has_ended_says_so() {
     expect![[r#"
         5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and it cannot be renewed; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["refresh_token"], 1, "{seen:#}");
+    here.has_renewed(1).await;
     // That of a new login is.
     here.log_in(&[]).await;
     here.guarded.post("forget").await;
     expect![[r#"
         5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and it cannot be renewed; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
-    let seen = here.guarded.seen().await;
-    assert_eq!(seen["refresh_token"], 2, "{seen:#}");
+    here.has_renewed(2).await;
     let without = LoggedIn::with(json!({ "firstExpiresIn": 0, "noRefresh": true })).await;
     expect![[r#"
         5 callgate: server `web` did not start: server `web` needs a new login: the token has ended, and it cannot be renewed; run `callgate auth login web`
@@ -196,11 +198,7 @@ async fn a_token_for_somebody_else_is_of_no_use() {
     expect![[r#"
         5 callgate: server `web` did not start: server `web` refuses its token; run `callgate auth login web`
     "#]].assert_eq(&here.call("web_read"));
-    let seen = here.guarded.seen().await;
-    assert_eq!(
-        seen["refresh_token"], 1,
-        "it is renewed once, and no more: {seen:#}"
-    );
+    here.has_renewed(1).await;
 }
 
 #[tokio::test]

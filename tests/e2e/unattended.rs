@@ -1,6 +1,6 @@
 //! What `check` foresees of the rules, beside what a run without a person makes of them.
 
-use callgate_tests::{Workbench, fixture};
+use callgate_tests::{Workbench, demo_ticketing};
 use serde_json::{Value, json};
 
 /// Without a terminal, `check` ends as the run does that has nobody to ask.
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 fn what_would_be_asked_about_is_denied_without_a_terminal() {
     let of = |permissions: Value| {
         let bench = Workbench::with_config(json!({
-            "mcpServers": { "ticketing": fixture("callgate-demo-ticketing", &[]) },
+            "mcpServers": { "ticketing": demo_ticketing() },
             "permissions": permissions,
         }));
         bench.write("script.ts", "await ticketing_createIssue({ title: 'x' })");

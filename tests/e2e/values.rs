@@ -121,7 +121,7 @@ fn an_answer_that_is_no_result_is_an_error_that_says_so() {
         &["--check=off"],
     );
     let errors = completed(&report).to_string();
-    for said in ["McpProtocolError", "it has no members", "it is a number"] {
+    for said in ["McpProtocolError", "it has neither", "it is not an object"] {
         assert!(errors.contains(said), "{errors}");
     }
 }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use callgate_tests::{Workbench, children, fixture};
+use callgate_tests::{Workbench, children, demo_ticketing};
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
@@ -39,13 +39,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let option = |name: &str| {
-        let mut arguments = std::env::args()
-            .skip_while(|argument| argument != name)
-            .skip(1);
-        arguments
-            .next()
-            .map(|value| value.parse::<f64>())
-            .transpose()
+        let mut arguments = std::env::args().skip_while(|argument| argument != name);
+        let value = arguments.nth(1).map(|value| value.parse::<f64>());
+        value.transpose()
     };
     let time = SECOND.mul_f64(60.0 * option("--minutes")?.unwrap_or(10.0));
     let runs = option("--runs")?.map(|runs| runs as usize);
@@ -75,23 +71,21 @@ async fn main() -> Result<ExitCode> {
             break;
         }
         let server = PASSING[step / 3 % PASSING.len()];
-        let switched = match step % 3 {
+        let switch = match step % 3 {
             0 => {
                 host.kill(server);
-                Ok(String::new())
+                "list_servers"
             }
-            1 => {
-                switching
-                    .call("disable_server", json!({ "server": server }))
-                    .await
-            }
-            _ => {
-                switching
-                    .call("enable_server", json!({ "server": server }))
-                    .await
-            }
+            1 => "disable_server",
+            _ => "enable_server",
         };
-        if let Err(error) = switched {
+        let is_list = switch == "list_servers";
+        let given = if is_list {
+            json!({})
+        } else {
+            json!({ "server": server })
+        };
+        if let Err(error) = switching.call(switch, given).await {
             tally.wrong("switch", error);
         }
         samples.push(host.sample());
@@ -108,32 +102,22 @@ async fn main() -> Result<ExitCode> {
         wrong.push(format!("only {} runs; give it more time", tally.runs()));
     }
     let log = host.end()?;
-    wrong.extend(
-        log.lines()
-            .filter(|line| line.contains("panicked"))
-            .map(str::to_owned),
-    );
+    let panics = log.lines().filter(|line| line.contains("panicked"));
+    wrong.extend(panics.map(str::to_owned));
     for line in &wrong {
         println!("WRONG: {line}");
     }
-    println!(
-        "{}",
-        if wrong.is_empty() {
-            "all well"
-        } else {
-            "not well"
-        }
-    );
-    Ok(if wrong.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    if wrong.is_empty() {
+        println!("all well");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("not well");
+    Ok(ExitCode::FAILURE)
 }
 
 fn config() -> Value {
     let server = |name: &str| {
-        let mut server = fixture("callgate-demo-ticketing", &[]);
+        let mut server = demo_ticketing();
         server["env"] = json!({ MARK: name });
         (name.to_owned(), server)
     };
@@ -166,18 +150,13 @@ impl Client {
         let discover = ClientLifecycleMode::Discover {
             preferred_versions: vec![newest.clone()],
         };
+        let older = ProtocolVersion::V_2025_11_25;
         let (version, lifecycle) = match sessions {
-            true => (
-                ProtocolVersion::V_2025_11_25,
-                ClientLifecycleMode::Initialize,
-            ),
+            true => (older, ClientLifecycleMode::Initialize),
             false => (newest, discover),
         };
-        Ok(Self(
-            Announced(version)
-                .serve_with_lifecycle(transport, lifecycle)
-                .await?,
-        ))
+        let client = Announced(version).serve_with_lifecycle(transport, lifecycle);
+        Ok(Self(client.await?))
     }
 
     /// Sends a request a second until it is told to stop.
@@ -231,11 +210,9 @@ impl Client {
                     return `${issues.length} ${new Set(issues.map((one) => one.title)).size}`";
         let text = self.call("run_script", json!({ "code": code })).await?;
         let sent = tally.lock().sent;
-        println!(
-            "issues sent, there, and different ones there: {sent} {}",
-            text.trim_end()
-        );
-        if text.trim_end() == format!("{sent} {sent}") {
+        let there = text.trim_end();
+        println!("issues sent, there, and different ones there: {sent} {there}");
+        if there == format!("{sent} {sent}") {
             return Ok(());
         }
         Err("issues were lost, or filed twice".into())
@@ -281,11 +258,8 @@ impl Tally {
 
     fn wrong(&self, kind: &str, why: Box<dyn Error + Send + Sync>) {
         let why: String = why.to_string().chars().take(200).collect();
-        *self
-            .lock()
-            .wrong
-            .entry(format!("{kind}: {why}"))
-            .or_default() += 1;
+        let mut counts = self.lock();
+        *counts.wrong.entry(format!("{kind}: {why}")).or_default() += 1;
     }
 
     fn runs(&self) -> usize {
@@ -294,18 +268,14 @@ impl Tally {
 
     /// Prints the times. Gives what was wrong.
     fn print(&self, time: Duration) -> Vec<String> {
-        println!(
-            "{:.1} answers a second",
-            self.runs() as f64 / time.as_secs_f64()
-        );
+        let rate = self.runs() as f64 / time.as_secs_f64();
+        println!("{rate:.1} answers a second");
         let mut counts = self.lock();
         for (kind, times) in &mut counts.took {
             times.sort_unstable();
             let [half, most] = [50, 99].map(|percent| times[(times.len() - 1) * percent / 100]);
-            println!(
-                "{kind:<26} {:>7}  p50 {half:>9.1?}  p99 {most:>9.1?}",
-                times.len()
-            );
+            let count = times.len();
+            println!("{kind:<26} {count:>7}  p50 {half:>9.1?}  p99 {most:>9.1?}");
         }
         let wrong = counts.wrong.iter();
         wrong
@@ -375,10 +345,8 @@ impl Host {
         let mark = format!("{MARK}={server}");
         for pid in children(self.process.id()) {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            if environment
-                .split(|byte| *byte == 0)
-                .any(|one| one == mark.as_bytes())
-            {
+            let mut variables = environment.split(|byte| *byte == 0);
+            if variables.any(|one| one == mark.as_bytes()) {
                 // SAFETY: a system call with numbers; the process is a child of our host.
                 unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
             }
@@ -390,11 +358,8 @@ impl Host {
         // SAFETY: a system call with numbers; the process is ours and not waited for.
         unsafe { libc::kill(i32::try_from(self.process.id())?, libc::SIGTERM) };
         let status = self.process.wait()?;
-        let log = self
-            .log
-            .take()
-            .and_then(|log| log.join().ok())
-            .unwrap_or_default();
+        let log = self.log.take().and_then(|log| log.join().ok());
+        let log = log.unwrap_or_default();
         if status.success() {
             Ok(log)
         } else {

@@ -195,6 +195,18 @@ impl Workbench {
         Self::with_config(json!({ "mcpServers": servers, "permissions": { "allow": ["*"] } }))
     }
 
+    /// A folder whose configuration has the demo's servers and allows every call.
+    #[must_use]
+    pub fn demo() -> Self {
+        Self::new(json!({ "logging": demo_logging(), "ticketing": demo_ticketing() }))
+    }
+
+    /// A folder whose rules leave every call of the demo's server of issues to be asked about.
+    #[must_use]
+    pub fn asking() -> Self {
+        Self::with_config(json!({ "mcpServers": { "ticketing": demo_ticketing() } }))
+    }
+
     /// A folder with this configuration.
     ///
     /// # Panics
@@ -316,16 +328,22 @@ impl Workbench {
     }
 }
 
-/// A configuration's entry for a stdio server that is one of our binaries.
+/// A configuration's entry for the demo's server of issues.
 #[must_use]
-pub fn fixture(name: &str, arguments: &[&str]) -> Value {
-    json!({ "command": binary(name), "args": arguments })
+pub fn demo_ticketing() -> Value {
+    json!({ "command": binary("callgate-demo-ticketing") })
+}
+
+/// A configuration's entry for the demo's server of logs.
+#[must_use]
+pub fn demo_logging() -> Value {
+    json!({ "command": binary("callgate-demo-logging") })
 }
 
 /// A configuration's entry for a misbehaving server.
 #[must_use]
 pub fn odd(mode: &str) -> Value {
-    fixture("callgate-odd-server", &[mode])
+    json!({ "command": binary("callgate-odd-server"), "args": [mode] })
 }
 
 /// The processes that a process has started and not waited for.
