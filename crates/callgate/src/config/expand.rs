@@ -10,14 +10,12 @@ use url::Url;
 const MAX_SHOWN: usize = 64;
 
 /// The reference to the file's folder.
-pub(super) const FOLDER: &str = "${workspaceFolder}";
+const FOLDER: &str = "${workspaceFolder}";
 
 /// The sources of the values of references.
 pub(super) struct Variables<'a> {
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
     pub(super) folder: &'a Path,
-    /// Another path of the folder, by which the file was named.
-    pub(super) alias: Option<&'a Path>,
 }
 
 impl Variables<'_> {

@@ -169,16 +169,13 @@ impl Config {
         let text =
             String::from_utf8(bytes).map_err(|_| ConfigError::file(&shown, "not UTF-8 text"))?;
         let name = named.file_name().unwrap_or_default();
-        let named_folder = foreign::project_folder(&named);
         // One folder has many paths (`sub/..`, links), and rules compare texts.
-        let folder = named_folder.canonicalize().map_err(unread)?;
-        let alias = expand::plain(&named_folder);
-        let is_alias = alias != folder && alias.canonicalize().is_ok_and(|real| real == folder);
+        let folder = foreign::project_folder(&named);
+        let folder = folder.canonicalize().map_err(unread)?;
         let inner = named.parent().unwrap_or(&named);
         let place = Place {
             path: inner.canonicalize().map_err(unread)?.join(name),
             folder,
-            alias: is_alias.then_some(alias),
             shown,
         };
         read(&text, &place, &environment)
@@ -245,8 +242,6 @@ struct Place {
     path: PathBuf,
     /// Its folder, by the real path.
     folder: PathBuf,
-    /// Another path of the folder, by which the file was named.
-    alias: Option<PathBuf>,
     /// The path in messages.
     shown: PathBuf,
 }
@@ -283,7 +278,6 @@ fn read(
         variables: Variables {
             environment,
             folder: &place.folder,
-            alias: place.alias.as_deref(),
         },
         is_shared,
         problems: RefCell::default(),

@@ -7,7 +7,6 @@ use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny};
 
-use super::expand::FOLDER;
 use super::fields;
 use super::tree::Tree;
 
@@ -59,24 +58,7 @@ fn rule(tree: &Tree<'_>, effect: Effect, entry: &Value<'_>) -> Option<Rule> {
         return None;
     }
     let mistake = |error: &RuleError| tree.error(at, &error.to_string());
-    let rule = read.inspect_err(mistake).ok()?;
-    if effect != Effect::Allow && entry.text(tree.text).contains(FOLDER) {
-        warn_of_alias(tree, entry);
-    }
-    Some(rule)
-}
-
-/// Warns of a rule over the folder where the file was named by a link: arguments may name the
-/// folder so, too, and a rule that does not match them lets the call through.
-fn warn_of_alias(tree: &Tree<'_>, entry: &Value<'_>) {
-    if let Some(alias) = tree.variables.alias {
-        let message = format!(
-            "\"{FOLDER}\" in this rule is {:?}, and not {alias:?}, the link by which the file \
-             was named; write a rule for texts that begin with that, too",
-            tree.variables.folder
-        );
-        tree.warning(entry.range().start, &message);
-    }
+    read.inspect_err(mistake).ok()
 }
 
 /// A rule of `flows`.

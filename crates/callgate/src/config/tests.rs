@@ -41,7 +41,6 @@ fn read_in(folder: &str, name: &str, text: &str) -> Result<Config, ConfigError> 
     let place = Place {
         path: folder.join(name),
         folder: folder.to_owned(),
-        alias: None,
         shown: Path::new(name).to_owned(),
     };
     super::read(text, &place, &environment)
