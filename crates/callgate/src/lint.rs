@@ -3,7 +3,7 @@
 //! One that may be about a server without a known list of tools is not counted.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_catalog::{Catalog, Tool, ToolDefinition};
 use callgate_gate::DryRun;
@@ -11,6 +11,7 @@ use callgate_policy::flow::{FlowRules, Side, UnknownTools};
 use callgate_policy::{Finding, KnownTool, Rule, Rules, Unmatched, Why};
 use callgate_servers::{Phase, ServerState, Status};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use crate::config::ToolSettings;
 use crate::model_tools::{EXTRACTION, SEARCH};
@@ -44,11 +45,11 @@ impl Lint {
     /// forbid something, and matches nothing.
     pub(crate) fn begin(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
         let told = self.find(catalog, servers).into_iter().collect();
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+        *self.told.lock() = Some(told);
         let void = self.void(catalog, servers, has_listed);
         let mut pending = self.void(catalog, servers, |_| true);
         pending.retain(|finding| !void.contains(finding));
-        *self.pending() = pending.into_iter().map(|finding| finding.what).collect();
+        *self.pending.lock() = pending.into_iter().map(|finding| finding.what).collect();
         void.into_iter().map(|finding| finding.message).collect()
     }
 
@@ -61,7 +62,7 @@ impl Lint {
     /// Why no call is made: something that should forbid calls matches nothing, which is known
     /// since a server listed its tools after the start. What has matched before is no reason.
     pub(crate) fn refusal(&self, catalog: &Catalog, servers: &[ServerState]) -> Option<String> {
-        let mut pending = self.pending();
+        let mut pending = self.pending.lock();
         if pending.is_empty() {
             return None;
         }
@@ -74,10 +75,6 @@ impl Lint {
         Some(format!(
             "{message}; nothing is called before the configuration of Callgate is corrected"
         ))
-    }
-
-    pub(crate) fn pending(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Rules that should forbid something, and match nothing.
@@ -114,7 +111,7 @@ impl Lint {
 
     /// Logs the warnings that are new.
     pub(crate) fn log(&self, catalog: &Catalog, servers: &[ServerState]) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         let Some(told) = &mut *told else { return };
         for reason in self.find(catalog, servers) {
             if !told.contains(&reason) {

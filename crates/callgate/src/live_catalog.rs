@@ -3,13 +3,14 @@
 //! A run sees tools come and go. Names are stable: a function name never comes to mean
 //! another tool while the gate lives.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_catalog::{Catalog, Malformed, Tool, ToolDefinition};
 use callgate_gate::{CallError, CallOptions, code};
 use callgate_script::Named;
 use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
+use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -83,7 +84,7 @@ impl LiveCatalog {
     }
 
     fn known(&self) -> Arc<Known> {
-        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.known.read())
     }
 
     /// The current tools.
@@ -299,7 +300,7 @@ impl LiveCatalog {
 
     fn update_now(&self) {
         // The lock makes the last update see the last lists.
-        let _updating = self.updating.lock().unwrap_or_else(PoisonError::into_inner);
+        let _updating = self.updating.lock();
         let states = self.servers();
         // Runs do not wait for the disk.
         drop(self.start_saving(states.clone()));
@@ -330,7 +331,7 @@ impl LiveCatalog {
             catalog: Arc::clone(&catalog),
             lists,
         });
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
+        *self.known.write() = known;
         self.lint.log(&catalog, &states);
         // Declarations of a large catalog take some milliseconds.
         drop(tokio::task::spawn_blocking(move || catalog.declare()));

@@ -1,7 +1,7 @@
 //! A request to run a script, and the events of a run.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_gate::{Asker, DryRun};
@@ -9,6 +9,7 @@ use callgate_policy::{Grant, Rules, SessionGrants};
 use callgate_sandbox::{Limits, Reserved};
 use callgate_script::Prepared;
 use callgate_servers::{Caller, Reader};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::scope::Scope;
@@ -172,18 +173,18 @@ pub(crate) struct ReadAhead(Arc<Mutex<Option<ReadScript>>>);
 
 impl ReadAhead {
     pub(crate) fn keep(&self, read: ReadScript) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+        *self.0.lock() = Some(read);
     }
 
     /// Wall time that reading took.
     pub(crate) fn took(&self) -> Duration {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         kept.as_ref().map_or(Duration::ZERO, |read| read.took)
     }
 
     /// Takes the script, if its worker has these limits and is still alive.
     pub(crate) fn take(&self, limits: &Limits) -> Option<ReadScript> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = self.0.lock().take();
         let mut read = kept.filter(|read| read.worker.fits(limits))?;
         read.worker.is_alive().then_some(read)
     }

@@ -1,7 +1,7 @@
 //! The calls of a script: a function name becomes a tool, and the tool is called.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_catalog::{Catalog, Tool};
@@ -12,6 +12,7 @@ use callgate_schema::without_lone_surrogates;
 use callgate_servers::Caller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use crate::host_functions::extract::Extractions;

@@ -7,6 +7,7 @@ use callgate_catalog::Tool;
 use callgate_policy::{Because, Decision, Verdict};
 use callgate_schema::Fit;
 use callgate_servers::{CallFailure, Caller, Reader, Servers, ToolCall};
+use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ pub struct Dispatcher {
     pub(crate) ledger: Arc<Ledger>,
     reviewers: Arc<Reviewers>,
     dry_run: Option<Arc<DryRun>>,
-    withheld: WithheldCalls,
+    withheld: Mutex<WithheldCalls>,
     caller: Option<Arc<dyn Caller>>,
     reader: Reader,
 }
@@ -47,7 +48,7 @@ impl Dispatcher {
             ledger: Ledger::new(setup.sinks.clone()),
             reviewers: Arc::clone(&reviewers),
             dry_run: setup.dry_run.clone(),
-            withheld: WithheldCalls::default(),
+            withheld: Mutex::default(),
             caller: setup.caller.clone(),
             reader: setup.reader,
             authority: Authority::new(setup, flows, reviewers),
@@ -131,7 +132,7 @@ impl Dispatcher {
 
     /// The calls that a dry run did not send, in the order they were asked for.
     pub fn withheld(&self) -> Vec<Withheld> {
-        self.withheld.list()
+        self.withheld.lock().calls.clone()
     }
 
     /// Every call of the run so far, in the order they were asked for.
@@ -154,7 +155,9 @@ impl Dispatcher {
         let decision = ruling.decision.to_string();
         let recorded = dry_run.recorded_for(tool);
         let is_recorded = recorded.is_some();
-        self.withheld.add(ordinal, call, &decision, is_recorded);
+        let mut withheld = self.withheld.lock();
+        withheld.add(ordinal, call, &decision, is_recorded);
+        drop(withheld);
         entry.withheld(&decision, recorded.as_deref().map(RawValue::get));
         Some(recorded.ok_or_else(|| CallError::DryRun {
             server: tool.definition.server.clone(),

@@ -1,7 +1,6 @@
 //! Dry runs: which calls are sent, and what answers the others.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use callgate_catalog::Tool;
 use callgate_policy::Pattern;
@@ -74,33 +73,27 @@ pub struct Withheld {
 /// The calls that a dry run did not send, in the order they were asked for.
 #[derive(Default)]
 pub(crate) struct WithheldCalls {
-    calls: Mutex<Kept>,
-}
-
-#[derive(Default)]
-struct Kept {
-    calls: Vec<Withheld>,
+    pub(crate) calls: Vec<Withheld>,
     bytes: usize,
 }
 
 impl WithheldCalls {
     pub(crate) fn add(
-        &self,
+        &mut self,
         ordinal: usize,
         call: &PendingCall<'_>,
         decision: &str,
         recorded: bool,
     ) {
         let (tool, text) = (call.tool, call.arguments.text());
-        let mut kept = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = text.len() <= KEPT_OF_ONE && kept.bytes + text.len() <= KEPT_IN_ALL;
+        let fits = text.len() <= KEPT_OF_ONE && self.bytes + text.len() <= KEPT_IN_ALL;
         let shown = fits
             .then(|| RawValue::from_string(text.to_string()).ok())
             .flatten();
         if shown.is_some() {
-            kept.bytes += text.len();
+            self.bytes += text.len();
         }
-        kept.calls.push(Withheld {
+        self.calls.push(Withheld {
             ordinal,
             function: tool.function.clone(),
             server: tool.definition.server.clone(),
@@ -111,10 +104,5 @@ impl WithheldCalls {
             decision: decision.to_owned(),
             recorded,
         });
-    }
-
-    pub(crate) fn list(&self) -> Vec<Withheld> {
-        let kept = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.calls.clone()
     }
 }

@@ -2,11 +2,12 @@
 //! rules for them.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_catalog::Tool;
 use callgate_policy::flow::{Detector, Finding, FlowRules};
 use callgate_policy::{Decision, Verdict};
+use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
 use crate::arguments::Arguments;
@@ -41,7 +42,7 @@ impl Flows {
         let mut flows = self.search(tool, arguments).await;
         flows.sort_by_cached_key(|flow| match self.rules.verdict(flow) {
             Verdict::Deny => 0,
-            Verdict::Ask if !self.passed().contains(&ends(flow)) => 1,
+            Verdict::Ask if !self.passed.lock().contains(&ends(flow)) => 1,
             Verdict::Ask => 2,
             Verdict::Allow => 3,
         });
@@ -93,21 +94,17 @@ impl Flows {
     /// Lets the flows that the asker was asked about pass from now on.
     pub(crate) fn pass(&self, flows: &[Finding]) {
         let asked = flows.iter().filter(|flow| self.is_asked(flow));
-        self.passed().extend(asked.map(ends));
+        self.passed.lock().extend(asked.map(ends));
     }
 
     fn unpassed<'a>(&self, flows: &'a [Finding]) -> Vec<&'a Finding> {
-        let passed = self.passed();
+        let passed = self.passed.lock();
         let is_passed = |flow: &&Finding| passed.contains(&ends(flow)) && self.is_asked(flow);
         flows.iter().filter(|flow| !is_passed(flow)).collect()
     }
 
     fn is_asked(&self, flow: &Finding) -> bool {
         self.rules.verdict(flow) == Verdict::Ask
-    }
-
-    fn passed(&self) -> MutexGuard<'_, HashSet<(String, String)>> {
-        self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

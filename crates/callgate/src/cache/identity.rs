@@ -196,11 +196,8 @@ mod tests {
     fn a_key_that_is_none_is_made_anew() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(folder.path().to_owned()).expect("a folder");
-        for broken in [&b"short"[..], &[7; 33]] {
-            folder.write(KEY_FILE, broken).expect("a file");
-            let key = Key::of(&folder).expect("a key");
-            let again = Key::of(&folder).expect("a key");
-            assert_eq!(again.name_of_scope("x"), key.name_of_scope("x"));
-        }
+        folder.write(KEY_FILE, b"short").expect("a file");
+        let name = || Key::of(&folder).expect("a key").name_of_scope("x");
+        assert_eq!(name(), name());
     }
 }

@@ -15,10 +15,11 @@ pub(crate) use file::Folder;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use callgate_servers::{Phase, Remembered, ServerSpec, ServerState, Status, ToolList};
+use parking_lot::Mutex;
 
 use crate::auth;
 use crate::config::CacheConfig;
@@ -130,12 +131,12 @@ impl Cache {
         if let Some(ttl) = self.ttl {
             spec.lists_hold = ttl;
         }
-        self.slots().insert(spec.name.clone(), slot);
+        self.slots.lock().insert(spec.name.clone(), slot);
     }
 
     /// Writes the new lists of servers.
     pub(crate) fn follow(&self, states: &[ServerState]) {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         for state in states {
             let Some(slot) = slots.get_mut(&state.name) else {
                 continue;
@@ -151,8 +152,7 @@ impl Cache {
 
     /// Files that were ignored or could not be written, as sentences.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let warnings = self.warnings.lock();
-        warnings.unwrap_or_else(PoisonError::into_inner).clone()
+        self.warnings.lock().clone()
     }
 
     /// Removes files that were not used for long, and those that a killed process left.
@@ -216,14 +216,10 @@ impl Cache {
 
     fn warn(&self, warning: String) {
         tracing::warn!("{warning}");
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = self.warnings.lock();
         if warnings.len() < MAX_WARNINGS {
             warnings.push(warning);
         }
-    }
-
-    fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

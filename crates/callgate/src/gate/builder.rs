@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use callgate_auth::{Browser, OpenUrl};
 use callgate_gate::{Asker, Keep, LedgerFile, LedgerOptions, Reviewer};
@@ -11,10 +11,10 @@ use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
 use callgate_servers::{Caller, Connect, Reader, ServerSpec, Servers, Transport};
 use callgate_typegen::names::beginning;
+use parking_lot::Mutex;
 
 use super::Gate;
 use crate::cache::Cache;
-use crate::config::ToolSettings;
 use crate::config::{CacheConfig, Config, ModelsConfig};
 use crate::error::GateError;
 use crate::keep_in_file::KeepInFile;
@@ -28,7 +28,6 @@ use crate::search::Searcher;
 use crate::search::vectors::Vectors;
 use crate::setters::setters;
 use crate::settings::CheckMode;
-use crate::skill::Skill;
 use crate::type_check::TypeChecker;
 use crate::workers::Workers;
 
@@ -89,9 +88,6 @@ impl GateBuilder {
 
         /// Sets the model endpoints for searches by meaning and for `mcp.extract`. Default: none.
         models(self, models: ModelsConfig) { self.config.models = models; }
-
-        /// Sets settings of single tools.
-        tool_settings(self, settings: ToolSettings) { self.config.tools = settings; }
 
         /// Sets the caller that all servers can ask, in place of each [`ServerSpec::caller`].
         /// Servers learn its abilities when they are connected to; if the caller of a run offers
@@ -166,9 +162,6 @@ impl GateBuilder {
 
         /// Sets the cache's scope: gates of different scopes share nothing in one folder.
         cache_scope(self, scope: impl Into<String>) { self.cache_scope = Some(scope.into()); }
-
-        /// Adds a skill. If skills name servers, all other servers are disabled.
-        skill(self, skill: Skill) { self.config.skills.push(skill); }
     }
 
     /// Connects to the servers, side by side, and asks for their tools.
@@ -231,7 +224,7 @@ impl GateBuilder {
         let live = live.await;
         let void = lint.begin(&live.catalog(), &live.servers());
         if config.allow_unmatched {
-            lint.pending().clear();
+            lint.pending.lock().clear();
         } else if !void.is_empty() {
             broker.shut_down().await;
             checker.shut_down().await;

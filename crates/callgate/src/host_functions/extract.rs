@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_gate::{CallError, Place, Unanswered, code};
 use callgate_sandbox::{ErrorClass, Thrown};
@@ -102,11 +102,6 @@ impl RunCalls {
         }
     }
 
-    fn extractions(&self) -> MutexGuard<'_, Extractions> {
-        let extractions = self.counts.extractions.lock();
-        extractions.unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a call against the limits.
     fn admit_extraction(&self, input: &Input<'_>) -> Result<(), Failed> {
         let limits = &self.extract_limits;
@@ -114,7 +109,7 @@ impl RunCalls {
             let message = format!("over the limit of {limit} {what} of one run; {advice}");
             Err(Failed::new("limit", message))
         };
-        let mut used = self.extractions();
+        let mut used = self.counts.extractions.lock();
         if used.calls >= limits.calls {
             let advice = "extract many at once by giving an array";
             return over(limits.calls, "extractions", advice);
@@ -192,7 +187,7 @@ impl RunCalls {
             Failed::new(reason, none.to_string())
         })?;
         {
-            let mut used = self.extractions();
+            let mut used = self.counts.extractions.lock();
             used.output_bytes = used.output_bytes.saturating_add(said.text.len() as u64);
             let limit = self.extract_limits.output_bytes;
             if used.output_bytes > limit {

@@ -57,38 +57,25 @@ fn check(offered: bool, roots: Result<&[&str], Refusal>, expected: Result<&str, 
 #[test]
 fn folders_of_a_caller_come_before_those_of_the_configuration() {
     check(true, Ok(&["file:///theirs"]), Ok("file:///theirs"));
-}
-
-#[test]
-fn those_of_the_configuration_are_told_where_the_caller_names_none() {
     check(false, Err(Refusal::Unsupported), Ok("file:///ours"));
     // One that stands for clients of which there is none yet.
     check(true, Ok(&[]), Ok("file:///ours"));
-}
-
-#[test]
-fn a_caller_that_refuses_is_not_answered_for() {
     check(true, Err(Refusal::Declined), Err(Refusal::Declined));
 }
 
 #[test]
 fn all_else_is_the_callers() {
-    let named = Named {
-        offered: false,
-        roots: Ok(Vec::new()),
-    };
-    let caller = with_roots(&[root("file:///ours")], Arc::new(named));
-    assert!(caller.page_opened("fs", "page").is_some());
-}
-
-#[test]
-fn a_caller_is_left_as_it_is_where_there_are_none() {
-    let caller = with_roots(
-        &[],
-        Arc::new(Named {
+    let of = |roots: &[Root]| {
+        let named = Named {
             offered: false,
             roots: Ok(Vec::new()),
-        }),
+        };
+        with_roots(roots, Arc::new(named))
+    };
+    assert!(
+        of(&[root("file:///ours")])
+            .page_opened("fs", "page")
+            .is_some()
     );
-    assert_eq!(caller.offers(), Offers::default());
+    assert_eq!(of(&[]).offers(), Offers::default());
 }

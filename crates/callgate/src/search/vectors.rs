@@ -1,12 +1,13 @@
 //! Vectors of tools: made by an embeddings endpoint, kept, and compared with the vector of a query.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_catalog::Catalog;
 use callgate_models::Embedder;
 use callgate_servers::Servers;
+use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::spawn_blocking;
 
@@ -133,12 +134,12 @@ impl Vectors {
     }
 
     fn insert(&self, vectors: impl IntoIterator<Item = (Key, Vector)>) {
-        lock(&self.known).extend(vectors);
+        self.known.lock().extend(vectors);
     }
 
     /// The places of tools without a vector, each text once.
     fn missing(&self, keys: &[Key]) -> Vec<usize> {
-        let known = lock(&self.known);
+        let known = self.known.lock();
         let mut seen = HashSet::new();
         let places = keys.iter().enumerate();
         places
@@ -149,7 +150,7 @@ impl Vectors {
 
     /// Drops the vectors of tools that are gone, if there are many. Returns the others.
     fn forget_old(&self, keys: &[Key]) -> HashMap<Key, Vector> {
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         if known.len() > MAX_KEPT + keys.len() {
             let current: HashSet<&Key> = keys.iter().collect();
             known.retain(|key, _| current.contains(key));
@@ -196,7 +197,7 @@ impl Vectors {
         accepts: &impl Fn(&str) -> bool,
     ) -> Near {
         let (mut ranked, mut missing) = (Vec::new(), 0);
-        let known = lock(&self.known);
+        let known = self.known.lock();
         for (place, (tool, key)) in catalog.tools().iter().zip(keys).enumerate() {
             if !accepts(&tool.definition.server) {
                 continue;
@@ -227,7 +228,7 @@ impl Vectors {
 
     /// The client of the endpoint, unless the endpoint failed a moment ago.
     async fn embedder(&self) -> Result<&Embedder, String> {
-        let failed = lock(&self.failed).clone();
+        let failed = self.failed.lock().clone();
         if let Some((when, reason)) = failed
             && when.elapsed() < LEFT_ALONE
         {
@@ -238,7 +239,7 @@ impl Vectors {
     }
 
     fn note_failure(&self, reason: String) -> String {
-        *lock(&self.failed) = Some((Instant::now(), reason.clone()));
+        *self.failed.lock() = Some((Instant::now(), reason.clone()));
         reason
     }
 }
@@ -247,8 +248,4 @@ impl Vectors {
 fn keys(catalog: &Catalog) -> Vec<Key> {
     let texts = catalog.tools().iter().map(vector_text);
     texts.map(|text| Key::of(&text)).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

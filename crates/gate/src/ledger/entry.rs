@@ -69,7 +69,7 @@ impl Entry {
 
     /// Notes the flows found in the arguments: as many of the first as the line has room for.
     pub(crate) fn found(&mut self, flows: &[Finding]) {
-        let mut lines = self.ledger.lock();
+        let mut lines = self.ledger.lines.lock();
         let kept: usize = lines.iter().map(|line| line.flows.len()).sum();
         let Some(line) = lines.get_mut(self.index) else {
             return;
@@ -247,7 +247,7 @@ impl Entry {
 
     /// Changes the line, and returns it as it is then.
     fn change(&self, change: impl FnOnce(&mut LedgerLine)) -> Option<LedgerLine> {
-        let mut lines = self.ledger.lock();
+        let mut lines = self.ledger.lines.lock();
         let line = lines.get_mut(self.index)?;
         change(line);
         Some(line.clone())

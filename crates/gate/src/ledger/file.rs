@@ -9,7 +9,8 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::events::{CallEvent, LedgerEvent, LedgerSink};
 use super::line::{Event, line};
@@ -98,10 +99,6 @@ impl LedgerFile {
         &self.path
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn line(&self, event: Event, call: &CallEvent<'_>) -> Result<Vec<u8>, LedgerError> {
         line(event, call, &self.options).map_err(|error| self.unwritten(error))
     }
@@ -109,7 +106,7 @@ impl LedgerFile {
     /// Appends a line. The line of a call that is over may go beyond the size limit, and is kept
     /// for later if the file does not take it.
     fn write(&self, line: Vec<u8>, is_over: bool) -> Result<(), LedgerError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if is_over {
             state.pending.push_back(line);
             return self.write_pending(&mut state);
@@ -230,14 +227,14 @@ impl LedgerSink for LedgerFile {
                 self.write(self.line(Event::After, call)?, true)
             }
             LedgerEvent::CallEnded(call) => self.write(self.line(Event::NotSent, call)?, false),
-            LedgerEvent::RunEnded { .. } => self.write_pending(&mut self.state()),
+            LedgerEvent::RunEnded { .. } => self.write_pending(&mut self.state.lock()),
         }
     }
 }
 
 impl Drop for LedgerFile {
     fn drop(&mut self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Err(error) = self.write_pending(&mut state) {
             let calls = state.pending.len();
             tracing::error!(%error, calls, "calls that were made have no line after them");

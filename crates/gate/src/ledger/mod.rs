@@ -11,11 +11,12 @@ mod outcome;
 mod tests;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callgate_catalog::Tool;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 pub use call_line::LedgerLine;
@@ -68,7 +69,7 @@ impl Ledger {
         arguments: &RawValue,
         place: Option<Place>,
     ) -> Result<Entry, CallError> {
-        let mut lines = self.lock();
+        let mut lines = self.lines.lock();
         let index = lines.len();
         let (function, server) = (tool.function.clone(), tool.definition.server.clone());
         if index >= MAX_LINES {
@@ -111,16 +112,12 @@ impl Ledger {
 
     /// Every line so far, in the order of the calls.
     pub(crate) fn lines(&self) -> Vec<LedgerLine> {
-        self.lock().clone()
+        self.lines.lock().clone()
     }
 
     /// The calls so far by function.
     pub(crate) fn done(&self) -> Vec<Done> {
-        counts::count(&self.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<LedgerLine>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        counts::count(&self.lines.lock())
     }
 
     fn emit_or_log(&self, event: &LedgerEvent<'_>) {
@@ -137,7 +134,7 @@ impl Drop for Ledger {
         self.emit_or_log(&LedgerEvent::RunEnded {
             run: &self.run,
             time: Timestamp::now(),
-            calls: self.lock().len(),
+            calls: self.lines.lock().len(),
         });
     }
 }
