@@ -224,7 +224,7 @@ fn warning(unmatched: &Unmatched, catalog: &Catalog) -> String {
     let rule = &unmatched.rule;
     let mut left_out = catalog.not_for_models();
     match left_out.find(|function| rule.pattern.matches(function)) {
-        Some(function) if matches!(unmatched.why, Why::NoTool { .. }) => {
+        Some(function) if unmatched.why == Why::NoTool => {
             format!("{rule} matches no tool; {}", not_for_models(function))
         }
         _ => unmatched.to_string(),

@@ -91,7 +91,7 @@ pub(crate) fn thrown(function: &str, error: CallError) -> Thrown {
     Thrown {
         class,
         message,
-        fields: fields.into(),
+        fields,
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn own_error(class: ErrorClass, message: String, fields: &Value) -> T
     Thrown {
         class,
         message,
-        fields: fields.to_string().into(),
+        fields: fields.to_string(),
     }
 }
 

@@ -25,7 +25,7 @@ const OPEN: [&str; 8] = [
     "dependentSchemas",
 ];
 
-/// A rule that can decide nothing, and why. Its `Display` is a warning for a person.
+/// A rule that can decide nothing. Its `Display` is a warning for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unmatched {
@@ -33,100 +33,40 @@ pub struct Unmatched {
     pub rule: Arc<Rule>,
     /// Why that is so.
     pub why: Why,
+    /// The end of the sentence about the rule.
+    message: String,
 }
 
 /// Why a rule decides nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
     /// No function matches its pattern.
-    NoTool {
-        /// The most similar function, or a pattern that matches some.
-        nearest: Option<String>,
-    },
+    NoTool,
     /// Functions match, but their servers do not.
-    NoServer {
-        /// The server with the most similar name.
-        nearest: Option<String>,
-    },
-    /// Functions match, but their servers are, or are not, trusted.
-    Trust,
-    /// Functions match, but not their hints.
-    Annotations {
-        /// True if the rule would match if the servers were trusted.
-        for_want_of_trust: bool,
-    },
+    NoServer,
     /// It has expired.
-    Expired(Timestamp),
-    /// No tool that it matches has the definition that it is for.
-    Definition,
-    /// No tool that it matches declares such an argument.
-    NoArgument {
-        /// The place of the argument.
-        at: String,
-        /// The most similar argument, as a pointer.
-        nearest: Option<String>,
-    },
-    /// Rules that are asked before it decide about every tool that it matches; this is one of
-    /// them.
-    TakenBy(Arc<Rule>),
+    Expired,
+    /// Something else that it says of calls is true of none, or other rules decide before it.
+    NoCall,
 }
 
 impl fmt::Display for Unmatched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rule = &self.rule;
-        match &self.why {
-            Why::NoTool { nearest } => {
-                write!(f, "{rule} matches no tool")?;
-                match nearest {
-                    Some(nearest)
-                        if rule.pattern.as_str().contains('*') && !nearest.contains('*') =>
-                    {
-                        write!(f, "; the nearest is {nearest:?}")
-                    }
-                    _ => did_you_mean(f, nearest.as_deref()),
-                }
-            }
-            Why::NoServer { nearest } => {
-                write!(f, "{rule} matches no tool of such a server")?;
-                did_you_mean(f, nearest.as_deref())
-            }
-            Why::Trust => write!(f, "{rule} matches no tool: it is about the servers' trust"),
-            Why::Annotations {
-                for_want_of_trust: true,
-            } => write!(
-                f,
-                "{rule} matches no tool: hints count only of servers marked \"trusted\""
-            ),
-            Why::Annotations { .. } => write!(f, "{rule} matches no tool with such hints"),
-            Why::Expired(at) => write!(f, "{rule} decides nothing: it expired at {at}"),
-            Why::Definition => write!(
-                f,
-                "{rule} decides nothing: the tool is not what it was when the rule was written"
-            ),
-            Why::NoArgument { at, nearest } => {
-                write!(
-                    f,
-                    "{rule} looks at {at}, which no tool that it matches declares"
-                )?;
-                match nearest {
-                    Some(nearest) => write!(f, "; did you mean {nearest}?"),
-                    None => Ok(()),
-                }
-            }
-            Why::TakenBy(earlier) => write!(f, "{rule} never decides: {earlier} comes first"),
-        }
+        write!(f, "{} {}", self.rule, self.message)
     }
 }
 
-fn did_you_mean(f: &mut fmt::Formatter<'_>, nearest: Option<&str>) -> fmt::Result {
-    nearest.map_or(Ok(()), |nearest| write!(f, "; did you mean {nearest:?}?"))
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| {
+        format!("; did you mean {nearest:?}?")
+    })
 }
 
 impl Unmatched {
     /// True if the rule should forbid something, and matches no tool.
     pub fn forbids(&self) -> bool {
-        let no_tool = matches!(self.why, Why::NoTool { .. } | Why::NoServer { .. });
+        let no_tool = matches!(self.why, Why::NoTool | Why::NoServer);
         self.rule.effect == Effect::Deny && no_tool
     }
 
@@ -134,7 +74,7 @@ impl Unmatched {
     /// their names begin so, if that is known.
     pub fn may_be_about(&self, server: &str, beginning: Option<&str>) -> bool {
         let rule = &self.rule;
-        !matches!(self.why, Why::Expired(_))
+        self.why != Why::Expired
             && beginning.is_none_or(|beginning| rule.pattern.may_match_with(beginning))
             && rule.server.as_ref().is_none_or(|s| s.matches(server))
     }
@@ -150,9 +90,9 @@ impl Rules {
         let tools: Vec<KnownTool<'a>> = tools.into_iter().collect();
         let rules = self.as_slice().iter().enumerate();
         let unmatched = rules.filter_map(|(index, rule)| {
-            let why = self.why_unmatched(index, rule, &tools, now)?;
+            let (why, message) = self.why_unmatched(index, rule, &tools, now)?;
             let rule = Arc::clone(rule);
-            Some(Unmatched { rule, why })
+            Some(Unmatched { rule, why, message })
         });
         unmatched.collect()
     }
@@ -163,9 +103,10 @@ impl Rules {
         rule: &Rule,
         tools: &[KnownTool<'_>],
         now: Timestamp,
-    ) -> Option<Why> {
-        if let Some(expires) = rule.expires.filter(|expires| *expires <= now) {
-            return Some(Why::Expired(expires));
+    ) -> Option<(Why, String)> {
+        let no_call = |message: &str| Some((Why::NoCall, message.to_owned()));
+        if let Some(at) = rule.expires.filter(|expires| *expires <= now) {
+            return Some((Why::Expired, format!("decides nothing: it expired at {at}")));
         }
         let mut left: Vec<&KnownTool<'_>> = tools
             .iter()
@@ -178,16 +119,25 @@ impl Rules {
             let tools = || tools.iter().map(|tool| (tool.function, tool.server));
             let nearest = renamed.map(|tool| tool.function.to_owned());
             let nearest = nearest.or_else(|| nearest_tool(rule.pattern.as_str(), tools));
-            return Some(Why::NoTool { nearest });
+            let meant = match nearest {
+                Some(near) if rule.pattern.as_str().contains('*') && !near.contains('*') => {
+                    format!("; the nearest is {near:?}")
+                }
+                nearest => did_you_mean(nearest.as_deref()),
+            };
+            return Some((Why::NoTool, format!("matches no tool{meant}")));
         }
         left.retain(|tool| rule.server.as_ref().is_none_or(|s| s.matches(tool.server)));
         if left.is_empty() {
-            let nearest = nearest_server(rule, tools).map(str::to_owned);
-            return Some(Why::NoServer { nearest });
+            let meant = did_you_mean(nearest_server(rule, tools));
+            return Some((
+                Why::NoServer,
+                format!("matches no tool of such a server{meant}"),
+            ));
         }
         left.retain(|tool| rule.trusted.is_none_or(|trusted| trusted == tool.trusted));
         if left.is_empty() {
-            return Some(Why::Trust);
+            return no_call("matches no tool: it is about the servers' trust");
         }
         let fits = |tool: &KnownTool<'_>, trusted: bool| {
             hints_match(&rule.annotations, tool.hints, trusted, rule.effect.widens())
@@ -195,16 +145,24 @@ impl Rules {
         let for_want_of_trust = left.iter().any(|tool| fits(tool, true));
         left.retain(|tool| fits(tool, tool.trusted));
         if left.is_empty() {
-            return Some(Why::Annotations { for_want_of_trust });
+            return no_call(if for_want_of_trust {
+                "matches no tool: hints count only of servers marked \"trusted\""
+            } else {
+                "matches no tool with such hints"
+            });
         }
         if rule.definition.is_some() {
             left.retain(|tool| rule.definition.as_ref() == tool.definition);
             if left.is_empty() {
-                return Some(Why::Definition);
+                return no_call(
+                    "decides nothing: the tool is not what it was when the rule was written",
+                );
             }
         }
-        let taker = self.taker(index, rule, &left).map(Why::TakenBy);
-        taker.or_else(|| undeclared_argument(rule, &left))
+        if let Some(earlier) = self.taker(index, rule, &left) {
+            return no_call(&format!("never decides: {earlier} comes first"));
+        }
+        undeclared_argument(rule, &left).map(|message| (Why::NoCall, message))
     }
 
     /// One of the rules that decide about each of the tools before `rule` is asked.
@@ -257,16 +215,19 @@ fn nearest_server<'t>(rule: &Rule, tools: &[KnownTool<'t>]) -> Option<&'t str> {
 }
 
 /// An argument that a rule tests and none of these tools declares.
-fn undeclared_argument(rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<Why> {
+fn undeclared_argument(rule: &Rule, tools: &[&KnownTool<'_>]) -> Option<String> {
     rule.arguments.iter().find_map(|condition| {
         let undeclared = |tool: &&KnownTool<'_>| undeclared(&condition.at, tool.input_schema);
         if !tools.iter().all(|tool| undeclared(tool).is_some()) {
             return None;
         }
-        Some(Why::NoArgument {
-            at: condition.at.as_str().to_owned(),
-            nearest: tools.iter().find_map(|tool| undeclared(tool)?),
-        })
+        let nearest = tools.iter().find_map(|tool| undeclared(tool)?);
+        let meant = nearest.map(|nearest| format!("; did you mean {nearest}?"));
+        Some(format!(
+            "looks at {}, which no tool that it matches declares{}",
+            condition.at.as_str(),
+            meant.unwrap_or_default()
+        ))
     })
 }
 

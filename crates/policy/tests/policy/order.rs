@@ -104,11 +104,12 @@ fn before_there_are_arguments() {
         { "allow": [COND, "*"] } → Allow: allowed by rule "*" in permissions.allow
         { "deny": [COND, "*"] } → Deny: denied by rule "*" in permissions.deny
         { "deny": [COND] } → Ask: needs approval: no rule matches; denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny
-        { "allow": [EXPIRED], "ask": ["fs_*"] } → Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z) in permissions.allow has expired
-        { "deny": [COND], "allow": [EXPIRED], "ask": ["fs_*"] } → Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z) in permissions.allow has expired; denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny
+        { "allow": [EXPIRED], "ask": ["fs_*"] } → Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z, one definition) in permissions.allow has expired
+        { "deny": [COND], "allow": [EXPIRED], "ask": ["fs_*"] } → Ask: needs approval by rule "fs_*" in permissions.ask: rule "fs_write" (until 2026-01-01T00:00:00Z, one definition) in permissions.allow has expired; denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny
         { "ask": [COND, "fs_*"] } → Ask: needs approval by rule "fs_*" in permissions.ask"#;
     let condition = json!({ "tool": "*", "arguments": [{ "at": "/n", "max": 5 }] });
-    let expired = json!({ "tool": "fs_write", "expires": "2026-01-01T00:00:00Z" });
+    let expired = json!({ "tool": "fs_write", "expires": "2026-01-01T00:00:00Z",
+        "definition": format!("sha256:{}", "0".repeat(64)) });
     let cases = cases.replace("COND", &condition.to_string());
     let cases = cases.replace("EXPIRED", &expired.to_string());
     table(&cases, |lists| line(&rules(lists).decide(&facts(None))));
