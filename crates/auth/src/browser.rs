@@ -14,11 +14,12 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::error::AuthError;
 
-/// The kinds of pages until another login appears: a server that names another scope each time
-/// has no more shown.
+/// The number of pages until another login appears, not counting those for a login that lasted
+/// a while. A server that names another scope each time has no more pages shown, nor has one
+/// that accepts each login for a moment.
 const MAX_PAGES: usize = 8;
 
-/// A login that ends so soon after its page was of no use.
+/// A login that ends so soon after its page was of little use.
 const SOON: Duration = Duration::from_secs(60);
 
 /// Shows URLs to a person.
@@ -31,8 +32,8 @@ pub trait OpenUrl: Send + Sync {
 /// A shared [`OpenUrl`] for logins that calls wait for.
 ///
 /// Clones share the memory of pages. A person who refused a page is not shown it again for the
-/// same scopes of that server, nor is a page shown again whose login was of no use, until another
-/// login appears, such as by the function `login`.
+/// same scopes of that server, nor is a page shown again whose login the server did not accept,
+/// until another login appears, such as by the function `login`.
 #[derive(Clone)]
 pub struct Browser {
     opener: Arc<dyn OpenUrl>,
@@ -47,13 +48,18 @@ struct Pages {
     turn: Arc<tokio::sync::Mutex<()>>,
     /// The identifier of the login that the pages led to, or that was there before.
     login: Option<String>,
-    /// The scopes of each page, and the time of the login by it; `None` if it was declined.
-    pages: HashMap<BTreeSet<String>, Option<Instant>>,
+    /// The scopes of each page, and its result.
+    pages: HashMap<BTreeSet<String>, Page>,
+    /// The time of the last login by a page.
+    granted: Option<Instant>,
+    /// The number of logins that came soon after the one before.
+    quick: usize,
     /// The last failure that says nothing of the next page.
     failed: Option<(Instant, AuthError)>,
 }
 
 /// The result of a page.
+#[derive(Clone)]
 pub(crate) enum Page {
     /// A login with this identifier.
     Granted(String),
@@ -107,6 +113,7 @@ impl Browser {
         if asked.login.as_deref() != login {
             asked.login = login.map(str::to_owned);
             asked.pages.clear();
+            asked.quick = 0;
         }
         if let Some((at, error)) = &asked.failed
             && since < *at
@@ -114,10 +121,10 @@ impl Browser {
             return Err(NotShown::Failed(error.clone()));
         }
         match asked.pages.get(&scopes.iter().cloned().collect()) {
-            Some(None) => Err(NotShown::Declined),
-            Some(Some(at)) if at.elapsed() < SOON => Err(NotShown::OfNoUse),
-            None if asked.pages.len() >= MAX_PAGES => Err(NotShown::OfNoUse),
-            _ => Ok(()),
+            Some(Page::Declined) => Err(NotShown::Declined),
+            Some(_) => Err(NotShown::OfNoUse),
+            None if asked.pages.len() + asked.quick >= MAX_PAGES => Err(NotShown::OfNoUse),
+            None => Ok(()),
         }
     }
 
@@ -125,20 +132,28 @@ impl Browser {
     pub(crate) fn note(&self, file: &Path, scopes: &[String], page: Page) {
         let mut all = self.asked.lock();
         let asked = all.entry(file.to_owned()).or_default();
-        let granted = match page {
+        match page {
             Page::Failed(error) => {
                 asked.failed = Some((Instant::now(), error));
                 return;
             }
-            Page::Granted(login) => {
-                asked.login = Some(login);
-                Some(Instant::now())
+            Page::Granted(ref login) => {
+                asked.login = Some(login.clone());
+                let before = asked.granted.replace(Instant::now());
+                asked.quick += usize::from(before.is_some_and(|at| at.elapsed() < SOON));
             }
-            Page::Declined => None,
-        };
-        asked
-            .pages
-            .insert(scopes.iter().cloned().collect(), granted);
+            Page::Declined => {}
+        }
+        asked.pages.insert(scopes.iter().cloned().collect(), page);
+    }
+
+    /// Notes that the server accepted a login: when it ends, a page may be shown for another.
+    pub(crate) fn accepted(&self, file: &Path, login: &str) {
+        if let Some(asked) = self.asked.lock().get_mut(file)
+            && asked.login.as_deref() == Some(login)
+        {
+            asked.pages.remove(&BTreeSet::new());
+        }
     }
 }
 
@@ -184,6 +199,11 @@ mod tests {
         assert_eq!(check(&browser, None, &[]), "shown");
         note(&browser, &[], Page::Granted("a".to_owned()));
         assert_eq!(check(&browser, Some("a"), &[]), "OfNoUse");
+        browser.accepted(Path::new(FILE), "another");
+        assert_eq!(check(&browser, Some("a"), &[]), "OfNoUse");
+        // The server accepted the login, so one may follow it.
+        browser.accepted(Path::new(FILE), "a");
+        assert_eq!(check(&browser, Some("a"), &[]), "shown");
         note(&browser, &["x", "y"], Page::Declined);
         assert_eq!(check(&browser.clone(), Some("a"), &["y", "x"]), "Declined");
         assert_eq!(check(&browser, Some("a"), &["x"]), "shown");
@@ -207,12 +227,20 @@ mod tests {
 
     #[test]
     fn pages_are_bounded() {
-        let browser = Browser::new(Arc::new(Shown));
-        for page in 0..MAX_PAGES {
-            let scope = format!("scope-{page}");
-            assert_eq!(check(&browser, Some("a"), &[&scope]), "shown");
-            note(&browser, &[&scope], Page::Granted("a".to_owned()));
-        }
-        assert_eq!(check(&browser, Some("a"), &["another"]), "OfNoUse");
+        let shown = |scopes: bool| {
+            let browser = Browser::new(Arc::new(Shown));
+            for page in 0.. {
+                let scope = format!("scope-{page}");
+                let scopes: &[&str] = if scopes { &[&scope] } else { &[] };
+                if check(&browser, Some("a"), scopes) != "shown" {
+                    return page;
+                }
+                note(&browser, scopes, Page::Granted("a".to_owned()));
+                browser.accepted(Path::new(FILE), "a");
+            }
+            0
+        };
+        assert_eq!(shown(false), MAX_PAGES + 1);
+        assert!(shown(true) <= MAX_PAGES);
     }
 }

@@ -143,10 +143,10 @@ pub fn login_id(endpoint: &Endpoint) -> Result<Option<String>, AuthError> {
 pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
     let account = account(endpoint)?;
     // For a login that never was, nothing is written, nor has to be writable.
-    let _lock = if account.store.is_untouched() {
-        None
-    } else {
+    let _lock = if account.store.exists() {
         Some(account.store.lock().await?)
+    } else {
+        None
     };
     // A login that cannot be read is deleted all the same.
     let login = account.store.load().await.ok().flatten();

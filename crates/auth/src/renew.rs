@@ -171,6 +171,17 @@ impl Authorization {
         Ok(true)
     }
 
+    /// Reports that the server accepted a request with this header.
+    pub fn accepted(&self, sent: &HeaderValue) {
+        let Some(inner) = &self.0 else { return };
+        if let (Some(browser), Current::Login(login, header)) =
+            (&inner.account.settings.browser, inner.current())
+            && header == sent
+        {
+            browser.accepted(&inner.account.store.file(), &login.record.id);
+        }
+    }
+
     /// The reason why [`Authorization::header`] or [`Authorization::refused`] takes long, for a
     /// caller whose time is over; `None` if that is not known.
     pub fn pending(&self) -> Option<AuthError> {

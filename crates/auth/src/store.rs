@@ -114,11 +114,6 @@ struct Entry {
     tokens: Tokens,
 }
 
-/// The right to change a login, across processes, until it is dropped.
-pub(crate) struct Lock {
-    _file: File,
-}
-
 impl Login {
     /// The scopes that a login in place of this one asks for too, so that it is not narrower:
     /// those that were both asked for and granted. If the authorization server granted names
@@ -167,11 +162,6 @@ impl Store {
     /// Tells whether there is a file about a login.
     pub(crate) fn exists(&self) -> bool {
         self.file().exists()
-    }
-
-    /// Tells whether nothing was ever written for a login.
-    pub(crate) fn is_untouched(&self) -> bool {
-        !self.exists() && !self.lock_file().exists()
     }
 
     fn lock_file(&self) -> PathBuf {
@@ -297,8 +287,8 @@ impl Store {
         removed.await
     }
 
-    /// Waits until no other process changes the login.
-    pub(crate) async fn lock(&self) -> Result<Lock, AuthError> {
+    /// Waits until no other process changes the login. None does until the file is dropped.
+    pub(crate) async fn lock(&self) -> Result<File, AuthError> {
         let path = self.lock_file();
         let locked = self.blocking(move || {
             make_folder(&path)?;
@@ -306,7 +296,7 @@ impl Store {
             options.mode(0o600).create(true).truncate(false).write(true);
             let file = options.open(&path)?;
             file.lock()?;
-            Ok(Lock { _file: file })
+            Ok(file)
         });
         tokio::time::timeout(LOCK_LIMIT, locked)
             .await

@@ -54,8 +54,8 @@ pub(crate) struct Connection {
     pub(crate) notifications: Arc<Notifications>,
     child: Option<Child>,
     stop: CancellationToken,
-    /// Whether rmcp's service has ended.
-    stopped: watch::Receiver<bool>,
+    /// Cancelled when rmcp's service has ended.
+    stopped: CancellationToken,
 }
 
 /// The knowledge about a server that outlives its connections.
@@ -111,7 +111,8 @@ struct Attempt<'a> {
 
 /// A server that does not start.
 struct Failed {
-    reason: Reason,
+    /// `None` if the connection ended.
+    reason: Option<Reason>,
     /// Whether the connection ended at `server/discover`.
     at_discover: bool,
 }
@@ -119,10 +120,16 @@ struct Failed {
 impl From<Reason> for Failed {
     fn from(reason: Reason) -> Self {
         Self {
-            reason,
+            reason: Some(reason),
             at_discover: false,
         }
     }
+}
+
+/// A greeting that failed.
+struct FailedGreeting {
+    method: &'static str,
+    failure: CallFailure,
 }
 
 impl Attempt<'_> {
@@ -139,7 +146,7 @@ impl Attempt<'_> {
                 connected => connected,
             },
         };
-        connected.map_err(|failed| failed.reason)
+        connected.map_err(|failed| failed.reason.unwrap_or_else(|| CLOSED_OUTPUT.into()))
     }
 
     async fn connect_stdio(
@@ -189,7 +196,6 @@ impl Attempt<'_> {
             self.redact.clone(),
             Arc::clone(&questions.pages),
             Arc::clone(&self.memory.reasons),
-            questions.ended(),
         ));
         let questions = Arc::new(questions);
         let tap = Tap::new(Arc::clone(&notifications) as _, self.redact.clone());
@@ -199,6 +205,8 @@ impl Attempt<'_> {
             tap: Arc::clone(&tap),
         };
         let stop = CancellationToken::new();
+        // A start that is given up ends the service.
+        let stopping = stop.clone().drop_guard();
         let running = serve_directly_with_ct(handler, transport, None, stop.clone());
         let mut session = Session {
             server: Arc::clone(&self.name),
@@ -211,11 +219,12 @@ impl Attempt<'_> {
             http,
             logs: AtomicU8::new(u8::MAX),
         };
-        let (tell, stopped) = watch::channel(false);
+        let stopped = CancellationToken::new();
+        let tell = stopped.clone();
         tokio::spawn(async move {
             let _ = running.waiting().await;
             tap.end("the connection was closed");
-            tell.send_replace(true);
+            tell.cancel();
         });
         let greeted = self.greet(&mut session, may_discover).await;
         let connection = Connection {
@@ -223,17 +232,17 @@ impl Attempt<'_> {
             questions,
             notifications,
             child,
-            stop,
+            stop: stopping.disarm(),
             stopped,
         };
-        let (reason, at_discover) = match greeted {
+        let failed = match greeted {
             Ok(()) => match self.list(&connection).await {
                 Ok(list) => return Ok((connection, list)),
-                Err(reason) => (Some(reason), false),
+                Err(reason) => reason.into(),
             },
             Err(failed) => failed,
         };
-        let mut reason: Reason = match (reason, &self.spec.transport) {
+        let mut reason: Reason = match (failed.reason, &self.spec.transport) {
             (Some(reason), _) => reason,
             (None, Transport::Http(http)) => {
                 self.no_endpoint(http, "it ended the connection").into()
@@ -247,31 +256,28 @@ impl Attempt<'_> {
         }
         connection.shut_down().await;
         Err(Failed {
-            reason,
-            at_discover,
+            reason: Some(reason),
+            ..failed
         })
     }
 
-    /// Agrees with the server on a revision, in time. A failure has no reason if the connection
-    /// ended, and tells whether it ended at `server/discover`.
-    async fn greet(
-        &self,
-        session: &mut Session,
-        may_discover: bool,
-    ) -> Result<(), (Option<Reason>, bool)> {
+    /// Agrees with the server on a revision, in time.
+    async fn greet(&self, session: &mut Session, may_discover: bool) -> Result<(), Failed> {
         let agreed = timeout_at(self.deadline, self.agree(session, may_discover)).await;
         session.agreed = match agreed {
-            Ok(agreed) => agreed.map_err(|(method, failure)| {
+            Ok(agreed) => agreed.map_err(|FailedGreeting { method, failure }| {
                 let is_closed = matches!(&failure, CallFailure::Lost(lost)
                     if lost.kind == LostKind::Closed);
                 let is_auto = self.spec.era == EraSetting::Auto;
-                let at_discover = method == DISCOVER && is_auto && is_closed;
-                (self.problem(method, &failure), at_discover)
+                Failed {
+                    reason: self.problem(method, &failure),
+                    at_discover: method == DISCOVER && is_auto && is_closed,
+                }
             })?,
             Err(_) => {
                 let held_up = self.memory.held_up().map(|error| Reason::from(&error));
                 let timed_out = || self.timed_out("waiting for its handshake");
-                return Err((Some(held_up.unwrap_or_else(timed_out)), false));
+                return Err(held_up.unwrap_or_else(timed_out).into());
             }
         };
         if session.is_stateless() {
@@ -283,12 +289,13 @@ impl Attempt<'_> {
     }
 
     /// Asks for the newest revision by `server/discover`, then for the others by `initialize`,
-    /// unless one is configured. A failure comes with the method that failed.
+    /// unless one is configured.
     async fn agree(
         &self,
         session: &mut Session,
         may_discover: bool,
-    ) -> Result<Agreed, (&'static str, CallFailure)> {
+    ) -> Result<Agreed, FailedGreeting> {
+        let failed = |method, failure| FailedGreeting { method, failure };
         let fixed = self.fixed();
         let mut first = None;
         if may_discover && fixed.is_none_or(|version| !version.has_initialize()) {
@@ -300,8 +307,12 @@ impl Attempt<'_> {
             };
             match timeout(patience, discover(session)).await {
                 Ok(Ok(agreed)) => return Ok(agreed),
+                Ok(Err(failure)) if speaks_newest(&failure) => {
+                    let discovered = discover(session).await;
+                    return discovered.map_err(|failure| failed(DISCOVER, failure));
+                }
                 Ok(Err(failure)) if fixed.is_some() || is_final(&failure) => {
-                    return Err((DISCOVER, failure));
+                    return Err(failed(DISCOVER, failure));
                 }
                 Ok(Err(failure)) => first = Some(failure),
                 Err(_) => {}
@@ -314,19 +325,16 @@ impl Attempt<'_> {
             Ok(agreed) => unsupported(&[agreed.version]),
             Err(failure) => failure,
         };
-        if let CallFailure::Refused(error) = &failure
-            && fixed.is_none()
-            && supported(error).contains(&ProtocolVersion::LATEST)
-        {
+        if fixed.is_none() && speaks_newest(&failure) {
             // Its answer to `server/discover` came too late.
             session.agreed.version = ProtocolVersion::LATEST;
             let discovered = discover(session).await;
-            return discovered.map_err(|failure| (DISCOVER, failure));
+            return discovered.map_err(|failure| failed(DISCOVER, failure));
         }
         match first {
             // A server that speaks only other revisions says best what is wrong.
-            Some(first) if is_unsupported(&first) => Err((DISCOVER, first)),
-            _ => Err((INITIALIZE, failure)),
+            Some(first) if is_unsupported(&first) => Err(failed(DISCOVER, first)),
+            _ => Err(failed(INITIALIZE, failure)),
         }
     }
 
@@ -459,6 +467,12 @@ impl Attempt<'_> {
 fn is_usable(version: &ProtocolVersion, fixed: Option<&ProtocolVersion>) -> bool {
     let is_known = version.has_initialize() && ProtocolVersion::KNOWN_VERSIONS.contains(version);
     is_known && fixed.is_none_or(|fixed| fixed == version)
+}
+
+/// Whether a server that fails so names the newest revision as one that it speaks.
+fn speaks_newest(failure: &CallFailure) -> bool {
+    matches!(failure, CallFailure::Refused(error)
+        if supported(error).contains(&ProtocolVersion::LATEST))
 }
 
 /// Whether a server that fails so would fail at another greeting, too: it is not reached.
@@ -642,21 +656,11 @@ impl Connection {
         self.session.redact.redact(&tail.unwrap_or_default())
     }
 
-    /// Waits for the end of the connection or the process.
+    /// Waits for the end of the connection, which ends with its process.
     pub(crate) fn ended(&self) -> impl Future<Output = ()> + use<> {
         let mut lost = self.session.tap.lost();
-        let exited = self.child.as_ref().map(Child::exited);
         async move {
-            let exited = async {
-                match exited {
-                    Some(exited) => exited.await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                _ = lost.wait_for(Option::is_some) => {}
-                () = exited => {}
-            }
+            let _ = lost.wait_for(Option::is_some).await;
         }
     }
 
@@ -687,8 +691,7 @@ impl Connection {
     pub(crate) async fn shut_down(&self) {
         self.session.tap.end("the connection was closed");
         self.stop.cancel();
-        let mut stopped = self.stopped.clone();
-        let stopped = timeout(CLOSE_PATIENCE, stopped.wait_for(|stopped| *stopped));
+        let stopped = timeout(CLOSE_PATIENCE, self.stopped.cancelled());
         if stopped.await.is_err() {
             tracing::debug!(server = %self.session.server, "the connection did not close in time");
         }

@@ -316,14 +316,19 @@ impl Endpoint {
             let request = request.headers(headers.clone()).body(body.clone());
             let response = request.send().await.map_err(|error| self.unsent(error))?;
             let status = response.status().as_u16();
-            if !matches!(status, 401 | 403) || refusals == MAX_REFUSALS {
+            let sent = headers.get(AUTHORIZATION);
+            if !matches!(status, 401 | 403) {
+                sent.inspect(|sent| self.authorization.accepted(sent));
+                return Ok(response);
+            }
+            if refusals == MAX_REFUSALS {
                 return Ok(response);
             }
             let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
             let challenges: Vec<_> = challenges.filter_map(|value| value.to_str().ok()).collect();
             let challenges = challenges.join(", ");
             let challenges = Some(challenges).filter(|text| !text.is_empty());
-            let sent = headers.get(AUTHORIZATION).cloned();
+            let sent = sent.cloned();
             let refused = self.authorization.refused(status, challenges, sent, prompt);
             refusals += 1;
             if !waiting(slot, refused).await? {
@@ -602,28 +607,22 @@ fn bounded(
     limit: usize,
 ) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static {
     let mut event = 0_usize;
-    stream
-        .map(move |chunk| {
-            let chunk = chunk.map_err(|error| std::io::Error::other(error.without_url()))?;
-            let end = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].into_iter();
-            let end = end
-                .filter_map(|end| memchr::memmem::rfind(&chunk, end))
-                .max();
-            // An end that two chunks share is not seen. That is harmless for a bound.
-            event = match end {
-                Some(at) => chunk.len() - at,
-                None => event.saturating_add(chunk.len()),
-            };
-            if event > limit {
-                return Err(std::io::Error::other(TOO_LONG));
-            }
-            Ok(chunk)
-        })
-        .scan(false, |ended, chunk: Result<Bytes, std::io::Error>| {
-            let item = (!*ended).then_some(chunk);
-            *ended |= matches!(item, Some(Err(_)));
-            std::future::ready(item)
-        })
+    stream.map(move |chunk| {
+        let chunk = chunk.map_err(|error| std::io::Error::other(error.without_url()))?;
+        let end = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"].into_iter();
+        let end = end
+            .filter_map(|end| memchr::memmem::rfind(&chunk, end))
+            .max();
+        // An end that two chunks share is not seen. That is harmless for a bound.
+        event = match end {
+            Some(at) => chunk.len() - at,
+            None => event.saturating_add(chunk.len()),
+        };
+        if event > limit {
+            return Err(std::io::Error::other(TOO_LONG));
+        }
+        Ok(chunk)
+    })
 }
 
 /// True if an error with the id of a request may be about the session, and not an answer.

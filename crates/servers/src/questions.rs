@@ -37,7 +37,6 @@ pub(crate) struct Questions {
     asking: Asking,
     places: Semaphore,
     for_call: AtomicUsize,
-    ended: CancellationToken,
 }
 
 impl Questions {
@@ -50,13 +49,7 @@ impl Questions {
             asking,
             places: Semaphore::new(MAX_QUESTIONS),
             for_call: AtomicUsize::new(0),
-            ended: CancellationToken::new(),
         }
-    }
-
-    /// Cancelled when the connection ends: open questions end with it.
-    pub(crate) fn ended(&self) -> CancellationToken {
-        self.ended.clone()
     }
 
     /// Begins a call, for which the server may ask anew.
@@ -87,6 +80,7 @@ impl Questions {
             return Err(busy(message));
         }
         let _asking = self.asking.begin();
+        let mut lost = tap.lost();
         // With the last call that it may be for, a question ends.
         let over = async {
             if is_own {
@@ -98,7 +92,7 @@ impl Questions {
             biased;
             answer = question.ask(&**caller, &self.pages) => answer.map(|(answer, _)| answer),
             () = over => question.answered(Err(Refusal::Cancelled)),
-            () = self.ended.cancelled() => question.answered(Err(Refusal::Cancelled)),
+            _ = lost.wait_for(Option::is_some) => question.answered(Err(Refusal::Cancelled)),
         }
     }
 }

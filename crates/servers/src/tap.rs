@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use callgate_auth::Redact;
@@ -51,8 +51,6 @@ pub(crate) trait Listener: fmt::Debug + Send + Sync {
     /// A notification; `stream` is the request on whose own stream it came, if any.
     fn notification(&self, tap: &Tap, method: &str, params: &str, stream: Option<&RequestId>);
     fn progress(&self, of: &Who, progress: f64, params: &str);
-    /// The connection has ended.
-    fn ended(&self);
 }
 
 /// The caller and the tool of a request.
@@ -179,7 +177,7 @@ pub(crate) fn text(message: &ClientJsonRpcMessage) -> Vec<u8> {
 pub(crate) struct Tap {
     flights: Mutex<HashMap<RequestId, Flight>>,
     /// The id of the latest request.
-    latest: Mutex<Option<RequestId>>,
+    latest: AtomicI64,
     listener: Arc<dyn Listener>,
     /// Whether servers may send requests: not in 2026-07-28.
     is_stateless: AtomicBool,
@@ -253,7 +251,7 @@ impl Tap {
     pub(crate) fn new(listener: Arc<dyn Listener>, redact: Redact) -> Arc<Self> {
         Arc::new(Self {
             flights: Mutex::default(),
-            latest: Mutex::default(),
+            latest: AtomicI64::new(-1),
             listener,
             is_stateless: AtomicBool::new(false),
             redact,
@@ -324,7 +322,9 @@ impl Tap {
                     mirrors: self.is_stateless(),
                 };
                 flights.insert(sent.id.clone(), flight);
-                *self.latest.lock() = Some(sent.id.clone());
+                if let NumberOrString::Number(id) = sent.id {
+                    self.latest.fetch_max(id, Ordering::Relaxed);
+                }
             }
             ClientJsonRpcMessage::Notification(sent) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &sent.notification
@@ -376,7 +376,6 @@ impl Tap {
             known.get_or_insert_with(|| reason.to_owned());
             is_news
         });
-        self.listener.ended();
         let ended = std::mem::take(&mut *self.flights());
         let settled = ended.into_iter().map(|(id, flight)| {
             let failure = CallFailure::closed(reason, flight.sent);
@@ -463,7 +462,8 @@ impl Tap {
         let id = envelope.id.and_then(read_id).or_else(|| of_stream.cloned());
         let Some(flight) = id.as_ref().and_then(|id| self.flights().remove(id)) else {
             // A late answer says nothing about the others.
-            if id.is_none_or(|id| !self.is_earlier(&id)) {
+            let latest = self.latest.load(Ordering::Relaxed);
+            if !matches!(id, Some(NumberOrString::Number(id)) if id <= latest) {
                 self.note_unused(text, stream);
             }
             return None;
@@ -642,14 +642,6 @@ impl Tap {
             }
         }
         (found, tokens)
-    }
-
-    /// Whether a request had this id before.
-    fn is_earlier(&self, id: &RequestId) -> bool {
-        match (id, &*self.latest.lock()) {
-            (NumberOrString::Number(id), Some(NumberOrString::Number(latest))) => id <= latest,
-            _ => false,
-        }
     }
 
     fn flights(&self) -> MutexGuard<'_, HashMap<RequestId, Flight>> {
@@ -833,7 +825,6 @@ mod tests {
     impl Listener for Deaf {
         fn notification(&self, _: &Tap, _: &str, _: &str, _: Option<&RequestId>) {}
         fn progress(&self, _: &Who, _: f64, _: &str) {}
-        fn ended(&self) {}
     }
 
     /// Sends a request with this id, and returns its slot.

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use crate::backoff::spread;
 use crate::caller::{Log, Progress};
@@ -37,8 +36,6 @@ pub(crate) struct Notifications {
     reasons: Arc<watch::Sender<u64>>,
     /// The last subscription that the server acknowledged.
     acknowledged: Mutex<Option<RequestId>>,
-    /// Cancelled when the connection ends.
-    ended: CancellationToken,
 }
 
 impl Notifications {
@@ -47,7 +44,6 @@ impl Notifications {
         redact: Redact,
         pages: Arc<Pages>,
         reasons: Arc<watch::Sender<u64>>,
-        ended: CancellationToken,
     ) -> Self {
         Self {
             flood: FloodGate::new(Arc::clone(&server)),
@@ -56,7 +52,6 @@ impl Notifications {
             pages,
             reasons,
             acknowledged: Mutex::default(),
-            ended,
         }
     }
 
@@ -145,10 +140,6 @@ impl Listener for Notifications {
             total,
             message: message.as_deref(),
         });
-    }
-
-    fn ended(&self) {
-        self.ended.cancel();
     }
 }
 
