@@ -41,7 +41,6 @@ mod other_sdks;
 mod picking;
 mod positions;
 mod pty;
-mod readme;
 mod real_servers;
 mod reaping;
 mod reports;

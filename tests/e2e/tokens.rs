@@ -9,7 +9,7 @@ use std::sync::Arc;
 use callgate::auth::{self, LoginRequest};
 use callgate_tests::{Ran, Workbench};
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::guarded::{Follow, Guarded};
 
@@ -135,6 +135,28 @@ async fn a_token_that_is_refused_is_renewed() {
     // Names that only the server knows may be among those that it granted.
     let seen = here.guarded.seen().await;
     assert_eq!(seen["renewals with a scope"], json!(null), "{seen:#}");
+}
+
+/// An older version took endpoints from any party that said it was the issuer.
+#[tokio::test]
+async fn an_older_login_is_renewed_where_its_issuer_says() {
+    let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
+    let file = here.file("json");
+    let kept = || -> Value {
+        let text = std::fs::read_to_string(&file).expect("the login");
+        serde_json::from_str(&text).expect("JSON")
+    };
+    let right = Value::from(format!("{}/token", here.guarded.issuer));
+    let mut older = kept();
+    assert_eq!(older["tokenEndpoint"], right);
+    older["tokenEndpoint"] = format!("{}/impostor", here.guarded.elsewhere).into();
+    let members = older.as_object_mut().expect("an object");
+    for newer in ["published", "id", "asked"] {
+        members.remove(newer).expect("a member");
+    }
+    std::fs::write(&file, older.to_string()).expect("the login");
+    assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
+    assert_eq!(kept()["tokenEndpoint"], right);
 }
 
 /// A token is renewed half a minute before its end, and good until then.

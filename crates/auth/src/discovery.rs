@@ -101,6 +101,7 @@ impl Found {
             issuer: self.issuer.clone(),
             token_endpoint: self.metadata.token_endpoint.clone(),
             revocation_endpoint: self.revocation_endpoint(),
+            published: true,
             id: String::new(),
             client,
             client_id,
@@ -260,6 +261,24 @@ fn check_endpoints(
         checked
             .map_err(|reason| account.discovery(format!("an endpoint cannot be used: {reason}")))?;
     }
+    Ok(())
+}
+
+/// Replaces the endpoints of an older login by those that its issuer publishes.
+pub(crate) async fn update_endpoints(
+    account: &Account,
+    record: &mut Record,
+) -> Result<(), AuthError> {
+    if record.published {
+        return Ok(());
+    }
+    let found = discover(account, None).await?;
+    if !is_same_issuer(&found.issuer, &record.issuer) {
+        return Err(account.login_required("needs a new login: it has another issuer now"));
+    }
+    record.revocation_endpoint = found.revocation_endpoint();
+    record.token_endpoint = found.metadata.token_endpoint;
+    record.published = true;
     Ok(())
 }
 

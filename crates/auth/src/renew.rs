@@ -12,7 +12,7 @@ use url::Url;
 use crate::account::{Account, covers};
 use crate::browser::{NotShown, Page};
 use crate::challenge::Challenge;
-use crate::discovery::{discover, probe};
+use crate::discovery::{discover, probe, update_endpoints};
 use crate::error::{AuthError, AuthErrorKind};
 use crate::login::{Attempt, OFFLINE, dedup, log_in};
 use crate::redact::Redact;
@@ -381,6 +381,7 @@ impl Inner {
             let reason = format!("needs a new login: {why}, and it cannot be renewed");
             return Err(account.login_required(&reason));
         };
+        update_endpoints(account, &mut login.record).await?;
         let secret = account.secret_of(&login).await?;
         // A renewed token is for the scopes of the one before (RFC 6749, section 6).
         let grant = [

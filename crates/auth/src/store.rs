@@ -53,12 +53,19 @@ pub(crate) struct Record {
     pub(crate) token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) revocation_endpoint: Option<String>,
+    /// True if the endpoints are those that the issuer publishes. Those of an older login may
+    /// come from another party.
+    #[serde(default)]
+    pub(crate) published: bool,
     /// The identifier of the login, which no other login has: no secret. A renewal does not
-    /// change it. Empty for the client credentials grant.
+    /// change it. Empty in an older login, and for the client credentials grant.
+    #[serde(default)]
     pub(crate) id: String,
     pub(crate) client: ClientAuthentication,
     pub(crate) client_id: String,
-    /// The scopes that were asked for, which may differ from those that were granted.
+    /// The scopes that were asked for, which may differ from those that were granted. Empty in
+    /// an older login.
+    #[serde(default)]
     pub(crate) asked: Vec<String>,
     /// The place of the tokens.
     pub(crate) kept: Kept,

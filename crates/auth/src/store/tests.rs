@@ -36,7 +36,7 @@ fn server(oauth: OAuth) -> Endpoint {
 fn login(id: &str) -> Login {
     let login = format!(
         r#"{{"server":"s","url":"{URL}","resource":"{URL}","issuer":"https://x",
-        "tokenEndpoint":"https://x/token","id":"{id}","client":"none",
+        "tokenEndpoint":"https://x/token","published":true,"id":"{id}","client":"none",
         "clientId":"c","asked":["read"],"kept":"file"}}"#
     );
     Login {
@@ -70,7 +70,7 @@ async fn the_files_format_stays() {
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let expected = serde_json::json!({
         "version": 1, "server": "s", "url": URL, "resource": URL, "issuer": "https://x",
-        "tokenEndpoint": "https://x/token", "id": "a",
+        "tokenEndpoint": "https://x/token", "published": true, "id": "a",
         "client": "none", "clientId": "c", "asked": ["read"], "kept": "file",
         "tokens": {
             "accessToken": "access of a", "refreshToken": "refresh of a", "expiresAt": 7,
