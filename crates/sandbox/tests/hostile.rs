@@ -95,7 +95,7 @@ async fn broken_frames() {
     let read = WorkerFrame::Read {
         outcome: "{}".into(),
     };
-    let long = ReturnValue::Shown("x".repeat((1 << 20) + 1).into());
+    let long = ReturnValue::Shown("x".repeat((1 << 20) + 1));
     for (frame, expected) in [
         (read, "it reads what it was not given"),
         (
@@ -144,7 +144,7 @@ async fn broken_frames() {
 async fn too_much_output_is_cut() {
     let mut frames = vec![
         WorkerFrame::Output {
-            text: "x".repeat(1 << 20).into(),
+            text: "x".repeat(1 << 20),
         };
         8
     ];
@@ -153,7 +153,7 @@ async fn too_much_output_is_cut() {
         cut_bytes: u64::MAX,
         missing_bytes: u64::MAX,
         cut_lines: u64::MAX,
-        tail: "y".repeat(1 << 20).into(),
+        tail: "y".repeat(1 << 20),
     }));
     frames.push(WorkerFrame::Done(Done::NeverSettled));
     let ended = run(&bytes(frames)).await;
@@ -170,7 +170,7 @@ async fn a_long_exception_is_cut() {
         message: "\u{fc}".repeat(2 << 20),
         line: u32::MAX,
         column: u32::MAX,
-        stack: "s".repeat(2 << 20).into(),
+        stack: "s".repeat(2 << 20),
     };
     let done = WorkerFrame::Done(Done::Threw(exception));
     let End::Threw(told) = run(&bytes(vec![done])).await.end else {
