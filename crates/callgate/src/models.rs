@@ -74,7 +74,7 @@ impl fmt::Display for NoAnswer {
         f.write_str(match self {
             Self::NoModel => {
                 "there is no model to ask: the client offers none (sampling), and the \
-                 configuration of Callgate names none (models.small); do without one"
+                 configuration names none (models.small)"
             }
             Self::Late(message) | Self::Failed(message) => message,
         })

@@ -34,7 +34,7 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     };
     let mut http = with_flags(config.serve.http.clone(), &args.http)?;
     let wanted = http.connections;
-    http.connections = connections(wanted, raise_descriptors(wanted));
+    http.connections = room_for(wanted);
     if http.connections < wanted {
         print::err(&format!(
             "warning: there is room for {} connections at a time, not {wanted}: this process may \
@@ -68,37 +68,24 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// Raises the limit of file descriptors for these connections, as far as allowed, and returns
-/// it.
-fn raise_descriptors(connections: usize) -> Option<u64> {
+/// The connections that there is room for, of those that are wanted: the limit of file descriptors
+/// is raised for them as far as allowed, and some are left to runs.
+fn room_for(wanted: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let (current, most) = (current?, maximum.unwrap_or(u64::MAX));
-    let wanted = as_u64(connections).saturating_add(RESERVE).max(DESCRIPTORS);
-    let raised = wanted.min(most);
-    if raised <= current {
-        return Some(current);
-    }
+    let Some(current) = current else {
+        return wanted;
+    };
+    let needed = u64::try_from(wanted).unwrap_or(u64::MAX);
+    let needed = needed.saturating_add(RESERVE).max(DESCRIPTORS);
+    let raised = needed.min(maximum.unwrap_or(u64::MAX));
     let limit = Rlimit {
         current: Some(raised),
         maximum,
     };
-    Some(match setrlimit(Resource::Nofile, limit) {
-        Ok(()) => raised,
-        Err(_) => current,
-    })
-}
-
-/// The most connections with these file descriptors: connections must leave some to runs.
-fn connections(wanted: usize, descriptors: Option<u64>) -> usize {
-    let Some(descriptors) = descriptors else {
-        return wanted;
-    };
+    let is_raised = raised > current && setrlimit(Resource::Nofile, limit).is_ok();
+    let descriptors = if is_raised { raised } else { current };
     let room = descriptors.saturating_sub(RESERVE).max(1);
     wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
-}
-
-fn as_u64(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 /// The configuration with the flags.
@@ -160,17 +147,4 @@ pub fn setting(args: &ServeArgs, workers: Option<Workers>) -> Setting<'_> {
 fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
     let builder = setup::builder(Some(config), &setting(args, None))?;
     Ok(builder.caller(Arc::new(AnyClient)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::connections;
-
-    #[test]
-    fn connections_leave_descriptors_to_the_rest() {
-        assert_eq!(connections(1024, None), 1024);
-        assert_eq!(connections(1024, Some(65_536)), 1024);
-        assert_eq!(connections(1024, Some(1024)), 768);
-        assert_eq!(connections(1024, Some(100)), 1);
-    }
 }
