@@ -1,2 +1,2 @@
-// expect: syntax
+// expect: types
 let twice = 1; let twice = 2;

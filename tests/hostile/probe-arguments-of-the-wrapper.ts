@@ -1,2 +1,2 @@
-// expect: syntax
+// expect: types
 return arguments.length + ' ' + arguments.callee;
