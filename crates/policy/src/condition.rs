@@ -10,7 +10,7 @@ use crate::equality::{Judged, order, same};
 use crate::parse;
 use crate::path_dots::has_dot_segment;
 use crate::pointer::Pointer;
-use crate::text_pattern::{Glob, WholeRegex};
+use crate::text_pattern::TextPattern;
 
 /// The most characters of a value that a rule's text shows.
 const MAX_SHOWN: usize = 40;
@@ -61,14 +61,14 @@ pub struct Condition {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "parse::glob"
     )]
-    pub glob: Option<Glob>,
+    pub glob: Option<TextPattern>,
     /// A text that the expression matches, all of it.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "parse::parsed_some"
+        deserialize_with = "parse::regex"
     )]
-    pub regex: Option<WholeRegex>,
+    pub regex: Option<TextPattern>,
 }
 
 impl Condition {

@@ -12,7 +12,7 @@ use crate::condition::Condition;
 use crate::equality::order;
 use crate::path_dots::has_dot_segment;
 use crate::rule::{Effect, Rule};
-use crate::text_pattern::Glob;
+use crate::text_pattern::TextPattern;
 
 /// The most conditions of a rule.
 const MAX_CONDITIONS: usize = 64;
@@ -152,12 +152,26 @@ where
     Ok(Some(prefix))
 }
 
-pub(crate) fn glob<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Glob>, D::Error> {
+pub(crate) fn glob<'de, D>(deserializer: D) -> Result<Option<TextPattern>, D::Error>
+where
+    D: Deserializer<'de>,
+{
     let FolderGlob(text) = FolderGlob::deserialize(deserializer)?;
     without_dots(&text.replace(['*', '?'], "x"))?;
-    let glob = Glob::new(&text);
-    glob.map(Some)
-        .map_err(|error| D::Error::custom(format_args!(": {error}")))
+    compiled(TextPattern::glob(&text))
+}
+
+pub(crate) fn regex<'de, D>(deserializer: D) -> Result<Option<TextPattern>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    compiled(TextPattern::regex(&text(deserializer)?))
+}
+
+fn compiled<E: Error>(pattern: Result<TextPattern, String>) -> Result<Option<TextPattern>, E> {
+    pattern
+        .map(Some)
+        .map_err(|error| E::custom(format_args!(": {error}")))
 }
 
 /// A text with a segment of dots is never judged, so that a test for one would never hold.

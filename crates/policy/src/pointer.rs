@@ -33,34 +33,23 @@ impl Pointer {
 }
 
 impl FromStr for Pointer {
-    type Err = PointerError;
+    type Err = String;
 
     /// Reads a pointer such as `/path` or `/files/0/name`.
-    fn from_str(text: &str) -> Result<Self, PointerError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let text = text.to_owned();
         if !text.is_empty() && !text.starts_with('/') {
-            return Err(PointerError::NoSlash { text });
+            return Err(format!(
+                "{text:?} is not a JSON pointer; did you mean \"/{text}\"?"
+            ));
         }
         if text.replace("~0", "").replace("~1", "").contains('~') {
-            return Err(PointerError::Tilde);
+            let message =
+                "it is not a JSON pointer; write \"~0\" for \"~\" and \"~1\" for \"/\" in a name";
+            return Err(message.to_owned());
         }
         Ok(Self(text))
     }
-}
-
-/// A text that is not a JSON pointer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PointerError {
-    /// It does not begin with `/`.
-    #[error("{text:?} is not a JSON pointer; did you mean \"/{text}\"?")]
-    NoSlash {
-        /// The text.
-        text: String,
-    },
-    /// It has a `~` that escapes nothing.
-    #[error("it is not a JSON pointer; write \"~0\" for \"~\" and \"~1\" for \"/\" in a name")]
-    Tilde,
 }
 
 #[cfg(test)]

@@ -1,39 +1,39 @@
 //! Whole-text matchers of argument rules: globs and regular expressions.
 
 use std::fmt;
-use std::str::FromStr;
 
 use regex::{Regex, RegexBuilder};
 use serde::{Serialize, Serializer};
 
 /// The most bytes of a glob or of a regular expression.
-pub(crate) const MAX_BYTES: usize = 1_000;
+const MAX_BYTES: usize = 1_000;
 /// The most bytes of one compiled expression, and of its cache.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
 /// The deepest nesting of groups in a regular expression.
 const MAX_NESTING: u32 = 50;
 
-/// A shell's pattern over a whole text: `*` stands for any characters but
-/// `/`, `**` for any characters, `?` for one that is not `/`. At the beginning and
-/// behind a `/`, `**/` stands for any number of folders, also for none: `**/.env` matches
-/// `.env`, too.
+/// A glob or a regular expression that has to match a whole text.
 #[derive(Clone)]
-pub struct Glob {
+pub struct TextPattern {
     text: String,
     regex: Regex,
 }
 
-impl Glob {
-    /// Checks and compiles a glob.
+impl TextPattern {
+    /// Compiles a shell's pattern: `*` stands for any characters but `/`, `**` for any characters,
+    /// `?` for one that is not `/`. At the beginning and behind a `/`, `**/` stands for any number
+    /// of folders, also for none: `**/.env` matches `.env`, too.
     ///
     /// # Errors
     ///
-    /// [`TextError`] when it is empty, too long, or has one of `[ ] { } \`,
-    /// which mean something elsewhere and nothing here.
-    pub fn new(text: &str) -> Result<Self, TextError> {
+    /// A sentence about a glob that is empty, too long, or has one of `[ ] { } \`, which mean
+    /// something elsewhere and nothing here.
+    pub(crate) fn glob(text: &str) -> Result<Self, String> {
         check_length(text)?;
         if let Some(sign) = text.chars().find(|c| "[]{}\\".contains(*c)) {
-            return Err(TextError::Sign(sign));
+            return Err(format!(
+                "it has \"{sign}\", which means nothing in a glob here; write a \"regex\""
+            ));
         }
         let mut pattern = String::with_capacity(text.len() * 2);
         let mut rest = text;
@@ -54,19 +54,37 @@ impl Glob {
                 rest.get(c.len_utf8()..).unwrap_or_default()
             };
         }
+        Self::whole(text, &pattern)
+    }
+
+    /// Compiles a regular expression. `.` matches line ends too. There are no look-around and no
+    /// back references, and matching takes time proportional to the text.
+    ///
+    /// # Errors
+    ///
+    /// A sentence about one that is empty, too long, none, or compiles to more than 1 MiB.
+    pub(crate) fn regex(text: &str) -> Result<Self, String> {
+        check_length(text)?;
+        // By itself first, so that no parenthesis in it closes the group around
+        // it.
+        compile(text)?;
+        Self::whole(text, text)
+    }
+
+    fn whole(text: &str, pattern: &str) -> Result<Self, String> {
         Ok(Self {
             text: text.to_owned(),
-            regex: whole(&pattern)?,
+            regex: compile(&format!(r"\A(?:{pattern})\z"))?,
         })
     }
 
-    /// The glob as it was written.
-    pub fn as_str(&self) -> &str {
+    /// The pattern as it was written.
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// True if the glob matches all of `text`.
-    pub fn matches(&self, text: &str) -> bool {
+    /// True if it matches all of `text`.
+    pub(crate) fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 }
@@ -81,56 +99,15 @@ fn after_folders(glob: &str, at: usize) -> Option<&str> {
     after.trim_start_matches('*').strip_prefix('/')
 }
 
-/// A regular expression that has to match a whole text. `.` matches line ends
-/// too. There are no look-around and no back references, and matching takes
-/// time proportional to the text.
-#[derive(Clone)]
-pub struct WholeRegex {
-    text: String,
-    regex: Regex,
-}
-
-impl WholeRegex {
-    /// The expression as it was written.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// True if the expression matches all of `text`.
-    pub fn matches(&self, text: &str) -> bool {
-        self.regex.is_match(text)
-    }
-}
-
-impl FromStr for WholeRegex {
-    type Err = TextError;
-
-    /// Checks and compiles an expression.
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        check_length(text)?;
-        // By itself first, so that no parenthesis in it closes the group around
-        // it.
-        compile(text)?;
-        Ok(Self {
-            text: text.to_owned(),
-            regex: whole(text)?,
-        })
-    }
-}
-
-fn check_length(text: &str) -> Result<(), TextError> {
+fn check_length(text: &str) -> Result<(), String> {
     match text.len() {
-        0 => Err(TextError::Empty),
+        0 => Err("it is empty; write what the whole text looks like".to_owned()),
         1..=MAX_BYTES => Ok(()),
-        bytes => Err(TextError::TooLong(bytes)),
+        bytes => Err(format!("it has {bytes} bytes; the most is {MAX_BYTES}")),
     }
 }
 
-fn whole(pattern: &str) -> Result<Regex, TextError> {
-    compile(&format!(r"\A(?:{pattern})\z"))
-}
-
-fn compile(pattern: &str) -> Result<Regex, TextError> {
+fn compile(pattern: &str) -> Result<Regex, String> {
     RegexBuilder::new(pattern)
         .dot_matches_new_line(true)
         .size_limit(MAX_COMPILED_BYTES)
@@ -138,56 +115,35 @@ fn compile(pattern: &str) -> Result<Regex, TextError> {
         .nest_limit(MAX_NESTING)
         .build()
         .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => TextError::CompiledTooBig,
+            regex::Error::CompiledTooBig(_) => {
+                "it compiles to more than 1 MiB; write a shorter repetition".to_owned()
+            }
             error => {
                 // The message without the drawing of the place above it.
                 let message = error.to_string();
                 let last = message.lines().last().unwrap_or_default();
-                TextError::Syntax(last.trim_start_matches("error: ").to_owned())
+                let last = last.trim_start_matches("error: ");
+                format!("it is not a regular expression: {last}")
             }
         })
 }
 
-/// A text that is not a glob or no regular expression.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TextError {
-    /// It has no characters.
-    #[error("it is empty; write what the whole text looks like")]
-    Empty,
-    /// It has this many bytes, more than 1,000.
-    #[error("it has {0} bytes; the most is {max}", max = MAX_BYTES)]
-    TooLong(usize),
-    /// A glob has a sign that would mean something in another kind of glob.
-    #[error("it has {sign:?}, which means nothing in a glob here; write a \"regex\"", sign = .0.to_string())]
-    Sign(char),
-    /// The regular expression does not parse.
-    #[error("it is not a regular expression: {0}")]
-    Syntax(String),
-    /// The regular expression compiles to more than 1 MiB.
-    #[error("it compiles to more than 1 MiB; write a shorter repetition")]
-    CompiledTooBig,
+impl PartialEq for TextPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
 }
 
-macro_rules! by_its_text {
-    ($type:ty) => {
-        impl PartialEq for $type {
-            fn eq(&self, other: &Self) -> bool {
-                self.text == other.text
-            }
-        }
-        impl Eq for $type {}
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                self.text.serialize(serializer)
-            }
-        }
-        impl fmt::Debug for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:?}", self.text)
-            }
-        }
-    };
+impl Eq for TextPattern {}
+
+impl fmt::Debug for TextPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.text)
+    }
 }
-by_its_text!(Glob);
-by_its_text!(WholeRegex);
+
+impl Serialize for TextPattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
