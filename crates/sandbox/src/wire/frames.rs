@@ -32,20 +32,13 @@ pub enum WorkerFrame {
     Call(Call),
     /// The script no longer waits for a call: it is to be dropped, and is not answered. One that is
     /// answered already, or was never made, is nothing to the host.
-    Cancel {
-        /// The call's id.
-        call: u64,
-    },
-    /// A message of the console, or the beginning of the one that goes on in the tail.
-    Output {
-        /// The message, with the line feed that ends it.
-        text: String,
-    },
-    /// What follows the head of the output, as far as the host wants it besides the tail.
-    More {
-        /// String that is in the tail, or dropped, as well.
-        text: String,
-    },
+    Cancel { call: u64 },
+    /// A message of the console, with its line feed, or the beginning of the one that goes on in
+    /// the tail.
+    Output { text: String },
+    /// What follows the head of the output, as far as the host wants it: it is in the tail, or
+    /// dropped, as well.
+    More { text: String },
     /// The script hands something to its caller.
     Emit {
         /// JSON text. Nothing is known about it but that it is UTF-8.
@@ -77,16 +70,13 @@ pub struct Ready {
 /// A text that is to be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {
-    /// What it is.
     pub what: Readable,
-    /// The text, as its author wrote it.
     pub text: String,
 }
 
 /// What a text that is to be read may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Readable {
-    /// A script.
     Script,
     /// A TypeScript type, of which a JSON Schema is to be made.
     Type,
@@ -95,14 +85,11 @@ pub enum Readable {
 /// What a worker needs to run one script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
-    /// Name of the script in stacks and messages.
     pub source_name: String,
-    /// Names of the functions to define in the global scope.
     pub functions: Vec<String>,
     /// Where the code stands in the author's text, from its beginning on; each begins after the
     /// one before.
     pub stretches: Vec<Stretch>,
-    /// The limits that the worker holds by itself.
     pub limits: WorkerLimits,
     /// JavaScript expression text whose value is the function to call.
     pub code: String,
@@ -111,29 +98,22 @@ pub struct Start {
 /// The limits that a worker holds by itself. The host holds them again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerLimits {
-    /// Bytes of console output kept, head and tail together.
+    /// Console output that is kept, head and tail together.
     pub output_bytes: u64,
-    /// Lines of console output kept, head and tail together.
     pub output_lines: u64,
-    /// Bytes that one console message may have.
     pub message_bytes: u64,
-    /// Levels of nesting that the console shows of a value.
     pub depth: u32,
     /// Bytes that follow the head of the output and are sent in any case.
     pub more_bytes: u64,
-    /// Blocks that may be emitted.
     pub emits: u64,
-    /// Bytes of all of them together.
     pub emit_bytes: u64,
     /// Bytes of the return value that are kept; over it, half as head and half as tail.
     pub result_bytes: u64,
     /// Bytes that a frame may have, in either direction.
     pub frame_bytes: u64,
-    /// Bytes of all array buffers together.
     pub buffer_bytes: u64,
     /// Milliseconds of script time. The host alone ends a script that passes it.
     pub script_ms: u64,
-    /// Milliseconds of the whole run; likewise.
     pub run_ms: u64,
 }
 
@@ -158,7 +138,6 @@ pub struct Call {
 /// The answer to a [`Call`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// The call's id.
     pub call: u64,
     /// JSON text of the result, or the error to throw in the script.
     pub outcome: Result<String, Thrown>,
@@ -167,9 +146,7 @@ pub struct Reply {
 /// An error that a script can catch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thrown {
-    /// Which class of error to throw.
     pub class: ErrorClass,
-    /// The error's message.
     pub message: String,
     /// JSON text of an object whose members are assigned to the error: `tool`, `server`, ….
     pub fields: String,
@@ -224,16 +201,13 @@ impl LeftTimer {
 /// The limit of memory that the worker saw pass: of the heap, or of the buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {
-    /// Its value.
     pub limit: u64,
-    /// What was seen.
     pub observed: u64,
 }
 
 /// How a script ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
-    /// It returned.
     Returned(ReturnValue),
     /// It threw, or its code could not be compiled.
     Threw(ScriptException),
@@ -246,19 +220,14 @@ pub enum Done {
 /// What a script returned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReturnValue {
-    /// `undefined`.
     Undefined,
-    /// JSON text.
     Json(String),
     /// A value that JSON cannot express, as the console shows it.
     Shown(String),
     /// JSON text, or a shown value, that was too long.
     Cut {
-        /// Its beginning.
         head: String,
-        /// Its end.
         tail: String,
-        /// Bytes that it had in whole.
         total_bytes: u64,
     },
 }
