@@ -444,7 +444,7 @@ impl Attempt<'_> {
                     "set an `Authorization` header for it",
                 )
             }
-            LostKind::Authorization(error) => Reason::from(error),
+            LostKind::Authorization(error) => Reason::from(&**error),
             _ => {
                 let reason = Reason::clone(&lost.reason);
                 reason.map(|it| self.no_endpoint(http, it))

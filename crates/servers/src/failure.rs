@@ -150,7 +150,7 @@ pub(crate) enum LostKind {
     /// The server asks for authorization.
     Unauthorized,
     /// There is no authorization.
-    Authorization(AuthError),
+    Authorization(Box<AuthError>),
 }
 
 impl CallFailure {
@@ -236,7 +236,7 @@ impl Lost {
 impl From<AuthError> for Lost {
     fn from(error: AuthError) -> Self {
         let reason = Reason::from(&error);
-        Self::new(LostKind::Authorization(error), reason, false)
+        Self::new(LostKind::Authorization(Box::new(error)), reason, false)
     }
 }
 
