@@ -42,9 +42,6 @@ const PINNED: &[&str] = &["deno_core", "deno_error", "swc_", "rmcp"];
 /// Files in one circle of imports, at most.
 const MAX_CIRCLE: usize = 3;
 
-/// Beginnings of faults that are known and accepted. Must be empty in the end.
-const EXCEPTIONS: &[&str] = &[];
-
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     check(project)?;
     say::result("the layout holds");
@@ -57,12 +54,6 @@ pub(crate) fn check(project: &Project) -> Result<()> {
     let mut faults = crate_faults(project)?;
     let manifest = fs::read_to_string(project.root.join("Cargo.toml"))?;
     faults.extend(pin_faults(&manifest));
-    for exception in EXCEPTIONS {
-        if !faults.iter().any(|fault| fault.starts_with(exception)) {
-            say::detail(format_args!("exception without a fault: {exception}"));
-        }
-    }
-    faults.retain(|fault| !EXCEPTIONS.iter().any(|known| fault.starts_with(known)));
     anyhow::ensure!(
         faults.is_empty(),
         "the layout does not hold (ARCHITECTURE.md has the rules):\n{}",

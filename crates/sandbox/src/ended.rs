@@ -3,11 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::host::jail::Jail;
-use crate::wire::LeftTimer;
+use crate::wire::{LeftTimer, ScriptException};
 
 /// The end of a run. There is exactly one for every run, whatever happened.
 #[derive(Debug)]
@@ -109,22 +108,6 @@ impl Ended {
             calls: 0,
         }
     }
-}
-
-/// An exception that a script did not catch.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ScriptException {
-    /// The error's name; empty when something else than an error was thrown.
-    pub name: String,
-    /// The error's message, or the thrown value as the console shows it.
-    pub message: String,
-    /// Line in the author's text, from 1; 0 when not known.
-    pub line: u32,
-    /// Column in that line, from 1; 0 when not known.
-    pub column: u32,
-    /// Class and message in one line, then the frames in the author's lines, and the same with
-    /// `Caused by:` for each cause; empty when there is none.
-    pub stack: String,
 }
 
 /// The limits that end a run.

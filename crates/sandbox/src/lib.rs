@@ -11,6 +11,7 @@ mod base64;
 mod ended;
 mod host;
 mod job;
+mod layer;
 mod ops;
 #[doc(hidden)]
 pub mod wire;
@@ -18,13 +19,14 @@ mod worker;
 
 pub use base64::is_base64;
 pub use callgate_script::Stretch;
-pub use ended::{Captured, End, Ended, Returned, ScriptException, WhichLimit};
+pub use ended::{Captured, End, Ended, Returned, WhichLimit};
 pub use host::{
-    CallHandler, Jail, JailLayer, JailOptions, Launcher, LauncherOptions, MachineCode, NotRead,
-    Reserved, ScriptCall, Undelivered, WorkerProgram, forbid_inspection,
+    CallHandler, Jail, JailOptions, Launcher, LauncherOptions, MachineCode, NotRead, Reserved,
+    ScriptCall, Undelivered, WorkerProgram, forbid_inspection,
 };
 pub use job::{ERROR_BYTES, Job, Limits};
-pub use wire::{ErrorClass, LeftTimer, Thrown};
+pub use layer::JailLayer;
+pub use wire::{ErrorClass, LeftTimer, ScriptException, Thrown};
 #[doc(hidden)]
 pub use worker::native_worker_main_if_requested;
 pub use worker::worker_main_if_requested;

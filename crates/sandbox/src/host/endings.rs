@@ -1,10 +1,10 @@
 //! The end of a run: told by its worker, or read off the death of its worker.
 
-use crate::wire::{Done, ReturnValue};
+use crate::wire::{Done, ReturnValue, ScriptException};
 use serde_json::value::RawValue;
 
 use super::worker_process::Death;
-use crate::ended::{End, Returned, ScriptException, WhichLimit};
+use crate::ended::{End, Returned, WhichLimit};
 use crate::job::Limits;
 use crate::worker::REFUSED_CALL;
 

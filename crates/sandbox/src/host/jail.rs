@@ -7,42 +7,8 @@ use std::path::Path;
 use crate::wire::Ready;
 use serde::Serialize;
 
-use crate::worker::{Jit, Layers, Settings};
-
-/// A kernel layer that can be required.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum JailLayer {
-    /// Landlock: no files.
-    Landlock,
-    /// The seccomp filters: no system calls but those that V8 needs.
-    Seccomp,
-    /// Namespaces: no sight of the machine's network, IPC objects and users.
-    Namespaces,
-}
-
-impl JailLayer {
-    /// All layers.
-    pub const ALL: [Self; 3] = [Self::Landlock, Self::Seccomp, Self::Namespaces];
-
-    /// The layer's name in configurations and reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Landlock => "landlock",
-            Self::Seccomp => "seccomp",
-            Self::Namespaces => "namespaces",
-        }
-    }
-
-    fn bits(self) -> Layers {
-        match self {
-            Self::Landlock => Layers::LANDLOCK,
-            Self::Seccomp => Layers::SECCOMP,
-            Self::Namespaces => Layers::NAMESPACES,
-        }
-    }
-}
+use crate::layer::JailLayer;
+use crate::worker::{Jit, Settings};
 
 /// The jail that workers get.
 ///
@@ -77,9 +43,10 @@ impl JailOptions {
         }
     }
 
-    pub(super) fn layers(&self) -> Layers {
+    /// Its layers, as bits.
+    pub(super) fn layers(&self) -> u8 {
         let layers = self.layers.iter();
-        layers.fold(Layers::NONE, |all, layer| all.with(layer.bits()))
+        layers.fold(0, |all, layer| all | layer.bit())
     }
 }
 

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ended::{End, Ended};
 use crate::job::{Job, Limits};
 pub use handler::{CallHandler, ScriptCall, Undelivered};
-pub use jail::{Jail, JailLayer, JailOptions, MachineCode, forbid_inspection};
+pub use jail::{Jail, JailOptions, MachineCode, forbid_inspection};
 use pool::Pool;
 use reserved::NotUp;
 pub use reserved::{NotRead, Reserved};

@@ -360,7 +360,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::worker::{Jit, Layers};
+    use crate::worker::Jit;
 
     /// A program in place of a worker, and what buries it.
     fn worker(mut program: Command) -> Worker {
@@ -370,7 +370,7 @@ mod tests {
         let settings = Settings {
             heap_bytes: 0,
             jit: Jit::Off,
-            layers: Layers::NONE,
+            layers: 0,
         };
         Worker {
             settings,

@@ -3,8 +3,6 @@
 use callgate_script::Stretch;
 use serde::{Deserialize, Serialize};
 
-use crate::ended::ScriptException;
-
 /// A frame from the host to a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostFrame {
@@ -230,4 +228,20 @@ pub enum ReturnValue {
         tail: String,
         total_bytes: u64,
     },
+}
+
+/// An exception that a script did not catch.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ScriptException {
+    /// The error's name; empty when something else than an error was thrown.
+    pub name: String,
+    /// The error's message, or the thrown value as the console shows it.
+    pub message: String,
+    /// Line in the author's text, from 1; 0 when not known.
+    pub line: u32,
+    /// Column in that line, from 1; 0 when not known.
+    pub column: u32,
+    /// Class and message in one line, then the frames in the author's lines, and the same with
+    /// `Caused by:` for each cause; empty when there is none.
+    pub stack: String,
 }

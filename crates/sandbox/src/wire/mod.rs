@@ -18,5 +18,5 @@ mod tests;
 pub use codec::{Decoder, WireError, encode};
 pub use frames::{
     Call, Done, ErrorClass, HostFrame, LeftTimer, LimitHit, OutputEnd, Read, Readable, Ready,
-    Reply, ReturnValue, Start, Thrown, WorkerFrame, WorkerLimits,
+    Reply, ReturnValue, ScriptException, Start, Thrown, WorkerFrame, WorkerLimits,
 };

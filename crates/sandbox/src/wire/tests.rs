@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::*;
-use crate::ended::ScriptException;
 
 const MAX: usize = 1 << 16;
 

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::wire::{
-    Done, LeftTimer, LimitHit, OutputEnd, ReturnValue, WorkerFrame, WorkerLimits, encode,
+    Done, LeftTimer, LimitHit, OutputEnd, ReturnValue, ScriptException, WorkerFrame, WorkerLimits,
+    encode,
 };
 use deno_core::futures::task::AtomicWaker;
 use deno_core::v8::{self, IsolateHandle};
@@ -19,7 +20,6 @@ use super::open_calls::OpenCalls;
 use super::settings::exit;
 use super::timers::Timers;
 use super::{jail, rejections};
-use crate::ended::ScriptException;
 use crate::ops::{Link, NewCall, Told};
 
 /// How often a terminated script is terminated again: deno_core lifts a termination while it looks

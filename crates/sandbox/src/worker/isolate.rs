@@ -8,8 +8,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use crate::ended::ScriptException;
-use crate::wire::{Done, HostFrame, Reply, ReturnValue, Start, WorkerFrame};
+use crate::wire::{Done, HostFrame, Reply, ReturnValue, ScriptException, Start, WorkerFrame};
 use callgate_script::author_place;
 use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};

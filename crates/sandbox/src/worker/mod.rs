@@ -17,7 +17,7 @@ mod timers;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 
-pub(crate) use jail::{Layers, REFUSED_CALL, STOP_SIGNAL};
+pub(crate) use jail::{REFUSED_CALL, STOP_SIGNAL};
 pub(crate) use parse::outcome_bytes;
 pub(crate) use settings::{Jit, Settings, WORKER_NAME};
 

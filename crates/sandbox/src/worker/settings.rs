@@ -1,7 +1,5 @@
 //! Settings that a worker gets on its command line.
 
-use super::jail::Layers;
-
 /// The name a worker process gets as its argument 0.
 pub(crate) const WORKER_NAME: &str = "callgate-worker";
 
@@ -19,8 +17,8 @@ pub(crate) struct Settings {
     pub(crate) heap_bytes: u64,
     /// How V8 makes machine code.
     pub(crate) jit: Jit,
-    /// The kernel layers of the jail.
-    pub(crate) layers: Layers,
+    /// The kernel layers of the jail, as bits.
+    pub(crate) layers: u8,
 }
 
 /// How V8 makes machine code, from the fastest way to the one that works everywhere.
@@ -51,7 +49,7 @@ impl Settings {
             BUILD.to_owned(),
             self.heap_bytes.to_string(),
             (self.jit as u8).to_string(),
-            self.layers.bits().to_string(),
+            self.layers.to_string(),
             std::process::id().to_string(),
         ]
     }
@@ -64,7 +62,7 @@ impl Settings {
         let settings = Self {
             heap_bytes,
             jit: *Jit::ALL.get(usize::try_from(jit).ok()?)?,
-            layers: Layers::from_bits(u8::try_from(layers).ok()?),
+            layers: u8::try_from(layers).ok()?,
         };
         Some((settings, u32::try_from(host).ok()?))
     }

@@ -34,39 +34,11 @@ use crate::wire::Ready;
 pub(crate) use access::STOP_SIGNAL;
 pub(super) use access::wait_for_stop_signal;
 
+use crate::layer::JailLayer;
 use crate::worker::settings::{Jit, Settings};
 
 /// Marks the line of standard error that holds the number of a refused system call.
 pub(crate) const REFUSED_CALL: &str = "refused system call ";
-
-/// Kernel layers, as bits: those a worker is told to use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layers(u8);
-
-impl Layers {
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const LANDLOCK: Self = Self(1);
-    pub(crate) const SECCOMP: Self = Self(2);
-    pub(crate) const NAMESPACES: Self = Self(4);
-    const ALL: Self = Self(7);
-
-    pub(crate) fn bits(self) -> u8 {
-        self.0
-    }
-
-    /// Unknown bits are dropped.
-    pub(crate) fn from_bits(bits: u8) -> Self {
-        Self(bits & Self::ALL.0)
-    }
-
-    pub(crate) fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    fn has(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-}
 
 /// A jail that is not shut yet: the steps 1 to 4 are done.
 #[derive(Debug)]
@@ -80,25 +52,25 @@ pub(super) struct Jail {
 impl Jail {
     /// Does the steps 1 to 4. Must be called on the only thread of the process.
     pub(super) fn enter(settings: Settings, host: u32) -> Result<Self, String> {
-        let layers = settings.layers;
+        let has = |layer: JailLayer| settings.layers & layer.bit() != 0;
         // All but the socket, the null device and the pipe for crash messages.
         kernel::close_from(3)?;
         kernel::ask_for_death_signal()?;
         access::drop_inherited_access(host)?;
         let memory = File::open("/proc/self/statm").ok();
-        let namespaces = if layers.has(Layers::NAMESPACES) {
+        let namespaces = if has(JailLayer::Namespaces) {
             kernel::unshare_namespaces()
         } else {
             0
         };
         // After the namespaces: a new user namespace comes with capabilities.
         kernel::give_up_rights()?;
-        let landlock = if layers.has(Layers::LANDLOCK) {
+        let landlock = if has(JailLayer::Landlock) {
             kernel::restrict_by_landlock()
         } else {
             0
         };
-        let seccomp = layers.has(Layers::SECCOMP) && {
+        let seccomp = has(JailLayer::Seccomp) && {
             kernel::name_refused_calls()?;
             kernel::filter_start_up()
         };

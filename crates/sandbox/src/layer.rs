@@ -1,0 +1,33 @@
+//! The kernel layers around a worker.
+
+/// A kernel layer that can be required.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum JailLayer {
+    /// Landlock: no files.
+    Landlock,
+    /// The seccomp filters: no system calls but those that V8 needs.
+    Seccomp,
+    /// Namespaces: no sight of the machine's network, IPC objects and users.
+    Namespaces,
+}
+
+impl JailLayer {
+    /// All layers.
+    pub const ALL: [Self; 3] = [Self::Landlock, Self::Seccomp, Self::Namespaces];
+
+    /// The layer's name in configurations and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Landlock => "landlock",
+            Self::Seccomp => "seccomp",
+            Self::Namespaces => "namespaces",
+        }
+    }
+
+    /// The bit that tells a worker to use it.
+    pub(crate) fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
