@@ -1,7 +1,5 @@
 //! The parser's thread: its stack is large enough for every text, and a panic ends only the thread.
 
-use std::fmt;
-
 /// The most bytes of a script in UTF-8: 256 KiB.
 pub const MAX_SCRIPT_BYTES: usize = 256 * 1024;
 
@@ -19,19 +17,12 @@ pub fn stack_bytes(text: usize) -> usize {
 
 /// Why the parser gave no answer. The text of `Panicked` follows the name of the text, such as
 /// "the script".
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Lost {
+    #[error("the parser cannot be started: {0}")]
     NotStarted(std::io::Error),
+    #[error("makes the parser fail; write it in simpler pieces")]
     Panicked,
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotStarted(error) => write!(f, "the parser cannot be started: {error}"),
-            Self::Panicked => f.write_str("makes the parser fail; write it in simpler pieces"),
-        }
-    }
 }
 
 /// Runs `work` on a text, on a thread of this name.

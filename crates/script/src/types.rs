@@ -23,7 +23,8 @@ const BEFORE: &str = "type T = (";
 const RESERVED: &str = "$serde_json::private::";
 
 /// Why a text is no type that can be a JSON Schema.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{0}")]
 pub struct TypeTextError(String);
 
 impl TypeTextError {
@@ -32,14 +33,6 @@ impl TypeTextError {
         Self(message.into())
     }
 }
-
-impl std::fmt::Display for TypeTextError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TypeTextError {}
 
 /// The JSON Schema (2020-12) of the values of a type.
 ///
