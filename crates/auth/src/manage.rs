@@ -154,7 +154,9 @@ pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
         return Ok(LoggedOut::WasNot);
     }
     Ok(match login {
-        Some(login) if login.record.published && revoke(&account, &login).await => LoggedOut::Revoked,
+        Some(login) if login.record.published && revoke(&account, &login).await => {
+            LoggedOut::Revoked
+        }
         _ => LoggedOut::Forgotten,
     })
 }

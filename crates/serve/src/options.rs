@@ -14,25 +14,9 @@ pub struct ServeOptions {
     /// The time that a question to the client waits for its answer. Default: 10 minutes. Without an
     /// answer a client of 2025-11-25 has not answered; a newer client's parked run is cancelled.
     pub answer_time: Duration,
-    /// The most parked runs; each has a process. Default: 16. Beyond, questions get no answer.
-    pub parked_runs: usize,
     /// The time that `run_script` and `wait` wait before they answer that the run goes on. Default:
     /// 45 s, since clients commonly give up after 60.
     pub wait: Duration,
-    /// The most runs at a time, parked and left ones included. Default: 64. Beyond, a run is
-    /// refused.
-    pub runs: usize,
-    /// The time that a run is kept after its end, if its client may still ask for it. Default: 10
-    /// minutes.
-    pub kept_time: Duration,
-    /// Bytes that are kept of a run's output and of its value, each, where the report cuts
-    /// them. Default: 8 MiB; of more, the beginning and the end.
-    pub whole_output: u64,
-    /// The most ended runs that are kept. Default: 64. The oldest go first.
-    pub kept_runs: usize,
-    /// The most bytes of ended runs that are kept. Default: 64 MiB. The oldest go first; the
-    /// newest stays whatever its size.
-    pub kept_bytes: usize,
     /// The tools that a client sees if it does not choose. Default: [`ToolMode::Code`].
     pub mode: ToolMode,
     /// Size of the model's context, in tokens. Default: 200,000.
@@ -49,13 +33,7 @@ impl Default for ServeOptions {
         Self {
             asks: true,
             answer_time: Duration::from_secs(600),
-            parked_runs: 16,
             wait: Duration::from_secs(45),
-            runs: 64,
-            kept_time: Duration::from_secs(600),
-            whole_output: 8 << 20,
-            kept_runs: 64,
-            kept_bytes: 64 << 20,
             mode: ToolMode::default(),
             context_window: 200_000,
             context_share: 0.02,

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 
 use super::Session;
 use crate::options::ServeOptions;
-use crate::runs::{ClientSettings, OneClient, PendingGate, Runs};
+use crate::runs::{ClientSettings, Keep, OneClient, PendingGate, Runs};
 
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {
@@ -27,7 +27,7 @@ impl Service {
     ) -> Arc<Self> {
         let gate = gate.shared();
         Arc::new(Self {
-            runs: Arc::new(Runs::new(gate.clone(), options.clone())),
+            runs: Arc::new(Runs::new(gate.clone(), options.clone(), Keep::default())),
             gate,
             options,
             client,

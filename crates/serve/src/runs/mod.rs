@@ -28,7 +28,7 @@ pub(crate) use client::has_model;
 pub(crate) use client_settings::{ClientSettings, log_level};
 pub(crate) use resume::Purpose;
 pub(crate) use roots::{PendingGate, Roots};
-pub(crate) use store::NoRun;
+pub(crate) use store::{Keep, NoRun};
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ use client::{AskedBy, Client};
 use outcome::Outcome;
 use resume::{NO_RUN, UNANNOUNCED, other_request};
 use served_run::ServedRun;
-use store::{EndGuard, Keep, Store};
+use store::{EndGuard, Store};
 use wait::{WaitEnd, Waiter};
 
 /// The time that runs have to end when the service ends.
@@ -69,15 +69,10 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    pub(crate) fn new(gate: PendingGate, options: ServeOptions) -> Self {
-        let keep = Keep {
-            time: options.kept_time,
-            runs: options.kept_runs,
-            bytes: options.kept_bytes,
-        };
+    pub(crate) fn new(gate: PendingGate, options: ServeOptions, keep: Keep) -> Self {
         Self {
             gate,
-            store: Arc::new(Store::new(options.runs, keep)),
+            store: Arc::new(Store::new(keep)),
             options,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -140,7 +135,7 @@ impl Runs {
                 "there is no run {} to wait for: it never was, it ended with its first answer, or \
                  it ended more than {} s ago",
                 crate::arguments::quoted(&given.run),
-                self.options.kept_time.as_secs()
+                self.store.keep.time.as_secs()
             )));
         };
         if request.request_state.is_some() {
@@ -262,7 +257,7 @@ impl Runs {
     ) -> JoinHandle<RunReport> {
         let mut limits = given.limits(gate.limits());
         if client.is_some() {
-            limits.whole_bytes = self.options.whole_output;
+            limits.whole_bytes = self.store.keep.output;
             // A message that is cut when it is printed would be whole nowhere.
             limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
         }
@@ -314,7 +309,7 @@ impl Runs {
                 }
                 WaitEnd::Questions(questions) => {
                     // This run counts as parked by now.
-                    if self.store.parked() > self.options.parked_runs {
+                    if self.store.parked() > self.store.keep.parked {
                         run.pending.refuse(waiter.capabilities());
                     } else if run.ask_again() {
                         let state = Some(resume::state(&run.id, *run.pending.subscribe().borrow()));

@@ -12,19 +12,39 @@ use super::served_run::ServedRun;
 /// The runs of one user.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// The most runs at a time.
-    max_running: usize,
-    keep: Keep,
+    pub(crate) keep: Keep,
     inner: Mutex<Inner>,
 }
 
-/// Limits of the ended runs that are kept.
+/// Limits of a user's runs, and of the ended ones that are kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Keep {
-    /// The time that each is kept.
+    /// The most runs at a time, parked and left ones included. Beyond, a run is refused.
+    pub(crate) running: usize,
+    /// The most parked runs; each has a process. Beyond, questions get no answer.
+    pub(crate) parked: usize,
+    /// Bytes that are kept of a run's output and of its value, each, where the report cuts
+    /// them: of more, the beginning and the end.
+    pub(crate) output: u64,
+    /// The time that a run is kept after its end, if its client may still ask for it.
     pub(crate) time: Duration,
+    /// The most ended runs. The oldest go first.
     pub(crate) runs: usize,
+    /// The most bytes of ended runs. The newest stays whatever its size.
     pub(crate) bytes: usize,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self {
+            running: 64,
+            parked: 16,
+            output: 8 << 20,
+            time: Duration::from_secs(600),
+            runs: 64,
+            bytes: 64 << 20,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -80,9 +100,8 @@ impl Drop for EndGuard {
 }
 
 impl Store {
-    pub(crate) fn new(max_running: usize, keep: Keep) -> Self {
+    pub(crate) fn new(keep: Keep) -> Self {
         Self {
-            max_running,
             keep,
             inner: Mutex::default(),
         }
@@ -91,8 +110,8 @@ impl Store {
     /// Adds a run that begins.
     pub(crate) fn begin(&self, run: &Arc<ServedRun>) -> Result<(), NoRun> {
         let mut inner = self.lock();
-        if inner.runs.len() - inner.ended.len() >= self.max_running {
-            return Err(NoRun::Full(self.max_running));
+        if inner.runs.len() - inner.ended.len() >= self.keep.running {
+            return Err(NoRun::Full(self.keep.running));
         }
         inner.runs.insert(run.id.clone(), Arc::clone(run));
         Ok(())
@@ -191,6 +210,9 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
     const KEEP: Keep = Keep {
+        running: 2,
+        parked: 0,
+        output: 0,
         time: HOUR,
         runs: 2,
         bytes: 1000,
@@ -214,7 +236,7 @@ mod tests {
 
     #[tokio::test]
     async fn running_runs_are_bounded() {
-        let store = Arc::new(Store::new(2, KEEP));
+        let store = Arc::new(Store::new(KEEP));
         let (first, third) = (run(), run());
         store.begin(&first).expect("room");
         store.begin(&run()).expect("room");
@@ -225,7 +247,8 @@ mod tests {
 
     #[tokio::test]
     async fn ended_runs_are_bounded() {
-        let store = Arc::new(Store::new(9, KEEP));
+        let keep = Keep { running: 9, ..KEEP };
+        let store = Arc::new(Store::new(keep));
         let ended = |bytes, is_needed| {
             let run = run();
             store.begin(&run).expect("room");
@@ -259,7 +282,7 @@ mod tests {
     #[tokio::test]
     async fn ended_runs_expire() {
         let time = Duration::from_millis(1);
-        let store = Arc::new(Store::new(9, Keep { time, ..KEEP }));
+        let store = Arc::new(Store::new(Keep { time, ..KEEP }));
         let run = run();
         store.begin(&run).expect("room");
         end(&store, &run, 1, true);

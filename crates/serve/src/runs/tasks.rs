@@ -64,7 +64,7 @@ impl Runs {
         let updated = updated.unwrap_or_else(current_timestamp);
         let begun = run.begun.clone();
         let task = Task::new(run.id.clone(), TaskStatus::Working, begun, updated)
-            .with_ttl_ms(millis(run.max_time.saturating_add(self.options.kept_time)))
+            .with_ttl_ms(millis(run.max_time.saturating_add(self.store.keep.time)))
             .with_poll_interval_ms(millis(POLL_INTERVAL));
         let state = run.progress.state();
         if outcome.is_none() && state != RunState::default() {

@@ -27,13 +27,17 @@ impl Bench {
         let gate = Gate::builder().spare_workers(0).check(CheckMode::Off);
         let gate = Arc::new(gate.build().await.expect("a gate"));
         let gate: futures::future::BoxFuture<'static, _> = Box::pin(async move { gate });
-        let options = ServeOptions {
-            kept_runs,
-            ..ServeOptions::default()
+        let keep = Keep {
+            runs: kept_runs,
+            ..Keep::default()
         };
         let (ours, _theirs) = tokio::io::duplex(1);
         Self {
-            runs: Runs::new(futures::FutureExt::shared(gate), options),
+            runs: Runs::new(
+                futures::FutureExt::shared(gate),
+                ServeOptions::default(),
+                keep,
+            ),
             settings: ClientSettings::default(),
             served: rmcp::service::serve_directly(Handler, tokio::io::split(ours), None),
         }
