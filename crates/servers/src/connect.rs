@@ -198,7 +198,7 @@ impl Attempt<'_> {
             Arc::clone(&self.memory.reasons),
         ));
         let questions = Arc::new(questions);
-        let tap = Tap::new(Arc::clone(&notifications) as _, self.redact.clone());
+        let tap = Tap::new(Arc::clone(&notifications));
         let (transport, http) = transport(Arc::clone(&tap)).map_err(Reason::from)?;
         let handler = Handler {
             questions: Arc::clone(&questions),

@@ -10,13 +10,15 @@ use rmcp::model::{ErrorCode, ServerResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use crate::failure::{CallFailure, Changed, StartError};
+use crate::backoff::spread;
+use crate::failure::{CallFailure, Changed, LostKind, StartError};
 use crate::request::{Clock, Request, Session};
 use crate::spec::Remembered;
-use crate::tap::{HEADER_MARK, MAX_VALUE_BYTES};
+use crate::tap::{HEADER_MARK, LISTEN, MAX_VALUE_BYTES};
 use crate::tool_list::ToolList;
+use crate::watch::Notifications;
 
 /// The most entries of a list that are read.
 const MAX_TOOLS: usize = 10_000;
@@ -34,6 +36,9 @@ const MAX_WARNINGS: usize = 5;
 /// The shortest and the longest time for which a list holds.
 const LEAST_FRESH: Duration = Duration::from_secs(5);
 const MOST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+/// The wait before a server is listened to again; it doubles up to the longest.
+const AGAIN: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(10 * 60);
 /// The time for which a list holds when its server says nothing and does not tell of changes.
 pub(crate) const USUALLY_FRESH: Duration = Duration::from_secs(60);
 
@@ -281,6 +286,48 @@ pub(crate) fn list_failure(failure: &CallFailure) -> String {
             format!("it is over the limit of {limit} bytes; raise `limits.result`")
         }
         failure => failure.to_string(),
+    }
+}
+
+/// Listens for changes where servers tell of them in a subscription (2026-07-28).
+pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
+    if !(session.is_stateless() && session.agreed.tools_changes) {
+        return std::future::pending().await;
+    }
+    let mut wait = AGAIN;
+    loop {
+        let before = notifications.acknowledged();
+        let params = json!({ "notifications": { "toolsListChanged": true } });
+        let ended = session.send(Request::new(LISTEN, params), None).await;
+        let acknowledged = notifications.acknowledged();
+        if let Err(failure) = &ended {
+            tracing::debug!(server = %session.server, %failure, "a subscription ended");
+            if acknowledged.is_none() && is_refusal(failure) {
+                return std::future::pending().await;
+            }
+        }
+        if acknowledged != before {
+            wait = AGAIN;
+        }
+        sleep(spread(wait)).await;
+        wait = wait.saturating_mul(2).min(LONGEST);
+        if acknowledged != before {
+            notifications.list_changed();
+        }
+    }
+}
+
+/// Whether a server will refuse to be listened to however often it is asked.
+fn is_refusal(failure: &CallFailure) -> bool {
+    match failure {
+        CallFailure::Refused(error) => matches!(
+            error.code,
+            ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS
+        ),
+        // The others mean "later": a time-out, a conflict, too early, too many.
+        CallFailure::Lost(lost) => matches!(lost.kind, LostKind::Status(status @ 300..=499)
+            if !matches!(status, 408 | 409 | 425 | 429)),
+        _ => false,
     }
 }
 

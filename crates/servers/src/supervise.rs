@@ -23,11 +23,10 @@ use crate::call::Call;
 use crate::caller::Caller;
 use crate::connect::{Connection, Memory, start};
 use crate::failure::{CallFailure, Lost, LostKind, Reason, StartError};
-use crate::list::{CurrentList, list_failure};
+use crate::list::{CurrentList, list_failure, listen};
 use crate::request::{Clock, later};
 use crate::spec::{Connect, ServerSpec};
 use crate::state::{Down, Phase, ServerState, Stand, State, Status};
-use crate::watch::listen;
 
 /// The wait for other changes before a list is asked for.
 const TOGETHER: Duration = Duration::from_millis(20);

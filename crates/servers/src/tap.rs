@@ -5,7 +5,7 @@
 //! and rmcp gets an empty result, which settles the id. So results stay text, and an answer
 //! with a known id always ends its request, readable or not.
 //!
-//! Notifications go to the [`Listener`] in their order, and rmcp does not see them. Requests of
+//! Notifications go to [`Notifications`] in their order, and rmcp does not see them. Requests of
 //! the server go to rmcp as one custom method, [`ASK`], so that their parameters stay as they
 //! were written.
 
@@ -15,7 +15,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use callgate_auth::Redact;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, CustomRequest, ErrorCode, ErrorData, GetExtensions,
@@ -32,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::caller::Caller;
 use crate::failure::CallFailure;
 use crate::server_log::fit;
+use crate::watch::Notifications;
 
 /// The method by which a server's request reaches the handler; see [`Asked`].
 pub(crate) const ASK: &str = "callgate/ask";
@@ -45,13 +45,6 @@ pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
 const MAX_SHOWN: usize = 200;
 /// The bytes kept of each end of a message over the limit.
 pub(crate) const END_BYTES: usize = 512;
-
-/// Hears the notifications of one connection. Called while messages are read: must not block.
-pub(crate) trait Listener: fmt::Debug + Send + Sync {
-    /// A notification; `stream` is the request on whose own stream it came, if any.
-    fn notification(&self, tap: &Tap, method: &str, params: &str, stream: Option<&RequestId>);
-    fn progress(&self, of: &Who, progress: f64, params: &str);
-}
 
 /// The caller and the tool of a request.
 #[derive(Debug, Clone)]
@@ -178,10 +171,9 @@ pub(crate) struct Tap {
     flights: Mutex<HashMap<RequestId, Flight>>,
     /// The id of the latest request.
     latest: AtomicI64,
-    listener: Arc<dyn Listener>,
+    listener: Arc<Notifications>,
     /// Whether servers may send requests: not in 2026-07-28.
     is_stateless: AtomicBool,
-    redact: Redact,
     unused: Mutex<Unused>,
     lost: watch::Sender<Option<String>>,
     /// Why no more requests are sent, though answers to earlier ones may come.
@@ -248,13 +240,12 @@ impl<'a> Envelope<'a> {
 }
 
 impl Tap {
-    pub(crate) fn new(listener: Arc<dyn Listener>, redact: Redact) -> Arc<Self> {
+    pub(crate) fn new(listener: Arc<Notifications>) -> Arc<Self> {
         Arc::new(Self {
             flights: Mutex::default(),
             latest: AtomicI64::new(-1),
             listener,
             is_stateless: AtomicBool::new(false),
-            redact,
             unused: Mutex::default(),
             lost: watch::Sender::default(),
             closing: OnceLock::new(),
@@ -280,7 +271,7 @@ impl Tap {
         let mut shown: Option<Arc<str>> = None;
         let mut note = |unused: &mut Unused| {
             unused.count += 1;
-            let show = || format!("\"{}\"", fit(text, MAX_SHOWN, &self.redact)).into();
+            let show = || format!("\"{}\"", fit(text, MAX_SHOWN, &self.listener.redact)).into();
             if unused.first.is_none() {
                 unused.first = Some(Arc::clone(shown.get_or_insert_with(show)));
             }
@@ -815,16 +806,15 @@ fn find_id(text: &[u8]) -> Option<RequestId> {
 
 #[cfg(test)]
 mod tests {
+    use callgate_auth::Redact;
     use expect_test::{Expect, expect};
 
     use super::*;
 
-    #[derive(Debug)]
-    struct Deaf;
-
-    impl Listener for Deaf {
-        fn notification(&self, _: &Tap, _: &str, _: &str, _: Option<&RequestId>) {}
-        fn progress(&self, _: &Who, _: f64, _: &str) {}
+    fn new_tap() -> Arc<Tap> {
+        let redact = Redact::default();
+        let notifications = Notifications::new("s".into(), redact, Arc::default(), Arc::default());
+        Tap::new(Arc::new(notifications))
     }
 
     /// Sends a request with this id, and returns its slot.
@@ -841,7 +831,7 @@ mod tests {
 
     /// The answer to request 5 when the server writes this; and to request 6, if any.
     fn answer(text: &[u8]) -> String {
-        let tap = Tap::new(Arc::new(Deaf), Redact::default());
+        let tap = new_tap();
         let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
         let settled = tap.incoming(text, None).len();
         let shown = |slot: &Slot| match slot.take() {
@@ -924,7 +914,7 @@ mod tests {
             (r#"{"progressToken":"8","progress":1}"#, false),
             (r#"{"progressToken":7}"#, false),
         ] {
-            let tap = Tap::new(Arc::new(Deaf), Redact::default());
+            let tap = new_tap();
             let slot = send(&tap, 5, "tools/call");
             let token = ProgressToken(NumberOrString::Number(7));
             tap.flights()
@@ -944,7 +934,7 @@ mod tests {
     /// A server's request is answered with its id as the server wrote it.
     #[test]
     fn ids_of_the_server_are_kept() {
-        let tap = Tap::new(Arc::new(Deaf), Redact::default());
+        let tap = new_tap();
         for id in ["7", r#""7""#, r#""a""#] {
             let text = format!(r#"{{"id":{id},"method":"ping"}}"#);
             let read = tap.incoming(text.as_bytes(), None);
@@ -956,7 +946,7 @@ mod tests {
     #[test]
     fn an_answer_over_the_limit_ends_its_request() {
         let check = |ends: &str, five: bool, six: bool| {
-            let tap = Tap::new(Arc::new(Deaf), Redact::default());
+            let tap = new_tap();
             let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
             tap.too_long(ends.as_bytes(), 7);
             assert_eq!(
@@ -975,7 +965,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_connection_ends_its_requests() {
-        let tap = Tap::new(Arc::new(Deaf), Redact::default());
+        let tap = new_tap();
         let slot = send(&tap, 5, "tools/call");
         assert_eq!(tap.end("it ended").len(), 1);
         let failure = slot.take().expect("an answer").expect_err("a failure");

@@ -1,35 +1,26 @@
 //! What a server tells of its own accord: changes of its tool list, log messages, progress.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use callgate_auth::Redact;
 use parking_lot::Mutex;
-use rmcp::model::{ErrorCode, RequestId};
+use rmcp::model::RequestId;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::sleep;
 
-use crate::backoff::spread;
 use crate::caller::{Log, Progress};
-use crate::failure::{CallFailure, LostKind};
 use crate::pages::Pages;
-use crate::request::{Request, Session};
 use crate::server_log::{self, FloodGate, Message, fit};
-use crate::tap::{LISTEN, Listener, Tap, Who};
+use crate::tap::{Tap, Who};
 
 /// The longest progress message that is passed on, in characters.
 const MAX_PROGRESS_MESSAGE: usize = 1_000;
-/// The wait before a server is listened to again; it doubles up to the longest.
-const AGAIN: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(10 * 60);
-
 /// Hears the notifications of one connection.
 #[derive(Debug)]
 pub(crate) struct Notifications {
     server: Arc<str>,
-    redact: Redact,
+    pub(crate) redact: Redact,
     flood: FloodGate,
     pages: Arc<Pages>,
     /// Counts the reasons for a new tool list.
@@ -61,7 +52,7 @@ impl Notifications {
     }
 
     /// Asks for the tool list again.
-    fn list_changed(&self) {
+    pub(crate) fn list_changed(&self) {
         self.reasons.send_modify(|reasons| *reasons += 1);
     }
 
@@ -99,10 +90,16 @@ impl Notifications {
             self.list_changed();
         }
     }
-}
 
-impl Listener for Notifications {
-    fn notification(&self, tap: &Tap, method: &str, params: &str, stream: Option<&RequestId>) {
+    /// Hears a notification; `stream` is the request on whose own stream it came, if any. Called
+    /// while messages are read: must not block.
+    pub(crate) fn notification(
+        &self,
+        tap: &Tap,
+        method: &str,
+        params: &str,
+        stream: Option<&RequestId>,
+    ) {
         match method {
             "notifications/message" => self.log(tap, params, stream),
             "notifications/tools/list_changed" => {
@@ -124,7 +121,8 @@ impl Listener for Notifications {
         }
     }
 
-    fn progress(&self, of: &Who, progress: f64, params: &str) {
+    /// Hears the progress of a request.
+    pub(crate) fn progress(&self, of: &Who, progress: f64, params: &str) {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct Params {
@@ -140,48 +138,6 @@ impl Listener for Notifications {
             total,
             message: message.as_deref(),
         });
-    }
-}
-
-/// Listens for changes where servers tell of them in a subscription (2026-07-28).
-pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
-    if !(session.is_stateless() && session.agreed.tools_changes) {
-        return std::future::pending().await;
-    }
-    let mut wait = AGAIN;
-    loop {
-        let before = notifications.acknowledged();
-        let params = json!({ "notifications": { "toolsListChanged": true } });
-        let ended = session.send(Request::new(LISTEN, params), None).await;
-        let acknowledged = notifications.acknowledged();
-        if let Err(failure) = &ended {
-            tracing::debug!(server = %session.server, %failure, "a subscription ended");
-            if acknowledged.is_none() && is_refusal(failure) {
-                return std::future::pending().await;
-            }
-        }
-        if acknowledged != before {
-            wait = AGAIN;
-        }
-        sleep(spread(wait)).await;
-        wait = wait.saturating_mul(2).min(LONGEST);
-        if acknowledged != before {
-            notifications.list_changed();
-        }
-    }
-}
-
-/// Whether a server will refuse to be listened to however often it is asked.
-fn is_refusal(failure: &CallFailure) -> bool {
-    match failure {
-        CallFailure::Refused(error) => matches!(
-            error.code,
-            ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS
-        ),
-        // The others mean "later": a time-out, a conflict, too early, too many.
-        CallFailure::Lost(lost) => matches!(lost.kind, LostKind::Status(status @ 300..=499)
-            if !matches!(status, 408 | 409 | 425 | 429)),
-        _ => false,
     }
 }
 
