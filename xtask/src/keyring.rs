@@ -1,11 +1,9 @@
 //! A keyring for the tests: the Secret Service of gnome-keyring, a message bus
 //! for it, and a program that looks into it. From Debian's packages.
 
-use std::process::Command;
-
 use anyhow::Result;
 
-use crate::{process, say};
+use crate::{apt, say};
 
 /// The programs that the tests start, and the packages that have them.
 const PROGRAMS: [(&str, &str); 4] = [
@@ -25,16 +23,9 @@ pub(crate) fn install_if_possible() -> Result<()> {
         return Ok(());
     }
     let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
-    let by_hand = format!("sudo apt-get install {}", packages.join(" "));
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command.args(["--quiet", "--yes"]).args(arguments);
-        process::run(command.env("DEBIAN_FRONTEND", "noninteractive"))
-    };
-    let install = [&["install", "--no-install-recommends"], packages.as_slice()].concat();
-    if let Err(error) = apt(&["update"]).and_then(|()| apt(&install)) {
+    if let Err(error) = apt::install(&packages) {
         say::detail(format_args!(
-            "NOT INSTALLED ({error:#}); the tests of the keyring will not run before\n      {by_hand}"
+            "NOT INSTALLED; the tests of the keyring will not run before: {error:#}"
         ));
     }
     Ok(())

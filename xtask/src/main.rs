@@ -3,6 +3,7 @@
 //! One module per command; each step is printed while it is done, and each
 //! failure says what to do about it. See `docs/v8.md` for the V8 archive.
 
+mod apt;
 mod bench;
 mod checksum;
 mod conformance;

