@@ -1,5 +1,6 @@
 //! `callgate doctor`: everything that a run needs is tried, and what is not fine says what to do.
 
+use std::path::Path;
 use std::time::Instant;
 
 use callgate::config::{Config, ConfigError};
@@ -415,32 +416,58 @@ fn absence(layer: JailLayer, jail: &Jail, options: &JailOptions) -> Option<(Stri
     if jail.has(layer) {
         return None;
     }
-    let (why, advice) = if !options.layers.contains(&layer) {
-        (
+    let say = |why: &str, advice: &str| Some((why.to_owned(), advice.to_owned()));
+    if !options.layers.contains(&layer) {
+        return say(
             "it is off in the configuration",
             "remove \"level\" from \"sandbox\"",
-        )
-    } else if !cfg!(target_os = "linux") {
+        );
+    }
+    if !cfg!(target_os = "linux") {
         let why = format!("it is not available on {}", std::env::consts::OS);
-        return Some((why, "use Linux".to_owned()));
-    } else {
-        match layer {
-            JailLayer::Landlock => (
-                "the kernel is older than 5.13 or has no landlock in `lsm=`, or a container forbids it",
+        return say(&why, "use Linux");
+    }
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    match layer {
+        JailLayer::Landlock => match read("/sys/kernel/security/lsm") {
+            Some(modules) if !modules.contains("landlock") => say(
+                "the kernel was started without it",
+                "add landlock to `lsm=` on the kernel's command line",
+            ),
+            _ => say(
+                "the kernel is older than 5.13 or was built without it, or a container forbids it",
                 "use a kernel that has it, or permit landlock_create_ruleset in the container",
             ),
-            JailLayer::Namespaces => (
+        },
+        JailLayer::Seccomp if !Path::new("/proc/sys/kernel/seccomp").exists() => say(
+            "the kernel was built without it",
+            "use a kernel with CONFIG_SECCOMP_FILTER",
+        ),
+        JailLayer::Namespaces => {
+            let settings = [
+                ("user.max_user_namespaces", "0", "10000"),
+                ("kernel.unprivileged_userns_clone", "0", "1"),
+                ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+            ];
+            for (name, off, on) in settings {
+                let value = read(&format!("/proc/sys/{}", name.replace('.', "/")));
+                if value.is_some_and(|value| value.trim() == off) {
+                    return Some((
+                        format!("the kernel's setting {name} is {off}"),
+                        format!("it is an extra; `sysctl {name}={on}` permits it"),
+                    ));
+                }
+            }
+            say(
                 "the kernel or a container forbids user namespaces",
-                "it is an extra; user.max_user_namespaces, kernel.unprivileged_userns_clone or \
-                 kernel.apparmor_restrict_unprivileged_userns permits it",
-            ),
-            _ => (
-                "the kernel was built without it, or a container refuses it",
-                "use a kernel with CONFIG_SECCOMP_FILTER, or permit seccomp in the container",
-            ),
+                "it is an extra: nothing has to be done",
+            )
         }
-    };
-    Some((why.to_owned(), advice.to_owned()))
+        _ => say(
+            "the kernel or a container refuses it",
+            "permit the system call seccomp in the container",
+        ),
+    }
 }
 
 fn count(number: usize, thing: &str) -> String {
