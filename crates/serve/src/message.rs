@@ -2,8 +2,6 @@
 //! stdio.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -187,42 +185,6 @@ fn excess(text: &str) -> Option<String> {
     (values > MAX_VALUES).then(|| format!("has more than {MAX_VALUES} values"))
 }
 
-/// Requests without an answer yet, by session and `id`.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OpenRequests(Arc<Mutex<HashSet<(String, String)>>>);
-
-/// A request without an answer yet. Dropping it frees the `id`.
-#[derive(Debug)]
-pub(crate) struct OpenRequest {
-    all: OpenRequests,
-    key: (String, String),
-}
-
-impl OpenRequests {
-    /// Adds a request.
-    pub(crate) fn add(&self, session: &str, id: &Value) -> Result<OpenRequest, Malformed> {
-        let key = (session.to_owned(), id.to_string());
-        if !self.lock().insert(key.clone()) {
-            let why = "a request of this session with this id is not answered yet";
-            return Err(Malformed::new(why).to(Some(id.clone())));
-        }
-        Ok(OpenRequest {
-            all: self.clone(),
-            key,
-        })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<(String, String)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for OpenRequest {
-    fn drop(&mut self) {
-        self.all.lock().remove(&self.key);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,15 +248,5 @@ mod tests {
         assert!(envelope("the line", many(MAX_VALUES - 6).as_bytes()).is_ok());
         let (_, _, message) = refused(&many(MAX_VALUES - 5));
         assert_eq!(message, "the message has more than 1048576 values");
-    }
-
-    #[test]
-    fn an_id_is_in_use_until_its_request_ends() {
-        let open = OpenRequests::default();
-        let first = open.add("s", &1.into()).expect("free");
-        assert!(open.add("s", &1.into()).is_err());
-        assert!(open.add("s", &"1".into()).is_ok() && open.add("t", &1.into()).is_ok());
-        drop(first);
-        assert!(open.add("s", &1.into()).is_ok());
     }
 }

@@ -11,8 +11,8 @@ use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use rmcp::ServiceExt as _;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData,
-    GetExtensions as _, JsonRpcMessage, ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage,
+    ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{RoleServer, ServerInitializeError};
 use rmcp::transport::Transport;
@@ -22,7 +22,7 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
 use crate::face::Service;
-use crate::message::{Malformed, NOT_ITS_FORM, OpenRequests, envelope};
+use crate::message::{Malformed, NOT_ITS_FORM, envelope};
 use crate::runs::Roots;
 
 /// The reason why serving failed, for the operator.
@@ -81,7 +81,6 @@ struct Stdio<R, W: AsyncWrite> {
     lines: FramedRead<R, AnyDelimiterCodec>,
     output: AsyncRwTransport<RoleServer, Empty, W>,
     era: Era,
-    open: OpenRequests,
     roots: Arc<Roots>,
     /// Cancelled when the client does not read any more.
     broken: CancellationToken,
@@ -98,7 +97,6 @@ where
             lines: FramedRead::new(from, lines),
             output: AsyncRwTransport::new(tokio::io::empty(), to),
             era: Era::Open,
-            open: OpenRequests::default(),
             roots,
             broken: CancellationToken::new(),
         }
@@ -126,17 +124,13 @@ where
             }
         };
         match message {
-            JsonRpcMessage::Request(mut request) => {
-                let id = request.id.clone().into_json_value();
+            JsonRpcMessage::Request(request) => {
                 let is_initialize = matches!(request.request, ClientRequest::InitializeRequest(_));
                 if is_initialize && self.era == Era::Stateless {
                     let why = "there is no session to initialize: this client has begun with \
                                requests of 2026-07-28; go on with these, or start callgate anew";
-                    return Err(Malformed::new(why).to(Some(id)));
+                    return Err(Malformed::new(why).to(Some(request.id.into_json_value())));
                 }
-                // The extensions live until the handler ends, even after a cancel.
-                let open = Arc::new(self.open.add("", &id)?);
-                request.request.extensions_mut().insert(open);
                 if self.era == Era::Open {
                     self.era = Era::Waiting;
                 }

@@ -9,7 +9,6 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use futures::StreamExt as _;
 use rmcp::model::InitializeRequestParams;
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,21 +18,13 @@ use super::door::{Admitted, Door};
 use super::refusal::Refusal;
 use super::users::User;
 use crate::face;
-use crate::message::{Malformed, NOT_ITS_FORM, OpenRequest, envelope};
+use crate::message::{Malformed, NOT_ITS_FORM, envelope};
 
 const SESSION_HEADER: &str = "mcp-session-id";
 /// From this revision on there are no sessions.
 const STATELESS: &str = "2026-07-28";
 /// The most bytes of rmcp's own refusal that are read.
 const MAX_REFUSAL: usize = 4096;
-
-/// A message that can be passed to rmcp.
-struct Checked {
-    id: Value,
-    /// The request, in its session.
-    open: Option<OpenRequest>,
-    bytes: Bytes,
-}
 
 /// Answers one request.
 pub(crate) async fn answer(
@@ -49,23 +40,18 @@ pub(crate) async fn answer(
 async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {
     let mode = face::mode_of_request(&parts).map_err(Refusal::bad);
     let session = mode.and_then(|_| session(&parts));
-    let checked = if parts.method == Method::POST {
+    let (id, bytes) = if parts.method == Method::POST {
         body::expect_json(&parts.headers)?;
         let (most, time) = (door.config.max_body, door.config.request_time);
         let bytes = body::read(&parts.headers, body, most, time).await?;
-        check(user, &parts, session, bytes).await?
+        (check(user, &parts, session, &bytes).await?, bytes)
     } else {
         let session = session?;
         if parts.method == Method::DELETE && session.is_some_and(|it| !user.sessions.has(it)) {
             return Err(no_session());
         }
-        Checked {
-            id: Value::Null,
-            open: None,
-            bytes: Bytes::new(),
-        }
+        (Value::Null, Bytes::new())
     };
-    let Checked { id, open, bytes } = checked;
     let answered = user
         .mcp
         .handle(Request::from_parts(parts, Body::from(bytes)));
@@ -77,33 +63,24 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
     if user.failed() {
         return Err(user.gone().to(id));
     }
-    let response = reworded(response, id).await?;
-    Ok(match open {
-        None => response,
-        Some(open) => response.map(|body| {
-            Body::from_stream(body.into_data_stream().map(move |chunk| {
-                let _until_the_end = &open;
-                chunk
-            }))
-        }),
-    })
+    reworded(response, id).await
 }
 
-/// Checks a message, and that there is a session for it, or room for a new one.
+/// Checks a message, and that there is a session for it, or room for a new one. Returns its `id`.
 async fn check(
     user: &User,
     parts: &Parts,
     session: Result<Option<&str>, Refusal>,
-    bytes: Bytes,
-) -> Result<Checked, Refusal> {
-    let envelope = envelope(body::BODY, &bytes)?;
-    let id = envelope.id.clone().unwrap_or_default();
+    bytes: &[u8],
+) -> Result<Value, Refusal> {
+    let envelope = envelope(body::BODY, bytes)?;
+    let id = envelope.id.unwrap_or_default();
     let with_id = |refused: Refusal| refused.to(id.clone());
     let session = session.map_err(with_id)?;
     let method = envelope.method.as_deref();
     let is_initialize = method == Some("initialize");
     if is_initialize && !is_stateless(parts) {
-        check_initialize(&bytes).map_err(|unfit| with_id(unfit.into()))?;
+        check_initialize(bytes).map_err(|unfit| with_id(unfit.into()))?;
     }
     match session {
         Some(session) if !user.sessions.has(session) => return Err(with_id(no_session())),
@@ -113,15 +90,11 @@ async fn check(
         }
         _ => {}
     }
-    let mut open = None;
-    if let (Some(session), Some(id), Some(_)) = (session, &envelope.id, method) {
-        open = Some(user.sessions.open.add(session, id)?);
-    }
     if method == Some("tools/call") && is_stateless(parts) {
         // rmcp looks the tool up at once, for arguments that are repeated in headers.
         user.made_gate().await.map_err(with_id)?;
     }
-    Ok(Checked { id, open, bytes })
+    Ok(id)
 }
 
 /// True if a request is of a revision without sessions.

@@ -13,8 +13,6 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::message::OpenRequests;
-
 /// The sessions of one user.
 #[derive(Debug)]
 pub(crate) struct Sessions {
@@ -22,7 +20,6 @@ pub(crate) struct Sessions {
     /// Free places, for this user and for all users.
     bounds: [Arc<Semaphore>; 2],
     taken: Mutex<HashMap<SessionId, [OwnedSemaphorePermit; 2]>>,
-    pub(crate) open: OpenRequests,
 }
 
 /// The reason why there is no session.
@@ -45,7 +42,6 @@ impl Sessions {
             inner,
             bounds: [own, Arc::clone(all)],
             taken: Mutex::default(),
-            open: OpenRequests::default(),
         }
     }
 
