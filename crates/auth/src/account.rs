@@ -3,7 +3,7 @@
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::error::{AuthError, AuthErrorKind};
+use crate::error::{AuthError, auth_command};
 use crate::http::Web;
 use crate::redact::Redact;
 use crate::settings::{Endpoint, OAuth};
@@ -127,28 +127,38 @@ impl Account {
         }
     }
 
-    pub(crate) fn error(&self, kind: AuthErrorKind) -> AuthError {
-        AuthError::new(self.server.as_str(), kind).login_flags(&self.settings.login_flags)
+    /// The command for a login, with these scopes besides those of the login before.
+    pub(crate) fn login_command(&self, scopes: &[String]) -> String {
+        let mut flags = self.settings.login_flags.clone();
+        if !scopes.is_empty() {
+            flags.extend(["--scope".to_owned(), scopes.join(" ")]);
+        }
+        auth_command("login", &self.server, &flags)
     }
 
     pub(crate) fn login_required(&self, reason: &str) -> AuthError {
-        let reason = format!("server `{}` {reason}", self.server);
-        self.error(AuthErrorKind::LoginRequired { reason })
+        AuthError::login_required(&self.server, reason, &self.settings.login_flags)
     }
 
+    /// The authorization server refused a step of the login, or its answer cannot be trusted.
     pub(crate) fn exchange(&self, reason: impl AsRef<str>) -> AuthError {
         let reason = self.redact.message(reason.as_ref());
-        self.error(AuthErrorKind::Exchange { reason })
+        let problem = format!("the login at server `{}` failed: {reason}", self.server);
+        AuthError::new(&self.server, problem)
     }
 
+    /// The metadata of the server or of its authorization server is missing, unsafe or unusable.
     pub(crate) fn discovery(&self, reason: impl AsRef<str>) -> AuthError {
         let reason = self.redact.message(reason.as_ref());
-        self.error(AuthErrorKind::Discovery { reason })
+        let problem = format!(
+            "cannot find how to log in at server `{}`: {reason}",
+            self.server
+        );
+        AuthError::new(&self.server, problem)
     }
 
     pub(crate) fn settings(&self, reason: impl AsRef<str>) -> AuthError {
-        let reason = self.redact.message(reason.as_ref());
-        self.error(AuthErrorKind::Settings { reason })
+        AuthError::settings(&self.server, &self.redact.message(reason.as_ref()))
     }
 }
 

@@ -168,7 +168,6 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use crate::error::AuthErrorKind;
 
     struct Shown;
 
@@ -218,8 +217,8 @@ mod tests {
     fn a_failure_is_for_those_who_waited() {
         let browser = Browser::new(Arc::new(Shown));
         let since = Instant::now();
-        let kind = AuthErrorKind::Awaited { scope: None };
-        note(&browser, &[], Page::Failed(AuthError::new("s", kind)));
+        let failed = AuthError::new("s", "failed".to_owned());
+        note(&browser, &[], Page::Failed(failed));
         let waited = browser.check(Path::new(FILE), None, &["x".to_owned()], since);
         assert!(matches!(waited, Err(NotShown::Failed(_))));
         assert_eq!(check(&browser, None, &[]), "shown");

@@ -22,7 +22,7 @@ mod store;
 mod tokens;
 
 pub use self::browser::{Browser, OpenUrl};
-pub use self::error::{AuthError, AuthErrorKind};
+pub use self::error::AuthError;
 pub use self::http::is_loopback;
 pub use self::manage::{
     LoggedOut, LoginRequest, LoginStatus, login, login_id, logout, status, takes_login,

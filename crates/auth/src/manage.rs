@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::account::Account;
 use crate::browser::OpenUrl;
 use crate::discovery::probe;
-use crate::error::{AuthError, AuthErrorKind};
+use crate::error::AuthError;
 use crate::login::{Attempt, log_in};
 use crate::redact::{Redact, url_secrets};
 use crate::settings::{Endpoint, Grant};
@@ -86,7 +86,7 @@ pub enum LoggedOut {
 ///
 /// # Errors
 ///
-/// [`AuthErrorKind::NoLogin`] if the grant is the client's own credentials.
+/// [`AuthError::is_no_login`] if the grant is the client's own credentials.
 pub fn takes_login(endpoint: &Endpoint) -> Result<(), AuthError> {
     persons_account(endpoint).map(drop)
 }
@@ -113,7 +113,7 @@ pub async fn login(endpoint: &Endpoint, request: LoginRequest) -> Result<LoginSt
 ///
 /// # Errors
 ///
-/// As [`takes_login`], and [`AuthErrorKind::Store`].
+/// As [`takes_login`], and if the store of logins fails.
 pub async fn status(endpoint: &Endpoint) -> Result<Option<LoginStatus>, AuthError> {
     let account = persons_account(endpoint)?;
     let login = account.fitting().await?;
@@ -125,7 +125,7 @@ pub async fn status(endpoint: &Endpoint) -> Result<Option<LoginStatus>, AuthErro
 ///
 /// # Errors
 ///
-/// [`AuthErrorKind::Store`].
+/// [`AuthError`] if the store of logins fails.
 pub fn login_id(endpoint: &Endpoint) -> Result<Option<String>, AuthError> {
     let account = account(endpoint)?;
     match account.settings.grant {
@@ -138,7 +138,7 @@ pub fn login_id(endpoint: &Endpoint) -> Result<Option<String>, AuthError> {
 ///
 /// # Errors
 ///
-/// [`AuthErrorKind::Store`]; the login is left as it is if its tokens, or those of an earlier
+/// [`AuthError`] if the store of logins fails; the login is left as it is if its tokens, or those of an earlier
 /// one, may be in a keyring that cannot be reached.
 pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
     let account = account(endpoint)?;
@@ -175,11 +175,11 @@ fn persons_account(endpoint: &Endpoint) -> Result<Account, AuthError> {
     let account = account(endpoint)?;
     match account.settings.grant {
         Grant::AuthorizationCode => Ok(account),
-        Grant::ClientCredentials => Err(account.error(AuthErrorKind::NoLogin {
-            reason: "with the grant \"client_credentials\" its tokens come without one, when it \
-                     is connected to"
-                .to_owned(),
-        })),
+        Grant::ClientCredentials => Err(AuthError::no_login(
+            &account.server,
+            "with the grant \"client_credentials\" its tokens come without one, when it is \
+             connected to",
+        )),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::account::{Account, covers};
 use crate::browser::{NotShown, Page};
 use crate::challenge::Challenge;
 use crate::discovery::{discover, probe, update_endpoints};
-use crate::error::{AuthError, AuthErrorKind};
+use crate::error::{AuthError, Remedy};
 use crate::login::{Attempt, OFFLINE, dedup, log_in};
 use crate::redact::Redact;
 use crate::settings::{Endpoint, Grant};
@@ -329,10 +329,7 @@ impl Inner {
         if self.has_other_than(waiting.sent.as_ref()) {
             return Ok(());
         }
-        let narrow = self.account.error(AuthErrorKind::InsufficientScope {
-            scope: (!wanted.is_empty()).then(|| wanted.join(" ")),
-            grant: self.account.settings.grant,
-        });
+        let narrow = self.insufficient_scope(&wanted);
         if self.is_persons() && self.adopt_newer().await? {
             return Ok(());
         }
@@ -406,7 +403,11 @@ impl Inner {
             }
             Err(NoToken::Other(reason)) => {
                 let reason = account.redact.message(&reason);
-                return Err(account.error(AuthErrorKind::Renewal { reason }));
+                let server = &account.server;
+                let problem = format!("the token of server `{server}` cannot be renewed: {reason}");
+                let advice = format!("try again later, or run `{}`", account.login_command(&[]));
+                let error = AuthError::new(server, problem);
+                return Err(error.advise(Remedy::LoginCommand, &advice));
             }
         };
         if let Err(error) = account.store.put(&login).await {
@@ -475,21 +476,18 @@ impl Inner {
         scopes: Vec<String>,
         otherwise: AuthError,
     ) -> Result<(), AuthError> {
-        use AuthErrorKind::{Awaited, Declined, InsufficientScope, LoginRequired};
-
-        let browser = match (&self.account.settings.browser, otherwise.kind()) {
-            (Some(browser), LoginRequired { .. } | InsufficientScope { .. })
-                if self.is_persons() && waiting.prompt == Prompt::Allowed =>
+        let browser = match &self.account.settings.browser {
+            Some(browser)
+                if self.is_persons()
+                    && otherwise.remedy == Remedy::Login
+                    && waiting.prompt == Prompt::Allowed =>
             {
                 browser
             }
             _ => return Err(otherwise),
         };
         let file = self.account.store.file();
-        let scope = (!scopes.is_empty()).then(|| scopes.join(" "));
-        let error = |kind| self.account.error(kind);
-        let awaited = scope.clone();
-        *self.pending.lock() = Some(error(Awaited { scope: awaited }));
+        *self.pending.lock() = Some(self.awaited(&scopes));
         let _pending = Pending(&self.pending);
         let _turn = browser.turn(&file).await;
         // If another page's login is for too little, the server says so once more.
@@ -501,7 +499,7 @@ impl Inner {
         let id = used.as_ref().map(|login| login.record.id.as_str());
         let shown = browser.check(&file, id, &scopes, waiting.since);
         shown.map_err(|not| match not {
-            NotShown::Declined => error(Declined { scope }),
+            NotShown::Declined => self.declined(&scopes),
             NotShown::OfNoUse => otherwise,
             NotShown::Failed(error) => error,
         })?;
@@ -527,6 +525,57 @@ impl Inner {
         let login = made.map_err(|none| none.error)?;
         busy.issued = None;
         self.adopt(Some(login))
+    }
+
+    /// The error about a token that does not have these scopes, or others that are not named.
+    fn insufficient_scope(&self, wanted: &[String]) -> AuthError {
+        let (account, server) = (&self.account, &self.account.server);
+        let login = account.login_command(wanted);
+        let (problem, login) = if wanted.is_empty() {
+            let problem = "wants a scope that its token does not have and does not name it";
+            (problem.to_owned(), format!("{login} --scope SCOPE"))
+        } else {
+            (format!("wants the scope {:?}", wanted.join(" ")), login)
+        };
+        let error = AuthError::new(server, format!("server `{server}` {problem}"));
+        if self.is_persons() {
+            return error.advise(Remedy::Login, &format!("run `{login}`"));
+        }
+        error.advise(
+            Remedy::Repair,
+            "write it in \"scopes\" of the server's \"oauth\", and see that the authorization \
+             server grants it to the client",
+        )
+    }
+
+    /// The error for a person who refused the page or did not come back.
+    fn declined(&self, scopes: &[String]) -> AuthError {
+        let (account, server) = (&self.account, &self.account.server);
+        let wants = match scopes {
+            [] => "a login".to_owned(),
+            _ => format!("the scope {:?}", scopes.join(" ")),
+        };
+        let problem = format!(
+            "server `{server}` wants {wants}; its page was shown, no login has come of it, and it \
+             is not shown again"
+        );
+        let advice = format!("run `{}`", account.login_command(scopes));
+        AuthError::new(server, problem).advise(Remedy::LoginCommand, &advice)
+    }
+
+    /// The error for a call whose time is over while the page is open.
+    fn awaited(&self, scopes: &[String]) -> AuthError {
+        let (account, server) = (&self.account, &self.account.server);
+        let wants = match scopes {
+            [] => "a login, which".to_owned(),
+            _ => format!("the scope {:?}, and a login with it", scopes.join(" ")),
+        };
+        let problem = format!("server `{server}` wants {wants} has not come in time");
+        let advice = format!(
+            "log in on the page that was shown, or run `{}`, and try again",
+            account.login_command(scopes)
+        );
+        AuthError::new(server, problem).advise(Remedy::OpenPage, &advice)
     }
 
     /// Uses the stored login if it has another token, and tells whether it has.

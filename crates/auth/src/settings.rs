@@ -57,7 +57,7 @@ pub struct OAuth {
     /// which is `~/.local/state` when it is not set.
     pub folder: Option<PathBuf>,
     /// Shows a login's page to a person while calls wait. Default: none; a call that needs a
-    /// login fails with [`AuthErrorKind::LoginRequired`](crate::AuthErrorKind::LoginRequired).
+    /// login fails.
     pub browser: Option<Browser>,
 }
 

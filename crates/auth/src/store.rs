@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::challenge::is_scope;
-use crate::error::{AuthError, AuthErrorKind};
+use crate::error::AuthError;
 use crate::keyring;
 use crate::settings::{OAuth, TokenPlace};
 use crate::tokens::Tokens;
@@ -140,9 +140,10 @@ impl Store {
         let folder = match &settings.folder {
             Some(folder) => folder.clone(),
             None => default_folder().ok_or_else(|| {
-                let reason = "there is no folder for them: neither XDG_STATE_HOME nor HOME is set";
-                let reason = reason.to_owned();
-                AuthError::new(server, AuthErrorKind::Store { reason })
+                failed(
+                    server,
+                    "there is no folder for them: neither XDG_STATE_HOME nor HOME is set",
+                )
             })?,
         };
         // A URL has no NUL, so no user's name can make the key of another's.
@@ -326,8 +327,13 @@ impl Store {
     }
 
     fn failed(&self, reason: String) -> AuthError {
-        AuthError::new(self.server.as_str(), AuthErrorKind::Store { reason })
+        failed(&self.server, &reason)
     }
+}
+
+fn failed(server: &str, reason: &str) -> AuthError {
+    let problem = format!("the tokens of server `{server}` cannot be read or kept: {reason}");
+    AuthError::new(server, problem)
 }
 
 fn read_document(path: &Path) -> io::Result<Option<Document>> {

@@ -5,8 +5,8 @@
 //! to [`GateBuilder::browser`](crate::GateBuilder::browser) for logins that calls need.
 
 pub use callgate_auth::{
-    AuthError, AuthErrorKind, Browser, Grant, Kept, LoggedOut, LoginRequest, LoginStatus, OAuth,
-    OpenUrl, TokenPlace,
+    AuthError, Browser, Grant, Kept, LoggedOut, LoginRequest, LoginStatus, OAuth, OpenUrl,
+    TokenPlace,
 };
 
 use callgate_servers::ServerSpec;
@@ -35,7 +35,7 @@ pub async fn login(server: &ServerSpec, request: LoginRequest) -> Result<LoginSt
 ///
 /// # Errors
 ///
-/// As [`login`] for servers that take none, and [`AuthErrorKind::Store`].
+/// As [`login`] for servers that take none, and if the login cannot be read.
 pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthError> {
     callgate_auth::status(&server.endpoint()?).await
 }
@@ -45,7 +45,7 @@ pub async fn status(server: &ServerSpec) -> Result<Option<LoginStatus>, AuthErro
 pub(crate) fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError> {
     match server.endpoint() {
         Ok(endpoint) => callgate_auth::login_id(&endpoint),
-        Err(error) if matches!(error.kind(), AuthErrorKind::NoLogin { .. }) => Ok(None),
+        Err(error) if error.is_no_login() => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn login_id(server: &ServerSpec) -> Result<Option<String>, AuthError>
 ///
 /// # Errors
 ///
-/// As [`status`]; [`AuthErrorKind::Store`] with the login left as it is if tokens may be in a
+/// As [`status`]; the login is left as it is if tokens may be in a
 /// keyring that cannot be reached.
 pub async fn logout(server: &ServerSpec) -> Result<LoggedOut, AuthError> {
     callgate_auth::logout(&server.endpoint()?).await

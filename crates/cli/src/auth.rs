@@ -4,9 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 use anyhow::bail;
-use callgate::auth::{
-    self, AuthError, AuthErrorKind, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl,
-};
+use callgate::auth::{self, AuthError, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl};
 use callgate::config::{Config, subject_user, token_user};
 use callgate::{ServerSpec, present::one_line};
 use futures::FutureExt as _;
@@ -39,7 +37,7 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
             AuthCommand::Status { server: None } => {
                 let takes_login = |server: &&ServerSpec| match auth::takes_login(server) {
                     Ok(()) => true,
-                    Err(error) => !is_none_taken(&error),
+                    Err(error) => !error.is_no_login(),
                 };
                 let servers: Vec<_> = config.servers.iter().filter(takes_login).collect();
                 status(&servers).await
@@ -87,15 +85,10 @@ fn check_name(config: &Config, name: &str, command: &AuthCommand) -> anyhow::Res
     Ok(())
 }
 
-/// True if the server takes no login.
-fn is_none_taken(error: &AuthError) -> bool {
-    matches!(error.kind(), AuthErrorKind::NoLogin { .. })
-}
-
 /// Prints an error, and returns its exit code.
 fn failed(error: &AuthError) -> u8 {
     print::error(&error.to_string());
-    if is_none_taken(error) {
+    if error.is_no_login() {
         crate::exit::USAGE
     } else {
         1

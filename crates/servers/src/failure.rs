@@ -279,16 +279,11 @@ impl std::error::Error for StartError {}
 
 #[cfg(test)]
 mod tests {
-    use callgate_auth::AuthErrorKind;
-
     use super::*;
 
     #[test]
     fn a_model_is_given_no_commands_and_no_settings() {
-        let kind = AuthErrorKind::LoginRequired {
-            reason: "server `web` needs a login".to_owned(),
-        };
-        let login = Reason::from(&AuthError::new("web", kind));
+        let login = Reason::from(&AuthError::login_required("web", "needs a login", &[]));
         assert_eq!(
             login.to(Reader::Operator),
             "server `web` needs a login; run `callgate auth login web`"

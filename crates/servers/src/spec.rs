@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_auth::{AuthError, AuthErrorKind, Endpoint, OAuth, Redact, Source, url_secrets};
+use callgate_auth::{AuthError, Endpoint, OAuth, Redact, Source, url_secrets};
 use futures::future::try_join_all;
 use rmcp::model::ProtocolVersion;
 use serde::Deserialize;
@@ -128,11 +128,7 @@ impl ServerSpec {
 
     /// Where to log in at this server.
     pub fn endpoint(&self) -> Result<Endpoint, AuthError> {
-        let error = |kind| AuthError::new(self.name.as_str(), kind);
-        let unfit = |reason: &str| {
-            let reason = reason.to_owned();
-            Err(error(AuthErrorKind::NoLogin { reason }))
-        };
+        let unfit = |reason: &str| Err(AuthError::no_login(&self.name, reason));
         let http = match &self.transport {
             Transport::Http(http) => http,
             Transport::Stdio(_) => {
@@ -145,8 +141,8 @@ impl ServerSpec {
         let Some(oauth) = &http.oauth else {
             return unfit("its \"oauth\" is false in the configuration; remove that to log in");
         };
-        let reason = "its URL is not valid".to_owned();
-        let url = Url::parse(&http.url).map_err(|_| error(AuthErrorKind::Settings { reason }))?;
+        let url = Url::parse(&http.url)
+            .map_err(|_| AuthError::settings(&self.name, "its URL is not valid"))?;
         Ok(Endpoint {
             server: self.name.clone(),
             url,

@@ -122,8 +122,7 @@ impl GateBuilder {
         /// with the login that it needs.
         ///
         /// A login has five minutes, within the call's time limit. A page that a person refused is
-        /// not shown again; calls fail with
-        /// [`AuthErrorKind::Declined`](crate::auth::AuthErrorKind::Declined) until another login.
+        /// not shown again; calls fail until another login.
         browser(self, browser: Arc<dyn OpenUrl>) { self.browser = Some(Browser::new(browser)); }
 
         /// Sets the ledger's file. A call that cannot be written to it is not sent.
