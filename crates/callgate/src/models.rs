@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use callgate_auth::Source;
 use callgate_models::{Embedder, Endpoint, ErrorKind, Key, Model, ModelError, Prompt};
-use callgate_servers::{Caller, Sample};
+use callgate_servers::{Caller, Wanted, WantedKind};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -175,7 +175,8 @@ impl Models {
             "includeContext": "none",
             "maxTokens": small.map_or(MAX_TOKENS, |(config, _)| config.max_tokens),
         });
-        let asked = caller.sample(Sample::new("callgate", Some(task.of), &params));
+        let wanted = Wanted::new(WantedKind::Sample, "callgate", Some(task.of), &params);
+        let asked = caller.answer(wanted);
         match tokio::time::timeout(SAMPLING_TIME, asked).await {
             Ok(Ok(message)) => sampled(&message).map_err(NoAnswer::Failed),
             Ok(Err(refusal)) => Err(NoAnswer::Failed(format!(

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use callgate_servers::{
-    Caller, Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Refusal, Root,
-    Sample, Wanted,
+    Caller, Log, LogLevel, Offers, Opened, PageDone, Progress, Refusal, Root, Wanted, WantedKind,
 };
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -31,7 +30,7 @@ impl WithRoots {
     fn or_ours(&self, answer: Value) -> Value {
         let named = answer.get("roots").and_then(Value::as_array);
         if named.is_some_and(Vec::is_empty) {
-            return ListRoots::result(&self.roots);
+            return Root::list(&self.roots);
         }
         answer
     }
@@ -44,8 +43,11 @@ impl Caller for WithRoots {
         offers
     }
 
-    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        self.caller.elicit(request)
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        Box::pin(async move {
+            let mut answers = self.answers(vec![wanted]).await;
+            answers.pop().unwrap_or(Err(Refusal::Cancelled))
+        })
     }
 
     fn page_opened(&self, server: &str, id: &str) -> Option<PageDone> {
@@ -56,32 +58,19 @@ impl Caller for WithRoots {
         self.caller.back_from(opened)
     }
 
-    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        self.caller.sample(request)
-    }
-
-    fn roots<'a>(&'a self, request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
-        Box::pin(async move {
-            if self.caller.offers().roots {
-                let named = self.caller.roots(request).await?;
-                if !named.is_empty() {
-                    return Ok(named);
-                }
-            }
-            Ok(self.roots.clone())
-        })
-    }
-
-    fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
+    fn answers<'a>(
+        &'a self,
+        wanted: Vec<Wanted<'a>>,
+    ) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
         Box::pin(async move {
             let offered = self.caller.offers().roots;
-            let is_roots = |one: &Wanted<'_>| matches!(one, Wanted::Roots(_));
+            let is_roots = |one: &Wanted<'_>| one.kind == WantedKind::Roots;
             let is_ours = |one: &Wanted<'_>| !offered && is_roots(one);
             let others = wanted.iter().filter(|one| !is_ours(one)).copied().collect();
-            let mut others = self.caller.inputs(others).await.into_iter();
+            let mut others = self.caller.answers(others).await.into_iter();
             let answers = wanted.iter().map(|one| {
                 if is_ours(one) {
-                    return Ok(ListRoots::result(&self.roots));
+                    return Ok(Root::list(&self.roots));
                 }
                 let answer = others.next().unwrap_or(Err(Refusal::Cancelled));
                 if is_roots(one) {

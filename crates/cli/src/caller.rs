@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callgate::{
     Caller, Refusal,
-    caller::{Elicit, Offers, Opened},
+    caller::{Offers, Opened, Wanted, WantedKind},
 };
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -46,13 +46,13 @@ impl Caller for TerminalCaller {
         offers
     }
 
-    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
         Box::pin(async move {
-            if !self.attended {
+            if wanted.kind != WantedKind::Elicit || !self.attended {
                 return Err(Refusal::Unsupported);
             }
             let mut conversation = self.conversation().await?;
-            elicit::answer(&mut conversation, request).await
+            elicit::answer(&mut conversation, wanted).await
         })
     }
 

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use crate::caller::{Caller, Elicit, Opened, Refusal, Wanted};
+use crate::caller::{Caller, Opened, Refusal, Wanted, WantedKind};
 use crate::failure::{CallFailure, Changed};
 use crate::list::{CurrentList, misfit};
 use crate::pages;
@@ -215,7 +215,7 @@ impl Round<'_> {
         if !asked.is_empty() {
             let wanted = asked.iter().map(|(.., question)| *question).collect();
             let asking = self.session.asking.begin();
-            let mut given = self.call.caller.inputs(wanted).await.into_iter();
+            let mut given = self.call.caller.answers(wanted).await.into_iter();
             drop(asking);
             for (key, method, question) in asked {
                 let answer = given.next().unwrap_or(Err(Refusal::Cancelled));
@@ -280,12 +280,8 @@ impl Round<'_> {
         let opened = async {
             let mut done = Vec::new();
             for params in &pages {
-                let question = Wanted::Elicit(Elicit {
-                    server: &self.session.server,
-                    tool: Some(self.call.tool),
-                    key: None,
-                    params,
-                });
+                let (server, tool) = (&self.session.server, Some(self.call.tool));
+                let question = Wanted::new(WantedKind::Elicit, server, tool, params);
                 let asked = question
                     .ask(&*self.call.caller, &self.questions.pages)
                     .await;

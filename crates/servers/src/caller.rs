@@ -5,9 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use futures::future::BoxFuture;
-use serde::Deserialize;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::StrDeserializer;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The party behind a call: a person at a terminal, an MCP client, a program. Servers are not
@@ -16,11 +16,30 @@ pub trait Caller: Send + Sync {
     /// What this caller can do.
     fn offers(&self) -> Offers;
 
-    /// Asks a person. The answer is an `ElicitResult`, to whose content nothing is added: the caller
-    /// fills in the defaults of a form's fields.
-    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        let _ = request;
-        Box::pin(std::future::ready(Err(Refusal::Unsupported)))
+    /// Answers a server's request, in the protocol's form: with an `ElicitResult`, to whose content
+    /// nothing is added (the caller fills in the defaults of a form's fields), a
+    /// `CreateMessageResult`, or a `ListRootsResult`. Default: no folders, and nothing else.
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let answer = match wanted.kind {
+            WantedKind::Roots => Ok(Root::list(&[])),
+            WantedKind::Elicit | WantedKind::Sample => Err(Refusal::Unsupported),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+
+    /// Answers everything that one call needs before it goes on (2026-07-28), in the same order.
+    /// Default: one after another.
+    fn answers<'a>(
+        &'a self,
+        wanted: Vec<Wanted<'a>>,
+    ) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
+        Box::pin(async move {
+            let mut answers = Vec::with_capacity(wanted.len());
+            for one in wanted {
+                answers.push(self.answer(one).await);
+            }
+            answers
+        })
     }
 
     /// Hears that the person agreed to open a page, which the server knows by this id. Called while
@@ -38,31 +57,6 @@ pub trait Caller: Send + Sync {
         } else {
             Box::pin(std::future::ready(Ok(())))
         }
-    }
-
-    /// Asks a model. The answer is a `CreateMessageResult`.
-    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        let _ = request;
-        Box::pin(std::future::ready(Err(Refusal::Unsupported)))
-    }
-
-    /// The folders servers may work in, if roots are offered.
-    fn roots<'a>(&'a self, request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
-        let _ = request;
-        Box::pin(std::future::ready(Ok(Vec::new())))
-    }
-
-    /// Answers everything that one call needs before it goes on (2026-07-28), in the same order:
-    /// folders as a `ListRootsResult`, all else as [`elicit`](Self::elicit) and
-    /// [`sample`](Self::sample) do. Default: one after another.
-    fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
-        Box::pin(async move {
-            let mut answers = Vec::with_capacity(wanted.len());
-            for one in wanted {
-                answers.push(one.of(self).await);
-            }
-            answers
-        })
     }
 
     /// The least important log messages that this caller hears, if any. Asked with each call.
@@ -123,19 +117,61 @@ impl Offers {
     }
 }
 
-/// A server's question to a person (`elicitation/create`).
+/// A server's request to the caller.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Elicit<'a> {
+pub struct Wanted<'a> {
+    /// The thing that it asks for.
+    pub kind: WantedKind,
     /// The server that asks.
     pub server: &'a str,
     /// The tool whose call it asks for, where that is known.
     pub tool: Option<&'a str>,
     /// The server's own key for it, where it asks in a result (2026-07-28).
     pub key: Option<&'a str>,
-    /// The request's `params` as the server wrote them: `mode` (`form` if absent), `message`, and
-    /// `requestedSchema` or `url`.
+    /// The request's `params` as the server wrote them. For an elicitation `mode` (`form` if
+    /// absent), `message`, and `requestedSchema` or `url`.
     pub params: &'a Value,
+}
+
+/// The things that servers ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WantedKind {
+    /// A person's answer (`elicitation/create`).
+    Elicit,
+    /// A model's message (`sampling/createMessage`).
+    Sample,
+    /// The folders that servers may work in (`roots/list`).
+    Roots,
+}
+
+impl WantedKind {
+    /// Its method in the protocol.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Elicit => "elicitation/create",
+            Self::Sample => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
+}
+
+impl<'a> Wanted<'a> {
+    /// A request outside of a result. The host may make one of its own, in a server's place.
+    pub fn new(
+        kind: WantedKind,
+        server: &'a str,
+        tool: Option<&'a str>,
+        params: &'a Value,
+    ) -> Self {
+        Self {
+            kind,
+            server,
+            tool,
+            key: None,
+            params,
+        }
+    }
 }
 
 /// Called when a page is done.
@@ -155,97 +191,21 @@ pub struct Opened<'a> {
     pub is_told: bool,
 }
 
-/// A server's request for a model's message (`sampling/createMessage`).
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Sample<'a> {
-    /// The server that asks.
-    pub server: &'a str,
-    /// The tool whose call it asks for, where that is known.
-    pub tool: Option<&'a str>,
-    /// The server's own key for it, where it asks in a result (2026-07-28).
-    pub key: Option<&'a str>,
-    /// The request's `params` as the server wrote them.
-    pub params: &'a Value,
-}
-
-impl<'a> Sample<'a> {
-    /// A request of the host's own, in a server's place.
-    pub fn new(server: &'a str, tool: Option<&'a str>, params: &'a Value) -> Self {
-        Self {
-            server,
-            tool,
-            key: None,
-            params,
-        }
-    }
-}
-
-/// A server's request for folders (`roots/list`).
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct ListRoots<'a> {
-    /// The server that asks.
-    pub server: &'a str,
-    /// The tool whose call it asks for, where that is known.
-    pub tool: Option<&'a str>,
-    /// The server's own key for it, where it asks in a result (2026-07-28).
-    pub key: Option<&'a str>,
-}
-
-impl<'a> ListRoots<'a> {
-    /// A request of the host's own, in a server's place.
-    pub fn new(server: &'a str, tool: Option<&'a str>) -> Self {
-        Self {
-            server,
-            tool,
-            key: None,
-        }
-    }
-
-    /// A `ListRootsResult` of these folders.
-    pub fn result(roots: &[Root]) -> Value {
-        let root = |root: &Root| match &root.name {
-            Some(name) => json!({ "uri": root.uri, "name": name }),
-            None => json!({ "uri": root.uri }),
-        };
-        json!({ "roots": roots.iter().map(root).collect::<Vec<_>>() })
-    }
-}
-
-/// One thing that a call needs before it goes on.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub enum Wanted<'a> {
-    /// A person's answer.
-    Elicit(Elicit<'a>),
-    /// A model's message.
-    Sample(Sample<'a>),
-    /// Folders.
-    Roots(ListRoots<'a>),
-}
-
-impl Wanted<'_> {
-    /// This caller's answer, in the protocol's form.
-    pub async fn of<C: Caller + ?Sized>(self, caller: &C) -> Result<Value, Refusal> {
-        match self {
-            Self::Elicit(request) => caller.elicit(request).await,
-            Self::Sample(request) => caller.sample(request).await,
-            Self::Roots(request) => {
-                let roots = caller.roots(request).await?;
-                Ok(ListRoots::result(&roots))
-            }
-        }
-    }
-}
-
 /// A folder that servers may work in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Root {
     /// A `file:` URL.
     pub uri: String,
     /// A name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+impl Root {
+    /// A `ListRootsResult` of these folders.
+    pub fn list(roots: &[Self]) -> Value {
+        json!({ "roots": roots })
+    }
 }
 
 /// The progress of a call (`notifications/progress`).

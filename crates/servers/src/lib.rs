@@ -31,8 +31,8 @@ mod tool_list;
 mod watch;
 
 pub use caller::{
-    Caller, Elicit, ListRoots, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress,
-    Refusal, Root, Sample, UnknownLogLevel, Wanted,
+    Caller, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress, Refusal, Root,
+    UnknownLogLevel, Wanted, WantedKind,
 };
 pub use failure::{CallFailure, Changed, Lost, Reader, Reason, StartError};
 pub use servers::{Servers, WeakServers};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::caller::{Caller, Elicit, ListRoots, Offers, Refusal, Sample, Wanted};
+use crate::caller::{Caller, Offers, Refusal, Wanted, WantedKind};
 use crate::form;
 use crate::pages::{self, Pages};
 use crate::request::Asking;
@@ -74,8 +74,9 @@ impl Questions {
         let busy = |message: String| ErrorData::new(ErrorCode(-32000), message, None);
         let full = |_| busy(format!("more than {MAX_QUESTIONS} requests at a time"));
         let _place = self.places.try_acquire().map_err(full)?;
-        let is_roots = matches!(question, Wanted::Roots(_));
-        if !is_roots && self.for_call.fetch_add(1, Ordering::Relaxed) >= MAX_FOR_CALL {
+        if question.kind != WantedKind::Roots
+            && self.for_call.fetch_add(1, Ordering::Relaxed) >= MAX_FOR_CALL
+        {
             let message = format!("more than {MAX_FOR_CALL} requests for one call");
             return Err(busy(message));
         }
@@ -122,7 +123,7 @@ impl ClientHandler for Handler {
 }
 
 impl<'a> Wanted<'a> {
-    /// A server's request as a question; `None` if it is none.
+    /// A server's request; `None` if clients know none with this method.
     pub(crate) fn read(
         method: &str,
         server: &'a str,
@@ -130,29 +131,17 @@ impl<'a> Wanted<'a> {
         key: Option<&'a str>,
         params: &'a Value,
     ) -> Option<Self> {
-        Some(match method {
-            "elicitation/create" => Self::Elicit(Elicit {
-                server,
-                tool,
-                key,
-                params,
-            }),
-            "sampling/createMessage" => Self::Sample(Sample {
-                server,
-                tool,
-                key,
-                params,
-            }),
-            "roots/list" => Self::Roots(ListRoots { server, tool, key }),
-            _ => return None,
-        })
+        let kinds = [WantedKind::Elicit, WantedKind::Sample, WantedKind::Roots];
+        let kind = kinds.into_iter().find(|kind| kind.method() == method)?;
+        let wanted = Self::new(kind, server, tool, params);
+        Some(Self { key, ..wanted })
     }
 
     /// Refuses parameters that are too long.
     pub(crate) fn check_size(self, bytes: usize) -> Result<(), ErrorData> {
-        let most = match self {
-            Self::Sample(_) => MAX_VALUE_BYTES,
-            Self::Elicit(_) | Self::Roots(_) => MAX_SMALL_BYTES,
+        let most = match self.kind {
+            WantedKind::Sample => MAX_VALUE_BYTES,
+            WantedKind::Elicit | WantedKind::Roots => MAX_SMALL_BYTES,
         };
         if bytes > most {
             let message = format!("its params have {bytes} bytes, and {most} are the most");
@@ -164,41 +153,43 @@ impl<'a> Wanted<'a> {
     /// The answer to a question that is not offered, or cannot be shown.
     pub(crate) fn declined(self, offers: Offers) -> Option<Result<Value, ErrorData>> {
         let invalid = |message: String| Some(Err(ErrorData::invalid_params(message, None)));
-        match self {
-            Self::Elicit(_) if !offers.form && !offers.url => {
+        let params = self.params;
+        match self.kind {
+            WantedKind::Elicit if !offers.form && !offers.url => {
                 Some(Ok(json!({ "action": "decline" })))
             }
-            Self::Elicit(Elicit { params, .. }) => match mode(params) {
+            WantedKind::Elicit => match mode(params) {
                 "form" if offers.form => None,
                 "url" if offers.url => pages::address_fault(params).and_then(invalid),
                 _ => invalid("this mode of elicitation was not announced".to_owned()),
             },
-            Self::Sample(_) if !offers.sampling => Some(Err(not_found())),
-            Self::Sample(Sample { params, .. }) => {
+            WantedKind::Sample if !offers.sampling => Some(Err(not_found())),
+            WantedKind::Sample => {
                 let tools = params.get("tools").or_else(|| params.get("toolChoice"));
                 let is_refused = tools.is_some() && !offers.sampling_tools;
                 let message = "sampling with tools was not announced".to_owned();
                 is_refused.then(|| invalid(message)).flatten()
             }
-            Self::Roots(_) => (!offers.roots).then(|| Err(not_found())),
+            WantedKind::Roots => (!offers.roots).then(|| Err(not_found())),
         }
     }
 
     /// Whether it asks to open a page.
     pub(crate) fn is_page(self) -> bool {
-        matches!(self, Self::Elicit(request) if mode(request.params) == "url")
+        self.kind == WantedKind::Elicit && mode(self.params) == "url"
     }
 
     /// The caller's answer in the protocol's form.
     pub(crate) fn answered(self, answer: Result<Value, Refusal>) -> Result<Value, ErrorData> {
-        match (self, answer) {
-            (Self::Elicit(Elicit { params, .. }), Ok(result)) => {
+        let params = self.params;
+        match (self.kind, answer) {
+            (WantedKind::Elicit, Ok(result)) => {
                 form::checked(result, mode(params), params.get("requestedSchema"))
             }
             (_, Ok(result)) => Ok(result),
             (_, Err(Refusal::Failed(reason))) => Err(ErrorData::internal_error(reason, None)),
-            (Self::Elicit(_), Err(Refusal::Cancelled)) => Ok(json!({ "action": "cancel" })),
-            (Self::Elicit(_), Err(_)) => Ok(json!({ "action": "decline" })),
+            (WantedKind::Elicit, Err(Refusal::Cancelled)) => Ok(json!({ "action": "cancel" })),
+            (WantedKind::Elicit, Err(_)) => Ok(json!({ "action": "decline" })),
             (_, Err(Refusal::Unsupported)) => Err(not_found()),
             // The code that the specification gives for it.
             (_, Err(refusal)) => Err(ErrorData::new(ErrorCode(-1), refusal.to_string(), None)),
@@ -211,16 +202,12 @@ impl<'a> Wanted<'a> {
         caller: &dyn Caller,
         pages: &Pages,
     ) -> Result<(Value, Option<watch::Receiver<bool>>), ErrorData> {
-        let page = match self {
-            Self::Elicit(request) if self.is_page() => Some(request),
-            _ => None,
-        };
-        let done = page.and_then(|page| pages.show(page.params));
-        let answer = self.answered(self.of(caller).await)?;
+        let done = self.is_page().then(|| pages.show(self.params)).flatten();
+        let answer = self.answered(caller.answer(self).await)?;
         let done = done.filter(|_| is_accepted(&answer));
-        if let (Some(done), Some(page)) = (&done, page)
-            && let Some(id) = pages::page_id(page.params)
-            && let Some(hears) = caller.page_opened(page.server, id)
+        if let Some(done) = &done
+            && let Some(id) = pages::page_id(self.params)
+            && let Some(hears) = caller.page_opened(self.server, id)
         {
             let mut done = done.clone();
             tokio::spawn(async move {

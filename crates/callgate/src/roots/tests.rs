@@ -18,8 +18,12 @@ impl Caller for Named {
         offers
     }
 
-    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
-        Box::pin(std::future::ready(self.roots.clone()))
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let answer = match wanted.kind {
+            WantedKind::Roots => self.roots.clone().map(|roots| Root::list(&roots)),
+            _ => Err(Refusal::Unsupported),
+        };
+        Box::pin(std::future::ready(answer))
     }
 
     fn page_opened(&self, _server: &str, _id: &str) -> Option<PageDone> {
@@ -41,17 +45,17 @@ fn check(offered: bool, roots: Result<&[&str], Refusal>, expected: Result<&str, 
     let caller = with_roots(&[root("file:///ours")], Arc::new(Named { offered, roots }));
     assert!(caller.offers().roots);
 
-    let request = ListRoots::new("fs", None);
-    let told = caller.roots(request).now_or_never().expect("at once");
-    assert_eq!(told, expected.clone().map(|uri| vec![root(uri)]));
+    let params = json!({ "message": "Who?" });
+    let sample = Wanted::new(WantedKind::Sample, "fs", None, &params);
+    let roots = Wanted::new(WantedKind::Roots, "fs", None, &params);
+    let expected = expected.map(|uri| json!({ "roots": [{ "uri": uri }] }));
+    let told = caller.answer(roots).now_or_never().expect("at once");
+    assert_eq!(told, expected);
 
-    let question = json!({ "message": "Who?" });
-    let sample = Wanted::Sample(Sample::new("fs", None, &question));
-    let wanted = vec![sample, Wanted::Roots(request), sample];
-    let answers = caller.inputs(wanted).now_or_never().expect("at once");
-    let told = expected.map(|uri| json!({ "roots": [{ "uri": uri }] }));
+    let wanted = vec![sample, roots, sample];
+    let answers = caller.answers(wanted).now_or_never().expect("at once");
     let unsupported = Err(Refusal::Unsupported);
-    assert_eq!(answers, [unsupported.clone(), told, unsupported]);
+    assert_eq!(answers, [unsupported.clone(), expected, unsupported]);
 }
 
 #[test]

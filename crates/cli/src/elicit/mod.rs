@@ -10,7 +10,7 @@ pub mod page;
 
 use callgate::{
     Refusal,
-    caller::{Elicit, Opened},
+    caller::{Opened, Wanted},
     present::{harmless, quoted},
 };
 use serde_json::Value;
@@ -23,7 +23,7 @@ const MAX_MESSAGE: usize = 4_000;
 /// Asks the person, and returns the answer for the server.
 pub async fn answer(
     conversation: &mut Conversation,
-    request: Elicit<'_>,
+    request: Wanted<'_>,
 ) -> Result<Value, Refusal> {
     let from = format!("Server {:?}", request.server);
     let columns = conversation.columns();

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use callgate::{
     Caller, Refusal, Root,
-    caller::{
-        Elicit, ListRoots, Log, LogLevel, Offers, Opened, PageDone, Progress, Sample, Wanted,
-    },
+    caller::{Log, LogLevel, Offers, Opened, PageDone, Progress, Wanted, WantedKind},
 };
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -54,8 +52,12 @@ impl Caller for OneClient {
         AnyClient.offers()
     }
 
-    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
-        std::future::ready(Ok(self.roots.so_far())).boxed()
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let answer = match wanted.kind {
+            WantedKind::Roots => Ok(Root::list(&self.roots.so_far())),
+            _ => Err(Refusal::Unsupported),
+        };
+        std::future::ready(answer).boxed()
     }
 }
 
@@ -64,18 +66,10 @@ impl Caller for ClientAsker {
         self.capabilities
     }
 
-    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        self.pass_on_one(Wanted::Elicit(request)).boxed()
-    }
-
-    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        self.pass_on_one(Wanted::Sample(request)).boxed()
-    }
-
-    fn roots<'a>(&'a self, request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
         async move {
-            let result = self.pass_on_one(Wanted::Roots(request)).await?;
-            Ok(roots::named(&result).unwrap_or_default())
+            let mut answers = self.pass_on(vec![wanted]).await;
+            answers.pop().unwrap_or(Err(Refusal::Cancelled))
         }
         .boxed()
     }
@@ -114,7 +108,10 @@ impl Caller for ClientAsker {
         .boxed()
     }
 
-    fn inputs<'a>(&'a self, wanted: Vec<Wanted<'a>>) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
+    fn answers<'a>(
+        &'a self,
+        wanted: Vec<Wanted<'a>>,
+    ) -> BoxFuture<'a, Vec<Result<Value, Refusal>>> {
         self.pass_on(wanted).boxed()
     }
 
@@ -153,11 +150,6 @@ impl Caller for ClientAsker {
 }
 
 impl ClientAsker {
-    async fn pass_on_one(&self, wanted: Wanted<'_>) -> Result<Value, Refusal> {
-        let mut answers = self.pass_on(vec![wanted]).await;
-        answers.pop().unwrap_or(Err(Refusal::Cancelled))
-    }
-
     /// Asks the client for all that is not known, at once.
     async fn pass_on(&self, wanted: Vec<Wanted<'_>>) -> Vec<Result<Value, Refusal>> {
         let mut requests = Vec::new();
@@ -191,41 +183,43 @@ impl ClientAsker {
 
     /// The answer, if the client need not be asked.
     fn known(&self, wanted: &Wanted<'_>) -> Option<Value> {
-        match wanted {
-            Wanted::Roots(_) => self.folders().as_deref().map(ListRoots::result),
-            _ => None,
-        }
+        let folders = self.folders();
+        let folders = folders
+            .as_deref()
+            .filter(|_| wanted.kind == WantedKind::Roots);
+        folders.map(Root::list)
     }
 
     /// The request for the client, with the server's own key.
     fn client_request<'a>(&self, wanted: &Wanted<'a>) -> Result<NewRequest<'a>, Refusal> {
         let can = self.capabilities;
-        let (key, method, params) = match wanted {
-            Wanted::Elicit(request) => {
-                let is_url = request.params.get("mode").and_then(Value::as_str) == Some("url");
+        let method = wanted.kind.method();
+        let params = match wanted.kind {
+            WantedKind::Elicit => {
+                let is_url = wanted.params.get("mode").and_then(Value::as_str) == Some("url");
                 if !(if is_url { can.url } else { can.form }) {
                     return Err(Refusal::Unsupported);
                 }
-                let mut params = params(request.params)?;
+                let mut params = params(wanted.params)?;
                 // The person must know that it is not Callgate that asks.
                 let message = params.get("message").and_then(Value::as_str);
                 let message = message.unwrap_or_default();
-                let message = format!("The server {:?} asks: {message}", request.server);
+                let message = format!("The server {:?} asks: {message}", wanted.server);
                 params.insert("message".to_owned(), message.into());
                 if is_url {
                     // Two servers may use the same id, and the newest revision has none.
                     let server_id = params.get("elicitationId").and_then(Value::as_str);
                     let server_id = server_id.unwrap_or_default();
-                    let id = self.run.pages.add(request.server, server_id);
+                    let id = self.run.pages.add(wanted.server, server_id);
                     let id = id.map_err(|error| {
                         Refusal::Failed(format!("no random bytes are available: {error}"))
                     })?;
                     params.insert("elicitationId".to_owned(), id.into());
                 }
-                (request.key, "elicitation/create", params)
+                params
             }
-            Wanted::Sample(request) => {
-                let mut params = params(request.params)?;
+            WantedKind::Sample => {
+                let mut params = params(wanted.params)?;
                 // To the client, Callgate is one server: a server must not get what the client
                 // knows from other ones.
                 if let Some(context) = params.get_mut("includeContext") {
@@ -235,28 +229,27 @@ impl ClientAsker {
                 if !can.sampling || (has_tools && !can.sampling_tools) {
                     return Err(Refusal::Unsupported);
                 }
-                (request.key, "sampling/createMessage", params)
+                params
             }
-            Wanted::Roots(request) if can.roots => (request.key, "roots/list", Map::new()),
-            // A kind that is added later.
-            _ => return Err(Refusal::Unsupported),
+            WantedKind::Roots if can.roots => Map::new(),
+            WantedKind::Roots => return Err(Refusal::Unsupported),
         };
         let request = serde_json::from_value(json!({ "method": method, "params": params }));
         let request = request.map_err(|_unfit| {
             Refusal::Failed(format!("the params of the {method} are not of its form"))
         })?;
-        Ok((key, request))
+        Ok((wanted.key, request))
     }
 
     /// The client's answer. Folders are kept for the rest of the run.
     fn checked(&self, wanted: &Wanted<'_>, result: Value) -> Result<Value, Refusal> {
-        if !matches!(wanted, Wanted::Roots(_)) {
+        if wanted.kind != WantedKind::Roots {
             return Ok(result);
         }
         let named = roots::named(&result).ok_or_else(|| {
             Refusal::Failed("the client's answer to roots/list names no roots".to_owned())
         })?;
-        let result = ListRoots::result(&named);
+        let result = Root::list(&named);
         *self.folders() = Some(named);
         Ok(result)
     }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use callgate_servers::{
-    Caller, Connect, Elicit, ListRoots, Log, LogLevel, Offers, PageDone, Progress, Refusal, Root,
-    Sample, ServerSpec, Servers,
+    Caller, Connect, Log, LogLevel, Offers, PageDone, Progress, Refusal, Root, ServerSpec, Servers,
+    Wanted, WantedKind,
 };
 use expect_test::{Expect, expect};
 use futures::FutureExt as _;
@@ -42,28 +42,29 @@ impl Caller for Able {
         offers
     }
 
-    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        let name = format!("{} of {}", request.tool.unwrap_or("?"), request.server);
-        async move { Ok(json!({ "action": "accept", "content": { "name": name } })) }.boxed()
-    }
-
-    fn sample<'a>(&'a self, _request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        async { Err(Refusal::Declined) }.boxed()
-    }
-
-    fn roots<'a>(&'a self, _request: ListRoots<'a>) -> BoxFuture<'a, Result<Vec<Root>, Refusal>> {
-        let mut asked = self.asked.lock().expect("no panic");
-        *asked += 1;
-        if *asked == 1
-            && let Some(servers) = self.moves.get()
-        {
-            servers.roots_changed();
-        }
-        let root = Root {
-            uri: format!("file:///{asked}"),
-            name: None,
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let answer = match wanted.kind {
+            WantedKind::Elicit => {
+                let name = format!("{} of {}", wanted.tool.unwrap_or("?"), wanted.server);
+                Ok(json!({ "action": "accept", "content": { "name": name } }))
+            }
+            WantedKind::Sample => Err(Refusal::Declined),
+            WantedKind::Roots => {
+                let mut asked = self.asked.lock().expect("no panic");
+                *asked += 1;
+                if *asked == 1
+                    && let Some(servers) = self.moves.get()
+                {
+                    servers.roots_changed();
+                }
+                let root = Root {
+                    uri: format!("file:///{asked}"),
+                    name: None,
+                };
+                Ok(Root::list(&[root]))
+            }
         };
-        async move { Ok(vec![root]) }.boxed()
+        std::future::ready(answer).boxed()
     }
 
     fn page_opened(&self, _server: &str, id: &str) -> Option<PageDone> {
