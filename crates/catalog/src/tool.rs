@@ -38,7 +38,6 @@ impl Tool {
             function: &self.function,
             other_names: Some(&self.other_names),
             server: &definition.server,
-            tool: &definition.name,
             hints: definition.hints,
             trusted,
             definition: Some(definition.identity.hash()),

@@ -162,7 +162,7 @@ mod tests {
             decision
         };
         let decided = Decision::new;
-        let mut asked_by = decided(Verdict::Ask, Because::Spent(grant.clone()));
+        let mut asked_by = decided(Verdict::Ask, Because::DefinitionChanged(grant.clone()));
         asked_by.asked_by = Some(Arc::clone(&ask));
         let reviewer = || Because::Reviewer("not now".to_owned());
         let (nobody, late) = (Some(Answer::Nobody), Some(Answer::Late));
@@ -256,7 +256,6 @@ mod tests {
                 function: "fs_write",
                 other_names: None,
                 server: "fs",
-                tool: "write",
                 hints: Hints::default(),
                 trusted: false,
                 definition: Some(definition.hash()),

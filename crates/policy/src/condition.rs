@@ -72,21 +72,6 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// The condition that all arguments are these.
-    pub fn exactly(arguments: Value) -> Self {
-        Self {
-            at: Pointer::whole(),
-            exists: None,
-            min: None,
-            max: None,
-            equals: Some(arguments),
-            prefix: None,
-            is_in: None,
-            glob: None,
-            regex: None,
-        }
-    }
-
     /// The number of its tests.
     pub(crate) fn count(&self) -> usize {
         self.tests_in_words().len()

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::definition::{Definition, DefinitionHash};
 use crate::flow::{Finding, FlowReason, FlowRules, FlowWhy};
 use crate::grants::{Grant, Scope};
 use crate::rule::{Effect, Rule};
@@ -104,24 +103,6 @@ pub enum Leave {
     Rule(Arc<Rule>),
     /// A grant.
     Grant(Arc<Grant>, Scope),
-}
-
-impl Leave {
-    /// The definition it is bound to.
-    pub fn definition(&self) -> Option<&DefinitionHash> {
-        match self {
-            Self::Rule(rule) => rule.definition.as_ref(),
-            Self::Grant(..) => self.known().map(Definition::hash),
-        }
-    }
-
-    /// That definition, if this is a grant: a rule has only its hash.
-    pub fn known(&self) -> Option<&Definition> {
-        match self {
-            Self::Rule(_) => None,
-            Self::Grant(grant, _) => grant.definition.as_deref(),
-        }
-    }
 }
 
 impl fmt::Display for Leave {

@@ -18,8 +18,6 @@ pub struct CallFacts<'a> {
     pub other_names: Option<&'a Arc<OtherNames>>,
     /// The server's name in the configuration.
     pub server: &'a str,
-    /// The tool's own name.
-    pub tool: &'a str,
     /// The hints of its server about the tool.
     pub hints: Hints,
     /// True if the configuration marks the server as trusted.

@@ -1,5 +1,4 @@
-//! What one run may do: the rules, the grants, and the uses that are left of
-//! both.
+//! The permissions of one run: the rules with the uses that are left of them, and the grants.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +8,7 @@ use crate::grants::{Grant, Scope, SessionGrants, use_once};
 use crate::rules::Rules;
 
 /// The permissions of one run. They are shared between threads: no two calls take the same use
-/// of a rule or of a grant.
+/// of a rule.
 #[derive(Debug)]
 pub struct Permissions {
     rules: Arc<Rules>,
@@ -55,11 +54,10 @@ impl Permissions {
                 rule.is_some_and(|rule| self.session.use_rule(rule, most, of_session))
             }
         };
-        self.rules
-            .decide_with(facts, can_use, |scope, facts| match scope {
-                Scope::Run => self.run.answer(facts, of_run),
-                Scope::Session => self.session.answer(facts, of_session),
-            })
+        self.rules.decide_with(facts, can_use, |scope| match scope {
+            Scope::Run => self.run.answer(facts),
+            Scope::Session => self.session.answer(facts),
+        })
     }
 
     /// Adds a grant for this run or for the session.

@@ -10,11 +10,6 @@ use serde_json::Value;
 pub struct Pointer(String);
 
 impl Pointer {
-    /// The pointer to all of the arguments.
-    pub fn whole() -> Self {
-        Self(String::new())
-    }
-
     /// The pointer as it was written.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -8,7 +8,7 @@ use crate::facts::{CallFacts, Hints};
 use crate::grants::Void;
 use crate::rule::{Annotations, Rule};
 
-/// The outcome of matching a rule or a grant with a call.
+/// The outcome of matching a rule with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Match {
     /// It matches.
@@ -54,11 +54,7 @@ pub(crate) fn rule_match(rule: &Rule, facts: &CallFacts<'_>) -> Match {
 
 /// True if arguments pass all conditions. Doubt counts against a rule that lets
 /// calls through, and for a rule that holds them up.
-pub(crate) fn arguments_match(
-    conditions: &[Condition],
-    arguments: Option<&Value>,
-    widens: bool,
-) -> Match {
+fn arguments_match(conditions: &[Condition], arguments: Option<&Value>, widens: bool) -> Match {
     let Some(arguments) = arguments else {
         return match conditions {
             [] => Match::Yes,

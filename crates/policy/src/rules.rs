@@ -70,7 +70,7 @@ impl Rules {
     /// [`crate::Permissions`] decides the calls of a run: it counts, and knows
     /// what was granted.
     pub fn decide(&self, facts: &CallFacts<'_>) -> Decision {
-        self.decide_with(facts, |_, _| true, |_, _| Answer::Nothing)
+        self.decide_with(facts, |_, _| true, |_| Answer::Nothing)
     }
 
     /// Decides with counts and grants. `usable` says whether a rule that counts
@@ -79,12 +79,12 @@ impl Rules {
         &self,
         facts: &CallFacts<'_>,
         usable: impl Fn(usize, u32) -> bool,
-        granted: impl Fn(Scope, &CallFacts<'_>) -> Answer,
+        granted: impl Fn(Scope) -> Answer,
     ) -> Decision {
         let mut doubts = Doubts::default();
         for rank in [Rank::Deny, Rank::Grant, Rank::Ask, Rank::Allow] {
             if rank == Rank::Ask
-                && let Some(because) = doubts.ask_grants(|scope| granted(scope, facts))
+                && let Some(because) = doubts.ask_grants(&granted)
             {
                 return doubts.conclude(Verdict::Allow, because);
             }
@@ -178,7 +178,9 @@ impl Doubts {
         for scope in [Scope::Run, Scope::Session] {
             match granted(scope) {
                 Answer::Granted(grant) => return Some(Because::Grant(grant, scope)),
-                Answer::Void(grant, void) => self.note(void, || Leave::Grant(grant, scope)),
+                Answer::OtherDefinition(grant) => {
+                    self.note(Void::OtherDefinition, || Leave::Grant(grant, scope));
+                }
                 Answer::Nothing => {}
             }
         }

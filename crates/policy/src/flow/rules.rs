@@ -40,11 +40,6 @@ impl FlowRules {
         self.rules.is_empty() && self.servers.is_empty() && self.tools.is_empty()
     }
 
-    /// The rules in the order in which they were added.
-    pub fn iter(&self) -> impl Iterator<Item = &FlowRule> {
-        self.rules.iter()
-    }
-
     /// The labels of a tool by these of its names, its server's among them.
     fn labels<'a>(&'a self, side: &Side, by: Names) -> BTreeSet<&'a str> {
         let servers = self.servers.iter();

@@ -29,7 +29,6 @@ fn call<'a>(trusted: bool, arguments: Option<&'a Value>) -> CallFacts<'a> {
         function: FUNCTION,
         other_names: Some(&NAMES),
         server: "github",
-        tool: "issues_drop",
         hints: Hints {
             read_only: Some(true),
             ..Hints::default()

@@ -38,7 +38,6 @@ pub fn facts(arguments: Option<&Value>) -> CallFacts<'_> {
         function: "fs_write",
         other_names: None,
         server: "fs",
-        tool: "write",
         hints: Hints::default(),
         trusted: false,
         definition: None,
