@@ -47,15 +47,10 @@ impl Catalog {
     /// server and name, the first counts.
     pub fn build(definitions: Vec<ToolDefinition>) -> Self {
         let definitions = definitions.into_iter().map(Arc::new).collect();
-        Self::build_after(&Names::default(), definitions)
+        Self::build_without(&Names::default(), definitions, |_, _| false)
     }
 
-    /// As [`Catalog::build`], with the names that tools had before.
-    pub fn build_after(before: &Names, definitions: Vec<Arc<ToolDefinition>>) -> Self {
-        Self::build_without(before, definitions, |_, _| false)
-    }
-
-    /// As [`Catalog::build_after`], without the functions that `hides` takes, by their names
+    /// As [`Catalog::build`], with the names that tools had before and without the functions that `hides` takes, by their names
     /// and the tools' others: they have names, so that those of others do not depend on it,
     /// and nothing else.
     pub fn build_without(
@@ -131,11 +126,6 @@ impl Catalog {
     /// Every tool, those too that were left out of [`Catalog::build_without`].
     pub fn with_hidden(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter().chain(&self.hidden)
-    }
-
-    /// Their functions.
-    pub fn functions(&self) -> impl Iterator<Item = &str> {
-        self.with_hidden().map(|tool| tool.function.as_str())
     }
 
     /// What tools would be called that are not for models, as their servers say: to tell

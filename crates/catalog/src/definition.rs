@@ -21,7 +21,6 @@ const MAX_SCHEMA_DEPTH: usize = 200;
 
 /// A tool of a server.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct ToolDefinition {
     /// The server as it is configured.
     pub server: String,

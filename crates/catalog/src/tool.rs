@@ -10,7 +10,6 @@ use crate::definition::ToolDefinition;
 
 /// A tool and the function it became. The catalog makes it; a script never does.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct Tool {
     /// The name of the function in a script, which rules match.
     pub function: String,

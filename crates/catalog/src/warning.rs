@@ -7,7 +7,6 @@ use callgate_typegen::names::{self, Collision};
 
 /// Something about the tools of a catalog that a person may want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Warning {
     /// An entry of a list is not a tool and is dropped.
     Malformed(Malformed),
@@ -104,7 +103,6 @@ impl From<Malformed> for Warning {
 /// An entry that is not a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("server {}: {} is dropped: {reason}", quoted(server), what(tool.as_deref()))]
-#[non_exhaustive]
 pub struct Malformed {
     /// The server as it is configured.
     pub server: String,
@@ -116,7 +114,6 @@ pub struct Malformed {
 
 /// Why an entry is not a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum MalformedReason {
     /// The entry is not a JSON object.
     #[error("the entry is not an object")]
@@ -151,7 +148,6 @@ pub enum MalformedReason {
 
 /// Why a schema of a tool cannot be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum SchemaFault {
     /// It is not a JSON object.
     NotAnObject,

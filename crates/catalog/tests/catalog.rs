@@ -269,7 +269,7 @@ fn a_long_name_finds_the_tool_and_is_not_listed() {
         assert!(catalog.declarations_for(None, |_| true).contains(&alias));
         assert!(!catalog.declarations(Detail::Full, |_| true).contains(long));
     }
-    assert_eq!(catalog.functions().count(), 2);
+    assert_eq!(catalog.with_hidden().count(), 2);
 }
 
 #[test]

@@ -18,7 +18,6 @@ pub struct Checked {
 
 /// One type error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Diagnostic {
     /// The author's line, from 1.
     pub line: u32,

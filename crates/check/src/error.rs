@@ -6,7 +6,6 @@ use crate::confine::MAX_MEMORY;
 
 /// Why there is no answer for a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum CheckError {
     /// No script can be checked.
     #[error(transparent)]
@@ -18,7 +17,6 @@ pub enum CheckError {
 
 /// Why no script can be checked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum Unavailable {
     /// TypeScript's own library of declarations cannot be read.
     #[error("TypeScript's library cannot be read: {0}; install TypeScript again")]
@@ -39,7 +37,6 @@ pub enum Unavailable {
 
 /// Why one check failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum Failure {
     /// No answer came in time.
     #[error("it took longer than {0:?}")]

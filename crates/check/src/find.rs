@@ -14,7 +14,6 @@ const MAX_MANIFEST: u64 = 1 << 20;
 
 /// A native TypeScript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Executable {
     /// The program; its library lies in the same folder.
     pub path: PathBuf,
@@ -24,7 +23,6 @@ pub struct Executable {
 
 /// Why no TypeScript is used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum FindError {
     #[error(

@@ -193,7 +193,6 @@ impl Changed {
         let before = match leave {
             Leave::Grant(grant, _) => grant.definition.clone(),
             Leave::Rule(rule) => rule.definition.as_ref().and_then(find),
-            _ => None,
         };
         Some(Self {
             before,

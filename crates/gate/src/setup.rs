@@ -18,7 +18,6 @@ pub type LineText = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
 
 /// The settings of one run.
 #[derive(Clone, Default)]
-#[non_exhaustive]
 pub struct Setup {
     /// The rules for its calls.
     pub rules: Arc<Rules>,

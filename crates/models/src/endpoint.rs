@@ -87,11 +87,6 @@ impl Endpoint {
         })
     }
 
-    /// Scheme, host and port.
-    pub fn origin(&self) -> &str {
-        &self.origin
-    }
-
     /// The whole URL. It holds no key.
     pub fn url(&self) -> &str {
         self.base.as_str()

@@ -15,7 +15,6 @@ pub struct ModelError {
 
 /// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum ErrorKind {
     /// The URL or the key is none that can be used.
     Unfit,

@@ -72,11 +72,6 @@ impl Model {
         }
     }
 
-    /// Scheme, host and port of its endpoint.
-    pub fn origin(&self) -> &str {
-        self.endpoint.origin()
-    }
-
     /// Asks it.
     pub async fn ask(&self, prompt: &Prompt<'_>) -> Result<Said, ModelError> {
         match self.api {

@@ -10,7 +10,6 @@ use crate::verdict::Verdict;
 
 /// The answer to one tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Decision {
     /// The verdict about the call.
     pub verdict: Verdict,
@@ -63,7 +62,6 @@ impl FlowRules {
 
 /// The reason for a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Because {
     /// A rule matched.
     Rule(Arc<Rule>),
@@ -97,7 +95,6 @@ pub enum Because {
 
 /// A permission: a rule that allows, or a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Leave {
     /// A rule.
     Rule(Arc<Rule>),

@@ -27,7 +27,6 @@ const OPEN: [&str; 8] = [
 
 /// A rule that can decide nothing. Its `Display` is a warning for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Unmatched {
     /// The rule.
     pub rule: Arc<Rule>,
@@ -39,7 +38,6 @@ pub struct Unmatched {
 
 /// Why a rule decides nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Why {
     /// No function matches its pattern.
     NoTool,

@@ -33,7 +33,6 @@ pub struct Ended {
 
 /// How a run ended.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum End {
     /// The script returned.
     Returned(Returned),
@@ -112,7 +111,6 @@ impl Ended {
 
 /// The limits that end a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum WhichLimit {
     /// [`Limits::script_time`](crate::Limits::script_time), in milliseconds.
     ScriptTime,

@@ -55,7 +55,7 @@ pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
 ///
 /// JavaScript writes lone surrogates for a text that was cut within a character, and other readers
 /// refuse them.
-pub fn replace_lone_surrogates(json: &str) -> Option<String> {
+fn replace_lone_surrogates(json: &str) -> Option<String> {
     json.contains("\\u").then(|| replace_halves(json)).flatten()
 }
 

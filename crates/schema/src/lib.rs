@@ -10,6 +10,6 @@ mod output;
 mod schema;
 
 pub use bounds::Author;
-pub use json_text::{Extent, extent, read, replace_lone_surrogates, without_lone_surrogates};
+pub use json_text::{Extent, extent, read, without_lone_surrogates};
 pub use output::{Declared, Fit};
 pub use schema::{Schema, not_2020_12};

@@ -59,16 +59,6 @@ impl Declared {
         &self.0.value
     }
 
-    /// True if anything was held to it before.
-    pub fn is_compiled(&self) -> bool {
-        self.0.compiled.get().is_some()
-    }
-
-    /// Why nothing can be held to it. Compiles it.
-    pub fn fault(&self) -> Option<&str> {
-        self.compiled().as_ref().err().map(String::as_str)
-    }
-
     /// Holds a value, as JSON text, to the schema.
     pub fn fit(&self, json: &str) -> Fit {
         let schema = match self.compiled() {

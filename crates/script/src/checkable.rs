@@ -19,7 +19,6 @@ use crate::source::{Edits, Source};
 /// It is to be checked as one ES module, with `target` and `module` `esnext`.
 /// Lines end where JavaScript ends them: at U+2028 and U+2029 as well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Checkable {
     /// TypeScript. Its first lines are not the author's, so comments of his that mean something at
     /// the start of a file, such as `/// <reference …/>` and `// @ts-nocheck`, mean nothing.

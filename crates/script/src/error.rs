@@ -24,7 +24,6 @@ pub(crate) struct Place {
 
 /// The kind of mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
 pub enum ScriptErrorKind {
     /// The text is not TypeScript.
     Syntax,

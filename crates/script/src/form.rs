@@ -16,7 +16,6 @@ use crate::source::{Edits, Source};
 
 /// The form in which a script was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
 pub enum Form {
     /// Statements; the value is what a top-level `return` gives, or a last expression that is there
     /// for its value.

@@ -46,7 +46,6 @@ use swc_sourcemap::SourceMap;
 
 /// A script that is ready to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Prepared {
     /// One JavaScript expression, to be evaluated as a classic script: an async
     /// function without parameters. Its promise is the script's value.

@@ -18,7 +18,6 @@ use crate::source::Source;
 
 /// The tools a script may call, as far as its text tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Named {
     /// Every name that is used but not declared in the script, JavaScript's own globals among them,
     /// every name that is given to `mcp.callTool` as a literal, and `mcp.extract`. Each once, where
@@ -34,7 +33,6 @@ pub struct Named {
 
 /// A name in a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Mention {
     /// The name.
     pub name: String,

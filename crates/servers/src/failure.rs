@@ -89,7 +89,6 @@ impl fmt::Display for Reason {
 
 /// Why a call has no result. The `Display` form is one clause for people, without secrets.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum CallFailure {
     /// The tool is not the one that was decided on any more.
     ToolChanged {

@@ -35,7 +35,7 @@ pub use caller::{
     UnknownLogLevel, Wanted, WantedKind,
 };
 pub use failure::{CallFailure, Changed, Lost, Reader, Reason, StartError};
-pub use servers::{Servers, WeakServers};
+pub use servers::Servers;
 pub use spec::{Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport};
 pub use state::{Phase, ServerState, Status};
 pub use supervise::ToolCall;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::Deref;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -18,10 +18,6 @@ use crate::supervise::{Server, Supervised, ToolCall};
 /// Connections to MCP servers.
 #[derive(Debug, Clone)]
 pub struct Servers(Arc<Inner>);
-
-/// [`Servers`] that do not keep their processes running.
-#[derive(Debug, Clone)]
-pub struct WeakServers(Weak<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -129,11 +125,6 @@ impl Servers {
             .for_each(|server| server.roots_changed());
     }
 
-    /// The same servers, not kept running.
-    pub fn downgrade(&self) -> WeakServers {
-        WeakServers(Arc::downgrade(&self.0))
-    }
-
     /// Ends all servers side by side: their input is closed, then they get SIGTERM after a second,
     /// and SIGKILL a second later.
     pub async fn shut_down(&self) {
@@ -149,12 +140,5 @@ impl Servers {
         let mut servers = self.0.servers.iter();
         let found = servers.find(|server| server.spec.name == name);
         found.map(Deref::deref)
-    }
-}
-
-impl WeakServers {
-    /// The servers, if they are still running.
-    pub fn upgrade(&self) -> Option<Servers> {
-        self.0.upgrade().map(Servers)
     }
 }

@@ -41,7 +41,6 @@ pub struct ServerState {
 
 /// The tool list of a server.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum Status {
     /// The list, of now or of an earlier time. Another list is another [`ToolList`].
     Ready(Arc<ToolList>),
@@ -53,7 +52,6 @@ pub enum Status {
 
 /// The connection of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Phase {
     /// It is connected.
     Up,

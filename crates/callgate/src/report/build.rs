@@ -166,7 +166,7 @@ fn failure(end: End, reader: Reader) -> (Status, RunError) {
             let message = format!("no worker process could be started: {reason}");
             (ErrorKind::Crashed, message)
         }
-        // A new kind of end is no success.
+        // Neither is an end without a script, and none of them is a success here.
         other => (ErrorKind::Crashed, format!("{other:?}")),
     };
     (Status::Failed, RunError::new(kind, message))
@@ -299,12 +299,6 @@ fn limit_error(which: WhichLimit, limit: u64, observed: u64, reader: Reader) -> 
                  one can hold"
             ),
             "work on the value in pieces",
-        ),
-        other => (
-            "other",
-            "",
-            format!("the limit on {other} was passed: {observed}"),
-            "use less",
         ),
     };
     RunError {

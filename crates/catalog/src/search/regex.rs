@@ -19,7 +19,6 @@ const IN_DESCRIPTION: f64 = 1.0;
 
 /// Why a text is not used as an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PatternFault {
     /// It is too long.
     #[error("it has {bytes} bytes; the limit is {limit}")]

@@ -101,7 +101,6 @@ pub enum Seen {
 
 /// Pieces of a tool's results that arguments have.
 #[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Copied {
     /// The ordinal of the call whose result had the longest piece first.
     pub ordinal: usize,

@@ -214,7 +214,6 @@ impl Serialize for FlowEnd {
 
 /// The reason for the verdict about a flow. Its `Display` has none of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct FlowReason {
     /// The rule, or what stands in for one.
     pub why: FlowWhy,
@@ -226,7 +225,6 @@ pub struct FlowReason {
 
 /// Why a flow was decided so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum FlowWhy {
     /// A rule matched.
     Rule(FlowRule),

@@ -28,7 +28,6 @@ pub use worker_process::WorkerProgram;
 
 /// Settings of a [`Launcher`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct LauncherOptions {
     /// Workers that are started ahead of time and wait for a script. Default 1.
     ///

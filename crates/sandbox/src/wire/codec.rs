@@ -13,7 +13,6 @@ const LENGTH_BYTES: usize = 4;
 ///
 /// Each of these ends the connection: the place where the next frame begins is unknown after it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum WireError {
     /// The frame is longer than the limit of this connection.
     #[error("frame of {size} bytes is over the limit of {limit} bytes")]
