@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use callgate::auth::{self, AuthErrorKind, Grant, LoggedOut, LoginRequest, OAuth, TokenPlace};
+use callgate::auth::{self, Grant, LoggedOut, LoginRequest, OAuth, TokenPlace};
 use callgate::{Gate, Source};
 use callgate_tests::binary;
 use expect_test::expect;
@@ -131,11 +131,8 @@ async fn a_clients_secret_goes_to_no_other_issuer() {
     let server = guarded.spec_with(person);
     let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
     let error = login.expect_err("no login");
-    let AuthErrorKind::Settings { reason } = error.kind() else {
-        panic!("{error:?}");
-    };
-    expect![[r#"its authorization server is "ELSEWHERE", and the "issuer" is "ISSUER""#]]
-        .assert_eq(&guarded.plain(reason));
+    expect![[r#"the "oauth" of server `web` cannot be used: its authorization server is "ELSEWHERE", and the "issuer" is "ISSUER""#]]
+        .assert_eq(&guarded.plain(&error.to_string()));
 
     let gate = Gate::builder()
         .worker_binary(binary("callgate"))

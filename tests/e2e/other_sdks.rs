@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use callgate::{
     Caller, Gate, Refusal, Rules, ServerSpec, Transport,
-    caller::{Elicit, Offers, Sample},
+    caller::{Offers, Wanted, WantedKind},
 };
 use callgate_servers::{Servers, Status};
 use callgate_tests::listening::Listening;
@@ -143,18 +143,20 @@ impl Caller for Ada {
         offers
     }
 
-    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        let asked = &request.params["messages"][0]["content"]["text"];
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let (asked, answer) = match wanted.kind {
+            WantedKind::Sample => {
+                let content = json!({ "type": "text", "text": "an answer" });
+                let message = json!({ "role": "assistant", "content": content, "model": "m" });
+                (&wanted.params["messages"][0]["content"]["text"], message)
+            }
+            _ => {
+                let form = json!({ "action": "accept", "content": { "name": "Ada" } });
+                (&wanted.params["message"], form)
+            }
+        };
         self.asked.lock().expect("no panic").push(asked.clone());
-        let content = json!({ "type": "text", "text": "an answer" });
-        let answer = json!({ "role": "assistant", "content": content, "model": "m" });
         Box::pin(async { Ok(answer) })
-    }
-
-    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        let asked = &request.params["message"];
-        self.asked.lock().expect("no panic").push(asked.clone());
-        Box::pin(async { Ok(json!({ "action": "accept", "content": { "name": "Ada" } })) })
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use callgate::auth::{Browser, Grant, OAuth, OpenUrl, TokenPlace};
 use callgate::{CallError, Gate, Http, Rules, ServerSpec, Source, Transport};
-use callgate_servers::{Caller, Elicit, Offers, Refusal};
+use callgate_servers::{Caller, Offers, Refusal, Wanted};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -127,8 +127,8 @@ impl Caller for Agreeing {
         offers
     }
 
-    fn elicit<'a>(&'a self, request: Elicit<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        let fields = request.params["requestedSchema"]["properties"].as_object();
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let fields = wanted.params["requestedSchema"]["properties"].as_object();
         let begun = |(name, field): (&String, &Value)| {
             let default = field.get("default")?;
             Some((name.clone(), default.clone()))

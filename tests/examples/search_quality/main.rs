@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate::caller::{Offers, Sample};
+use callgate::caller::{Offers, Wanted};
 use callgate::config::{EmbeddingsConfig, ModelsConfig};
 use callgate::{Caller, CheckMode, Gate, Refusal, SearchBy, SearchRequest, ServerSpec};
 use callgate_tests::{repository, stand_in};
@@ -163,8 +163,8 @@ impl Caller for Picks {
         offers
     }
 
-    fn sample<'a>(&'a self, request: Sample<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
-        let text = request.params.pointer("/messages/0/content/text");
+    fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {
+        let text = wanted.params.pointer("/messages/0/content/text");
         let prompt = text.and_then(Value::as_str).unwrap_or_default();
         let query = prompt.lines().next().unwrap_or_default();
         let query = query.strip_prefix("Looked for: ").unwrap_or_default();
