@@ -74,7 +74,6 @@ pub struct TypeError {
 
 impl TypeCheck {
     /// The number of type errors.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.errors.len().saturating_add(self.more as usize)
     }

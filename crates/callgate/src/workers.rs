@@ -13,7 +13,6 @@ pub struct Workers {
 
 impl Workers {
     /// Workers for runs with these limits in this jail, of which `spares` wait.
-    #[must_use]
     pub fn new(program: WorkerProgram, spares: usize, limits: &Limits, jail: &JailOptions) -> Self {
         let mut options = LauncherOptions::default();
         options.spares = spares;

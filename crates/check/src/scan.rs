@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 /// Every run of characters that an identifier may have, wherever it stands: a superset of the names
 /// a script uses. `None` if the text may spell names with escapes, which are not looked through.
-#[must_use]
 pub fn words(text: &str) -> Option<HashSet<&str>> {
     if text.contains("\\u") {
         return None;

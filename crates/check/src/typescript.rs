@@ -56,7 +56,6 @@ struct Warm {
 
 impl TypeScript {
     /// A checker that runs this executable. Nothing is started yet.
-    #[must_use]
     pub fn new(executable: &Executable, confinement: Confinement) -> Self {
         Self {
             shared: Arc::new(Shared {

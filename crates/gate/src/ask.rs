@@ -226,7 +226,6 @@ pub enum Answer {
 
 impl Answer {
     /// True if the call is allowed.
-    #[must_use]
     pub fn allows(self) -> bool {
         !matches!(self, Self::Deny | Self::Nobody | Self::Late)
     }

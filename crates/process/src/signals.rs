@@ -1,7 +1,6 @@
 //! Signals that this process inherited as ignored.
 
 /// True if this process ignores SIGHUP, as `nohup` makes it do.
-#[must_use]
 pub fn ignores_hangup() -> bool {
     // SAFETY: all zeros are a valid `sigaction`, and without a new one nothing is changed.
     unsafe {

@@ -55,7 +55,6 @@ impl Child {
 
     /// Its process id, which is also the id of its process group and its session; `None` once its
     /// exit status was taken.
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         self.process.id()
     }
@@ -97,7 +96,6 @@ impl Drop for Child {
 }
 
 /// An exit status in words, such as `exit code 3` or `signal 9`.
-#[must_use]
 pub fn exit_text(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),

@@ -1,7 +1,6 @@
 //! True if a text is base64, for what carries bytes through JSON.
 
 /// True if the text is base64 (RFC 4648, section 4) with padding and without line ends.
-#[must_use]
 pub fn is_base64(text: &str) -> bool {
     let bytes = text.as_bytes();
     let padding = bytes.iter().rev().take_while(|byte| **byte == b'=').count();

@@ -1,6 +1,5 @@
 //! The end of a run.
 
-use std::fmt;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -95,7 +94,6 @@ pub enum Returned {
 
 impl Ended {
     /// The end of a run whose script did nothing.
-    #[must_use]
     pub fn without_script(end: End) -> Self {
         Self {
             end,
@@ -122,18 +120,6 @@ pub enum WhichLimit {
     Calls,
     /// Entries that V8 can hold in one array or table. No setting changes it.
     Entries,
-}
-
-impl fmt::Display for WhichLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ScriptTime => "script time",
-            Self::RunTime => "run time",
-            Self::Memory => "memory",
-            Self::Calls => "calls",
-            Self::Entries => "entries",
-        })
-    }
 }
 
 /// What a script printed: the head, what was cut out of the middle, the tail.

@@ -17,7 +17,6 @@ impl JailLayer {
     pub const ALL: [Self; 3] = [Self::Landlock, Self::Seccomp, Self::Namespaces];
 
     /// The layer's name in configurations and reports.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Landlock => "landlock",

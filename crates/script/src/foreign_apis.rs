@@ -6,7 +6,6 @@ use swc_ecma_visit::{Visit, VisitWith};
 
 /// The replacement for a global of browsers, Node.js and similar runtimes; `None` for any other
 /// name.
-#[must_use]
 pub fn instead_of(name: &str) -> Option<&'static str> {
     Some(match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" | "Request" | "Response"

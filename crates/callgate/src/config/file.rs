@@ -108,7 +108,6 @@ impl Default for CacheConfig {
 
 impl CacheConfig {
     /// A cache in this folder.
-    #[must_use]
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             path: Some(path.into()),

@@ -194,7 +194,6 @@ impl Config {
     /// definitions and ledger lines under the user's name, so that no other user's are used;
     /// without a name where there is only one user. `None` if the roles give no server. Roles that
     /// the file does not have give nothing; without roles in the file, every user has all servers.
-    #[must_use]
     pub fn for_user<'a>(
         &self,
         user: Option<&str>,

@@ -53,14 +53,12 @@ impl Default for UsersConfig {
 
 /// The name of the user of this bearer token in logins, in the ledger, and wherever users are
 /// kept apart.
-#[must_use]
 pub fn token_user(name: &str) -> String {
     format!("token {name}")
 }
 
 /// The name of the user with this subject in an issuer's access tokens. A URL has no space,
 /// so no two users have the same name.
-#[must_use]
 pub fn subject_user(issuer: &str, subject: &str) -> String {
     format!("subject {issuer} {subject}")
 }

@@ -72,7 +72,6 @@ pub struct Called {
 
 impl Called {
     /// The call that a dry run did not make, as text; empty for any other call.
-    #[must_use]
     pub fn problems(&self) -> String {
         let mut text = String::new();
         if let Some(withheld) = &self.withheld {

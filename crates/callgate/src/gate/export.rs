@@ -47,7 +47,6 @@ impl ExportFormat {
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
     /// True if the provider can load tools when its model searches for them.
-    #[must_use]
     pub fn defers(self) -> bool {
         self != Self::Gemini
     }

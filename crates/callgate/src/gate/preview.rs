@@ -56,14 +56,12 @@ pub struct Preview {
 
 impl Preview {
     /// The status of a run that calls all tools it names.
-    #[must_use]
     pub fn status(&self) -> Status {
         self.status_with(|tool| tool.verdict == Verdict::Deny)
     }
 
     /// The same without an asker: tools that would be asked about are denied. A tool whose
     /// arguments decide counts as allowed.
-    #[must_use]
     pub fn unattended_status(&self) -> Status {
         self.status_with(|tool| match tool.verdict {
             Verdict::Allow => false,
@@ -85,7 +83,6 @@ impl Preview {
     }
 
     /// The warnings of a type check that does not stop the script, as text.
-    #[must_use]
     pub fn warnings(&self) -> String {
         let mut text = String::new();
         if let Some(check) = &self.check {
@@ -131,13 +128,11 @@ pub struct PreviewedTool {
 impl PreviewedTool {
     /// True if a grant would change the decision: the rules would ask, and not only because a
     /// deny rule tests the arguments.
-    #[must_use]
     pub fn lacks_leave(&self) -> bool {
         self.verdict == Verdict::Ask && self.depends_on != Some(Effect::Deny)
     }
 
     /// The name in the script: the function, or `mcp.extract`.
-    #[must_use]
     pub fn written(&self) -> &str {
         if self.function == EXTRACTION.function {
             HostFunction::Extract.name()
@@ -148,7 +143,6 @@ impl PreviewedTool {
 
     /// A grant for every call of this tool as it is now, for [`RunRequest::grant`] or
     /// [`Gate::keep`].
-    #[must_use]
     pub fn grant(&self) -> Grant {
         self.called.grant()
     }

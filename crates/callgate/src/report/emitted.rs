@@ -26,7 +26,6 @@ pub struct Emitted(Map<String, Value>);
 
 impl Emitted {
     /// The block in a few words, for clients that cannot show it.
-    #[must_use]
     pub fn summary(&self) -> String {
         let resource = self.0.get("resource").and_then(Value::as_object);
         let text = |name: &str| {

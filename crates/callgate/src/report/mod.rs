@@ -114,7 +114,6 @@ impl std::fmt::Display for Status {
 impl Status {
     /// The exit code of a command with this status. 2 is for usage and configuration errors,
     /// which come before any run.
-    #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
             Status::Completed | Status::DryRun => 0,

@@ -35,7 +35,6 @@ impl Default for JailOptions {
 impl JailOptions {
     /// No kernel layer: the worker is a process with an empty environment, resource limits and one
     /// socket, and native code in it can do what the user can.
-    #[must_use]
     pub fn process_only() -> Self {
         Self {
             layers: Vec::new(),
@@ -101,7 +100,6 @@ impl fmt::Display for Jail {
 
 impl Jail {
     /// True if a layer is in force.
-    #[must_use]
     pub fn has(&self, layer: JailLayer) -> bool {
         match layer {
             JailLayer::Landlock => self.landlock.is_some(),

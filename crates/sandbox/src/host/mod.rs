@@ -76,7 +76,6 @@ impl Launcher {
     /// # Panics
     ///
     /// Outside of a tokio runtime, if there are to be spares.
-    #[must_use]
     pub fn new(program: WorkerProgram, options: LauncherOptions) -> Self {
         let settings = pool::settings(options.heap_bytes, options.jit, &options.jail);
         let (spares, time) = (options.spares, options.reading_time);

@@ -146,25 +146,21 @@ impl Reserved {
     }
 
     /// True if it was started for runs with these limits.
-    #[must_use]
     pub fn fits(&self, limits: &Limits) -> bool {
         self.worker.settings() == self.pool.settings(limits)
     }
 
     /// The id of the worker's process.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.worker.id()
     }
 
     /// The kernel layers in force around the worker.
-    #[must_use]
     pub fn jail(&self) -> &Jail {
         &self.jail
     }
 
     /// True if its process is there still.
-    #[must_use]
     pub fn is_alive(&mut self) -> bool {
         self.worker.is_alive()
     }

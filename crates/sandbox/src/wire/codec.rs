@@ -54,7 +54,6 @@ pub struct Decoder<F> {
 
 impl<F: DeserializeOwned> Decoder<F> {
     /// A decoder that refuses frames whose body is longer than `max_frame` bytes.
-    #[must_use]
     pub fn new(max_frame: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
