@@ -25,9 +25,6 @@ pub struct Ended {
     pub jail: Option<Jail>,
     /// The script's own time, see [`Limits::script_time`](crate::Limits::script_time).
     pub script_time: Duration,
-    /// Calls that the script made. One that it made just before its end and did not await may have
-    /// been dropped before the handler began with it.
-    pub calls: u64,
 }
 
 /// How a run ended.
@@ -102,7 +99,6 @@ impl Ended {
             timers: Vec::new(),
             jail: None,
             script_time: Duration::ZERO,
-            calls: 0,
         }
     }
 }

@@ -36,7 +36,6 @@ async fn calls_that_are_left_alone_are_made_to_their_end() {
         "echo({ a: 1 }).then((first) => echo(first)).then((last) => console.log(last)); return 1;";
     let ended = run(script).await;
     assert_eq!(shown(&ended), "{ a: 1 }\n=> 1\n");
-    assert_eq!(ended.calls, 2);
 }
 
 #[tokio::test]
@@ -100,7 +99,6 @@ async fn an_aborted_signal_makes_no_call() {
     let (ended, calls) = observed(job).await;
     assert_eq!(shown(&ended), "=> [\"enough\",\"enough\"]\n");
     assert_eq!(calls, "{}");
-    assert_eq!(ended.calls, 0);
 }
 
 #[tokio::test]

@@ -211,7 +211,6 @@ async fn a_flood_of_cancels_is_nothing() {
     frames.extend([call("never", "{}"), WorkerFrame::Done(Done::NeverSettled)]);
     let ended = run(&bytes(frames)).await;
     assert!(matches!(ended.end, End::NeverSettled), "{:?}", ended.end);
-    assert_eq!(ended.calls, 3);
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ async fn a_text_that_takes_too_long_is_refused() {
             .await;
         assert_eq!(
             told(read),
-            "script.ts: the script takes longer than 0.5 s to parse; write it in simpler pieces"
+            "the script takes longer than 0.5 s to parse; write it in simpler pieces"
         );
     }
     let ty = nested("(infer U extends ", " ? b : c)");
@@ -115,17 +115,17 @@ async fn workers_that_do_not_read() {
         (
             dies,
             None,
-            "script.ts: the script makes the parser fail; write it in simpler pieces",
+            "the script makes the parser fail; write it in simpler pieces",
         ),
         (
             &no_memory,
             None,
-            "script.ts: the script takes too much memory to parse; write it in simpler pieces",
+            "the script takes too much memory to parse; write it in simpler pieces",
         ),
         (
             "while :; do :; done",
             None,
-            "script.ts: the script takes longer than 0.5 s to parse; write it in simpler pieces",
+            "the script takes longer than 0.5 s to parse; write it in simpler pieces",
         ),
         (
             waits,

@@ -1,25 +1,22 @@
-//! The error of a script, shown at its place.
+//! The error of a script, with its place.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use unicode_width::UnicodeWidthChar;
 
-/// A script that cannot be run as it is. Its `Display` is
-/// `script.ts:3:14: message`, and below it the line and a caret.
+/// A script that cannot be run as it is. Its `Display` is `3:14: message`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptError {
     kind: ScriptErrorKind,
     message: String,
     place: Option<Place>,
-    name: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Line and column, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) line: u32,
     pub(crate) column: u32,
-    pub(crate) text: String,
 }
 
 /// The kind of mistake.
@@ -54,22 +51,12 @@ impl ScriptError {
             kind,
             message: printable(&message.into()),
             place,
-            name: "script.ts".to_owned(),
         }
     }
 
     /// An error with another message at the same place.
     pub(crate) fn with_message(self, message: String) -> Self {
         Self { message, ..self }
-    }
-
-    /// The same error with the name of the script's file.
-    #[must_use]
-    pub fn in_file(self, name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            ..self
-        }
     }
 
     /// The kind of mistake.
@@ -84,17 +71,12 @@ impl ScriptError {
 
     /// The line, from 1, as V8 and editors count: `None` for an error of the script as a whole.
     pub fn line(&self) -> Option<u32> {
-        self.place.as_ref().map(|place| place.line)
+        Some(self.place?.line)
     }
 
     /// The column, from 1, in UTF-16 units, as V8 and editors count.
     pub fn column(&self) -> Option<u32> {
-        self.place.as_ref().map(|place| place.column)
-    }
-
-    /// The line's own text.
-    pub fn source_line(&self) -> Option<&str> {
-        self.place.as_ref().map(|place| place.text.as_str())
+        Some(self.place?.column)
     }
 }
 
@@ -102,72 +84,23 @@ impl std::error::Error for ScriptError {}
 
 impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(place) = &self.place else {
-            return write!(f, "{}: {}", self.name, self.message);
-        };
-        writeln!(
-            f,
-            "{}:{}:{}: {}",
-            self.name, place.line, place.column, self.message
-        )?;
-        let (line, padding) = excerpt(&place.text, place.column);
-        let number = place.line.to_string();
-        let margin = " ".repeat(number.len());
-        writeln!(f, "{number} | {line}")?;
-        write!(f, "{margin} | {padding}^")
-    }
-}
-
-/// Characters of a long line that are shown on each side of the caret.
-const AROUND: usize = 60;
-
-/// The part of a line around a column, and white space as wide as what stands before the caret.
-fn excerpt(line: &str, column: u32) -> (String, String) {
-    let target = column.saturating_sub(1);
-    let mut units = 0_u32;
-    let at = line
-        .chars()
-        .take_while(|c| {
-            let before = units < target;
-            units += u32::try_from(c.len_utf16()).unwrap_or(1);
-            before
-        })
-        .count();
-    let start = at.saturating_sub(AROUND);
-    let mut shown = String::new();
-    let mut padding = String::new();
-    if start > 0 {
-        shown.push('…');
-        padding.push(' ');
-    }
-    let mut characters = line.chars().skip(start);
-    for c in characters.by_ref().take(at - start) {
-        let c = visible(c);
-        shown.push(c);
-        // A tab stays a tab, so that both lines jump to the same place.
-        match c {
-            '\t' => padding.push('\t'),
-            c => padding.extend(std::iter::repeat_n(' ', c.width().unwrap_or(0))),
+        if let Some(Place { line, column }) = self.place {
+            write!(f, "{line}:{column}: ")?;
         }
+        f.write_str(&self.message)
     }
-    shown.extend(characters.by_ref().take(AROUND).map(visible));
-    if characters.next().is_some() {
-        shown.push('…');
-    }
-    (shown.trim_end().to_owned(), padding)
 }
 
 /// A text without characters that could steer a terminal: each is U+FFFD, as wide for a caret.
 pub fn printable(text: &str) -> String {
+    let visible = |c: char| {
+        // Bidirectional controls could show a line in another order than it runs.
+        let steers = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if (c.is_control() && c != '\t') || steers {
+            '\u{fffd}'
+        } else {
+            c
+        }
+    };
     text.chars().map(visible).collect()
-}
-
-fn visible(c: char) -> char {
-    // Bidirectional controls could show a line in another order than it runs.
-    let steers = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if (c.is_control() && c != '\t') || steers {
-        '\u{fffd}'
-    } else {
-        c
-    }
 }

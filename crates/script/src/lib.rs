@@ -36,6 +36,7 @@ pub use positions::{Stretch, author_place};
 pub use source::line;
 pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
 
+use error::Place;
 use form::Wrapping;
 use parse::SyntaxErrors;
 use parser_thread::Lost;
@@ -175,22 +176,21 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
         (place.line, place.column)
     });
     let in_place = positions::in_place(source.lines(), value, returned);
-    let (code, stretches) = match strip::strip(&wrapped)
-        .map_err(|e| wrapped_error(&source, &wrapped, &in_place, &e))?
-    {
-        Stripped::InPlace(code) => (code, in_place),
-        Stripped::Printed { code, map } => {
-            let map = SourceMap::from_slice(map.as_bytes()).map_err(|error| {
-                internal(format!("the script's source map cannot be read: {error}"))
-            })?;
-            // As a statement, the function is printed without parentheses.
-            let stretches = positions::through(&map, &in_place);
-            let code = format!("({})", code.trim_end().trim_end_matches(';'));
-            (code, stretches)
-        }
-    };
-    let script = parse::classic_script(&code)
-        .map_err(|errors| wrapped_error(&source, &code, &stretches, &errors))?;
+    let (code, stretches) =
+        match strip::strip(&wrapped).map_err(|e| wrapped_error(&wrapped, &in_place, &e))? {
+            Stripped::InPlace(code) => (code, in_place),
+            Stripped::Printed { code, map } => {
+                let map = SourceMap::from_slice(map.as_bytes()).map_err(|error| {
+                    internal(format!("the script's source map cannot be read: {error}"))
+                })?;
+                // As a statement, the function is printed without parentheses.
+                let stretches = positions::through(&map, &in_place);
+                let code = format!("({})", code.trim_end().trim_end_matches(';'));
+                (code, stretches)
+            }
+        };
+    let script =
+        parse::classic_script(&code).map_err(|errors| wrapped_error(&code, &stretches, &errors))?;
     if !is_one_async_function(&script) {
         return Err(internal(
             "the script does not stay inside the function around it",
@@ -280,15 +280,9 @@ fn syntax_error(source: &Source, errors: &SyntaxErrors) -> ScriptError {
     source.error(ScriptErrorKind::Syntax, with_count(errors), errors.position)
 }
 
-fn wrapped_error(
-    source: &Source,
-    code: &str,
-    stretches: &[Stretch],
-    errors: &SyntaxErrors,
-) -> ScriptError {
+fn wrapped_error(code: &str, stretches: &[Stretch], errors: &SyntaxErrors) -> ScriptError {
     let (line, column, _) = line_and_column(code, errors.position);
-    let place =
-        author_place(stretches, line, column).map(|(line, column)| source.place_at(line, column));
+    let place = author_place(stretches, line, column).map(|(line, column)| Place { line, column });
     ScriptError::new(ScriptErrorKind::Syntax, with_count(errors), place)
 }
 

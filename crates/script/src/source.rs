@@ -89,37 +89,14 @@ impl Source {
         })
     }
 
-    /// Line, column and line text of a byte of the text.
+    /// Line and column of a byte of the text.
     pub(crate) fn place(&self, position: usize) -> Place {
         let position = (0..=position.min(self.text.len()))
             .rev()
             .find(|at| self.text.is_char_boundary(*at))
             .unwrap_or(0);
-        let (line, column, start) = line_and_column(&self.text, position);
-        let rest = self.text.get(start..).unwrap_or_default();
-        let text = rest
-            .get(..rest.find(is_line_end).unwrap_or(rest.len()))
-            .unwrap_or_default();
-        Place {
-            line,
-            column,
-            text: text.to_owned(),
-        }
-    }
-
-    /// The place with this line and column, both from 1.
-    pub(crate) fn place_at(&self, line: u32, column: u32) -> Place {
-        let start = match line.checked_sub(2) {
-            None => 0,
-            Some(ends) => line_ends(&self.text)
-                .nth(ends as usize)
-                .map_or(self.text.len(), |(at, length)| at + length),
-        };
-        Place {
-            line,
-            column,
-            text: self.place(start).text,
-        }
+        let (line, column, _) = line_and_column(&self.text, position);
+        Place { line, column }
     }
 
     pub(crate) fn error(

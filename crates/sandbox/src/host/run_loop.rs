@@ -346,7 +346,6 @@ impl RunLoop {
             timers: self.timers,
             jail: None,
             script_time,
-            calls: self.call_count,
         }
     }
 

@@ -175,26 +175,20 @@ fn positions_in_texts_of_all_kinds() {
     check(
         "f()\r\ng(日本 as 日本);\r\n\tlet x: 😀 = 1",
         expect![[r#"
-        Syntax: script.ts:3:9: unexpected character '😀'
-        3 | 	let x: 😀 = 1
-          | 	       ^
-    "#]],
+            Syntax: 3:9: unexpected character '😀'
+        "#]],
     );
     check(
         "f(); \u{2028}g(); \u{2029}\tlet '日本😀' = ]",
         expect![[r#"
-        Syntax: script.ts:3:2: `let` cannot be used as an identifier in strict mode (and 1 more error)
-        3 | 	let '日本😀' = ]
-          | 	^
-    "#]],
+            Syntax: 3:2: `let` cannot be used as an identifier in strict mode (and 1 more error)
+        "#]],
     );
     check(
         "\u{feff}let = 1",
         expect![[r#"
-        Syntax: script.ts:1:1: `let` cannot be used as an identifier in strict mode
-        1 | let = 1
-          | ^
-    "#]],
+            Syntax: 1:1: `let` cannot be used as an identifier in strict mode
+        "#]],
     );
     check(
         &format!(
@@ -203,17 +197,13 @@ fn positions_in_texts_of_all_kinds() {
             "y();".repeat(40)
         ),
         expect![[r#"
-        Syntax: script.ts:1:213: `let` cannot be used as an identifier in strict mode
-        1 | …xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"; let = 2; y();y();y();y();y();y();y();y();y();y();y();y();y()…
-          |                                                              ^
-    "#]],
+            Syntax: 1:213: `let` cannot be used as an identifier in strict mode
+        "#]],
     );
     check(
         "let \u{1b}[31m = '\u{202e}'",
         expect![[r#"
-        Syntax: script.ts:1:1: `let` cannot be used as an identifier in strict mode (and 1 more error)
-        1 | let �[31m = '�'
-          | ^
-    "#]],
+            Syntax: 1:1: `let` cannot be used as an identifier in strict mode (and 1 more error)
+        "#]],
     );
 }
