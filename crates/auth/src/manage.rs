@@ -83,19 +83,13 @@ pub enum LoggedOut {
 }
 
 /// Checks by the configuration that a person can log in at a server.
-///
-/// # Errors
-///
-/// [`AuthError::is_no_login`] if the grant is the client's own credentials.
+/// The error: [`AuthError::is_no_login`] if the grant is the client's own credentials.
 pub fn takes_login(endpoint: &Endpoint) -> Result<(), AuthError> {
     persons_account(endpoint).map(drop)
 }
 
 /// Has a person log in at an HTTP server, and keeps the tokens.
-///
-/// # Errors
-///
-/// [`AuthError`], also as [`takes_login`].
+/// The error: [`AuthError`], also as [`takes_login`].
 pub async fn login(endpoint: &Endpoint, request: LoginRequest) -> Result<LoginStatus, AuthError> {
     let account = persons_account(endpoint)?;
     let challenge = probe(&account, endpoint.url.as_str()).await?;
@@ -110,10 +104,7 @@ pub async fn login(endpoint: &Endpoint, request: LoginRequest) -> Result<LoginSt
 }
 
 /// The login of a server; `None` if there is none that may be used.
-///
-/// # Errors
-///
-/// As [`takes_login`], and if the store of logins fails.
+/// The error: as [`takes_login`], and if the store of logins fails.
 pub async fn status(endpoint: &Endpoint) -> Result<Option<LoginStatus>, AuthError> {
     let account = persons_account(endpoint)?;
     let login = account.fitting().await?;
@@ -122,10 +113,7 @@ pub async fn status(endpoint: &Endpoint) -> Result<Option<LoginStatus>, AuthErro
 
 /// The identifier of a server's login: no secret, and another one for each login. `None` if
 /// there is none, or the server takes none. Reads a file, and blocks for that.
-///
-/// # Errors
-///
-/// [`AuthError`] if the store of logins fails.
+/// The error: [`AuthError`] if the store of logins fails.
 pub fn login_id(endpoint: &Endpoint) -> Result<Option<String>, AuthError> {
     let account = account(endpoint)?;
     match account.settings.grant {
@@ -135,11 +123,8 @@ pub fn login_id(endpoint: &Endpoint) -> Result<Option<String>, AuthError> {
 }
 
 /// Deletes a server's tokens, and has the authorization server revoke them if it offers that.
-///
-/// # Errors
-///
-/// [`AuthError`] if the store of logins fails; the login is left as it is if its tokens, or those of an earlier
-/// one, may be in a keyring that cannot be reached.
+/// The error: [`AuthError`] if the store of logins fails; the login is left as it is if its tokens,
+/// or those of an earlier one, may be in a keyring that cannot be reached.
 pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
     let account = account(endpoint)?;
     // For a login that never was, nothing is written, nor has to be writable.

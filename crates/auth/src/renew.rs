@@ -118,10 +118,7 @@ impl Authorization {
 
     /// The `Authorization` value for the next request; `None` to send it without one, or with
     /// the configured one. A person may have to log in first.
-    ///
-    /// # Errors
-    ///
-    /// [`AuthError`] if there is no token. The request must not be sent then.
+    /// The error: [`AuthError`] if there is no token. The request must not be sent then.
     pub async fn header(&self, prompt: Prompt) -> Result<Option<HeaderValue>, AuthError> {
         let Some(inner) = &self.0 else {
             return Ok(None);
@@ -139,10 +136,7 @@ impl Authorization {
     /// Reports a 401 or 403 with the values of its `WWW-Authenticate`, for a request with the
     /// header `sent`. True to send the request again, with another [`Authorization::header`]. A
     /// request is sent three times at most: a server may refuse the token first and its scope then.
-    ///
-    /// # Errors
-    ///
-    /// [`AuthError`] if a person has to do something first.
+    /// The error: [`AuthError`] if a person has to do something first.
     pub async fn refused(
         &self,
         status: u16,

@@ -83,19 +83,13 @@ impl Source {
     }
 
     /// Looks the value up, for a host that needs it itself.
-    ///
-    /// # Errors
-    ///
-    /// Why there is none, without a value.
+    /// The error: why there is none, without a value.
     pub async fn look_up(&self) -> Result<String, String> {
         self.resolve("", &Redact::default()).await
     }
 
     /// Looks the value up. `redact` then hides it in messages, as `name`.
-    ///
-    /// # Errors
-    ///
-    /// Why there is none, without a value.
+    /// The error: why there is none, without a value.
     pub async fn resolve(&self, name: &str, redact: &Redact) -> Result<String, String> {
         let value = match &self.origin {
             Origin::Text(value) => value.clone(),

@@ -164,10 +164,7 @@ impl LiveCatalog {
     }
 
     /// As [`LiveCatalog::tool`], within the time of a call: the wait counts against it.
-    ///
-    /// # Errors
-    ///
-    /// The time is over, or the configuration permits no calls, so none is made.
+    /// The error: the time is over, or the configuration permits no calls, so none is made.
     pub(crate) async fn tool_in_time(
         self: &Arc<Self>,
         function: &str,

@@ -32,10 +32,7 @@ impl RunRequest {
 }
 
 /// Reads the script of a request.
-///
-/// # Errors
-///
-/// The report of a run that ends before it begins.
+/// The error: the report of a run that ends before it begins.
 pub(crate) async fn read(
     launcher: &Launcher,
     limits: &Limits,

@@ -84,10 +84,7 @@ impl ToolDefinition {
     }
 
     /// Reads one entry of a server's list.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`] if the entry has no usable name or input schema.
+    /// The error: [`Malformed`] if the entry has no usable name or input schema.
     pub fn parse(server: &str, raw: &Value) -> Result<Self, Malformed> {
         let malformed = |name: Option<&str>, reason| Malformed {
             server: server.to_owned(),

@@ -29,10 +29,7 @@ impl Dispatcher {
     ///
     /// `work` gets the input as rules, reviewers and the ledger saw it. Its answer, or its error,
     /// goes past reviewers, and is the model's data from then on.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`] if `work` was not begun, or a reviewer keeps its answer back.
+    /// The error: [`CallError`] if `work` was not begun, or a reviewer keeps its answer back.
     pub async fn consult<E, W>(
         &self,
         model: &Tool,

@@ -60,11 +60,8 @@ impl Dispatcher {
     /// `arguments` is a JSON object, or null for an empty one. The result is the tool's
     /// `structuredContent`, else its one text, else `{ "content": […] }`, else null. Dropping the
     /// future cancels the call.
-    ///
-    /// # Errors
-    ///
-    /// [`CallError`], each kind of which a script can catch. If the tool changed between the
-    /// decision and the call, that is [`code::TOOL_CHANGED`]; the call is not made again.
+    /// The error: [`CallError`], each kind of which a script can catch. If the tool changed between
+    /// the decision and the call, that is [`code::TOOL_CHANGED`]; the call is not made again.
     pub async fn call(
         &self,
         tool: &Tool,

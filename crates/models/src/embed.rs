@@ -39,10 +39,7 @@ impl Embedder {
 
     /// The vectors of these texts, in their order, each of length 1 and all with
     /// equally many numbers.
-    ///
-    /// # Errors
-    ///
-    /// [`ModelError`]; of some texts there are no vectors then, and so of none.
+    /// The error: [`ModelError`]; of some texts there are no vectors then, and so of none.
     pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let mut vectors = Vec::with_capacity(texts.len());
         let mut dimensions = self.dimensions;

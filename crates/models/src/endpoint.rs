@@ -39,11 +39,8 @@ impl Endpoint {
     /// An endpoint by its base URL, such as `https://api.example.com/v1`, to
     /// which the API's path is added unless it ends with it. `timeout` is for one
     /// request with all its retries and the whole answer.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Unfit`] for a URL that is neither `https` nor `http` on loopback, that holds a
-    /// user name or a fragment, and for a key that no header can hold.
+    /// The error: [`ErrorKind::Unfit`] for a URL that is neither `https` nor `http` on loopback,
+    /// that holds a user name or a fragment, and for a key that no header can hold.
     pub fn new(url: &str, key: Option<Key>, timeout: Duration) -> Result<Self, ModelError> {
         let unfit =
             |origin: &str, message: &str| Err(ModelError::new(origin, ErrorKind::Unfit, message));

@@ -45,10 +45,7 @@ impl Grant {
     }
 
     /// The grant as an allow rule for a configuration file.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`] for a function that no generated name can be.
+    /// The error: [`PatternError`] for a function that no generated name can be.
     pub fn to_rule(&self) -> Result<Rule, PatternError> {
         let mut rule = Rule::new(Effect::Allow, Pattern::name(&self.function)?);
         rule.definition = self.definition.as_deref().map(|known| *known.hash());

@@ -14,11 +14,8 @@ pub struct Pattern(String);
 
 impl Pattern {
     /// Checks `text` and keeps it as a pattern.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`] when the text is empty, or has a character that no
-    /// generated name can have, so that it could never match.
+    /// The error: [`PatternError`] when the text is empty, or has a character that no generated
+    /// name can have, so that it could never match.
     pub fn new(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() {
             let message = format!("empty pattern; {NAME_OR_STAR}");
@@ -31,10 +28,7 @@ impl Pattern {
     }
 
     /// The pattern that matches one function and no other.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`] when no generated name can be so.
+    /// The error: [`PatternError`] when no generated name can be so.
     pub fn name(function: &str) -> Result<Self, PatternError> {
         if function.contains('*') {
             return Err(PatternError::new(function, '*'));

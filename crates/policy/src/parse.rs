@@ -27,10 +27,7 @@ pub struct RuleError(String);
 impl Rule {
     /// Reads an entry of `permissions.allow`, `ask` or `deny`: a pattern, or an
     /// object as [`Rule::to_json`] writes it.
-    ///
-    /// # Errors
-    ///
-    /// The first mistake of the entry.
+    /// The error: the first mistake of the entry.
     pub fn parse(effect: Effect, entry: &Value) -> Result<Self, RuleError> {
         match entry {
             Value::String(text) => Ok(Self::new(effect, text.parse().map_err(in_words)?)),
@@ -43,21 +40,15 @@ impl Rule {
     }
 
     /// Reads an object from its JSON text.
-    ///
-    /// # Errors
-    ///
-    /// As [`Rule::parse`], with the line and the column.
+    /// The error: as [`Rule::parse`], with the line and the column.
     pub fn parse_json(effect: Effect, text: &str) -> Result<Self, RuleError> {
         let rule: Self = serde_json::from_str(text).map_err(in_words)?;
         rule.with_effect(effect)
     }
 
     /// The rule that a deserialized one is in the list of this effect.
-    ///
-    /// # Errors
-    ///
-    /// [`RuleError`] for conditions that cannot hold, and for a rule that holds calls up and could
-    /// run out: it would let calls through that it held up before.
+    /// The error: [`RuleError`] for conditions that cannot hold, and for a rule that holds calls up
+    /// and could run out: it would let calls through that it held up before.
     pub fn with_effect(mut self, effect: Effect) -> Result<Self, RuleError> {
         let bound = self.definition.map(|_| "definition");
         if let Some(key) = self.max_calls.map(|_| "maxCalls").or(bound)

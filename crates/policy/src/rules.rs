@@ -23,10 +23,7 @@ pub struct Rules {
 impl Rules {
     /// Rules from three lists of patterns, as `permissions` in a configuration
     /// file has them.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternError`] for the first pattern that could never match.
+    /// The error: [`PatternError`] for the first pattern that could never match.
     pub fn new<'a>(
         allow: impl IntoIterator<Item = &'a str>,
         ask: impl IntoIterator<Item = &'a str>,

@@ -23,11 +23,8 @@ impl TextPattern {
     /// Compiles a shell's pattern: `*` stands for any characters but `/`, `**` for any characters,
     /// `?` for one that is not `/`. At the beginning and behind a `/`, `**/` stands for any number
     /// of folders, also for none: `**/.env` matches `.env`, too.
-    ///
-    /// # Errors
-    ///
-    /// A sentence about a glob that is empty, too long, or has one of `[ ] { } \`, which mean
-    /// something elsewhere and nothing here.
+    /// The error: a sentence about a glob that is empty, too long, or has one of `[ ] { } \`, which
+    /// mean something elsewhere and nothing here.
     pub(crate) fn glob(text: &str) -> Result<Self, String> {
         check_length(text)?;
         if let Some(sign) = text.chars().find(|c| "[]{}\\".contains(*c)) {
@@ -59,10 +56,8 @@ impl TextPattern {
 
     /// Compiles a regular expression. `.` matches line ends too. There are no look-around and no
     /// back references, and matching takes time proportional to the text.
-    ///
-    /// # Errors
-    ///
-    /// A sentence about one that is empty, too long, none, or compiles to more than 1 MiB.
+    /// The error: a sentence about one that is empty, too long, none, or compiles to more than 1
+    /// MiB.
     pub(crate) fn regex(text: &str) -> Result<Self, String> {
         check_length(text)?;
         // By itself first, so that no parenthesis in it closes the group around

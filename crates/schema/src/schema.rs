@@ -36,10 +36,7 @@ pub fn not_2020_12(schema: &Value) -> Option<String> {
 
 impl Schema {
     /// Takes a schema; may take a while.
-    ///
-    /// # Errors
-    ///
-    /// Why it is not taken: it is none, refers to what is elsewhere, or is too much.
+    /// The error: why it is not taken: it is none, refers to what is elsewhere, or is too much.
     pub fn new(value: Value, author: Author) -> Result<Self, String> {
         let text = value.to_string();
         author.takes(text.len())?;

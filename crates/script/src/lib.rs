@@ -75,11 +75,8 @@ pub fn rewritten(source: &str) -> Option<String> {
 /// On some texts, the time it takes grows with the square of their length, or doubles with each
 /// level of what stands inside each other; others have it take several hundred MiB. So it is for a
 /// process that can be ended.
-///
-/// # Errors
-///
-/// [`ScriptError`] if the text is no TypeScript, uses what a script cannot
-/// have, or is beyond [`MAX_SCRIPT_BYTES`] or [`MAX_DEPTH`]. No text makes it panic.
+/// The error: [`ScriptError`] if the text is no TypeScript, uses what a script cannot have, or is
+/// beyond [`MAX_SCRIPT_BYTES`] or [`MAX_DEPTH`]. No text makes it panic.
 pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
     if source.len() > MAX_SCRIPT_BYTES {
         return Err(ScriptError::new(

@@ -45,10 +45,7 @@ pub struct Mention {
 }
 
 /// Finds the tools that a module names.
-///
-/// # Errors
-///
-/// An error where it calls `require`.
+/// The error: An error where it calls `require`.
 pub(crate) fn named(source: &Source, module: Module) -> Result<Named, ScriptError> {
     let finder = GLOBALS.set(&Globals::new(), || {
         let unresolved = Mark::new();

@@ -40,12 +40,9 @@ impl TypeTextError {
 /// `true` and `false` as types; `T[]`, `Array<T>`, `ReadonlyArray<T>` and tuples; objects of
 /// properties, optional or not, and of an index signature over `string`; `Record<string, T>`;
 /// unions; parentheses and `readonly`. An object has no properties but those that are written.
-///
-/// # Errors
-///
-/// [`TypeTextError`] for a text that is no type, for any other type, and for one
-/// of more than [`MAX_TYPE_BYTES`] or 32 levels. No text makes it panic, but on some it takes as
-/// long as [`prepare`](crate::prepare).
+/// The error: [`TypeTextError`] for a text that is no type, for any other type, and for one of more
+/// than [`MAX_TYPE_BYTES`] or 32 levels. No text makes it panic, but on some it takes as long as
+/// [`prepare`](crate::prepare).
 pub fn json_schema(text: &str) -> Result<Value, TypeTextError> {
     if text.len() > MAX_TYPE_BYTES {
         let bytes = text.len();

@@ -29,10 +29,6 @@ use crate::face::Service;
 /// The gate may still be starting: the handshake is answered at once, the list of tools when
 /// the gate is made. Returns in bounded time after either end of the client is closed; running
 /// scripts then have a moment to end.
-///
-/// # Errors
-///
-/// [`ServeError`].
 pub async fn serve_stdio(
     gate: impl Future<Output = Arc<Gate>> + Send + 'static,
     client: OneClient,

@@ -56,10 +56,7 @@ struct Slot {
 impl Cache {
     /// Opens or makes the cache of these settings; `None` if it is switched off. `scope`
     /// keeps it apart from other caches in the same folder.
-    ///
-    /// # Errors
-    ///
-    /// The reason why it cannot be used, as a clause.
+    /// The error: the reason why it cannot be used, as a clause.
     pub(crate) fn open(config: &CacheConfig, scope: Option<&str>) -> Result<Option<Self>, String> {
         if !config.enabled {
             return Ok(None);

@@ -147,10 +147,7 @@ fn give_to_owner(file: &File, old: &Metadata) -> std::io::Result<()> {
 }
 
 /// The text with `rules`, each a JSON value in one line, at the end of `permissions`, `allow`.
-///
-/// # Errors
-///
-/// The fault of the text, as a clause about the file.
+/// The error: the fault of the text, as a clause about the file.
 pub(super) fn with_rules(text: &str, rules: &[String]) -> Result<String, String> {
     let (mark, body) = match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),

@@ -22,10 +22,7 @@ impl Variables<'_> {
     /// Replaces every reference in `text`. Values are put in as they are:
     /// references inside a value are not looked at again. Those that came from the
     /// environment are added to `used`, with their names.
-    ///
-    /// # Errors
-    ///
-    /// A clause that names the reference and never holds a value.
+    /// The error: a clause that names the reference and never holds a value.
     pub(super) fn expand(
         &self,
         text: &str,

@@ -107,10 +107,7 @@ impl Gate {
     }
 
     /// The type check of a script, unless it is off.
-    ///
-    /// # Errors
-    ///
-    /// The report of a run that the check ends.
+    /// The error: the report of a run that the check ends.
     pub(super) async fn type_check(
         &self,
         request: &RunRequest,

@@ -54,10 +54,7 @@ impl Emitted {
     }
 
     /// Reads a block from a worker, which is hostile input.
-    ///
-    /// # Errors
-    ///
-    /// The problem, as a clause.
+    /// The error: the problem, as a clause.
     pub(crate) fn read(block: &RawValue) -> Result<Self, String> {
         let block: Map<String, Value> =
             serde_json::from_str(block.get()).map_err(|error| error.to_string())?;

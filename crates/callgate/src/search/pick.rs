@@ -43,10 +43,7 @@ pub(crate) struct Consult<'a> {
 
 impl Consult<'_> {
     /// Ranks by the query as rules, reviewers and the ledger saw it.
-    ///
-    /// # Errors
-    ///
-    /// Why the query may not be given away, as a sentence.
+    /// The error: why the query may not be given away, as a sentence.
     pub(super) async fn rank<'a>(
         self,
         query: &str,

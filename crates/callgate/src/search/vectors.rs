@@ -89,10 +89,7 @@ impl Vectors {
     }
 
     /// Makes the missing vectors of a catalog's tools.
-    ///
-    /// # Errors
-    ///
-    /// Why the endpoint gave none, as a sentence; vectors made before are kept.
+    /// The error: why the endpoint gave none, as a sentence; vectors made before are kept.
     async fn make(&self, catalog: &Arc<Catalog>) -> Result<(), String> {
         let mut making = self.making.lock().await;
         let embedder = self.embedder().await?;
@@ -160,10 +157,7 @@ impl Vectors {
 
     /// The tools of accepted servers, nearest to the query first, at most `limit`. Waits for
     /// missing vectors as long as `patience`.
-    ///
-    /// # Errors
-    ///
-    /// Why there is no vector of the query, as a sentence.
+    /// The error: why there is no vector of the query, as a sentence.
     pub(super) async fn near(
         self: &Arc<Self>,
         catalog: &Arc<Catalog>,

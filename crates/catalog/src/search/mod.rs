@@ -126,10 +126,7 @@ impl SearchIndex {
     ///
     /// The time is linear in the texts and in the expression, which may be too
     /// long all the same: `go_on` is asked before each tool.
-    ///
-    /// # Errors
-    ///
-    /// [`PatternFault`] for an expression that does not parse or is too large.
+    /// The error: [`PatternFault`] for an expression that does not parse or is too large.
     pub fn by_pattern(
         &self,
         pattern: &str,

@@ -79,10 +79,6 @@ struct State {
 impl LedgerFile {
     /// Opens a file for appending. A new file is for its owner alone to read and write. Its
     /// folder must exist.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerError`].
     pub fn open(path: &Path, options: LedgerOptions) -> Result<Self, LedgerError> {
         Ok(Self {
             path: path.to_owned(),

@@ -107,10 +107,7 @@ pub(super) struct Emitted {
 
 impl Emitted {
     /// Takes a block.
-    ///
-    /// # Errors
-    ///
-    /// A breach of the protocol: an honest worker throws in the script instead.
+    /// The error: a breach of the protocol: an honest worker throws in the script instead.
     pub(super) fn take(&mut self, block: String, limits: &Limits) -> Result<(), &'static str> {
         self.bytes = self.bytes.saturating_add(block.len() as u64);
         if self.blocks.len() as u64 >= limits.emits || self.bytes > limits.emit_bytes {

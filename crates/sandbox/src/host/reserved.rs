@@ -167,11 +167,8 @@ impl Reserved {
 
     /// Makes the worker parse a script, within the script's own time by the clock and within
     /// [`reading_time`](super::LauncherOptions::reading_time) of the processor.
-    ///
-    /// # Errors
-    ///
-    /// [`NotRead`], with the worker's end: of a text that is not a script, that takes too long, or that
-    /// the parser does not survive.
+    /// The error: [`NotRead`], with the worker's end: of a text that is not a script, that takes
+    /// too long, or that the parser does not survive.
     pub async fn read_script(
         self,
         source: &str,
@@ -187,10 +184,7 @@ impl Reserved {
     }
 
     /// Makes the worker derive a JSON Schema from a TypeScript type.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::read_script`], for a text that is no type there is a schema for.
+    /// The error: as [`Self::read_script`], for a text that is no type there is a schema for.
     pub async fn read_type(self, text: &str) -> Result<Value, NotRead<TypeTextError>> {
         let processor = self.pool.reading_time;
         let wall = processor.saturating_mul(BUSY).min(run_loop::LONGEST);

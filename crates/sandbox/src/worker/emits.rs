@@ -22,10 +22,7 @@ impl Emits {
     }
 
     /// Counts a block, whose `data` is to be base64.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot be emitted; nothing is counted then.
+    /// The error: why it cannot be emitted; nothing is counted then.
     pub(super) fn take(&mut self, block: &str, data: &str) -> Result<(), String> {
         if !is_base64(data) {
             return Err("the data is not base64 (RFC 4648, with padding)".to_owned());

@@ -63,10 +63,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 ///
 /// Each user has a gate, made by `make` at the first request. After `stop` no request is let in,
 /// runs go on for [`HttpConfig::shutdown_time`], the rest is cancelled, and reports are sent.
-///
-/// # Errors
-///
-/// [`ServeError`], before anything is served.
+/// The error: [`ServeError`], before anything is served.
 pub async fn serve_http(
     make: MakeGate,
     address: SocketAddr,

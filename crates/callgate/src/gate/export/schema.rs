@@ -24,10 +24,7 @@ pub(super) struct Fitted {
 
 /// The schema without refused keywords. Properties of the combined schemas are kept: their names,
 /// and their schemas if all that describe them agree.
-///
-/// # Errors
-///
-/// A clause that says why the provider takes no such schema.
+/// The error: a clause that says why the provider takes no such schema.
 pub(super) fn fit(format: ExportFormat, schema: &Value) -> Result<Fitted, String> {
     let mut fitted = schema.as_object().cloned().unwrap_or_default();
     fitted.shift_remove("$schema");
