@@ -14,11 +14,13 @@ pub struct Workers {
 impl Workers {
     /// Workers for runs with these limits in this jail, of which `spares` wait.
     pub fn new(program: WorkerProgram, spares: usize, limits: &Limits, jail: &JailOptions) -> Self {
-        let mut options = LauncherOptions::default();
-        options.spares = spares;
-        options.heap_bytes = limits.heap_bytes;
-        options.jit = limits.jit;
-        options.jail = jail.clone();
+        let options = LauncherOptions {
+            spares,
+            heap_bytes: limits.heap_bytes,
+            jit: limits.jit,
+            jail: jail.clone(),
+            ..LauncherOptions::default()
+        };
         Self {
             launcher: Launcher::new(program, options),
             limits: limits.clone(),

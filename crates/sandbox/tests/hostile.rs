@@ -19,9 +19,11 @@ async fn run(bytes: &[u8]) -> Ended {
 
 async fn run_in(jail: JailOptions, script_time: Duration, bytes: &[u8]) -> Ended {
     let folder = tempfile::tempdir().unwrap();
-    let mut options = LauncherOptions::default();
-    options.spares = 0;
-    options.jail = jail;
+    let options = LauncherOptions {
+        spares: 0,
+        jail,
+        ..LauncherOptions::default()
+    };
     let program = pretender(folder.path(), bytes, "exec sleep 60");
     let launcher = Launcher::new(program, options);
     let mut job = job("");
@@ -198,9 +200,9 @@ async fn a_limit_that_is_told_is_the_hosts() {
 #[tokio::test]
 async fn a_flood_of_calls_ends() {
     let frames = vec![call("never", "{}"); 20_000];
-    let Ended { end, calls, .. } = run(&bytes(frames)).await;
+    let Ended { end, .. } = run(&bytes(frames)).await;
     let shown = "Limit { which: Calls, limit: 10000, observed: 10001 }";
-    assert_eq!((format!("{end:?}").as_str(), calls), (shown, 10_000));
+    assert_eq!(format!("{end:?}"), shown);
 }
 
 #[tokio::test]

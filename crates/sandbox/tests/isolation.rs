@@ -244,8 +244,10 @@ async fn a_worker_that_v8_cannot_start_in_is_started_in_a_simpler_way() {
     );
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o700)).unwrap();
-    let mut options = LauncherOptions::default();
-    options.spares = 0;
+    let options = LauncherOptions {
+        spares: 0,
+        ..LauncherOptions::default()
+    };
     let launcher = Launcher::new(WorkerProgram::Path(program), options);
     for _ in 0..2 {
         let handler = Arc::new(Handler::default());

@@ -71,9 +71,11 @@ async fn what_is_no_script_and_no_type_is_refused() {
 /// The time of the parser doubles with each level of these: it would take hours.
 #[tokio::test]
 async fn a_text_that_takes_too_long_is_refused() {
-    let mut options = LauncherOptions::default();
-    options.spares = 0;
-    options.reading_time = Duration::from_millis(500);
+    let options = LauncherOptions {
+        spares: 0,
+        reading_time: Duration::from_millis(500),
+        ..LauncherOptions::default()
+    };
     let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_test-worker").into());
     let launcher = Launcher::new(program, options);
     let nested = |open: &str, close: &str| format!("{}1{}", open.repeat(40), close.repeat(40));
@@ -155,10 +157,12 @@ async fn workers_that_do_not_read() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let sent: Vec<u8> = iter::once(ready()).chain(more).flat_map(encoded).collect();
-        let mut options = LauncherOptions::default();
-        options.spares = 0;
-        options.reading_time = Duration::from_millis(500);
-        options.jail = JailOptions::process_only();
+        let options = LauncherOptions {
+            spares: 0,
+            reading_time: Duration::from_millis(500),
+            jail: JailOptions::process_only(),
+            ..LauncherOptions::default()
+        };
         let launcher = Launcher::new(pretender(folder.path(), &sent, then), options);
         let limits = Limits {
             script_time: Duration::from_secs(1),

@@ -93,40 +93,41 @@ impl Gate {
 
     /// The setup of a run or call with these settings.
     pub(super) fn setup(&self, settings: &CallSettings) -> Setup {
-        let rules = settings.rules.as_ref().unwrap_or(&self.rules);
-        let mut setup = Setup::default();
-        setup.rules = Arc::clone(rules);
-        setup.asker = settings.asker.clone().or_else(|| self.asker.clone());
-        setup.grants.clone_from(&settings.grants);
-        setup.session = Arc::clone(settings.session.as_ref().unwrap_or(&self.session));
-        setup.keep = self.keep.clone();
-        setup.definitions = self.definitions();
-        setup.dry_run.clone_from(&settings.dry_run);
-        setup.sinks = self
-            .journal
-            .iter()
-            .map(|file| Arc::clone(file) as _)
-            .collect();
-        setup.flows = Arc::clone(&self.flows);
-        setup.reviewers.clone_from(&self.reviewers);
-        setup.reader = self.reader;
         let caller = settings.caller.clone();
-        setup.caller = caller.map(|caller| with_roots(&self.roots, caller));
         let samples = |caller: &Arc<dyn Caller>| caller.offers().sampling;
-        setup.consults = self.models.has_small()
-            || self.models.has_embeddings()
-            || self.caller_of(settings).is_some_and(samples);
-        setup
+        Setup {
+            rules: Arc::clone(settings.rules.as_ref().unwrap_or(&self.rules)),
+            asker: settings.asker.clone().or_else(|| self.asker.clone()),
+            grants: settings.grants.clone(),
+            session: Arc::clone(settings.session.as_ref().unwrap_or(&self.session)),
+            keep: self.keep.clone(),
+            definitions: self.definitions(),
+            dry_run: settings.dry_run.clone(),
+            sinks: self
+                .journal
+                .iter()
+                .map(|file| Arc::clone(file) as _)
+                .collect(),
+            flows: Arc::clone(&self.flows),
+            reviewers: self.reviewers.clone(),
+            reader: self.reader,
+            caller: caller.map(|caller| with_roots(&self.roots, caller)),
+            consults: self.models.has_small()
+                || self.models.has_embeddings()
+                || self.caller_of(settings).is_some_and(samples),
+            ..Setup::default()
+        }
     }
 
     /// The setup of a script's run.
     pub(super) fn script_setup(&self, request: &RunRequest) -> Setup {
-        let mut setup = self.setup(&request.settings);
         let source = Arc::clone(&request.source);
-        setup.script = Some(Arc::clone(&source));
-        setup.lines = Some(Arc::new(move |line| {
-            callgate_script::line(&source, line).map(str::to_owned)
-        }));
-        setup
+        Setup {
+            script: Some(Arc::clone(&source)),
+            lines: Some(Arc::new(move |line| {
+                callgate_script::line(&source, line).map(str::to_owned)
+            })),
+            ..self.setup(&request.settings)
+        }
     }
 }

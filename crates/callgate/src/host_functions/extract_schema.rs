@@ -87,8 +87,10 @@ mod tests {
     #[tokio::test]
     async fn schemas_are_read_and_refused() {
         let program = WorkerProgram::Path("/nonexistent/worker".into());
-        let mut options = LauncherOptions::default();
-        options.spares = 0;
+        let options = LauncherOptions {
+            spares: 0,
+            ..LauncherOptions::default()
+        };
         let reader = SchemaReader::new(Launcher::new(program, options), Limits::default());
         let schema = json!({ "items": { "$ref": "#/$defs/a" }, "$defs": { "a": {} } });
         let read = reader.read(&schema.to_string()).await.expect("a schema");

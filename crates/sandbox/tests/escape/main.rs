@@ -34,9 +34,11 @@ impl CallHandler for NoCalls {
 
 /// A launcher of workers that run native code, with these layers.
 fn launcher(layers: &[JailLayer]) -> Launcher {
-    let mut options = LauncherOptions::default();
-    options.spares = 0;
-    options.jail = JailOptions::process_only();
+    let mut options = LauncherOptions {
+        spares: 0,
+        jail: JailOptions::process_only(),
+        ..LauncherOptions::default()
+    };
     options.jail.layers = layers.to_vec();
     let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_native-worker").into());
     Launcher::new(program, options)
@@ -288,8 +290,10 @@ async fn a_worker_that_is_taken_over_gets_nowhere() {
 
 #[tokio::test]
 async fn all_threads_are_filtered_in_a_session_without_a_terminal() {
-    let mut options = LauncherOptions::default();
-    options.spares = 1;
+    let options = LauncherOptions {
+        spares: 1,
+        ..LauncherOptions::default()
+    };
     let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_native-worker").into());
     let launcher = Launcher::new(program, options);
     let Ok(worker) = launcher.take(&Limits::default()).await else {

@@ -20,8 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 /// A launcher of the worker binary, without spares unless the test asks for them.
 pub fn launcher(spares: usize) -> Launcher {
-    let mut options = LauncherOptions::default();
-    options.spares = spares;
+    let options = LauncherOptions {
+        spares,
+        ..LauncherOptions::default()
+    };
     let program = WorkerProgram::Path(env!("CARGO_BIN_EXE_test-worker").into());
     Launcher::new(program, options)
 }
