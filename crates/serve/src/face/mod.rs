@@ -19,9 +19,9 @@ pub(crate) use service::Service;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use callgate::Gate;
 use callgate::config::ToolMode;
 use callgate::present::nearest;
+use callgate::{Detail, Gate};
 use http::request::Parts;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -37,7 +37,9 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 
 use crate::arguments::quoted;
-use crate::runs::{self, ClientAsker, ClientSettings, Purpose, Runs, log_level, resources};
+use crate::runs::{
+    self, ClientAsker, ClientSettings, Purpose, Runs, ToolRequest, log_level, resources,
+};
 
 use call_tool::ToolCall;
 use search::Search;
@@ -120,8 +122,7 @@ impl Session {
         &self,
         gate: Arc<Gate>,
         call: ToolCall,
-        request: &CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
+        request: ToolRequest<'_>,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Err(wrong) = call.check(&gate).await {
             return Ok(answer(Err(wrong)));
@@ -131,22 +132,17 @@ impl Session {
             Err(wrong) => return Ok(answer(Err(wrong.to_string()))),
         };
         let asks = self.service.options.asks;
+        let calling = Arc::clone(&gate);
         let work = move |asker: Arc<ClientAsker>| async move {
             made = made.caller(Arc::<ClientAsker>::clone(&asker));
             if asks {
                 made = made.asker(asker);
             }
-            call.answer(gate.call_with(made).await)
+            call.answer(calling.call_with(made).await)
         };
-        let (runs, settings) = (&self.service.runs, &self.client_settings);
-        runs.without_script(
-            Purpose::new(Purpose::CALL, &described),
-            request,
-            context,
-            settings,
-            work,
-        )
-        .await
+        let purpose = Purpose::new(Purpose::CALL, &described);
+        let runs = &self.service.runs;
+        runs.without_script(&gate, request, purpose, work).await
     }
 
     /// Searches for tools. Where a model picks them and the client has one, the client is
@@ -154,59 +150,52 @@ impl Session {
     async fn search(
         &self,
         gate: Arc<Gate>,
-        request: &CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
+        request: ToolRequest<'_>,
+        full: Detail,
     ) -> Result<CallToolResponse, ErrorData> {
-        let given = request.arguments.as_ref();
-        let search = match Search::read(given, own_tools::full_detail(self.mode(context)?)) {
+        let given = request.params.arguments.as_ref();
+        let search = match Search::read(given, full) {
             Ok(search) => search,
             Err(wrong) => return Ok(answer(Err(wrong))),
         };
-        if !search.is_by_model(&gate) || !runs::has_model(context) {
-            Runs::expect_no_state(request)?;
+        if !search.is_by_model(&gate) || !runs::has_model(request.context) {
+            Runs::expect_no_state(request.params)?;
             return Ok(answer(search.run(&gate).await));
         }
         let described = Value::Object(given.cloned().unwrap_or_default()).to_string();
+        let searching = Arc::clone(&gate);
         let work = |asker: Arc<ClientAsker>| async move {
-            Ok(result(search.with_caller(asker).run(&gate).await))
+            Ok(result(search.with_caller(asker).run(&searching).await))
         };
-        let (runs, settings) = (&self.service.runs, &self.client_settings);
-        runs.without_script(
-            Purpose::new(Purpose::SEARCH, &described),
-            request,
-            context,
-            settings,
-            work,
-        )
-        .await
+        let purpose = Purpose::new(Purpose::SEARCH, &described);
+        let runs = &self.service.runs;
+        runs.without_script(&gate, request, purpose, work).await
     }
 
     /// Calls one of our own tools.
     async fn call_own(
         &self,
         gate: Arc<Gate>,
-        request: &CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
+        request: ToolRequest<'_>,
+        mode: ToolMode,
     ) -> Result<CallToolResponse, ErrorData> {
-        let name: &str = &request.name;
+        let name: &str = &request.params.name;
         if own_tools::asks_nothing(name) {
-            Runs::expect_no_state(request)?;
+            Runs::expect_no_state(request.params)?;
         }
-        let given = request.arguments.as_ref();
-        let (runs, settings) = (&self.service.runs, &self.client_settings);
+        let given = request.params.arguments.as_ref();
+        let full = own_tools::full_detail(mode);
+        let runs = &self.service.runs;
         Ok(answer(match name {
-            own_tools::RUN_SCRIPT => return runs.run_script(request, context, settings).await,
-            own_tools::WAIT => return runs.wait(request, context, settings).await,
-            own_tools::SEARCH_TOOLS => return self.search(gate, request, context).await,
-            own_tools::GET_TOOL_DETAILS => {
-                let full = own_tools::full_detail(self.mode(context)?);
-                search::get_tool_details(&gate, given, full)
-            }
+            own_tools::RUN_SCRIPT => return runs.run_script(gate, request).await,
+            own_tools::WAIT => return runs.wait(request).await,
+            own_tools::SEARCH_TOOLS => return self.search(gate, request, full).await,
+            own_tools::GET_TOOL_DETAILS => search::get_tool_details(&gate, given, full),
             own_tools::LIST_SERVERS => server_tools::list_servers(&gate, given),
             own_tools::ENABLE_SERVER => server_tools::enable_server(&gate, given).await,
             own_tools::DISABLE_SERVER => server_tools::disable_server(&gate, given).await,
-            _ => match ToolCall::read(&gate, given, is_stateless(context)).await {
-                Ok(call) => return self.call(gate, call, request, context).await,
+            _ => match ToolCall::read(&gate, given, is_stateless(request.context)).await {
+                Ok(call) => return self.call(gate, call, request).await,
                 Err(wrong) => Err(wrong),
             },
         }))
@@ -327,8 +316,13 @@ impl ServerHandler for Session {
             // Of two tools with the name, the one that the client sees is meant.
             is_own = self.tools(&gate, &context)?.own().any(|own| own == name);
         }
+        let made = ToolRequest {
+            params: &request,
+            context: &context,
+            settings: &self.client_settings,
+        };
         if is_own {
-            return self.call_own(gate, &request, &context).await;
+            return self.call_own(gate, made, mode).await;
         }
         if is_server_tool {
             let call = ToolCall {
@@ -337,7 +331,7 @@ impl ServerHandler for Session {
                 any_result: is_stateless(&context),
                 is_for_model: false,
             };
-            return self.call(gate, call, &request, &context).await;
+            return self.call(gate, call, made).await;
         }
         let array = self.tools(&gate, &context)?;
         if is_native && array.tools.iter().any(|tool| tool.name == name) {

@@ -27,7 +27,7 @@ impl Service {
     ) -> Arc<Self> {
         let gate = gate.shared();
         Arc::new(Self {
-            runs: Arc::new(Runs::new(gate.clone(), options.clone(), Keep::default())),
+            runs: Arc::new(Runs::new(options.clone(), Keep::default())),
             gate,
             options,
             client,

@@ -6,7 +6,6 @@ mod asker;
 mod caller;
 mod client;
 mod client_settings;
-mod direct;
 mod limits;
 mod outcome;
 mod pages;
@@ -50,16 +49,26 @@ use arguments::{Part, ScriptArguments, WaitArguments};
 use client::{AskedBy, Client};
 use outcome::Outcome;
 use resume::{NO_RUN, UNANNOUNCED, other_request};
+use roots::Folders;
 use served_run::ServedRun;
 use store::{EndGuard, Store};
 use wait::{WaitEnd, Waiter};
 
 /// The time that runs have to end when the service ends.
 const END_TIME: Duration = Duration::from_secs(5);
+/// The time that a request waits longer than its call or search may take.
+const EXTRA_TIME: Duration = Duration::from_secs(60);
+
+/// A `tools/call` of a client.
+#[derive(Clone, Copy)]
+pub(crate) struct ToolRequest<'a> {
+    pub(crate) params: &'a CallToolRequestParams,
+    pub(crate) context: &'a RequestContext<RoleServer>,
+    pub(crate) settings: &'a ClientSettings,
+}
 
 /// The runs of one user over one gate.
 pub(crate) struct Runs {
-    gate: PendingGate,
     options: ServeOptions,
     store: Arc<Store>,
     /// The tasks of the runs.
@@ -69,9 +78,8 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    pub(crate) fn new(gate: PendingGate, options: ServeOptions, keep: Keep) -> Self {
+    pub(crate) fn new(options: ServeOptions, keep: Keep) -> Self {
         Self {
-            gate,
             store: Arc::new(Store::new(keep)),
             options,
             tasks: TaskTracker::new(),
@@ -82,50 +90,102 @@ impl Runs {
     /// Answers a call of `run_script`: begins a run, or goes on with a parked one.
     pub(crate) async fn run_script(
         &self,
-        request: &CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-        settings: &ClientSettings,
+        gate: Arc<Gate>,
+        call: ToolRequest<'_>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let gate = tokio::select! {
-            gate = self.gate.clone() => gate,
-            () = context.ct.cancelled() => {
-                return Err(ErrorData::internal_error("the request was cancelled", None));
-            }
-        };
-        let given = match ScriptArguments::read(request.arguments.as_ref(), &gate) {
+        let given = match ScriptArguments::read(call.params.arguments.as_ref(), &gate) {
             Ok(given) => given,
             Err(wrong) => return Ok(mistake(wrong)),
         };
-        let client = settings.client(context)?;
         let purpose = Purpose::new(Purpose::SCRIPT, &given.code);
         let wait = given.wait().unwrap_or(self.options.wait);
-        if let Some(run) = self.resume(request, &client, purpose)? {
-            let waiter = Waiter::new(&client, context, &run, wait);
-            return self.wait_and_answer(&run, waiter).await;
-        }
-        let folders = settings.roots.get(&client, &gate).await;
-        let run = match self.new_run(purpose, given.limits(gate.limits()).run_time) {
-            Ok(run) => run,
-            Err(refused) => return Ok(mistake(refused.to_string())),
+        let max_time = given.limits(gate.limits()).run_time;
+        let begin = |run: &Arc<ServedRun>, asker| {
+            self.begin(Arc::clone(&gate), run, given, Some(asker));
         };
-        let waiter = Waiter::new(&client, context, &run, wait);
-        let asker = ClientAsker::new(&client, folders, &run);
-        self.begin(gate, &run, given, Some(asker));
+        self.serve(&gate, call, purpose, Some(wait), max_time, begin)
+            .await
+    }
+
+    /// Does the work of a call or a search without a script, or goes on with it. Like a script, it
+    /// can ask the client, tell it its progress and be cancelled.
+    pub(crate) async fn without_script<F>(
+        &self,
+        gate: &Gate,
+        call: ToolRequest<'_>,
+        purpose: Purpose,
+        work: impl FnOnce(Arc<ClientAsker>) -> F,
+    ) -> Result<CallToolResponse, ErrorData>
+    where
+        F: Future<Output = Result<CallToolResult, ErrorData>> + Send + 'static,
+    {
+        let max_time = gate.limits().run_time;
+        let begin = |run: &Arc<ServedRun>, asker| {
+            let (guard, work, cancel) = (self.end_guard(run), work(asker), run.cancel.clone());
+            self.tasks.spawn(async move {
+                let outcome = tokio::select! {
+                    answer = work => Outcome::of_call(answer),
+                    () = cancel.cancelled() => Outcome::cancelled_call(),
+                    () = tokio::time::sleep(max_time) => Outcome::cancelled_call(),
+                };
+                guard.run.end(outcome);
+                drop(guard);
+            });
+        };
+        self.serve(gate, call, purpose, None, max_time, begin).await
+    }
+
+    /// Goes on with the run that a request names, or begins one, and waits for it for a time: if
+    /// none is given, for all that the run may take, unless the client gets a task.
+    async fn serve(
+        &self,
+        gate: &Gate,
+        call: ToolRequest<'_>,
+        purpose: Purpose,
+        wait: Option<Duration>,
+        max_time: Duration,
+        begin: impl FnOnce(&Arc<ServedRun>, Arc<ClientAsker>),
+    ) -> Result<CallToolResponse, ErrorData> {
+        let client = call.settings.client(call.context)?;
+        // A call without a script can be left as a task alone: nothing else would fetch the answer.
+        let leaves_long = client.tasks && purpose.noun == Purpose::CALL;
+        let wait = match wait {
+            Some(wait) => wait,
+            None if leaves_long => self.options.wait,
+            None => max_time.saturating_add(EXTRA_TIME),
+        };
+        let (run, asker) = match self.resume(call.params, &client, purpose)? {
+            Some(run) => (run, None),
+            None => {
+                // A search needs no folders.
+                let folders = match purpose.noun {
+                    Purpose::SEARCH => Folders::none(),
+                    _ => call.settings.roots.get(&client, gate).await,
+                };
+                let run = match self.new_run(purpose, max_time) {
+                    Ok(run) => run,
+                    Err(refused) => return Ok(mistake(refused.to_string())),
+                };
+                let asker = ClientAsker::new(&client, folders, &run);
+                (run, Some(asker))
+            }
+        };
+        let mut waiter = Waiter::new(&client, call.context, &run, wait);
+        waiter.leaves_long = leaves_long;
+        if let Some(asker) = asker {
+            begin(&run, asker);
+        }
         self.wait_and_answer(&run, waiter).await
     }
 
     /// Answers a call of `wait`: waits for a run that was left.
-    pub(crate) async fn wait(
-        &self,
-        request: &CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-        settings: &ClientSettings,
-    ) -> Result<CallToolResponse, ErrorData> {
+    pub(crate) async fn wait(&self, call: ToolRequest<'_>) -> Result<CallToolResponse, ErrorData> {
+        let request = call.params;
         let given = match WaitArguments::read(request.arguments.as_ref()) {
             Ok(given) => given,
             Err(wrong) => return Ok(mistake(wrong)),
         };
-        let client = settings.client(context)?;
+        let client = call.settings.client(call.context)?;
         let is_other = |state: &String| resume::read(state).is_none_or(|(run, _)| run != given.run);
         if request.request_state.as_ref().is_some_and(is_other) {
             return Err(invalid(other_request("this run")));
@@ -145,7 +205,7 @@ impl Runs {
             run.cancel.cancel();
         }
         let wait = given.wait().unwrap_or(self.options.wait);
-        let mut waiter = Waiter::new(&client, context, &run, wait);
+        let mut waiter = Waiter::new(&client, call.context, &run, wait);
         waiter.owns_run = false;
         let response = self.wait_and_answer(&run, waiter).await?;
         match (given.part(), run.outcome()) {
@@ -277,16 +337,20 @@ impl Runs {
         if self.options.asks {
             request = request.asker(asker);
         }
-        let guard = EndGuard {
-            run: Arc::clone(run),
-            store: Arc::clone(&self.store),
-        };
+        let guard = self.end_guard(run);
         self.tasks.spawn(async move {
             let report = gate.run(request).await;
             guard.run.end(Outcome::of_script(&report, &guard.run.id));
             drop(guard);
             report
         })
+    }
+
+    fn end_guard(&self, run: &Arc<ServedRun>) -> EndGuard {
+        EndGuard {
+            run: Arc::clone(run),
+            store: Arc::clone(&self.store),
+        }
     }
 
     /// Waits for a run until there is something to answer.

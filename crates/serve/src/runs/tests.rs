@@ -15,6 +15,7 @@ impl ServerHandler for Handler {}
 
 /// The runs of one user, and a client of 2026-07-28 that has forms.
 struct Bench {
+    gate: Gate,
     runs: Runs,
     settings: ClientSettings,
     served: RunningService<RoleServer, Handler>,
@@ -25,19 +26,14 @@ type Answered = Result<CallToolResponse, String>;
 impl Bench {
     async fn new(kept_runs: usize) -> Self {
         let gate = Gate::builder().spare_workers(0).check(CheckMode::Off);
-        let gate = Arc::new(gate.build().await.expect("a gate"));
-        let gate: futures::future::BoxFuture<'static, _> = Box::pin(async move { gate });
         let keep = Keep {
             runs: kept_runs,
             ..Keep::default()
         };
         let (ours, _theirs) = tokio::io::duplex(1);
         Self {
-            runs: Runs::new(
-                futures::FutureExt::shared(gate),
-                ServeOptions::default(),
-                keep,
-            ),
+            gate: gate.build().await.expect("a gate"),
+            runs: Runs::new(ServeOptions::default(), keep),
             settings: ClientSettings::default(),
             served: rmcp::service::serve_directly(Handler, tokio::io::split(ours), None),
         }
@@ -90,17 +86,14 @@ impl Bench {
         context
             .meta
             .set_client_capabilities(can.expect("capabilities"));
-        let answer = self
-            .runs
-            .without_script(
-                Purpose::new(Purpose::CALL, "tool"),
-                &request,
-                &context,
-                &self.settings,
-                work,
-            )
-            .await;
-        answer.map_err(|error| error.message.into_owned())
+        let call = ToolRequest {
+            params: &request,
+            context: &context,
+            settings: &self.settings,
+        };
+        let purpose = Purpose::new(Purpose::CALL, "tool");
+        let answer = self.runs.without_script(&self.gate, call, purpose, work);
+        answer.await.map_err(|error| error.message.into_owned())
     }
 
     /// The run of a state.
