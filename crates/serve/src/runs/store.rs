@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-use tokio_util::task::AbortOnDropHandle;
+use std::time::{Duration, Instant};
 
 use super::outcome::Outcome;
 use super::served_run::ServedRun;
@@ -60,7 +58,7 @@ struct Inner {
 struct Ended {
     id: String,
     bytes: usize,
-    _expiry: AbortOnDropHandle<()>,
+    since: Instant,
 }
 
 /// The reason why a run does not begin, or has no report.
@@ -118,7 +116,7 @@ impl Store {
     }
 
     /// Removes a run that has ended, or keeps it for a while if it is needed.
-    pub(crate) fn end(self: &Arc<Self>, run: &Arc<ServedRun>, is_needed: bool) {
+    pub(crate) fn end(&self, run: &Arc<ServedRun>, is_needed: bool) {
         let mut inner = self.lock();
         if !inner.runs.contains_key(&run.id) {
             return;
@@ -132,13 +130,13 @@ impl Store {
         inner.ended.push_back(Ended {
             id: run.id.clone(),
             bytes,
-            _expiry: self.expire(run.id.clone()),
+            since: Instant::now(),
         });
         // The newest stays, whatever its size: the run's limits bound it.
         while inner.ended.len() > 1
             && (inner.ended.len() > self.keep.runs || inner.bytes > self.keep.bytes)
         {
-            inner.forget(0);
+            inner.forget_oldest();
         }
     }
 
@@ -172,28 +170,20 @@ impl Store {
         drop(inner);
     }
 
-    fn expire(self: &Arc<Self>, id: String) -> AbortOnDropHandle<()> {
-        let store = Arc::downgrade(self);
-        let time = self.keep.time;
-        AbortOnDropHandle::new(tokio::spawn(async move {
-            tokio::time::sleep(time).await;
-            if let Some(store) = store.upgrade() {
-                let mut inner = store.lock();
-                if let Some(at) = inner.ended.iter().position(|ended| ended.id == id) {
-                    inner.forget(at);
-                }
-            }
-        }))
-    }
-
+    /// The runs, without those that have ended too long ago.
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |ended: &Ended| ended.since.elapsed() >= self.keep.time;
+        while inner.ended.front().is_some_and(is_over) {
+            inner.forget_oldest();
+        }
+        inner
     }
 }
 
 impl Inner {
-    fn forget(&mut self, at: usize) {
-        if let Some(ended) = self.ended.remove(at) {
+    fn forget_oldest(&mut self) {
+        if let Some(ended) = self.ended.pop_front() {
             self.bytes -= ended.bytes;
             self.runs.remove(&ended.id);
         }
@@ -281,14 +271,11 @@ mod tests {
 
     #[tokio::test]
     async fn ended_runs_expire() {
-        let time = Duration::from_millis(1);
+        let time = Duration::ZERO;
         let store = Arc::new(Store::new(Keep { time, ..KEEP }));
         let run = run();
         store.begin(&run).expect("room");
         end(&store, &run, 1, true);
-        let mut outcome = run.subscribe();
-        drop(run);
-        while outcome.changed().await.is_ok() {}
-        assert!(store.ended().is_empty());
+        assert!(store.is_empty());
     }
 }
