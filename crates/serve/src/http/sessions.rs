@@ -9,7 +9,7 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::common::server_side_http::{ServerSseMessage, SessionId};
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::{
-    LocalSessionManager, LocalSessionManagerError, SessionTransport,
+    LocalSessionManager, LocalSessionManagerError, SessionError, SessionTransport,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -20,15 +20,6 @@ pub(crate) struct Sessions {
     /// Free places, for this user and for all users.
     bounds: [Arc<Semaphore>; 2],
     taken: Mutex<HashMap<SessionId, [OwnedSemaphorePermit; 2]>>,
-}
-
-/// The reason why there is no session.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SessionsError {
-    #[error("the limit on sessions is reached")]
-    Full,
-    #[error(transparent)]
-    Inner(#[from] LocalSessionManagerError),
 }
 
 impl Sessions {
@@ -68,14 +59,15 @@ impl Sessions {
 }
 
 impl SessionManager for Sessions {
-    type Error = SessionsError;
+    type Error = LocalSessionManagerError;
     type Transport = SessionTransport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         let permit = |bound: &Arc<Semaphore>| Arc::clone(bound).try_acquire_owned();
         let [own, all] = &self.bounds;
         let (Ok(own), Ok(all)) = (permit(own), permit(all)) else {
-            return Err(SessionsError::Full);
+            let full = std::io::Error::other("the limit on sessions is reached");
+            return Err(SessionError::Io(full).into());
         };
         let (id, transport) = self.inner.create_session().await?;
         self.taken().insert(Arc::clone(&id), [own, all]);
@@ -87,16 +79,16 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        Ok(self.inner.initialize_session(id, message).await?)
+        self.inner.initialize_session(id, message).await
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        Ok(self.inner.has_session(id).await?)
+        self.inner.has_session(id).await
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         drop(self.taken().remove(id));
-        Ok(self.inner.close_session(id).await?)
+        self.inner.close_session(id).await
     }
 
     async fn create_stream(
@@ -104,7 +96,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.inner.create_stream(id, message).await?)
+        self.inner.create_stream(id, message).await
     }
 
     async fn accept_message(
@@ -112,14 +104,14 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), Self::Error> {
-        Ok(self.inner.accept_message(id, message).await?)
+        self.inner.accept_message(id, message).await
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.inner.create_standalone_stream(id).await?)
+        self.inner.create_standalone_stream(id).await
     }
 
     async fn resume(
@@ -127,6 +119,6 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.inner.resume(id, last_event_id).await?)
+        self.inner.resume(id, last_event_id).await
     }
 }

@@ -43,10 +43,6 @@ pub(crate) struct Issuer {
     last: tokio::sync::Mutex<Option<Attempt>>,
 }
 
-/// The keys cannot be fetched, with the reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NoKeys(pub(crate) String);
-
 #[derive(Debug, Clone, Default)]
 struct Known {
     keys: Arc<[Jwk]>,
@@ -66,11 +62,8 @@ impl Known {
     }
 }
 
-#[derive(Debug)]
-struct Attempt {
-    begun: Instant,
-    outcome: Result<(), NoKeys>,
-}
+/// An attempt to fetch keys: its beginning, and the reason why it failed.
+type Attempt = (Instant, Result<(), String>);
 
 /// The metadata (RFC 8414, section 2).
 #[derive(Deserialize)]
@@ -110,7 +103,7 @@ impl Issuer {
         self: &Arc<Self>,
         kid: Option<&str>,
         algorithm: Algorithm,
-    ) -> Result<Vec<Jwk>, NoKeys> {
+    ) -> Result<Vec<Jwk>, String> {
         let known = self.known();
         let fitting = known.fitting(kid, algorithm);
         if !fitting.is_empty() && known.age() < FRESH {
@@ -119,7 +112,7 @@ impl Issuer {
         // In a task: a client that goes away at once must not cause another attempt.
         let this = Arc::clone(self);
         let refreshed = tokio::spawn(async move { this.refresh().await }).await;
-        let refreshed = refreshed.unwrap_or_else(|_| Err(NoKeys("it could not be asked".into())));
+        let refreshed = refreshed.unwrap_or_else(|_| Err("it could not be asked".to_owned()));
         let known = self.known();
         let fitting = known.fitting(kid, algorithm);
         match refreshed {
@@ -137,30 +130,27 @@ impl Issuer {
     }
 
     /// Fetches the keys, unless that was tried just now.
-    async fn refresh(&self) -> Result<(), NoKeys> {
+    async fn refresh(&self) -> Result<(), String> {
         let mut last = self.last.lock().await;
-        if let Some(attempt) = &*last
-            && attempt.begun.elapsed() < self.pause
+        if let Some((begun, outcome)) = &*last
+            && begun.elapsed() < self.pause
         {
-            return attempt.outcome.clone();
+            return outcome.clone();
         }
         let begun = Instant::now();
         let fetched = tokio::time::timeout(2 * TIMEOUT, self.fetch()).await;
         let fetched = fetched.unwrap_or_else(|_| Err("it does not answer in time".to_owned()));
-        let outcome = fetched.map_err(NoKeys).map(|keys| {
+        let outcome = fetched.map(|keys| {
             *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known {
                 keys: keys.into(),
                 since: Some(begun),
             };
         });
-        if let Err(NoKeys(why)) = &outcome {
+        if let Err(why) = &outcome {
             let issuer = &self.name;
             tracing::warn!(issuer, why, "the keys of the issuer cannot be fetched");
         }
-        *last = Some(Attempt {
-            begun,
-            outcome: outcome.clone(),
-        });
+        *last = Some((begun, outcome.clone()));
         outcome
     }
 

@@ -13,7 +13,7 @@ use callgate::config::ResourceConfig;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use issuer::{Issuer, NoKeys};
+use issuer::Issuer;
 
 /// The path of the resource's metadata (RFC 9728, section 3.1).
 pub(crate) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
@@ -65,18 +65,17 @@ impl Resource {
 
     /// Checks a token.
     pub(crate) async fn check(&self, token: &str) -> Result<Claims, Rejected> {
-        let signed = token::read_header(token, &self.issuer.algorithms);
-        let signed = signed.map_err(Rejected::Invalid)?;
-        let algorithm = signed.algorithm;
-        let keys = self.issuer.keys(signed.kid.as_deref(), algorithm).await;
-        let keys = keys.map_err(|NoKeys(why)| {
+        let header = token::read_header(token, &self.issuer.algorithms);
+        let header = header.map_err(Rejected::Invalid)?;
+        let keys = self.issuer.keys(header.kid.as_deref(), header.alg).await;
+        let keys = keys.map_err(|why| {
             Rejected::NoKeys(format!(
                 "whether the token is good cannot be told now: the keys of the authorization \
                  server {} cannot be reached: {why}",
                 self.issuer.name
             ))
         })?;
-        let all = token::verify(token, algorithm, &keys, &self.issuer.name, &self.audience)
+        let all = token::verify(token, header.alg, &keys, &self.issuer.name, &self.audience)
             .map_err(Rejected::Invalid)?;
         let has = token::scopes(&all);
         if !self

@@ -2,7 +2,7 @@
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::Jwk;
-use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use serde_json::{Map, Value};
 
 /// The longest token, in bytes.
@@ -14,15 +14,8 @@ const MAX_SUBJECT: usize = 255;
 /// The difference that clocks may have, in seconds.
 const LEEWAY: u64 = 60;
 
-/// The signature's properties as a token claims them, not verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SignedWith {
-    pub(super) kid: Option<String>,
-    pub(super) algorithm: Algorithm,
-}
-
-/// Reads a token's header. Keys and URLs in it are ignored.
-pub(super) fn read_header(token: &str, allowed: &[Algorithm]) -> Result<SignedWith, String> {
+/// Reads a token's header, which is not verified. Keys and URLs in it are ignored.
+pub(super) fn read_header(token: &str, allowed: &[Algorithm]) -> Result<Header, String> {
     if token.len() > MAX_TOKEN {
         return Err(format!("the token has more than {MAX_TOKEN} bytes"));
     }
@@ -49,10 +42,7 @@ pub(super) fn read_header(token: &str, allowed: &[Algorithm]) -> Result<SignedWi
     if header.kid.as_ref().is_some_and(|kid| kid.len() > MAX_KID) {
         return Err("the token's key has too long a name".to_owned());
     }
-    Ok(SignedWith {
-        kid: header.kid,
-        algorithm: header.alg,
-    })
+    Ok(header)
 }
 
 /// The claims of a token that one of the keys has signed, for this audience, by this issuer,
