@@ -154,7 +154,7 @@ impl Session {
         full: Detail,
     ) -> Result<CallToolResponse, ErrorData> {
         let given = request.params.arguments.as_ref();
-        let search = match Search::read(given, full) {
+        let mut search = match Search::read(given, full) {
             Ok(search) => search,
             Err(wrong) => return Ok(answer(Err(wrong))),
         };
@@ -165,7 +165,9 @@ impl Session {
         let described = Value::Object(given.cloned().unwrap_or_default()).to_string();
         let searching = Arc::clone(&gate);
         let work = |asker: Arc<ClientAsker>| async move {
-            Ok(result(search.with_caller(asker).run(&searching).await))
+            // The client's model picks, before the configured one.
+            search.request.caller = Some(asker);
+            Ok(result(search.run(&searching).await))
         };
         let purpose = Purpose::new(Purpose::SEARCH, &described);
         let runs = &self.service.runs;

@@ -1,15 +1,13 @@
 //! `search_tools` and `get_tool_details`.
 
-use std::sync::Arc;
-
-use callgate::{Caller, Detail, Gate, SearchBy, SearchRequest};
+use callgate::{Detail, Gate, SearchBy, SearchRequest};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 
 use super::declared::first_that_fit;
 use super::own_tools::{self, GET_TOOL_DETAILS, SEARCH_TOOLS};
 use super::texts::count;
-use crate::arguments::{quoted, refusal};
+use crate::arguments::quoted;
 
 /// The most tokens of tools in an answer.
 const MAX_TOKENS: usize = 4000;
@@ -18,7 +16,7 @@ const USUAL_HITS: usize = 10;
 
 /// A search by `search_tools`.
 pub(crate) struct Search {
-    request: SearchRequest,
+    pub(crate) request: SearchRequest,
     detail: Detail,
 }
 
@@ -28,7 +26,8 @@ struct SearchArguments {
     detail: Option<String>,
     limit: Option<usize>,
     server: Option<String>,
-    by: Option<String>,
+    #[serde(default)]
+    by: SearchBy,
 }
 
 #[derive(Deserialize)]
@@ -41,9 +40,7 @@ impl Search {
     pub(crate) fn read(given: Option<&JsonObject>, full: Detail) -> Result<Self, String> {
         let given: SearchArguments = own_tools::read(SEARCH_TOOLS, given)?;
         let mut request = SearchRequest::new(given.query);
-        let mut ways = SearchBy::ALL.into_iter();
-        let way = ways.find(|(name, _)| given.by.as_deref() == Some(name));
-        request.by = way.map_or(SearchBy::Auto, |(_, way)| way);
+        request.by = given.by;
         request.server = given.server;
         request.limit = given.limit.unwrap_or(USUAL_HITS);
         let detail = match given.detail.as_deref() {
@@ -60,21 +57,10 @@ impl Search {
         gate.search_way(self.request.by) == SearchBy::Model
     }
 
-    /// Lets the caller's model pick, before the configured one.
-    pub(crate) fn with_caller(mut self, caller: Arc<dyn Caller>) -> Self {
-        self.request.caller = Some(caller);
-        self
-    }
-
     /// Searches.
     pub(crate) async fn run(self, gate: &Gate) -> Result<String, String> {
         let found = gate.search(&self.request).await;
-        let found = found.map_err(|error| {
-            refusal(
-                &format!("{SEARCH_TOOLS} was not called"),
-                &[error.to_string()],
-            )
-        })?;
+        let found = found.map_err(|error| format!("{SEARCH_TOOLS} was not called:\n- {error}"))?;
         let hits = found.hits.iter().map(|hit| hit.function.as_str());
         let hits: Vec<&str> = hits.collect();
         let (mut text, mut notes) = (String::new(), found.notes.iter());

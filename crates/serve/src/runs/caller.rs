@@ -155,23 +155,20 @@ impl ClientAsker {
         let mut requests = Vec::new();
         let mut known = Vec::new();
         for one in &wanted {
-            known.push(match self.known(one) {
-                Some(known) => Some(Ok(known)),
-                None => match self.client_request(one) {
-                    Ok(request) => {
-                        requests.push(request);
-                        None
-                    }
-                    Err(refusal) => Some(Err(refusal)),
-                },
+            let folders = match one.kind {
+                WantedKind::Roots => self.folders().as_deref().map(Root::list),
+                _ => None,
+            };
+            known.push(match (folders, self.client_request(one)) {
+                (Some(folders), _) => Some(Ok(folders)),
+                (None, Err(refusal)) => Some(Err(refusal)),
+                (None, Ok(request)) => {
+                    requests.push(request);
+                    None
+                }
             });
         }
-        let answers = if requests.is_empty() {
-            Vec::new()
-        } else {
-            self.request(requests).await
-        };
-        let mut answers = answers.into_iter();
+        let mut answers = self.request(requests).await.into_iter();
         let wanted = wanted.iter().zip(known);
         wanted
             .map(|(one, known)| match known {
@@ -179,15 +176,6 @@ impl ClientAsker {
                 None => self.checked(one, answered(answers.next())?),
             })
             .collect()
-    }
-
-    /// The answer, if the client need not be asked.
-    fn known(&self, wanted: &Wanted<'_>) -> Option<Value> {
-        let folders = self.folders();
-        let folders = folders
-            .as_deref()
-            .filter(|_| wanted.kind == WantedKind::Roots);
-        folders.map(Root::list)
     }
 
     /// The request for the client, with the server's own key.
