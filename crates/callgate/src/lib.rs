@@ -83,7 +83,7 @@ pub use crate::gate::call::{CallRequest, Called};
 pub use crate::gate::preview::{Preview, PreviewedTool};
 pub use crate::gate::servers::{Server, ServerState};
 pub use crate::gate::tools::ToolInfo;
-pub use crate::report::{ErrorKind, RunReport, Status};
+pub use crate::report::{ErrorKind, RunError, RunReport, Status};
 pub use crate::run_request::{CallEnd, Event, RunRequest};
 pub use crate::search::request::{Found, Hit, SearchRequest};
 pub use crate::settings::{CheckMode, SearchBy};
