@@ -66,7 +66,7 @@ const TOP_EXAMPLES: &str = "\
 Examples:
   callgate init                                  set it up in this folder
   callgate tools                                 what the configured servers offer
-  callgate types git_log                     the declaration of one tool
+  callgate types git_log                         the declaration of one tool
   callgate check report.ts                       what a script would call, and what it needs
   callgate run report.ts                         run it
   callgate call time_get_current_time '{\"timezone\":\"UTC\"}'
