@@ -368,8 +368,8 @@ pub struct SearchArgs {
     /// a regular expression
     pub query: String,
 
-    /// How to look for it: by words; by a regex over names, titles and descriptions; by what is
-    /// meant (vectors, or hybrid with words: needs models.embeddings); by a model that picks
+    /// Way of searching: by words; by a regex over names, titles and descriptions; by meaning
+    /// (vectors, or hybrid with words: needs models.embeddings); by a small model that picks
     /// (needs models.small) [default: the best way that is configured]
     #[arg(long, value_name = "WAY", value_parser = way)]
     pub by: Option<SearchBy>,

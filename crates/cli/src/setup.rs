@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, ToolMode};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions,
-    Limits, NoCaller, NobodyToAsk, Reader, Rules, ServerState, Skill, Status, Workers, ask_with,
+    Limits, NoAsker, NoCaller, Reader, Rules, ServerState, Skill, Status, Workers, ask_with,
     present::indented, rule::Pattern, sandbox::WorkerProgram,
 };
 use callgate_serve::ServeOptions;
@@ -133,7 +133,7 @@ impl Default for Setting<'_> {
             allow_unmatched: false,
             limits: None,
             ledger: None,
-            asker: Arc::new(NobodyToAsk),
+            asker: Arc::new(NoAsker),
             caller: Arc::new(NoCaller),
             // Commands that take no script have nothing to check.
             check: Some(CheckMode::Off),
@@ -346,7 +346,7 @@ pub fn unattended_asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
     if flags.yes {
         ask_with(|_question| std::future::ready(Answer::Standing))
     } else {
-        Arc::new(NobodyToAsk)
+        Arc::new(NoAsker)
     }
 }
 

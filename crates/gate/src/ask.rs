@@ -15,13 +15,13 @@ pub trait Asker: Send + Sync {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
 }
 
-/// The asker of hosts without one: every answer is [`Answer::Nobody`].
+/// The asker of hosts without one: every answer is [`Answer::NoAsker`].
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NobodyToAsk;
+pub struct NoAsker;
 
-impl Asker for NobodyToAsk {
+impl Asker for NoAsker {
     fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
-        Box::pin(std::future::ready(Answer::Nobody))
+        Box::pin(std::future::ready(Answer::NoAsker))
     }
 }
 
@@ -219,7 +219,7 @@ pub enum Answer {
     /// This call is denied, and a waiting one with the same arguments.
     Deny,
     /// There is no asker, so the call is denied.
-    Nobody,
+    NoAsker,
     /// There was no answer in time, so the call is denied.
     Late,
 }
@@ -227,6 +227,6 @@ pub enum Answer {
 impl Answer {
     /// True if the call is allowed.
     pub fn allows(self) -> bool {
-        !matches!(self, Self::Deny | Self::Nobody | Self::Late)
+        !matches!(self, Self::Deny | Self::NoAsker | Self::Late)
     }
 }

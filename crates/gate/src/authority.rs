@@ -157,7 +157,7 @@ impl Authority {
         let about = question.about.clone();
         let answer = match &self.asker {
             Some(asker) => about.limit(asker.ask(question).await),
-            None => Answer::Nobody,
+            None => Answer::NoAsker,
         };
         let number = self.answered.fetch_add(1, Ordering::AcqRel) + 1;
         if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {

@@ -30,7 +30,8 @@ pub mod code {
     /// an object: `problems`, an array of texts, and `result`, the tool's result.
     pub const RESULT_MISMATCH: i64 = -32055;
     /// The tool is not the one that was decided on: its server's newest list has another one, or
-    /// none. The call was not sent, or was given up before its next round: the message says which. A script may call again, which is decided anew.
+    /// none. The call was not sent, or was given up before its next round: the message says which.
+    /// A script may call again; a new decision is made then.
     pub const TOOL_CHANGED: i64 = -32056;
     /// A rule that denies, or another setting that forbids, matches no tool. No call is made until
     /// the configuration is corrected.

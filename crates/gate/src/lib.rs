@@ -20,7 +20,7 @@ mod ruling;
 mod setup;
 
 pub use ask::{
-    About, Answer, Asker, Changed, Done, NobodyToAsk, Place, Question, ScriptLine, ask_with,
+    About, Answer, Asker, Changed, Done, NoAsker, Place, Question, ScriptLine, ask_with,
 };
 pub use consult::Unanswered;
 pub use dispatcher::Dispatcher;

@@ -123,7 +123,7 @@ impl fmt::Display for Ruling {
             Some(Answer::Standing) => write!(f, "{decision}, and --yes allows it"),
             Some(Answer::Deny) => f.write_str("denied when asked"),
             Some(Answer::Late) => write!(f, "{decision}, and no answer came in time"),
-            Some(Answer::Nobody) | None => write!(f, "{decision}, and there is no one to ask"),
+            Some(Answer::NoAsker) | None => write!(f, "{decision}, and there is no one to ask"),
         }
     }
 }
@@ -165,7 +165,7 @@ mod tests {
         let mut asked_by = decided(Verdict::Ask, Because::DefinitionChanged(grant.clone()));
         asked_by.asked_by = Some(Arc::clone(&ask));
         let reviewer = || Because::Reviewer("not now".to_owned());
-        let (nobody, late) = (Some(Answer::Nobody), Some(Answer::Late));
+        let (no_asker, late) = (Some(Answer::NoAsker), Some(Answer::Late));
         let check = |decision, answer, expected: &str| {
             let ruling = Ruling::new(decision, answer);
             assert!(!ruling.allows());
@@ -212,7 +212,7 @@ mod tests {
         ] {
             let asked = decided(Verdict::Ask, because);
             let either = "--allow fs_write, or under permissions.allow; calling again will not";
-            check(asked.clone(), nobody, either);
+            check(asked.clone(), no_asker, either);
             check(asked.clone(), None, either);
             check(
                 asked,
@@ -221,8 +221,8 @@ mod tests {
             );
         }
         let only = "with --allow fs_write; calling again will not help";
-        check(decided(Verdict::Ask, Because::Rule(ask)), nobody, only);
-        check(asked_by, nobody, only);
+        check(decided(Verdict::Ask, Because::Rule(ask)), no_asker, only);
+        check(asked_by, no_asker, only);
         check(
             decided(Verdict::Ask, Because::NoRule),
             late,
@@ -230,7 +230,7 @@ mod tests {
         );
         check(
             flow(Verdict::Ask),
-            nobody,
+            no_asker,
             "under flows; calling again will not help",
         );
         check(

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::vector_text::{Key, Vector};
 use crate::cache::Folder;
 
-/// The most bytes of a file. More vectors are made anew.
+/// Size limit of a file, in bytes. A larger file is ignored, and its vectors are computed again.
 const MAX_FILE: u64 = 256 << 20;
 
 /// The file of one endpoint and model.
@@ -37,7 +37,7 @@ impl Store {
         });
         let mut vectors = parsed.unwrap_or_else(|error| {
             let name = &self.name;
-            tracing::warn!(name, %error, "the kept vectors are not read, and made anew");
+            tracing::warn!(name, %error, "the file of vectors cannot be read; the vectors are computed again");
             HashMap::new()
         });
         let length = |vector: &Vector| vector.iter().map(|it| it * it).sum::<f32>();

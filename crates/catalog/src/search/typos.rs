@@ -40,8 +40,8 @@ impl Names {
     }
 }
 
-/// How like each other two plain names are. It is 0 if one is empty, and where their lengths say
-/// that it is less than [`MIN_LIKENESS`]: to find it takes the product of both.
+/// Similarity of two plain names, from 0 to 1. It is 0 if a name is empty, or if the lengths alone
+/// rule out [`MIN_LIKENESS`]: the comparison takes time in the product of both lengths.
 pub(crate) fn likeness(a: &str, b: &str) -> f64 {
     let (shorter, longer) = (a.len().min(b.len()), a.len().max(b.len()));
     if shorter == 0 || (shorter as f64) < MIN_LIKENESS * longer as f64 {

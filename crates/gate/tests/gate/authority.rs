@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, CallOptions, Keep, NobodyToAsk, Place, Question, Setup};
+use callgate_gate::{Answer, Asker, CallOptions, Keep, NoAsker, Place, Question, Setup};
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
 use callgate_servers::Servers;
 use expect_test::expect;
@@ -30,7 +30,7 @@ async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
     let (asker, asked) = always(Answer::Session);
     let first = setup(asker);
     let second = first.clone();
-    let other = setup(Arc::new(NobodyToAsk));
+    let other = setup(Arc::new(NoAsker));
     let first = servers.run_with(first);
     go(&first, described("empty", "gives nothing")).await;
     let second = servers.run_with(second);
@@ -65,7 +65,7 @@ async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
 async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
     let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let rules = Rules::new([], ["*"], ["flaky_bare"]).expect("patterns");
-    let mut setup = Setup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+    let mut setup = Setup::new(Arc::new(rules), Arc::new(NoAsker));
     setup.grants = vec![Grant::new("flaky_empty"), Grant::new("flaky_bare")];
     let run = servers.run_with(setup);
     for tool in ["empty", "empty", "bare"] {
@@ -188,7 +188,7 @@ fn at_most(calls: u32) -> Arc<Rules> {
 #[tokio::test]
 async fn what_to_allow_is_one_word_of_a_command() {
     let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
-    let run = servers.run(Arc::default(), Arc::new(NobodyToAsk));
+    let run = servers.run(Arc::default(), Arc::new(NoAsker));
     let target = Target {
         function: "flaky_empty$x".to_owned(),
         ..target("flaky", "empty")
@@ -200,7 +200,7 @@ async fn what_to_allow_is_one_word_of_a_command() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
     let servers = in_time(Servers::connect(vec![odd("counter")], |_| {})).await;
-    let run = servers.run(at_most(10), Arc::new(NobodyToAsk));
+    let run = servers.run(at_most(10), Arc::new(NoAsker));
     let calls = (0..100).map(|_| {
         let run = run.clone();
         tokio::spawn(async move { call(&run, "counter", "wait", json!({ "calls": 10 })).await })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_catalog::{Tool, ToolDefinition};
-use callgate_gate::{NobodyToAsk, Setup, Unanswered};
+use callgate_gate::{NoAsker, Setup, Unanswered};
 use callgate_servers::Servers;
 use expect_test::expect;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::support::{Runs as _, Words, allow_all, call, in_time, odd, raw};
 async fn what_an_error_quotes_is_looked_at_and_remembered() {
     in_time(async {
         let servers = Servers::connect(vec![odd("flaky")], |_| {}).await;
-        let mut setup = Setup::new(allow_all(), Arc::new(NobodyToAsk));
+        let mut setup = Setup::new(allow_all(), Arc::new(NoAsker));
         setup.consults = true;
         setup.reviewers = vec![Arc::new(Words)];
         let run = servers.run_with(setup);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, CallOptions, NobodyToAsk, Question, Setup};
+use callgate_gate::{Answer, Asker, CallOptions, NoAsker, Question, Setup};
 use callgate_policy::{Definition, Grant, Rules};
 use callgate_servers::Servers;
 use expect_test::{Expect, expect};
@@ -59,7 +59,7 @@ impl Asker for Scripted {
                 .lock()
                 .expect("no panic")
                 .pop()
-                .unwrap_or(Answer::Nobody)
+                .unwrap_or(Answer::NoAsker)
         })
     }
 }
@@ -115,8 +115,8 @@ async fn rules_decide_and_asking_fills_the_gap() {
     );
 
     // A grant is for its run alone.
-    let next = servers.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
-    expect![[r#"Denied { server: "flaky", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(Nobody) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
+    let next = servers.run(rules(&[], &[], &[]), Arc::new(NoAsker));
+    expect![[r#"Denied { server: "flaky", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(NoAsker) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
     servers.shut_down().await;
 }
 
@@ -134,7 +134,7 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
         let mut spec = odd("flaky");
         spec.trusted = trusted;
         let servers = in_time(Servers::connect(vec![spec], |_| {})).await;
-        let run = servers.run(rules(&[], &[], &[]), Arc::new(NobodyToAsk));
+        let run = servers.run(rules(&[], &[], &[]), Arc::new(NoAsker));
         let mut target = target("flaky", "empty");
         target.hints.read_only = Some(true);
         let result = in_time(run.call(target, raw(json!({})), CallOptions::default())).await;
@@ -165,7 +165,7 @@ async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
         ),
     ] {
         let rules = Rules::new([], ask, []).expect("patterns");
-        let mut setup = Setup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+        let mut setup = Setup::new(Arc::new(rules), Arc::new(NoAsker));
         setup.grants = vec![Grant::new("flaky_empty").of(Arc::new(before.clone()))];
         let target = Target {
             definition: Some(Arc::new(now.clone())),
@@ -225,7 +225,7 @@ async fn a_call_given_up_while_asked_is_never_sent() {
 #[tokio::test]
 async fn a_ledger_is_bounded() {
     let servers = in_time(Servers::connect(vec![], |_| {})).await;
-    let run = servers.run(rules(&["*"], &[], &[]), Arc::new(NobodyToAsk));
+    let run = servers.run(rules(&["*"], &[], &[]), Arc::new(NoAsker));
     for _ in 0..10_000 {
         run.call(target("no", "tool"), raw(json!({})), CallOptions::default())
             .await

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_gate::{Answer, DryRun, NobodyToAsk, Setup};
+use callgate_gate::{Answer, DryRun, NoAsker, Setup};
 use callgate_policy::{Pattern, Rules};
 use callgate_servers::Servers;
 use expect_test::{Expect, expect};
@@ -65,7 +65,7 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
     spec.trusted = trusted;
     let servers = in_time(Servers::connect(vec![spec], |_| {})).await;
     let rules = Rules::new(["*"], [], ["flaky_bare"]).expect("patterns");
-    let mut setup = Setup::new(Arc::new(rules), Arc::new(NobodyToAsk));
+    let mut setup = Setup::new(Arc::new(rules), Arc::new(NoAsker));
     let mut dry_run = text_reads();
     let made_up = raw(json!({ "made": "up" }));
     dry_run.recorded.insert("flaky_fails".to_owned(), made_up);

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
-    Answer, Asker, CallOptions, Keep, NobodyToAsk, Outcome, Question, Reviewer, Setup, ask_with,
+    Answer, Asker, CallOptions, Keep, NoAsker, Outcome, Question, Reviewer, Setup, ask_with,
 };
 use callgate_policy::flow::{FlowRules, Seen};
 use callgate_policy::{Grant, Rules, Verdict};
@@ -69,7 +69,7 @@ fn check(run: &Run, expected: Expect) {
 #[tokio::test]
 async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
     in_time(async {
-        let (servers, run) = run_with(rules(Verdict::Deny), Arc::new(NobodyToAsk), vec![]).await;
+        let (servers, run) = run_with(rules(Verdict::Deny), Arc::new(NoAsker), vec![]).await;
         call(&run, "a", "echo", json!({ "note": NOTE })).await;
         call(&run, "b", "echo", json!({ "text": NOTE })).await;
         call(&run, "c", "echo", json!({ "text": NOTE })).await;
@@ -100,7 +100,7 @@ async fn data_that_is_not_compared_is_decided_about() {
         let mut rule = flow_rule("a", "b", action);
         rule.min_bytes = min_bytes;
         flows.push(rule);
-        let mut setup = Setup::new(allow_all(), Arc::new(NobodyToAsk));
+        let mut setup = Setup::new(allow_all(), Arc::new(NoAsker));
         setup.flows = Arc::new(flows);
         let run = servers.run_with(setup);
         in_time(call(&run, "a", "blob", json!({ "bytes": 11 << 20 }))).await;
@@ -280,7 +280,7 @@ impl Keep for Nowhere {
 #[tokio::test]
 async fn a_reviewer_has_a_say_on_arguments_and_results() {
     in_time(async {
-        let asker = Arc::new(NobodyToAsk);
+        let asker = Arc::new(NoAsker);
         let flows = FlowRules::default();
         let (servers, run) = run_with(flows, asker, vec![Arc::new(Words)]).await;
         let mut said = String::new();
@@ -302,7 +302,7 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
         expect![[r#"
             {"text":"plain"}
             Denied { server: "a", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word"), asked_by: None, may_deny: None }, answer: None } }
-            Denied { server: "a", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word"), asked_by: None, may_deny: None }, answer: Some(Nobody) } }
+            Denied { server: "a", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word"), asked_by: None, may_deny: None }, answer: Some(NoAsker) } }
             Kept { server: "a", function: "a_echo", reason: "not for scripts" }
             Kept { server: "a", function: "a_rejects", reason: "not for scripts" }
         "#]].assert_eq(&said);
@@ -346,7 +346,7 @@ async fn what_a_server_says_when_it_ends_is_its_data() {
     in_time(async {
         let specs = [("a", "dies-on-call"), ("b", "flaky")].map(named);
         let servers = Servers::connect(specs.into(), |_| {}).await;
-        let mut setup = Setup::new(allow_all(), Arc::new(NobodyToAsk));
+        let mut setup = Setup::new(allow_all(), Arc::new(NoAsker));
         setup.flows = Arc::new(rules(Verdict::Deny));
         let run = servers.run_with(setup);
         call(&run, "a", "die", json!({})).await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use callgate_catalog::{Tool, ToolDefinition};
 use callgate_gate::{
-    Answer, Asker, CallError, CallOptions, Dispatcher, LedgerLine, NobodyToAsk, Question,
-    ResultReview, Review, Reviewed, Reviewer, Setup, ask_with,
+    Answer, Asker, CallError, CallOptions, Dispatcher, LedgerLine, NoAsker, Question, ResultReview,
+    Review, Reviewed, Reviewer, Setup, ask_with,
 };
 use callgate_policy::flow::{FlowEnd, FlowRule};
 use callgate_policy::{Definition, Hints, Rules, Verdict};
@@ -70,7 +70,7 @@ pub async fn one(spec: ServerSpec) -> (Servers, Run, String) {
     {
         panic!("{error}");
     }
-    let run = servers.run(allow_all(), Arc::new(NobodyToAsk));
+    let run = servers.run(allow_all(), Arc::new(NoAsker));
     (servers, run, name)
 }
 

@@ -71,15 +71,15 @@ impl Asker for ClientAsker {
         async move {
             let form = question::form(&question).filter(|_| self.capabilities.form);
             let Some(form) = form else {
-                return Answer::Nobody;
+                return Answer::NoAsker;
             };
             match self.request(vec![(None, form)]).await.pop() {
                 Some(Ok(result)) => question::answer(&question, &result),
-                None | Some(Err(NoAnswer::NoClient)) => Answer::Nobody,
+                None | Some(Err(NoAnswer::NoClient)) => Answer::NoAsker,
                 Some(Err(NoAnswer::Late)) => Answer::Late,
                 Some(Err(NoAnswer::Failed(reason))) => {
                     tracing::debug!(reason, "the client could not ask its user");
-                    Answer::Nobody
+                    Answer::NoAsker
                 }
             }
         }

@@ -33,7 +33,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::{Asker, Caller, Gate, NoCaller, NobodyToAsk, RunReport, RunRequest};
+use callgate::{Asker, Caller, Gate, NoAsker, NoCaller, RunReport, RunRequest};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
     ErrorData, InputRequiredResult, JsonObject,
@@ -323,7 +323,7 @@ impl Runs {
         }
         let (caller, asker): (Arc<dyn Caller>, Arc<dyn Asker>) = match client {
             Some(client) => (Arc::<ClientAsker>::clone(&client), client),
-            None => (Arc::new(NoCaller), Arc::new(NobodyToAsk)),
+            None => (Arc::new(NoCaller), Arc::new(NoAsker)),
         };
         let progress = Arc::clone(run);
         let mut request = RunRequest::new(given.code)
