@@ -104,7 +104,7 @@ fn spec(server: &Value) -> ServerSpec {
                     args: args.filter_map(Value::as_str).map(str::to_owned).collect(),
                     env: env
                         .filter_map(|(name, value)| {
-                            Some((name.clone(), value.as_str()?.to_owned()))
+                            Some((name.clone(), callgate::Source::text(value.as_str()?)))
                         })
                         .collect(),
                     ..callgate::Stdio::default()

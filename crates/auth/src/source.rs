@@ -82,6 +82,14 @@ impl Source {
         }
     }
 
+    /// The whole value, if it need not be looked up.
+    pub fn known(&self) -> Option<String> {
+        match &self.origin {
+            Origin::Text(value) => Some(format!("{}{value}", self.prefix)),
+            _ => None,
+        }
+    }
+
     /// Looks the value up, for a host that needs it itself.
     /// The error: why there is none, without a value.
     pub async fn look_up(&self) -> Result<String, String> {

@@ -1,7 +1,7 @@
 //! A server's process: its environment is the configured one, it leads a process group, and it
 //! ends with the host.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitStatus;
@@ -44,6 +44,7 @@ impl Child {
     /// Starts the process and returns its input and its output with it.
     pub(crate) async fn start(
         stdio: &Stdio,
+        env: &BTreeMap<String, String>,
         server: &Arc<str>,
         redact: &Redact,
     ) -> Result<(Self, ChildStdin, ChildStdout), Reason> {
@@ -69,7 +70,7 @@ impl Child {
             };
             Reason::advise(&format!("command {line:?} was not found"), &advice)
         };
-        let spawned = callgate_process::spawn(command(stdio)).await;
+        let spawned = callgate_process::spawn(command(stdio, env)).await;
         let mut process = spawned.map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (
             process.stdin.take(),
@@ -146,13 +147,12 @@ fn package_of(program: &str) -> &'static str {
     }
 }
 
-fn command(stdio: &Stdio) -> Command {
+fn command(stdio: &Stdio, env: &BTreeMap<String, String>) -> Command {
     let inherited = ["PATH", "HOME"].into_iter().filter_map(|name| {
         let value = std::env::var_os(name)?;
         Some((OsString::from(name), value))
     });
-    let set = stdio.env.iter();
-    let set = set.map(|(name, value)| (name.into(), value.into()));
+    let set = env.iter().map(|(name, value)| (name.into(), value.into()));
     let command = Command::new(&stdio.command)
         .args(&stdio.args)
         .environment(inherited.chain(set))
@@ -259,12 +259,12 @@ mod tests {
             ("mcp-server-x", "install it, or give its full path"),
             ("/nowhere/npx", "install it, or give its full path"),
         ] {
-            let mut stdio = Stdio {
+            let stdio = Stdio {
                 command: command.to_owned(),
                 ..Stdio::default()
             };
-            stdio.env.insert("PATH".to_owned(), "/nowhere".to_owned());
-            let started = Child::start(&stdio, &"x".into(), &Redact::default()).await;
+            let env = BTreeMap::from([("PATH".to_owned(), "/nowhere".to_owned())]);
+            let started = Child::start(&stdio, &env, &"x".into(), &Redact::default()).await;
             let Err(error) = started else {
                 panic!("{command} is there");
             };

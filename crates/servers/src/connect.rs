@@ -1,5 +1,6 @@
 //! Starts one server: its process or endpoint, the protocol revision, the first tool list.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
@@ -134,14 +135,14 @@ struct FailedGreeting {
 
 impl Attempt<'_> {
     async fn connect(&mut self) -> Result<(Connection, ToolList), Reason> {
-        let transport = self.spec.transport.resolve(&self.redact);
-        let transport = timeout_at(self.deadline, transport).await;
-        let transport = transport.map_err(|_| self.timed_out("looking up its secrets"))??;
-        let connected = match &transport {
-            Transport::Http(http) => self.connect_http(http).await,
-            Transport::Stdio(stdio) => match self.connect_stdio(stdio, true).await {
+        let spec = self.spec;
+        let values = timeout_at(self.deadline, spec.transport.look_up(&self.redact)).await;
+        let values = values.map_err(|_| self.timed_out("looking up its secrets"))??;
+        let connected = match &spec.transport {
+            Transport::Http(http) => self.connect_http(&http.url, &values).await,
+            Transport::Stdio(stdio) => match self.connect_stdio(stdio, &values, true).await {
                 Err(failed) if failed.at_discover && Instant::now() < self.deadline => {
-                    self.connect_stdio(stdio, false).await
+                    self.connect_stdio(stdio, &values, false).await
                 }
                 connected => connected,
             },
@@ -152,16 +153,21 @@ impl Attempt<'_> {
     async fn connect_stdio(
         &mut self,
         stdio: &spec::Stdio,
+        env: &BTreeMap<String, String>,
         may_discover: bool,
     ) -> Result<(Connection, ToolList), Failed> {
-        let started = Child::start(stdio, &self.name, &self.redact).await;
+        let started = Child::start(stdio, env, &self.name, &self.redact).await;
         let (child, stdin, stdout) = started?;
         let (exited, limit) = (child.exited(), self.spec.max_message_bytes);
         let transport = |tap| Ok((Stdio::new(stdout, stdin, exited, tap, limit), None));
         self.open(transport, Some(child), may_discover).await
     }
 
-    async fn connect_http(&mut self, http: &spec::Http) -> Result<(Connection, ToolList), Failed> {
+    async fn connect_http(
+        &mut self,
+        url: &str,
+        headers: &BTreeMap<String, String>,
+    ) -> Result<(Connection, ToolList), Failed> {
         // Without an endpoint nothing is authorized: a header is configured, or no login.
         let authorization = match self.spec.endpoint() {
             Ok(endpoint) => Authorization::new(&endpoint, &self.redact),
@@ -171,7 +177,7 @@ impl Attempt<'_> {
         let is_renewed = Arc::clone(&self.memory.is_renewed);
         let (redact, limit) = (self.redact.clone(), self.spec.max_message_bytes);
         let transport = |tap| {
-            let endpoint = Http::new(http, authorization, redact, tap, limit, is_renewed)?;
+            let endpoint = Http::new(url, headers, authorization, redact, tap, limit, is_renewed)?;
             Ok((endpoint.transport(), Some(endpoint)))
         };
         self.open(transport, None, true).await

@@ -3,7 +3,7 @@
 //!
 //! rmcp keeps sessions, streams, resumption and concurrency.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +36,6 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::{CallFailure, Lost, LostKind};
-use crate::spec;
 use crate::tap::{self, LISTEN, Slot, Tap};
 
 /// The time in which a TCP or TLS connection has to open.
@@ -115,7 +114,8 @@ impl fmt::Debug for Http {
 impl Http {
     /// Checks the configuration; connects to nothing.
     pub(crate) fn new(
-        http: &spec::Http,
+        url: &str,
+        headers: &BTreeMap<String, String>,
         authorization: Authorization,
         redact: Redact,
         tap: Arc<Tap>,
@@ -123,7 +123,7 @@ impl Http {
         is_renewed: Arc<AtomicBool>,
     ) -> Result<Self, String> {
         let bad_url = |reason: &str| format!("its URL cannot be used: {reason}");
-        let url = Url::parse(&http.url)
+        let url = Url::parse(url)
             .map_err(|error| bad_url(&format!("{error}; write it as https://host/path")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(bad_url(
@@ -144,7 +144,7 @@ impl Http {
         Ok(Self(Arc::new(Endpoint {
             client,
             url,
-            headers: configured(http)?,
+            headers: configured(headers)?,
             authorization,
             redact,
             tap,
@@ -703,9 +703,9 @@ fn innermost(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
-fn configured(http: &spec::Http) -> Result<HeaderMap, String> {
+fn configured(values: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
-    for (name, value) in &http.headers {
+    for (name, value) in values {
         let bad = |reason: &str| format!("header {name:?} cannot be sent: {reason}");
         let parsed = HeaderName::from_str(name).map_err(|_| bad("its name is not allowed"))?;
         if RESERVED.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-param-") {

@@ -175,35 +175,34 @@ impl Transport {
     /// Hides the secrets of the transport. Values that are looked up are added then.
     pub(crate) fn redact(&self) -> Redact {
         let mut values: Vec<(String, String)> = Vec::new();
-        let mut of_url = Vec::new();
-        let parts = match self {
-            Self::Stdio(stdio) => {
-                for (name, value) in &stdio.env {
-                    if name != "PATH" && name != "HOME" {
-                        values.push((name.clone(), value.clone()));
-                    }
-                }
-                &stdio.secrets
+        let mut parts = Vec::new();
+        let known = self.sources().iter();
+        let known = known.filter_map(|(name, source)| Some((name, source.known()?)));
+        for (name, value) in known {
+            // A server that repeats a token does so without its scheme.
+            let token = value
+                .split_once(' ')
+                .map(|(_scheme, token)| token.to_owned());
+            match self {
+                Self::Stdio(_) if name == "PATH" || name == "HOME" => continue,
+                Self::Http(_) => values.extend(token.map(|token| (name.clone(), token))),
+                Self::Stdio(_) => {}
             }
+            values.push((name.clone(), value));
+        }
+        let secrets = match self {
+            Self::Stdio(stdio) => &stdio.secrets,
             Self::Http(http) => {
-                for (name, value) in &http.headers {
-                    values.push((name.clone(), value.clone()));
-                    // A server that repeats a token does so without its scheme.
-                    if let Some((_scheme, token)) = value.split_once(' ') {
-                        values.push((name.clone(), token.to_owned()));
-                    }
-                }
                 if let Some((_, query)) = http.url.split_once('?') {
                     values.push(("URL query".to_owned(), query.to_owned()));
                 }
-                of_url = url_secrets(&http.url);
+                parts = url_secrets(&http.url);
                 &http.secrets
             }
         };
-        let parts = parts
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()));
-        for (name, value) in parts.chain(of_url) {
+        let secrets = secrets.iter();
+        let secrets = secrets.map(|(name, value)| (name.clone(), value.clone()));
+        for (name, value) in secrets.chain(parts) {
             // A part that is a whole value has the name of the value.
             if !values.iter().any(|(_, given)| *given == value) {
                 values.push((name, value));
@@ -212,45 +211,33 @@ impl Transport {
         Redact::new(values)
     }
 
-    /// The transport with every value looked up, each of which `redact` then hides.
-    pub(crate) async fn resolve(&self, redact: &Redact) -> Result<Self, String> {
-        Ok(match self {
-            Self::Stdio(stdio) => Self::Stdio(Stdio {
-                env: merged(&stdio.env, &stdio.env_from, redact).await?,
-                env_from: BTreeMap::new(),
-                ..stdio.clone()
-            }),
-            Self::Http(http) => {
-                let headers = merged(&http.headers, &http.headers_from, redact).await?;
-                for name in http.headers_from.keys() {
-                    let value = headers.get(name);
-                    if let Some((_scheme, token)) = value.and_then(|value| value.split_once(' ')) {
-                        redact.learn(name, token);
-                    }
-                }
-                Self::Http(Http {
-                    headers,
-                    headers_from: BTreeMap::new(),
-                    ..http.clone()
-                })
-            }
-        })
+    fn sources(&self) -> &BTreeMap<String, Source> {
+        match self {
+            Self::Stdio(stdio) => &stdio.env,
+            Self::Http(http) => &http.headers,
+        }
     }
-}
 
-async fn merged(
-    known: &BTreeMap<String, String>,
-    sources: &BTreeMap<String, Source>,
-    redact: &Redact,
-) -> Result<BTreeMap<String, String>, String> {
-    let looked_up = sources.iter().map(|(name, source)| async move {
-        let value = source.resolve(name, redact).await;
-        let value = value.map_err(|reason| format!("there is no value for {name:?}: {reason}"))?;
-        Ok::<_, String>((name.clone(), value))
-    });
-    let mut all = known.clone();
-    all.extend(try_join_all(looked_up).await?);
-    Ok(all)
+    /// The values of the environment or the headers, which `redact` then hides.
+    pub(crate) async fn look_up(
+        &self,
+        redact: &Redact,
+    ) -> Result<BTreeMap<String, String>, String> {
+        let looked_up = self.sources().iter().map(|(name, source)| async move {
+            let value = match source.known() {
+                Some(value) => value,
+                None => {
+                    let value = source.resolve(name, redact).await;
+                    value.map_err(|reason| format!("there is no value for {name:?}: {reason}"))?
+                }
+            };
+            if let (Self::Http(_), Some((_scheme, token))) = (self, value.split_once(' ')) {
+                redact.learn(name, token);
+            }
+            Ok::<_, String>((name.clone(), value))
+        });
+        Ok(try_join_all(looked_up).await?.into_iter().collect())
+    }
 }
 
 /// A child process to start.
@@ -261,10 +248,8 @@ pub struct Stdio {
     /// Its arguments.
     pub args: Vec<String>,
     /// Its whole environment, beside `PATH` and `HOME`, which are the host's unless they are given
-    /// here.
-    pub env: BTreeMap<String, String>,
-    /// Variables that are looked up at each start; they replace those of [`Stdio::env`].
-    pub env_from: BTreeMap<String, Source>,
+    /// here. Values are looked up at each start.
+    pub env: BTreeMap<String, Source>,
     /// Other secrets, by the names to show in their place: parts of the arguments or of the
     /// environment.
     pub secrets: BTreeMap<String, String>,
@@ -277,10 +262,8 @@ pub struct Stdio {
 pub struct Http {
     /// An `http` or `https` URL.
     pub url: String,
-    /// Headers sent with every request, such as `Authorization`.
-    pub headers: BTreeMap<String, String>,
-    /// Headers that are looked up at each start; they replace those of [`Http::headers`].
-    pub headers_from: BTreeMap<String, Source>,
+    /// Headers sent with every request, such as `Authorization`. Values are looked up at each start.
+    pub headers: BTreeMap<String, Source>,
     /// Other secrets, as in [`Stdio::secrets`]: parts of the URL or of headers.
     pub secrets: BTreeMap<String, String>,
     /// The login; `None` for never. Default: as the server says, with a login that a person has
@@ -293,7 +276,6 @@ impl Default for Http {
         Self {
             url: String::new(),
             headers: BTreeMap::new(),
-            headers_from: BTreeMap::new(),
             secrets: BTreeMap::new(),
             oauth: Some(OAuth::default()),
         }
@@ -303,7 +285,7 @@ impl Default for Http {
 impl Http {
     /// Whether an `Authorization` header is configured.
     pub(crate) fn has_authorization(&self) -> bool {
-        let mut names = self.headers.keys().chain(self.headers_from.keys());
+        let mut names = self.headers.keys();
         names.any(|name| name.eq_ignore_ascii_case("authorization"))
     }
 
@@ -326,28 +308,21 @@ impl Http {
 
 impl fmt::Debug for Stdio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Stdio");
-        shown
+        f.debug_struct("Stdio")
             .field("command", &self.command)
-            .field("args", &format_args!("[{} not shown]", self.args.len()))
-            .field("env", &self.env.keys());
-        if !self.env_from.is_empty() {
-            shown.field("env_from", &self.env_from);
-        }
-        shown.field("cwd", &self.cwd).finish()
+            .field("env", &self.env)
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Http");
-        shown
+        f.debug_struct("Http")
             .field("url", &self.shown_url())
-            .field("headers", &self.headers.keys());
-        if !self.headers_from.is_empty() {
-            shown.field("headers_from", &self.headers_from);
-        }
-        shown.field("oauth", &self.oauth).finish()
+            .field("headers", &self.headers)
+            .field("oauth", &self.oauth)
+            .finish_non_exhaustive()
     }
 }
 
@@ -411,8 +386,7 @@ mod tests {
             Transport::Stdio(Stdio {
                 command: "npx".to_owned(),
                 args: vec!["--token=hunter2".to_owned()],
-                env: BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]),
-                env_from: BTreeMap::from([("PIN".to_owned(), Source::text("hunter2"))]),
+                env: BTreeMap::from([("TOKEN".to_owned(), Source::text("hunter2"))]),
                 secrets: BTreeMap::from([("KEY".to_owned(), "hunter2".to_owned())]),
                 cwd: None,
             }),
@@ -420,11 +394,10 @@ mod tests {
         let stdio = format!("{spec:?}");
         spec.transport = Transport::Http(Http {
             url: "https://me:hunter2@example.com/mcp?key=hunter2".to_owned(),
-            headers: BTreeMap::from([("Authorization".to_owned(), "hunter2".to_owned())]),
-            headers_from: BTreeMap::from([(
-                "X-Key".to_owned(),
-                Source::command(["echo", "hunter2"]),
-            )]),
+            headers: BTreeMap::from([
+                ("Authorization".to_owned(), Source::text("hunter2")),
+                ("X-Key".to_owned(), Source::command(["echo", "hunter2"])),
+            ]),
             secrets: BTreeMap::from([("KEY".to_owned(), "hunter2".to_owned())]),
             oauth: Some(OAuth {
                 client_secret: Some(Source::text("hunter2")),
@@ -455,13 +428,17 @@ mod tests {
     fn parts_of_arguments_and_urls_go() {
         let map = |pairs: &[(&str, &str)]| {
             let owned = pairs.iter();
-            owned
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect::<BTreeMap<_, _>>()
+            let owned = owned.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            owned.collect::<BTreeMap<_, _>>()
+        };
+        let sources = |pairs: &[(&str, &str)]| {
+            let sources = pairs.iter();
+            let sources = sources.map(|(name, value)| ((*name).to_owned(), Source::text(*value)));
+            sources.collect::<BTreeMap<_, _>>()
         };
         let stdio = Transport::Stdio(Stdio {
             args: vec!["--token=s3cr3t-token".to_owned()],
-            env: map(&[("DSN", "db://u:pa55word@h"), ("T", "s3cr3t-token")]),
+            env: sources(&[("DSN", "db://u:pa55word@h"), ("T", "s3cr3t-token")]),
             secrets: map(&[("A", "s3cr3t-token"), ("P", "pa55word"), ("N", "1")]),
             ..Stdio::default()
         });
@@ -472,7 +449,7 @@ mod tests {
             "1 argv: --token=[T] [DSN] [P]"
         );
         let http = Transport::Http(Http {
-            headers: map(&[("Authorization", "Bearer s3cr3t-token")]),
+            headers: sources(&[("Authorization", "Bearer s3cr3t-token")]),
             url: "https://h/k-1234567/mcp?v=1&key=k-7654321".to_owned(),
             secrets: map(&[("IN_PATH", "k-1234567"), ("IN_QUERY", "k-7654321")]),
             ..Http::default()

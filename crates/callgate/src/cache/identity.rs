@@ -56,15 +56,13 @@ impl Key {
                 json!([
                     stdio.command,
                     stdio.args,
-                    stdio.env,
-                    sources(&stdio.env_from),
+                    sources(&stdio.env),
                     bytes(cwd.as_deref()),
                 ])
             }
             Transport::Http(http) => json!([
                 http.url,
-                http.headers,
-                sources(&http.headers_from),
+                sources(&http.headers),
                 http.oauth.as_ref().map(|oauth| json!([
                     oauth.user,
                     oauth.client_id,
@@ -157,8 +155,8 @@ mod tests {
             change(&mut http);
             key.identity(&ServerSpec::new("s", Transport::Http(http)))
         };
-        let secret = || Source::text("hunter2");
-        let entry = |value: &str| BTreeMap::from([("TOKEN".to_owned(), value.to_owned())]);
+        let entry = |value| BTreeMap::from([("TOKEN".to_owned(), Source::text(value))]);
+        let echo = BTreeMap::from([("TOKEN".to_owned(), Source::command(["hunter2"]))]);
         let names = [
             stdio(&|_| ()),
             stdio(&|it| it.command = "other".to_owned()),
@@ -166,12 +164,12 @@ mod tests {
             stdio(&|it| it.args.truncate(1)),
             stdio(&|it| it.env = entry("hunter2")),
             stdio(&|it| it.env = entry("hunter3")),
-            stdio(&|it| drop(it.env_from.insert("TOKEN".to_owned(), secret()))),
+            stdio(&|it| it.env.clone_from(&echo)),
             stdio(&|it| it.cwd = Some("/".into())),
             http(&|_| ()),
             http(&|it| it.url.push('x')),
             http(&|it| it.headers = entry("hunter2")),
-            http(&|it| drop(it.headers_from.insert("TOKEN".to_owned(), secret()))),
+            http(&|it| it.headers.clone_from(&echo)),
             http(&|it| it.oauth = None),
             key.identity(&ServerSpec::stdio("t", "run", ["a", "b"])),
         ];

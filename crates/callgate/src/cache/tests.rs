@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use callgate_auth::Source;
 use callgate_gate::Definitions as _;
 use callgate_policy::Definition;
 use callgate_servers::ServerInfo;
@@ -50,7 +51,8 @@ fn state(ready: &Arc<ToolList>) -> ServerState {
 fn spec() -> ServerSpec {
     let mut spec = ServerSpec::stdio("s", "run", ["a"]);
     if let Transport::Stdio(stdio) = &mut spec.transport {
-        stdio.env.insert("TOKEN".to_owned(), "hunter2".to_owned());
+        let token = Source::text("hunter2");
+        stdio.env.insert("TOKEN".to_owned(), token);
     }
     spec
 }

@@ -272,8 +272,7 @@ fn stdio(tree: &Tree<'_>, entry: &Value<'_>, server: &Server) -> Transport {
             command
         },
         args: server.args.clone(),
-        env: values.known,
-        env_from: values.looked_up,
+        env: values,
         secrets: secrets(tree.used_in(&[args, env])),
         cwd: server.cwd.as_ref().map(|cwd| folder.join(cwd)),
     })
@@ -284,8 +283,9 @@ fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &Server) -> Option<Transport
     let values = headers
         .map(|headers| values(tree, headers, check_header))
         .unwrap_or_default();
-    let mut names = values.known.keys().chain(values.looked_up.keys());
-    let is_authorized = names.any(|name| name.eq_ignore_ascii_case("authorization"));
+    let is_authorized = values
+        .keys()
+        .any(|name| name.eq_ignore_ascii_case("authorization"));
     let oauth = match get(entry, "oauth") {
         None => Some(OAuth::default()),
         Some(value) => {
@@ -324,8 +324,7 @@ fn http(tree: &Tree<'_>, entry: &Value<'_>, server: &Server) -> Option<Transport
     used.extend(tree.used_in(&[headers]));
     Some(Transport::Http(Http {
         url,
-        headers: values.known,
-        headers_from: values.looked_up,
+        headers: values,
         secrets: secrets(used),
         oauth,
     }))
@@ -360,20 +359,13 @@ fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// `env` or `headers`: values that the file holds, and values to look up.
-#[derive(Default)]
-struct Values {
-    known: BTreeMap<String, String>,
-    looked_up: BTreeMap<String, Source>,
-}
-
 /// Reads `env` or `headers`. `check` gets each name, and the part of the value that is known.
 fn values(
     tree: &Tree<'_>,
     section: &Value<'_>,
     check: impl Fn(&str, &str) -> Result<(), &'static str>,
-) -> Values {
-    let mut values = Values::default();
+) -> BTreeMap<String, Source> {
+    let mut values = BTreeMap::new();
     for member in tree.members(section) {
         let name = member.name.as_str();
         let Some(source) = source(tree, &member.value) else {
@@ -386,10 +378,7 @@ fn values(
         if let Err(clause) = check(name, known) {
             tree.wrong(&member.value, clause);
         }
-        match source.origin {
-            Origin::Text(text) => drop(values.known.insert(name.to_owned(), text)),
-            _ => drop(values.looked_up.insert(name.to_owned(), source)),
-        }
+        values.insert(name.to_owned(), source);
     }
     values
 }

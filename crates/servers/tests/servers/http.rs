@@ -10,6 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Uri, header};
 use axum::response::Response;
+use callgate_auth::Source;
 use callgate_servers::{Http, ServerSpec, Servers, ToolCall, Transport};
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -308,7 +309,7 @@ fn spec(url: &str, path: &str) -> ServerSpec {
         path,
         Transport::Http(Http {
             url: format!("{url}/{}", path.replace('"', "%22").replace(' ', "%20")),
-            headers: BTreeMap::from([("X-Extra".to_owned(), "extra-secret".to_owned())]),
+            headers: BTreeMap::from([("X-Extra".to_owned(), Source::text("extra-secret"))]),
             oauth: None,
             ..Http::default()
         }),
@@ -595,7 +596,7 @@ async fn bad_settings_are_told_before_anything_is_sent() {
     let check = async |url: &str, header: &str, expected: &str| {
         let mut bad = spec(url, "plain");
         if let Transport::Http(http) = &mut bad.transport {
-            http.headers.insert(header.to_owned(), "x".to_owned());
+            http.headers.insert(header.to_owned(), Source::text("x"));
         }
         let servers: Servers = start(vec![bad]).await;
         let said = states(&servers);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use callgate_auth::Source;
 use callgate_servers::{Connect, ServerSpec, Status, Transport};
 use expect_test::{Expect, expect};
 
@@ -186,9 +187,8 @@ fn shell(name: &str, script: &str) -> ServerSpec {
     let mut spec = ServerSpec::stdio(name, "sh", ["-c", script]);
     spec.era = "2025-11-25".parse().expect("a revision");
     if let Transport::Stdio(stdio) = &mut spec.transport {
-        stdio
-            .env
-            .insert("TOKEN".to_owned(), "hunter2-hunter2".to_owned());
+        let token = Source::text("hunter2-hunter2");
+        stdio.env.insert("TOKEN".to_owned(), token);
     }
     spec
 }

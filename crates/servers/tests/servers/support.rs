@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use callgate_auth::Source;
 use callgate_policy::Definition;
 use callgate_servers::{
     CallFailure, Phase, ServerSpec, Servers, Status, Stdio, ToolCall, Transport,
@@ -45,9 +46,8 @@ pub fn odd(mode: &str) -> ServerSpec {
 pub fn odd_with_env(mode: &str, env: &[(&str, &str)]) -> ServerSpec {
     let mut spec = odd(mode);
     if let Transport::Stdio(Stdio { env: of_spec, .. }) = &mut spec.transport {
-        let env = env
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = env.iter();
+        let env = env.map(|(name, value)| ((*name).to_owned(), Source::text(*value)));
         *of_spec = env.collect::<BTreeMap<_, _>>();
     }
     spec
