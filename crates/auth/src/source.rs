@@ -3,9 +3,9 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use callgate_process::{Command, Stream};
 use tokio::io::AsyncReadExt as _;
 
 use crate::keyring;
@@ -165,13 +165,15 @@ async fn run(command: &[String], cwd: Option<&PathBuf>, limit: Duration) -> Resu
         std::io::ErrorKind::NotFound => error("was not found; install it, or give its full path"),
         _ => error(&format!("could not be run: {reason}")),
     };
-    let mut command = Command::new(program)
-        .args(command.get(1..).unwrap_or_default())
-        .streams(Stream::Null, Stream::Piped, Stream::Null);
+    let arguments = command.get(1..).unwrap_or_default();
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
     if let Some(cwd) = cwd {
-        command = command.folder(cwd);
+        command.current_dir(cwd);
     }
-    let mut child = callgate_process::spawn(command).await.map_err(failed)?;
+    let child = callgate_process::spawn(command, None).await;
+    let mut child = child.map_err(failed)?;
     let Some(stdout) = child.stdout.take() else {
         return Err(failed(std::io::Error::other("it has no output")));
     };

@@ -9,8 +9,9 @@
 mod layers;
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use callgate_process::{Child, Command, Resource, Stream};
+use callgate_process::{Child, Resource};
 
 use crate::error::Unavailable;
 
@@ -57,12 +58,12 @@ pub(crate) async fn start(
     args: &[&str],
     confinement: Confinement,
 ) -> Result<Child, Unavailable> {
-    let command = Command::new(program)
-        .args(args)
-        .environment(ENVIRONMENT.iter().copied())
-        .folder("/")
-        .streams(Stream::Piped, Stream::Piped, Stream::Null)
-        .restrict(layers::restrictions(confinement, program)?);
-    let started = callgate_process::spawn(command).await;
+    let mut command = Command::new(program);
+    command.args(args).current_dir("/");
+    command.env_clear().envs(ENVIRONMENT.iter().copied());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(Stdio::null());
+    let restrictions = layers::restrictions(confinement, program)?;
+    let started = callgate_process::spawn(command, Some(restrictions)).await;
     started.map_err(|error| Unavailable::Start(format!("{}: {error}", program.display())))
 }

@@ -9,12 +9,12 @@ compile_error!(
      sockets as standard input, sessions, process groups, signals, file modes"
 );
 
-mod command;
+mod restrictions;
 mod shell;
 mod signals;
 mod spawn;
 
-pub use command::{Command, Resource, Restrictions, Stream};
+pub use restrictions::{Resource, Restrictions};
 pub use shell::shell_word;
 pub use signals::ignores_hangup;
 pub use spawn::{Child, Signal, exit_text, spawn, wait_for_children};

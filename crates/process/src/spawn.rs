@@ -4,28 +4,23 @@
 //! at any time.
 
 use std::io;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::ops::{Deref, DerefMut};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::command::Command;
+use crate::restrictions::{Restrictions, check};
 
 /// A started process. Dropping it kills the process and its group, unless its exit status was
 /// taken.
 #[derive(Debug)]
 pub struct Child {
-    /// Its standard input, if that is a pipe.
-    pub stdin: Option<ChildStdin>,
-    /// Its standard output, if that is a pipe.
-    pub stdout: Option<ChildStdout>,
-    /// Its standard error, if that is a pipe.
-    pub stderr: Option<ChildStderr>,
     process: tokio::process::Child,
+    /// The id of its process group and its session, which was its process id.
     group: libc::pid_t,
 }
 
@@ -39,31 +34,6 @@ pub enum Signal {
 }
 
 impl Child {
-    /// Starts a command. The calling thread must live as long as the host, and be within a runtime.
-    fn start(command: Command) -> io::Result<Self> {
-        let mut command = tokio::process::Command::from(command.into_std());
-        let mut process = command.kill_on_drop(true).spawn()?;
-        let group = process.id().and_then(|id| id.try_into().ok());
-        Ok(Self {
-            group: group.ok_or_else(|| io::Error::other("it has no process id"))?,
-            stdin: process.stdin.take(),
-            stdout: process.stdout.take(),
-            stderr: process.stderr.take(),
-            process,
-        })
-    }
-
-    /// Its process id, which is also the id of its process group and its session; `None` once its
-    /// exit status was taken.
-    pub fn id(&self) -> Option<u32> {
-        self.process.id()
-    }
-
-    /// Waits for its end and leaves its pipes open.
-    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.process.wait().await
-    }
-
     /// Sends a signal to its process group: to the processes that it started, too.
     pub fn signal_group(&self, signal: Signal) {
         let signal = match signal {
@@ -73,17 +43,19 @@ impl Child {
         // SAFETY: killpg takes numbers only. It fails if nothing is left of the group.
         unsafe { libc::killpg(self.group, signal) };
     }
+}
 
-    /// Its exit status, if it has ended.
-    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.process.try_wait()
+impl Deref for Child {
+    type Target = tokio::process::Child;
+
+    fn deref(&self) -> &Self::Target {
+        &self.process
     }
+}
 
-    /// Kills it and waits for its end.
-    pub async fn kill(&mut self) -> io::Result<ExitStatus> {
-        // Killing fails if it has ended already; then waiting returns its status.
-        let _ = self.process.start_kill();
-        self.process.wait().await
+impl DerefMut for Child {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.process
     }
 }
 
@@ -110,9 +82,24 @@ struct Order {
     reply: oneshot::Sender<io::Result<Child>>,
 }
 
-/// Starts a command. The kernel kills the process when the host ends, in whatever way. Must be
-/// called within a tokio runtime that has IO enabled.
-pub async fn spawn(command: Command) -> io::Result<Child> {
+/// Starts a command whose three streams are set, within these restrictions. If the kernel refuses a
+/// part of them, the program is not started.
+///
+/// The process gets a session of its own, so that it has no terminal, and no descriptors but its
+/// three streams. The kernel kills it when the host ends, in whatever way. Must be called within a
+/// tokio runtime that has IO enabled.
+pub async fn spawn(mut command: Command, restrictions: Option<Restrictions>) -> io::Result<Child> {
+    let host = std::process::id();
+    // SAFETY: `detach` makes system calls with numbers only.
+    unsafe {
+        command.pre_exec(move || detach(host));
+    }
+    if let Some(mut restrictions) = restrictions {
+        // SAFETY: `enter` makes system calls only and allocates nothing.
+        unsafe {
+            command.pre_exec(move || restrictions.enter());
+        }
+    }
     let (reply, started) = oneshot::channel();
     let order = Order {
         command,
@@ -122,6 +109,40 @@ pub async fn spawn(command: Command) -> io::Result<Child> {
     let gone = || io::Error::other("the thread that starts processes is gone");
     orders()?.send(order).map_err(|_| gone())?;
     started.await.map_err(|_| gone())?
+}
+
+/// Starts a command. The calling thread must live as long as the host, and be within a runtime.
+fn start(command: Command) -> io::Result<Child> {
+    let mut command = tokio::process::Command::from(command);
+    let process = command.kill_on_drop(true).spawn()?;
+    let group = process.id().and_then(|id| id.try_into().ok());
+    let group = group.ok_or_else(|| io::Error::other("it has no process id"))?;
+    Ok(Child { process, group })
+}
+
+/// Gives the child a session of its own and, on Linux, ties its life to the host and takes the host's
+/// descriptors from it.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
+fn detach(host: u32) -> io::Result<()> {
+    // SAFETY: these calls take numbers only.
+    unsafe {
+        check(libc::setsid())?;
+    }
+    #[cfg(target_os = "linux")]
+    // SAFETY: these calls take numbers only.
+    unsafe {
+        // The kernel kills it when the thread that started it ends.
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0))?;
+        // The host may have died before that.
+        if u32::try_from(libc::getppid()) != Ok(host) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        // Kernels before 5.11 lack this call; there, only descriptors that the host's code has
+        // marked are closed.
+        let (first, last, flag) = (3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+        libc::syscall(libc::SYS_close_range, first, last, flag);
+    }
+    Ok(())
 }
 
 /// The sender of orders to the spawner thread, which starts with the first order.
@@ -138,7 +159,7 @@ fn orders() -> io::Result<mpsc::Sender<Order>> {
             for order in receiver {
                 let _runtime = order.runtime.enter();
                 // If the caller is gone, the child is dropped and so killed.
-                let _ = order.reply.send(Child::start(order.command));
+                let _ = order.reply.send(start(order.command));
             }
         })?;
     Ok(orders.insert(sender).clone())

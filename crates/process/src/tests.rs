@@ -5,19 +5,38 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use tokio::io::AsyncReadExt as _;
 
 use super::*;
 
+/// A program without streams.
+fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(Stdio::null());
+    command
+}
+
+/// A program that runs until its input ends.
+fn cat() -> Command {
+    let mut cat = command("cat");
+    cat.stdin(Stdio::piped());
+    cat
+}
+
 /// The output of a shell's commands.
-async fn printed(script: &str, change: impl FnOnce(Command) -> Command) -> String {
-    let command = Command::new("/bin/sh")
-        .args(["-c", script])
-        .environment([("PATH", "/usr/bin:/bin")])
-        .streams(Stream::Null, Stream::Piped, Stream::Null);
-    let mut child = spawn(change(command)).await.expect("it starts");
+async fn printed(
+    script: &str,
+    restrictions: Option<Restrictions>,
+    change: impl FnOnce(&mut Command),
+) -> String {
+    let mut command = command("/bin/sh");
+    command.args(["-c", script]).stdout(Stdio::piped());
+    command.env_clear().env("PATH", "/usr/bin:/bin");
+    change(&mut command);
+    let mut child = spawn(command, restrictions).await.expect("it starts");
     let mut printed = String::new();
     let mut stdout = child.stdout.take().expect("it has an output");
     stdout.read_to_string(&mut printed).await.expect("text");
@@ -50,16 +69,16 @@ fn is_over(process: &OwnedFd) -> bool {
 
 #[tokio::test]
 async fn a_process_has_what_it_was_given_and_no_more() {
+    let given = |command: &mut Command| {
+        let command = command.env_clear().current_dir("/usr");
+        command.envs([("A", "1"), ("B", ""), ("A", "two words")]);
+    };
     assert_eq!(
-        printed("/usr/bin/env; pwd", |command| {
-            let variables = [("A", "1"), ("B", ""), ("A", "two words")];
-            command.environment(variables).folder("/usr")
-        })
-        .await,
+        printed("/usr/bin/env; pwd", None, given).await,
         "A=two words\nB=\nPWD=/usr\n/usr\n"
     );
     // Group and session are its own, it has no terminal, and its parent is this process.
-    let ids = printed("echo $$; cut -d' ' -f4-7 /proc/$$/stat", |command| command).await;
+    let ids = printed("echo $$; cut -d' ' -f4-7 /proc/$$/stat", None, |_| ()).await;
     let ids: Vec<&str> = ids.split_whitespace().collect();
     let host = std::process::id().to_string();
     assert_eq!(ids, [ids[0], &host, ids[0], ids[0], "0"]);
@@ -74,7 +93,8 @@ async fn no_descriptor_of_the_host_is_inherited() {
     assert!(left_open >= 100);
     // SAFETY: it was just made, and no other code has it.
     let _left_open = unsafe { OwnedFd::from_raw_fd(left_open) };
-    let open = printed("for fd in /proc/$$/fd/*; do echo ${fd##*/}; done", |it| it).await;
+    let script = "for fd in /proc/$$/fd/*; do echo ${fd##*/}; done";
+    let open = printed(script, None, |_| ()).await;
     let open: Vec<i32> = open
         .lines()
         .map(|fd| fd.parse().expect("a number"))
@@ -86,20 +106,18 @@ async fn no_descriptor_of_the_host_is_inherited() {
 
 #[tokio::test]
 async fn a_restricted_process_keeps_its_limits_and_gains_no_rights() {
-    let restrict = |command: Command| {
-        command.restrict(Restrictions {
-            limits: vec![(libc::RLIMIT_NOFILE, 20)],
-            ..Restrictions::default()
-        })
+    let restrictions = Restrictions {
+        limits: &[(libc::RLIMIT_NOFILE, 20)],
+        ..Restrictions::default()
     };
     let script = "ulimit -Hn; grep NoNewPrivs /proc/self/status";
-    assert_eq!(printed(script, restrict).await, "20\nNoNewPrivs:\t1\n");
+    let printed = printed(script, Some(restrictions), |_| ()).await;
+    assert_eq!(printed, "20\nNoNewPrivs:\t1\n");
 }
 
 #[tokio::test]
 async fn a_child_that_is_dropped_is_killed_and_waited_for() {
-    let command = || Command::new("cat").streams(Stream::Piped, Stream::Null, Stream::Null);
-    let child = spawn(command()).await.expect("it starts");
+    let child = spawn(cat(), None).await.expect("it starts");
     let pid = child.id().expect("it runs");
     let process = watch(pid);
     drop(child);
@@ -109,11 +127,10 @@ async fn a_child_that_is_dropped_is_killed_and_waited_for() {
         tokio::task::yield_now().await;
     }
 
-    let mut child = spawn(command()).await.expect("it starts");
-    let status = child.kill().await.expect("it ends");
+    let mut child = spawn(cat(), None).await.expect("it starts");
+    child.signal_group(Signal::Kill);
+    let status = child.wait().await.expect("it ends");
     assert_eq!(status.signal(), Some(libc::SIGKILL));
-    // Once more is nothing, and must not be another process with its id.
-    assert_eq!(child.kill().await.expect("it has ended"), status);
 }
 
 #[test]
@@ -123,8 +140,7 @@ fn a_child_outlives_the_thread_and_the_runtime_that_asked_for_it() {
             .enable_all()
             .build()
             .expect("a runtime");
-        let command = Command::new("cat").streams(Stream::Piped, Stream::Null, Stream::Null);
-        let child = runtime.block_on(spawn(command)).expect("it starts");
+        let child = runtime.block_on(spawn(cat(), None)).expect("it starts");
         // SAFETY: gettid reads no memory of ours.
         (child, unsafe { libc::gettid() })
     })
@@ -151,11 +167,10 @@ fn host() {
         .enable_all()
         .build()
         .expect("a runtime");
-    let command = || Command::new("cat").streams(Stream::Piped, Stream::Null, Stream::Null);
     let children: Vec<Child> = runtime.block_on(async {
         let mut children = Vec::new();
         for _ in 0..3 {
-            children.push(spawn(command()).await.expect("it starts"));
+            children.push(spawn(cat(), None).await.expect("it starts"));
         }
         children
     });
@@ -171,7 +186,7 @@ fn host() {
 #[test]
 fn children_end_with_a_host_that_is_killed() {
     let test = std::env::current_exe().expect("this program");
-    let mut host = std::process::Command::new(test)
+    let mut host = Command::new(test)
         .args(["--exact", "tests::host", "--ignored", "--nocapture"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

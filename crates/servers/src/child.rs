@@ -2,14 +2,13 @@
 //! ends with the host.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::OsString;
 use std::io;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_auth::Redact;
-use callgate_process::{Command, Signal, Stream};
+use callgate_process::Signal;
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
@@ -19,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::failure::Reason;
 use crate::server_log::StderrLog;
-use crate::spec::Stdio;
+use crate::spec;
 
 /// The bytes of the end of stderr that are kept.
 const KEPT_STDERR: usize = 16 << 10;
@@ -43,7 +42,7 @@ pub(crate) struct Child {
 impl Child {
     /// Starts the process and returns its input and its output with it.
     pub(crate) async fn start(
-        stdio: &Stdio,
+        stdio: &spec::Stdio,
         env: &BTreeMap<String, String>,
         server: &Arc<str>,
         redact: &Redact,
@@ -70,7 +69,7 @@ impl Child {
             };
             Reason::advise(&format!("command {line:?} was not found"), &advice)
         };
-        let spawned = callgate_process::spawn(command(stdio, env)).await;
+        let spawned = callgate_process::spawn(command(stdio, env), None).await;
         let mut process = spawned.map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (
             process.stdin.take(),
@@ -147,20 +146,17 @@ fn package_of(program: &str) -> &'static str {
     }
 }
 
-fn command(stdio: &Stdio, env: &BTreeMap<String, String>) -> Command {
-    let inherited = ["PATH", "HOME"].into_iter().filter_map(|name| {
-        let value = std::env::var_os(name)?;
-        Some((OsString::from(name), value))
-    });
-    let set = env.iter().map(|(name, value)| (name.into(), value.into()));
-    let command = Command::new(&stdio.command)
-        .args(&stdio.args)
-        .environment(inherited.chain(set))
-        .streams(Stream::Piped, Stream::Piped, Stream::Piped);
-    match &stdio.cwd {
-        Some(cwd) => command.folder(cwd),
-        None => command,
+fn command(stdio: &spec::Stdio, env: &BTreeMap<String, String>) -> Command {
+    let mut command = Command::new(&stdio.command);
+    command.args(&stdio.args).env_clear();
+    let inherited = ["PATH", "HOME"].into_iter();
+    command.envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(env).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(cwd) = &stdio.cwd {
+        command.current_dir(cwd);
     }
+    command
 }
 
 /// Waits for the process, then ends the rest of its group, which would hold its output open.
@@ -259,9 +255,9 @@ mod tests {
             ("mcp-server-x", "install it, or give its full path"),
             ("/nowhere/npx", "install it, or give its full path"),
         ] {
-            let stdio = Stdio {
+            let stdio = spec::Stdio {
                 command: command.to_owned(),
-                ..Stdio::default()
+                ..spec::Stdio::default()
             };
             let env = BTreeMap::from([("PATH".to_owned(), "/nowhere".to_owned())]);
             let started = Child::start(&stdio, &env, &"x".into(), &Redact::default()).await;

@@ -20,7 +20,5 @@ pub(super) fn restrictions(
             return Err(Unavailable::Confinement(lack));
         }
     }
-    Ok(Restrictions {
-        limits: LIMITS.to_vec(),
-    })
+    Ok(Restrictions { limits: LIMITS })
 }

@@ -89,7 +89,7 @@ pub(super) fn restrictions(
         (_, true) => Some(seccomp().map_err(|error| lacks("seccomp", &error))?),
     };
     Ok(Restrictions {
-        limits: LIMITS.to_vec(),
+        limits: LIMITS,
         landlock,
         seccomp,
     })
