@@ -130,8 +130,8 @@ fn one_transport_has_many_spellings() {
         command, env, cwd, ..
     } = stdio(&config);
     assert_eq!(
-        format!("{command} {env:?} {cwd:?}"),
-        r#"x {"A": "1"} Some("/project/w")"#
+        format!("{command} {} {cwd:?}", source(&env["A"])),
+        r#"x 1 Some("/project/w")"#
     );
     // Others write more than a line.
     let long = format!("Finds\\n  {}", "x".repeat(300));
