@@ -6,7 +6,7 @@ use std::time::Duration;
 use callgate_catalog::Tool;
 use callgate_policy::{Because, Decision, Verdict};
 use callgate_schema::Fit;
-use callgate_servers::{CallFailure, Caller, Reader, Servers, ToolCall};
+use callgate_servers::{CallFailure, Caller, FailureKind, Reader, Servers, ToolCall};
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -238,39 +238,40 @@ impl Dispatcher {
     ) -> CallError {
         let reads_only = call.tool.definition.hints.read_only == Some(true);
         // A script can read these, too, and they may quote the server.
-        let read = match &failure {
-            CallFailure::Timeout { unused, .. } if unused.is_empty() => None,
-            CallFailure::Refused(error) => Some(json!([error.message, error.data])),
-            other => Some(Value::from(other.to(self.reader))),
+        let read = match &failure.kind {
+            FailureKind::Timeout(_) if failure.unused.is_empty() => None,
+            FailureKind::Refused(error) => Some(json!([error.message, error.data])),
+            _ => Some(Value::from(failure.to(self.reader))),
         };
         if let Some(read) = read
             && let Err(kept) = self.release(call, &mut entry, &read.to_string()).await
         {
             return kept;
         }
-        let (code, data) = match &failure {
-            CallFailure::Timeout { limit, unused } => {
+        let (code, data) = match &failure.kind {
+            FailureKind::Timeout(limit) => {
                 // The whole limit, as the caller knows it.
                 let asked = options
                     .timeout
                     .filter(|_| time_left(options) == Some(*limit));
-                return entry.timed_out(asked.unwrap_or(*limit), unused.clone(), reads_only);
+                let unused = failure.unused.into_string();
+                return entry.timed_out(asked.unwrap_or(*limit), unused, reads_only);
             }
-            CallFailure::Refused(error) => (i64::from(error.code.0), error.data.as_ref()),
-            CallFailure::ToolChanged { .. } => (code::TOOL_CHANGED, None),
-            CallFailure::TooLarge(_) => (code::RESULT_TOO_LARGE, None),
-            CallFailure::Malformed(_) => (code::MALFORMED_RESULT, None),
-            CallFailure::Input(_) => (code::INPUT_REQUIRED, None),
-            _ => (code::CONNECTION_CLOSED, None),
+            FailureKind::Refused(error) => (i64::from(error.code.0), error.data.as_ref()),
+            FailureKind::ToolChanged => (code::TOOL_CHANGED, None),
+            FailureKind::TooLarge(_) => (code::RESULT_TOO_LARGE, None),
+            FailureKind::Malformed => (code::MALFORMED_RESULT, None),
+            FailureKind::Input => (code::INPUT_REQUIRED, None),
+            FailureKind::Lost(_) => (code::CONNECTION_CLOSED, None),
         };
         let data = data.and_then(|data| to_raw_value(data).ok());
-        let message = match &failure {
-            CallFailure::Refused(error) => error.message.to_string(),
-            other => other.to(self.reader),
+        let message = match &failure.kind {
+            FailureKind::Refused(error) => error.message.to_string(),
+            _ => failure.to(self.reader),
         };
-        let retryable = match &failure {
-            CallFailure::Lost(_) => reads_only || !failure.was_sent(),
-            CallFailure::ToolChanged { .. } => !failure.was_sent(),
+        let retryable = match &failure.kind {
+            FailureKind::Lost(_) => reads_only || !failure.sent,
+            FailureKind::ToolChanged => !failure.sent,
             // The server has answered, and would answer the same call in the same way.
             _ => false,
         };

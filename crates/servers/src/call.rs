@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use crate::caller::{Caller, Opened, Refusal, Wanted, WantedKind};
-use crate::failure::{CallFailure, Changed};
+use crate::failure::{CallFailure, FailureKind};
 use crate::list::{CurrentList, misfit};
 use crate::pages;
 use crate::questions::{Questions, is_accepted};
@@ -67,11 +67,6 @@ impl Call<'_> {
     fn who(&self) -> Who {
         Who::new(Arc::clone(&self.caller), self.tool)
     }
-
-    /// Checks that the tool is the one that was decided on.
-    pub(crate) fn check(&self) -> Result<(), Changed> {
-        self.list.check(self.tool, self.definition)
-    }
 }
 
 /// One call on one connection.
@@ -104,22 +99,23 @@ impl Round<'_> {
         let mut input = String::new();
         while made <= MAX_ROUNDS {
             // A person may have been asked for long.
-            let sent = self.taken;
-            call.check()
-                .map_err(|what| CallFailure::ToolChanged { what, sent })?;
+            call.list.check(call.tool, call.definition, self.taken)?;
             let request = Request {
                 members: Some(format!("{head}{input}")),
                 who: Some(call.who()),
                 ..Request::new("tools/call", values.clone())
             };
             let result = match session.request_within(request, clock).await {
-                Err(CallFailure::Refused(error)) if !opened && are_pages_required(&error) => {
-                    self.open_pages(&error).await?;
-                    opened = true;
-                    made += 1;
-                    continue;
-                }
-                result => result?,
+                Ok(result) => result,
+                Err(failure) => match &failure.kind {
+                    FailureKind::Refused(error) if !opened && are_pages_required(error) => {
+                        self.open_pages(error).await?;
+                        opened = true;
+                        made += 1;
+                        continue;
+                    }
+                    _ => return Err(failure),
+                },
             };
             self.taken = true;
             match self.kind(&result)? {
@@ -136,7 +132,7 @@ impl Round<'_> {
             clock.pause(pause).await?;
             waited = waited.saturating_add(1);
         }
-        Err(CallFailure::Input(format!(
+        Err(CallFailure::input(format!(
             "the tool still wants input after {MAX_ROUNDS} rounds of it"
         )))
     }
@@ -182,13 +178,13 @@ impl Round<'_> {
     async fn inputs(&self, requests: &Map<String, Value>) -> Result<(Value, usize), CallFailure> {
         if requests.len() > MAX_INPUTS {
             let many = requests.len();
-            return Err(CallFailure::Input(format!(
+            return Err(CallFailure::input(format!(
                 "the tool asks for {many} things at once, and {MAX_INPUTS} are the most"
             )));
         }
         let offers = self.call.caller.offers();
         let cannot = |method: &str, error: ErrorData| {
-            CallFailure::Input(format!(
+            CallFailure::input(format!(
                 "the tool asks for {method}, which it cannot have: {}",
                 error.message
             ))
@@ -201,7 +197,7 @@ impl Round<'_> {
             let (server, tool) = (&self.session.server, Some(self.call.tool));
             let Some(question) = Wanted::read(method, server, tool, Some(key), params) else {
                 let reason = "the tool asks for something that clients do not know";
-                return Err(CallFailure::Input(reason.to_owned()));
+                return Err(CallFailure::input(reason));
             };
             let size = question.check_size(params.to_string().len());
             size.map_err(|error| cannot(method, error))?;
@@ -232,9 +228,9 @@ impl Round<'_> {
     /// Adds what a result asks for to the next round; false if the call is only to be made again
     /// later.
     async fn add_input(&self, result: &RawValue, input: &mut String) -> Result<bool, CallFailure> {
-        let malformed = |reason: String| Err(CallFailure::Malformed(reason));
+        let malformed = |reason: String| Err(CallFailure::malformed(reason));
         let wanted: InputRequired<'_> = serde_json::from_str(result.get())
-            .map_err(|error| CallFailure::Malformed(misfit(&error)))?;
+            .map_err(|error| CallFailure::malformed(misfit(&error)))?;
         if wanted.input_requests.is_none() && wanted.request_state.is_none() {
             return malformed("it wants input and does not say which".to_owned());
         }
@@ -243,7 +239,7 @@ impl Round<'_> {
             if pages > 0 {
                 let _asking = self.session.asking.begin();
                 let back = self.call.caller.back_from(self.opened(pages, false));
-                in_time(back).await.map_err(CallFailure::Input)?;
+                in_time(back).await.map_err(CallFailure::input)?;
             }
             input.push_str(r#","inputResponses":"#);
             input.push_str(&answers.to_string());
@@ -266,7 +262,7 @@ impl Round<'_> {
         let refused = |why: &str| {
             let mut error = error.clone();
             error.message = format!("{}; {why}", error.message).into();
-            CallFailure::Refused(error)
+            CallFailure::refused(error)
         };
         let pages = required_pages(error);
         if !(self.session.offers.url && self.call.caller.offers().url) {
@@ -351,7 +347,7 @@ impl Round<'_> {
             Some("task") => Ok(Answered::Task),
             Some(_) => {
                 let reason = "its resultType is none that clients know";
-                Err(CallFailure::Malformed(reason.to_owned()))
+                Err(CallFailure::malformed(reason))
             }
         }
     }
@@ -367,11 +363,11 @@ enum Answered {
 fn read_requests(requests: &RawValue) -> Result<Map<String, Value>, CallFailure> {
     let bytes = requests.get().len();
     if bytes > MAX_VALUE_BYTES {
-        return Err(CallFailure::Input(format!(
+        return Err(CallFailure::input(format!(
             "the tool asks for things in {bytes} bytes, and {MAX_VALUE_BYTES} are the most"
         )));
     }
-    serde_json::from_str(requests.get()).map_err(|error| CallFailure::Malformed(misfit(&error)))
+    serde_json::from_str(requests.get()).map_err(|error| CallFailure::malformed(misfit(&error)))
 }
 
 /// Waits until a person is done at a page.

@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{Call, Round};
 use crate::child::Child;
-use crate::failure::{CallFailure, Lost, LostKind, Reader, Reason, StartError};
+use crate::failure::{CallFailure, FailureKind, Lost, Reader, Reason, StartError};
 use crate::http::Http;
-use crate::list::{Listing, USUALLY_FRESH, list_failure};
+use crate::list::{Listing, USUALLY_FRESH};
 use crate::questions::{Handler, Questions};
 use crate::request::{Agreed, Asking, Clock, Request, Session, capabilities, later, program};
 use crate::server_log;
@@ -272,12 +272,10 @@ impl Attempt<'_> {
         let agreed = timeout_at(self.deadline, self.agree(session, may_discover)).await;
         session.agreed = match agreed {
             Ok(agreed) => agreed.map_err(|FailedGreeting { method, failure }| {
-                let is_closed = matches!(&failure, CallFailure::Lost(lost)
-                    if lost.kind == LostKind::Closed);
                 let is_auto = self.spec.era == EraSetting::Auto;
                 Failed {
                     reason: self.problem(method, &failure),
-                    at_discover: method == DISCOVER && is_auto && is_closed,
+                    at_discover: method == DISCOVER && is_auto && failure.is_closed(),
                 }
             })?,
             Err(_) => {
@@ -354,32 +352,30 @@ impl Attempt<'_> {
 
     /// The problem of a greeting that failed; `None` if the connection ended.
     fn problem(&self, method: &str, failure: &CallFailure) -> Option<Reason> {
-        match failure {
-            CallFailure::Refused(error) if is_unsupported(failure) => {
+        match &failure.kind {
+            FailureKind::Refused(error) if is_unsupported(failure) => {
                 Some(self.no_common(&supported(error)).into())
             }
-            CallFailure::Lost(lost) => match &self.spec.transport {
-                Transport::Http(http) => Some(self.out_of_reach(http, lost)),
+            FailureKind::Lost(lost) => match &self.spec.transport {
+                Transport::Http(http) => Some(self.out_of_reach(http, *lost, failure)),
                 Transport::Stdio(_) => None,
             },
-            failure => Some(self.unfit(method, failure).into()),
+            _ => Some(self.unfit(method, failure)),
         }
     }
 
     /// The problem of an answer that is no success.
-    fn unfit(&self, method: &str, failure: &CallFailure) -> String {
-        let reason = match failure {
-            CallFailure::Refused(error) => {
-                let message = self.redact.message(&error.message);
-                return format!("it refused {method}: {message} (code {})", error.code.0);
+    fn unfit(&self, method: &str, failure: &CallFailure) -> Reason {
+        let what = match &failure.kind {
+            FailureKind::Refused(_) => format!("it refused {method}"),
+            FailureKind::TooLarge(limit) => {
+                let problem = format!("its answer to {method} is over the limit of {limit} bytes");
+                return Reason::advise(&problem, "raise \"result\" under \"limits\"");
             }
-            CallFailure::Malformed(reason) if method != LIST => reason.clone(),
-            failure if method == LIST => list_failure(failure),
-            CallFailure::TooLarge(limit) => format!("it is over the limit of {limit} bytes"),
-            other => other.to_string(),
+            _ => format!("its answer to {method} is malformed"),
         };
-        let reason = self.redact.message(&reason);
-        format!("its answer to {method} is malformed: {reason}")
+        let reason = Reason::clone(&failure.reason);
+        reason.map(|reason| format!("{what}: {}", self.redact.message(reason)))
     }
 
     async fn list(&self, connection: &Connection) -> Result<ToolList, Reason> {
@@ -390,25 +386,29 @@ impl Attempt<'_> {
             session.send_off(Session::log_request(level));
         }
         let listed = session.list_tools(self.spec.start_timeout);
-        let listing = match timeout_at(self.deadline, listed).await {
-            Ok(Ok(listing)) => listing,
-            Err(_) | Ok(Err(CallFailure::Timeout { .. })) => {
-                return Err(self.timed_out("waiting for its list of tools"));
-            }
-            // It was asked all the same: some have tools and do not say so.
-            Ok(Err(CallFailure::Refused(_))) if !session.agreed.tools => {
-                let mut none = Listing::default();
-                let reason = "it has no tools: it announces none, and refuses tools/list";
-                none.gaps.push(reason.to_owned());
-                none
-            }
-            Ok(Err(CallFailure::Lost(lost))) => {
-                return Err(match &self.spec.transport {
-                    Transport::Http(http) => self.out_of_reach(http, &lost),
-                    Transport::Stdio(_) => connection.end_of_process().await,
-                });
-            }
-            Ok(Err(failure)) => return Err(self.unfit(LIST, &failure).into()),
+        let late = || self.timed_out("waiting for its list of tools");
+        let listed = timeout_at(self.deadline, listed)
+            .await
+            .map_err(|_| late())?;
+        let listing = match listed {
+            Ok(listing) => listing,
+            Err(failure) => match &failure.kind {
+                FailureKind::Timeout(_) => return Err(late()),
+                // It was asked all the same: some have tools and do not say so.
+                FailureKind::Refused(_) if !session.agreed.tools => {
+                    let mut none = Listing::default();
+                    let reason = "it has no tools: it announces none, and refuses tools/list";
+                    none.gaps.push(reason.to_owned());
+                    none
+                }
+                FailureKind::Lost(lost) => {
+                    return Err(match &self.spec.transport {
+                        Transport::Http(http) => self.out_of_reach(http, *lost, &failure),
+                        Transport::Stdio(_) => connection.end_of_process().await,
+                    });
+                }
+                _ => return Err(self.unfit(LIST, &failure)),
+            },
         };
         let agreed = &session.agreed;
         let before = ToolList {
@@ -441,20 +441,18 @@ impl Attempt<'_> {
     }
 
     /// The problem of an endpoint that is being connected to.
-    fn out_of_reach(&self, http: &spec::Http, lost: &Lost) -> Reason {
-        match &lost.kind {
-            LostKind::Unauthorized => {
+    fn out_of_reach(&self, http: &spec::Http, lost: Lost, failure: &CallFailure) -> Reason {
+        let reason = Reason::clone(&failure.reason);
+        match lost {
+            Lost::Unauthorized => {
                 let url = self.redact.redact(&http.shown_url());
                 Reason::advise(
                     &format!("{url} asks for authorization"),
                     "set an `Authorization` header for it",
                 )
             }
-            LostKind::Authorization(error) => Reason::from(&**error),
-            _ => {
-                let reason = Reason::clone(&lost.reason);
-                reason.map(|it| self.no_endpoint(http, it))
-            }
+            Lost::Authorization => reason,
+            _ => reason.map(|it| self.no_endpoint(http, it)),
         }
     }
 
@@ -477,13 +475,13 @@ fn is_usable(version: &ProtocolVersion, fixed: Option<&ProtocolVersion>) -> bool
 
 /// Whether a server that fails so names the newest revision as one that it speaks.
 fn speaks_newest(failure: &CallFailure) -> bool {
-    matches!(failure, CallFailure::Refused(error)
+    matches!(&failure.kind, FailureKind::Refused(error)
         if supported(error).contains(&ProtocolVersion::LATEST))
 }
 
 /// Whether a server that fails so would fail at another greeting, too: it is not reached.
 fn is_final(failure: &CallFailure) -> bool {
-    matches!(failure, CallFailure::Lost(lost) if !matches!(lost.kind, LostKind::Status(_)))
+    matches!(&failure.kind, FailureKind::Lost(lost) if !matches!(lost, Lost::Status(_)))
 }
 
 /// The failure of a greeting at a server that speaks only these revisions.
@@ -491,11 +489,11 @@ fn unsupported(versions: &[ProtocolVersion]) -> CallFailure {
     let data = json!({ "supported": versions });
     let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
     let message = "another protocol revision";
-    CallFailure::Refused(ErrorData::new(code, message, Some(data)))
+    CallFailure::refused(ErrorData::new(code, message, Some(data)))
 }
 
 fn is_unsupported(failure: &CallFailure) -> bool {
-    matches!(failure, CallFailure::Refused(error)
+    matches!(&failure.kind, FailureKind::Refused(error)
         if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)
 }
 
@@ -512,7 +510,7 @@ async fn discover(session: &Session) -> Result<Agreed, CallFailure> {
     let said = read_greeting(&session.send(request, None).await?.0)?;
     let versions = said["supportedVersions"].clone();
     let versions: Vec<ProtocolVersion> = serde_json::from_value(versions)
-        .map_err(|_| malformed("it lists no protocol revisions"))?;
+        .map_err(|_| CallFailure::malformed("it lists no protocol revisions"))?;
     if !versions.contains(&ProtocolVersion::LATEST) {
         return Err(unsupported(&versions));
     }
@@ -527,24 +525,20 @@ async fn initialize(session: &Session, wanted: &ProtocolVersion) -> Result<Agree
     let request = ClientRequest::InitializeRequest(InitializeRequest::new(params));
     let said = read_greeting(&session.send(Request::of(request), None).await?.0)?;
     let version = serde_json::from_value(said["protocolVersion"].clone());
-    let version = version.map_err(|_| malformed("it names no protocol revision"))?;
+    let version = version.map_err(|_| CallFailure::malformed("it names no protocol revision"))?;
     Ok(agreed(&said, &said["serverInfo"], version))
 }
 
 fn read_greeting(result: &RawValue) -> Result<Value, CallFailure> {
     if result.get().len() > MAX_VALUE_BYTES {
-        return Err(malformed("it is too long"));
+        return Err(CallFailure::malformed("it is too long"));
     }
     let said: Value = serde_json::from_str(result.get()).unwrap_or_default();
     if said.is_object() {
         Ok(said)
     } else {
-        Err(malformed("it is not an object"))
+        Err(CallFailure::malformed("it is not an object"))
     }
-}
-
-fn malformed(reason: &str) -> CallFailure {
-    CallFailure::Malformed(reason.to_owned())
 }
 
 /// The agreement in a greeting, read leniently.
@@ -581,34 +575,35 @@ impl Connection {
             call,
             taken: false,
         };
-        let result = match round.run(clock).await {
-            Err(CallFailure::Refused(error)) if self.session.is_left(&error) => {
+        let mut failure = match round.run(clock).await {
+            Ok(result) => return Ok(result),
+            Err(failure) => failure,
+        };
+        match &failure.kind {
+            FailureKind::Refused(error) if self.session.is_left(error) => {
                 // Another version of the server answers now: a new connection asks it.
                 let reason = "the server has gone over to another protocol revision";
                 self.session.tap.close(reason);
-                Err(CallFailure::closed(reason, false))
-            }
-            result => result,
-        };
-        match result {
-            Err(CallFailure::Lost(mut lost)) => {
-                // The call reached the server, whichever request of it did not.
-                lost.sent |= round.taken;
-                if lost.kind == LostKind::Closed {
-                    let when = if lost.sent { "during" } else { "before" };
-                    let when = format!(" {when} the call");
-                    let reason = lost.reason.to(Reader::Operator);
-                    lost.reason = Box::new(self.last_words(reason, &when).await.into());
-                }
-                Err(CallFailure::Lost(lost))
+                failure = CallFailure::closed(reason, false);
             }
             // Made once more, a call of several rounds would ask the person again.
-            Err(CallFailure::Refused(error)) if round.taken => Err(match error.code {
-                ErrorCode::HEADER_MISMATCH => CallFailure::Input(error.message.into_owned()),
-                _ => CallFailure::Refused(error),
-            }),
-            result => result,
+            FailureKind::Refused(error)
+                if round.taken && error.code == ErrorCode::HEADER_MISMATCH =>
+            {
+                return Err(CallFailure::input(error.message.clone().into_owned()));
+            }
+            FailureKind::Lost(_) => {}
+            _ => return Err(failure),
         }
+        // The call reached the server, whichever request of it did not.
+        failure.sent |= round.taken;
+        if failure.is_closed() {
+            let when = if failure.sent { "during" } else { "before" };
+            let when = format!(" {when} the call");
+            let reason = failure.reason.to(Reader::Operator);
+            *failure.reason = self.last_words(reason, &when).await.into();
+        }
+        Err(failure)
     }
 
     /// The tool list of a listing; what the server said of itself is as `before`.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use callgate_auth::AuthError;
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorCode, ErrorData};
 
 /// The reader of errors and reports, who gets advice that it can follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -87,59 +87,41 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why a call has no result. The `Display` form is one clause for people, without secrets.
+/// Why a call has no result: one clause for each reader, without secrets. The `Display` form is
+/// the operator's.
 #[derive(Debug, Clone)]
-pub enum CallFailure {
+pub struct CallFailure {
+    /// The kind of failure.
+    pub kind: FailureKind,
+    /// Whether the server may have seen the call.
+    pub sent: bool,
+    /// Messages that were read meanwhile and not used, as a clause; empty if there are none.
+    pub unused: Box<str>,
+    pub(crate) reason: Box<Reason>,
+}
+
+/// The kind of a failure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FailureKind {
     /// The tool is not the one that was decided on any more.
-    ToolChanged {
-        /// The difference.
-        what: Changed,
-        /// Whether the call had begun: an earlier round of it was sent.
-        sent: bool,
-    },
+    ToolChanged,
     /// The server answered with a JSON-RPC error.
     Refused(ErrorData),
-    /// No answer in time.
-    Timeout {
-        /// The time in which there was neither an answer nor a sign of work.
-        limit: Duration,
-        /// Messages that were read meanwhile and not used, as a clause; empty if there are none.
-        unused: String,
-    },
+    /// Neither an answer nor a sign of work in this time.
+    Timeout(Duration),
     /// The request did not reach the server, or its answer did not come back.
     Lost(Lost),
     /// The answer is over this limit, in bytes.
     TooLarge(usize),
     /// The answer makes no sense.
-    Malformed(String),
+    Malformed,
     /// The server asks for input that it cannot have.
-    Input(String),
+    Input,
 }
 
-/// A difference between the tool that was decided on and the server's newest list.
+/// The way in which a request, or its answer, was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changed {
-    /// The tool has another definition.
-    Definition,
-    /// The server does not list the tool.
-    Gone,
-}
-
-/// A request that did not reach the server, or whose answer did not come back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
-    pub(crate) kind: LostKind,
-    /// One clause for people, without secrets.
-    pub(crate) reason: Box<Reason>,
-    /// Whether the server may have read the request.
-    pub(crate) sent: bool,
-    /// Messages that were read meanwhile and not used, as a clause; empty if there are none.
-    pub(crate) unused: Box<str>,
-}
-
-/// The kind of a lost request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum LostKind {
+pub enum Lost {
     /// The connection has ended.
     Closed,
     /// The server cannot be reached, reads nothing, or ended its answer early.
@@ -148,94 +130,91 @@ pub(crate) enum LostKind {
     Status(u16),
     /// The server asks for authorization.
     Unauthorized,
-    /// There is no authorization.
-    Authorization(Box<AuthError>),
+    /// There is no authorization; the reason says how to get it.
+    Authorization,
 }
 
 impl CallFailure {
-    /// Whether the server may have seen the call.
-    pub fn was_sent(&self) -> bool {
-        match self {
-            Self::Lost(lost) => lost.sent,
-            Self::ToolChanged { sent, .. } => *sent,
-            _ => true,
+    pub(crate) fn new(kind: FailureKind, reason: impl Into<Reason>, sent: bool) -> Self {
+        Self {
+            kind,
+            sent,
+            unused: Box::default(),
+            reason: Box::new(reason.into()),
         }
     }
 
-    /// The failure in the words of its reader.
-    pub fn to(&self, reader: Reader) -> String {
-        match self {
-            Self::Lost(lost) => format!("{}{}", lost.reason.to(reader), lost.unused),
-            Self::TooLarge(limit) if reader == Reader::Caller => format!(
-                "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, a \
-                 page)"
-            ),
-            other => other.to_string(),
-        }
+    pub(crate) fn refused(error: ErrorData) -> Self {
+        let reason = format!("{} (code {})", error.message, error.code.0);
+        Self::new(FailureKind::Refused(error), reason, true)
+    }
+
+    pub(crate) fn timeout(limit: Duration) -> Self {
+        let reason = format!("no answer within {} ms", limit.as_millis());
+        Self::new(FailureKind::Timeout(limit), reason, true)
+    }
+
+    pub(crate) fn lost(lost: Lost, reason: impl Into<Reason>, sent: bool) -> Self {
+        Self::new(FailureKind::Lost(lost), reason, sent)
     }
 
     /// A connection that has ended.
     pub(crate) fn closed(reason: impl Into<Reason>, sent: bool) -> Self {
-        Self::Lost(Lost::new(LostKind::Closed, reason, sent))
+        Self::lost(Lost::Closed, reason, sent)
     }
 
-    /// A time-out that does not say what was read.
-    pub(crate) fn timeout(limit: Duration) -> Self {
-        let unused = String::new();
-        Self::Timeout { limit, unused }
+    /// An answer over this limit, in bytes.
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let ask = format!(
+            "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, a page)"
+        );
+        let reason = Reason {
+            operator: format!("{ask}, or raise \"result\" under \"limits\""),
+            caller: ask,
+        };
+        Self::new(FailureKind::TooLarge(limit), reason, true)
+    }
+
+    pub(crate) fn malformed(fault: impl Into<Reason>) -> Self {
+        Self::new(FailureKind::Malformed, fault, true)
+    }
+
+    pub(crate) fn input(reason: impl Into<Reason>) -> Self {
+        Self::new(FailureKind::Input, reason, true)
+    }
+
+    /// Whether the server does not know the method.
+    pub(crate) fn is_unknown_method(&self) -> bool {
+        matches!(&self.kind, FailureKind::Refused(error)
+            if error.code == ErrorCode::METHOD_NOT_FOUND)
+    }
+
+    /// Whether the connection has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.kind == FailureKind::Lost(Lost::Closed)
+    }
+
+    /// The failure in the words of its reader.
+    pub fn to(&self, reader: Reader) -> String {
+        let is_malformed = self.kind == FailureKind::Malformed;
+        let what = if is_malformed {
+            "the answer is malformed: "
+        } else {
+            ""
+        };
+        format!("{what}{}{}", self.reason.to(reader), self.unused)
     }
 }
 
 impl fmt::Display for CallFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(error) => write!(f, "{} (code {})", error.message, error.code.0),
-            Self::Lost(lost) => write!(f, "{}{}", lost.reason, lost.unused),
-            Self::ToolChanged { what, sent } => {
-                f.write_str(match what {
-                    Changed::Gone => "its server no longer lists the tool; ",
-                    Changed::Definition => {
-                        "the server has changed the tool, which is another than the one that was \
-                         decided about; "
-                    }
-                })?;
-                f.write_str(match (sent, what) {
-                    (true, _) => "the call had begun and was given up, and may have done something",
-                    (false, Changed::Gone) => "nothing was done",
-                    (false, Changed::Definition) => {
-                        "nothing was done; call it again to have it decided anew"
-                    }
-                })
-            }
-            Self::Timeout { limit, unused } => {
-                write!(f, "no answer within {} ms{unused}", limit.as_millis())
-            }
-            Self::TooLarge(limit) => write!(
-                f,
-                "the answer is over the limit of {limit} bytes; ask the tool for less (a filter, \
-                 a page), or raise \"result\" under \"limits\""
-            ),
-            Self::Malformed(reason) => write!(f, "the answer is malformed: {reason}"),
-            Self::Input(reason) => f.write_str(reason),
-        }
+        f.write_str(&self.to(Reader::Operator))
     }
 }
 
-impl Lost {
-    pub(crate) fn new(kind: LostKind, reason: impl Into<Reason>, sent: bool) -> Self {
-        Self {
-            kind,
-            reason: Box::new(reason.into()),
-            sent,
-            unused: Box::default(),
-        }
-    }
-}
-
-impl From<AuthError> for Lost {
+impl From<AuthError> for CallFailure {
     fn from(error: AuthError) -> Self {
-        let reason = Reason::from(&error);
-        Self::new(LostKind::Authorization(Box::new(error)), reason, false)
+        Self::lost(Lost::Authorization, &error, false)
     }
 }
 

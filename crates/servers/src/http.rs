@@ -35,7 +35,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::{CallFailure, Lost, LostKind};
+use crate::failure::{CallFailure, Lost};
 use crate::tap::{self, LISTEN, Slot, Tap};
 
 /// The time in which a TCP or TLS connection has to open.
@@ -216,7 +216,7 @@ impl Http {
     ) -> Result<StreamableHttpPostResponse, Error> {
         let session = match session_id(&response) {
             Ok(session) => session,
-            Err(reason) => return self.fail(Some(id), CallFailure::Malformed(reason)),
+            Err(reason) => return self.fail(Some(id), CallFailure::malformed(reason)),
         };
         let status = response.status();
         if is_events(&response) {
@@ -227,7 +227,7 @@ impl Http {
             // In a session, the answer may come on another stream.
             if self.0.tap.is_stateless() {
                 let reason = format!("HTTP status {status} is not an answer to a request");
-                return self.fail(Some(id), CallFailure::Malformed(reason));
+                return self.fail(Some(id), CallFailure::malformed(reason));
             }
             return Ok(StreamableHttpPostResponse::Accepted);
         }
@@ -248,7 +248,7 @@ impl Http {
                     "the HTTP response to the request does not answer it (it has content type \
                      {kind:?})"
                 );
-                self.fail(Some(id), CallFailure::Malformed(reason))
+                self.fail(Some(id), CallFailure::malformed(reason))
             }
         }
     }
@@ -262,11 +262,11 @@ impl Http {
     ) -> Result<StreamableHttpPostResponse, Error> {
         let status = response.status();
         let kind = match status {
-            StatusCode::UNAUTHORIZED => LostKind::Unauthorized,
-            status => LostKind::Status(status.as_u16()),
+            StatusCode::UNAUTHORIZED => Lost::Unauthorized,
+            status => Lost::Status(status.as_u16()),
         };
         let reason = format!("it answers with HTTP status {status}");
-        let lost = Lost::new(kind, reason, status != StatusCode::UNAUTHORIZED);
+        let lost = CallFailure::lost(kind, reason, status != StatusCode::UNAUTHORIZED);
         let mut error = None;
         if status != StatusCode::UNAUTHORIZED {
             error = self.0.rpc_error(response).await;
@@ -279,9 +279,9 @@ impl Http {
             return self.fail(id, self.forgotten());
         }
         if let Some((error, _)) = error {
-            return self.fail(id, CallFailure::Refused(error));
+            return self.fail(id, CallFailure::refused(error));
         }
-        self.fail(id, CallFailure::Lost(lost))
+        self.fail(id, lost)
     }
 }
 
@@ -294,7 +294,7 @@ impl Endpoint {
         body: Bytes,
         prompt: Prompt,
         extensions: Option<&Extensions>,
-    ) -> Result<Response, Lost> {
+    ) -> Result<Response, CallFailure> {
         let mut headers = self.headers.clone();
         headers.extend(own);
         let mut refusals = 0;
@@ -306,7 +306,7 @@ impl Endpoint {
             {
                 let reason = "requests go with another login by now";
                 self.tap.close(reason);
-                return Err(Lost::new(LostKind::Closed, reason, false));
+                return Err(CallFailure::closed(reason, false));
             }
             match bearer.or_else(|| self.headers.get(AUTHORIZATION).cloned()) {
                 Some(bearer) => drop(headers.insert(AUTHORIZATION, bearer)),
@@ -338,32 +338,32 @@ impl Endpoint {
     }
 
     /// The failure of a request without a response.
-    fn unsent(&self, error: reqwest::Error) -> Lost {
+    fn unsent(&self, error: reqwest::Error) -> CallFailure {
         if error.is_redirect() {
-            let kind = LostKind::Status(StatusCode::TEMPORARY_REDIRECT.as_u16());
+            let kind = Lost::Status(StatusCode::TEMPORARY_REDIRECT.as_u16());
             let reason = self.redact.message(&innermost(&error.without_url()));
-            return Lost::new(kind, reason, false);
+            return CallFailure::lost(kind, reason, false);
         }
         let sent = !(error.is_connect() || error.is_builder());
         self.lost(error, sent)
     }
 
-    fn lost(&self, error: reqwest::Error, sent: bool) -> Lost {
+    fn lost(&self, error: reqwest::Error, sent: bool) -> CallFailure {
         let reason = self.redact.message(&innermost(&error.without_url()));
         let reason = format!("the server cannot be reached: {reason}");
-        Lost::new(LostKind::Unreachable, reason, sent)
+        CallFailure::lost(Lost::Unreachable, reason, sent)
     }
 
     async fn read(&self, mut response: Response, limit: usize) -> Result<Vec<u8>, CallFailure> {
         let announced = response.content_length().unwrap_or(0);
         if usize::try_from(announced).unwrap_or(usize::MAX) > limit {
-            return Err(CallFailure::TooLarge(limit));
+            return Err(CallFailure::too_large(limit));
         }
         let mut body = Vec::new();
-        let broken = |error| CallFailure::Lost(self.lost(error, true));
+        let broken = |error| self.lost(error, true);
         while let Some(chunk) = response.chunk().await.map_err(broken)? {
             if body.len() + chunk.len() > limit {
-                return Err(CallFailure::TooLarge(limit));
+                return Err(CallFailure::too_large(limit));
             }
             body.extend_from_slice(&chunk);
         }
@@ -457,7 +457,7 @@ impl StreamableHttpClient for Http {
             () = self.0.ended.cancelled() => return Err(StreamableHttpError::TransportChannelClosed),
         };
         let response = match response {
-            Err(lost) => return self.fail(id, CallFailure::Lost(lost)),
+            Err(lost) => return self.fail(id, lost),
             Ok(response) => response,
         };
         match (response.status().is_success(), id) {
@@ -581,7 +581,7 @@ fn pass_on(
         Err(error) => {
             // An event over the limit is taken for the answer.
             let id = id.filter(|_| error.to_string().contains(TOO_LONG));
-            let settled = id.and_then(|id| tap.fail(id, CallFailure::TooLarge(limit)));
+            let settled = id.and_then(|id| tap.fail(id, CallFailure::too_large(limit)));
             let data = settled.and_then(|message| serde_json::to_string(&message).ok());
             return vec![data.map_or(Err(error), |data| Ok(Sse::default().data(data)))];
         }

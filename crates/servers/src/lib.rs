@@ -34,7 +34,7 @@ pub use caller::{
     Caller, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress, Refusal, Root,
     UnknownLogLevel, Wanted, WantedKind,
 };
-pub use failure::{CallFailure, Changed, Lost, Reader, Reason, StartError};
+pub use failure::{CallFailure, FailureKind, Lost, Reader, Reason, StartError};
 pub use servers::Servers;
 pub use spec::{Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport};
 pub use state::{Phase, ServerState, Status};

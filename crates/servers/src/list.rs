@@ -1,6 +1,6 @@
 //! `tools/list`: page by page, entry by entry; and the list that is current.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::backoff::spread;
-use crate::failure::{CallFailure, Changed, LostKind, StartError};
+use crate::failure::{CallFailure, FailureKind, Lost, StartError};
 use crate::request::{Clock, Request, Session};
 use crate::spec::Remembered;
 use crate::tap::{HEADER_MARK, LISTEN, MAX_VALUE_BYTES};
@@ -90,19 +90,16 @@ impl Session {
         for _ in 0..MAX_PAGES {
             let page = match self.list_page(params, limit, &mut listing).await {
                 Ok(next) => next,
-                Err(CallFailure::Refused(error))
-                    if error.code == ErrorCode::METHOD_NOT_FOUND && cursors.is_empty() =>
-                {
+                Err(failure) if cursors.is_empty() && failure.is_unknown_method() => {
                     let warning = "it has no tools: it does not know tools/list";
                     listing.gaps.push(warning.to_owned());
                     return Ok(listing);
                 }
                 Err(failure) if listing.tools.is_empty() => return Err(failure),
                 Err(failure) => {
-                    let reason = list_failure(&failure);
                     listing
                         .gaps
-                        .push(format!("its list of tools breaks off: {reason}"));
+                        .push(format!("its list of tools breaks off: {failure}"));
                     listing.breaks_off = true;
                     return Ok(listing);
                 }
@@ -153,7 +150,7 @@ impl Session {
         };
         listing
             .take_page(&page, callable.as_ref())
-            .map_err(CallFailure::Malformed)
+            .map_err(CallFailure::malformed)
     }
 
     /// Whether arguments may have to be headers, too.
@@ -278,17 +275,6 @@ pub(crate) fn misfit(error: &serde_json::Error) -> String {
     format!("{what} at line {} column {}", error.line(), error.column())
 }
 
-/// The reason for which there is no list.
-pub(crate) fn list_failure(failure: &CallFailure) -> String {
-    match failure {
-        // No tool can be asked for less.
-        CallFailure::TooLarge(limit) => {
-            format!("it is over the limit of {limit} bytes; raise `limits.result`")
-        }
-        failure => failure.to_string(),
-    }
-}
-
 /// Listens for changes where servers tell of them in a subscription (2026-07-28).
 pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
     if !(session.is_stateless() && session.agreed.tools_changes) {
@@ -319,14 +305,15 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
 
 /// Whether a server will refuse to be listened to however often it is asked.
 fn is_refusal(failure: &CallFailure) -> bool {
-    match failure {
-        CallFailure::Refused(error) => matches!(
+    match &failure.kind {
+        FailureKind::Refused(error) => matches!(
             error.code,
             ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS
         ),
         // The others mean "later": a time-out, a conflict, too early, too many.
-        CallFailure::Lost(lost) => matches!(lost.kind, LostKind::Status(status @ 300..=499)
-            if !matches!(status, 408 | 409 | 425 | 429)),
+        FailureKind::Lost(Lost::Status(status @ 300..=499)) => {
+            !matches!(status, 408 | 409 | 425 | 429)
+        }
         _ => false,
     }
 }
@@ -338,8 +325,6 @@ pub(crate) struct CurrentList(Mutex<State>);
 #[derive(Debug)]
 struct State {
     list: Option<Arc<ToolList>>,
-    /// The definitions of the tools that were called, by name. One name may have several.
-    definitions: HashMap<String, Vec<DefinitionHash>>,
     /// Why the server did not start, as long as it never has.
     failed: Option<StartError>,
     /// The time of the list; `None` for longer ago than this system has run.
@@ -357,7 +342,6 @@ impl CurrentList {
     pub(crate) fn new(remembered: Option<&Remembered>) -> Self {
         Self(Mutex::new(State {
             list: remembered.map(|remembered| Arc::clone(&remembered.list)),
-            definitions: HashMap::new(),
             failed: None,
             at: remembered.and_then(|remembered| Instant::now().checked_sub(remembered.age)),
             covered: 0,
@@ -371,7 +355,6 @@ impl CurrentList {
         let mut state = self.state();
         if state.list.as_deref() != Some(&list) {
             state.list = Some(Arc::new(list));
-            state.definitions.clear();
         }
         state.at = Some(Instant::now());
         state.failed = None;
@@ -398,28 +381,51 @@ impl CurrentList {
         self.state().list.clone()
     }
 
-    /// Checks that a tool has this definition.
-    pub(crate) fn check(&self, tool: &str, definition: &DefinitionHash) -> Result<(), Changed> {
-        let mut state = self.state();
-        if !state.definitions.contains_key(tool) {
-            let list = state.list.as_deref().map_or(&[][..], |list| &list.tools);
-            let entries = list.iter().filter(|entry| entry["name"] == tool);
-            let hashes = entries.map(|entry| *Definition::of(entry).hash()).collect();
-            state.definitions.insert(tool.to_owned(), hashes);
+    /// Checks that a tool has the definition that was decided on. One name may have several.
+    pub(crate) fn check(
+        &self,
+        tool: &str,
+        definition: &DefinitionHash,
+        has_begun: bool,
+    ) -> Result<(), CallFailure> {
+        let found = self.entries(tool, |entry| Definition::of(entry).hash() == definition);
+        if found.contains(&true) {
+            return Ok(());
         }
-        match state.definitions.get(tool) {
-            Some(hashes) if hashes.contains(definition) => Ok(()),
-            Some(hashes) if !hashes.is_empty() => Err(Changed::Definition),
-            _ => Err(Changed::Gone),
-        }
+        let (what, next) = if found.is_empty() {
+            ("its server no longer lists the tool", "")
+        } else {
+            (
+                "the server has changed the tool, which is another than the one that was decided \
+                 about",
+                "; call it again to have it decided anew",
+            )
+        };
+        let done = if has_begun {
+            "the call had begun and was given up, and may have done something".to_owned()
+        } else {
+            format!("nothing was done{next}")
+        };
+        let reason = format!("{what}; {done}");
+        Err(CallFailure::new(
+            FailureKind::ToolChanged,
+            reason,
+            has_begun,
+        ))
     }
 
     /// Whether arguments of this tool are headers, too.
     pub(crate) fn has_headers(&self, tool: &str) -> bool {
+        let marks = |entry: &Value| entry["inputSchema"].to_string().contains(HEADER_MARK);
+        self.entries(tool, marks).contains(&true)
+    }
+
+    /// What is read from each entry of a tool's name.
+    fn entries<T>(&self, tool: &str, read: impl Fn(&Value) -> T) -> Vec<T> {
         let list = self.list();
         let tools = list.as_deref().map_or(&[][..], |list| &list.tools);
-        let mut entries = tools.iter().filter(|entry| entry["name"] == tool);
-        entries.any(|entry| entry["inputSchema"].to_string().contains(HEADER_MARK))
+        let entries = tools.iter().filter(|entry| entry["name"] == tool);
+        entries.map(read).collect()
     }
 
     /// Why the server did not start, as long as it never has.
@@ -504,12 +510,15 @@ mod tests {
         let odd = json!({ "name": "t", "inputSchema": 7 });
         let good = json!({ "name": "t", "inputSchema": { "type": "object" } });
         let current = CurrentList::new(None);
-        let check = |tool: &Value| current.check("t", Definition::of(tool).hash());
-        assert_eq!(check(&good), Err(Changed::Gone));
+        let is_listed = |tool: &Value| {
+            let checked = current.check("t", Definition::of(tool).hash(), false);
+            checked.is_ok()
+        };
+        assert!(!is_listed(&good));
         current.take(list(vec![odd.clone(), good.clone()]), 0);
-        assert_eq!((check(&odd), check(&good)), (Ok(()), Ok(())));
-        assert_eq!(check(&json!({ "name": "t" })), Err(Changed::Definition));
+        assert!(is_listed(&odd) && is_listed(&good));
+        assert!(!is_listed(&json!({ "name": "t" })));
         current.take(list(vec![good.clone()]), 0);
-        assert_eq!(check(&odd), Err(Changed::Definition));
+        assert!(!is_listed(&odd));
     }
 }

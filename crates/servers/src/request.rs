@@ -17,7 +17,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::caller::{Caller, LogLevel, Offers};
-use crate::failure::{CallFailure, Lost, LostKind};
+use crate::failure::{CallFailure, FailureKind, Lost};
 use crate::http::Http;
 use crate::server_log;
 use crate::tap::{self, DISCOVER, INITIALIZE, Members, Slot, Tap, Who};
@@ -277,7 +277,7 @@ impl Session {
             Some(clock) => clock.limit(slot.signs(), answer).await,
             None => answer.await,
         };
-        answer.map_err(|failure| self.explained(&slot, self.redacted(failure)))
+        answer.map_err(|failure| self.explained(&slot, failure))
     }
 
     async fn exchange(
@@ -322,36 +322,32 @@ impl Session {
             }
             None => {
                 let reason = "the server ended its answer before there was one";
-                CallFailure::Lost(Lost::new(LostKind::Unreachable, reason, true))
+                CallFailure::lost(Lost::Unreachable, reason, true)
             }
         }
     }
 
-    /// A failure that names the login that a request waited for until its time was over, or what
-    /// was read and could not be used.
+    /// A failure without secrets, with the login that a request waited for until its time was over,
+    /// or what was read and could not be used.
     fn explained(&self, slot: &Slot, mut failure: CallFailure) -> CallFailure {
-        match &mut failure {
-            CallFailure::Timeout { unused, .. } => {
+        match failure.kind {
+            FailureKind::Refused(error) => {
+                return CallFailure::refused(self.redacted_error(error));
+            }
+            FailureKind::Timeout(_) => {
                 let held_up = self.http.as_ref().and_then(|http| http.held_up(slot));
-                match held_up {
-                    Some(error) => return CallFailure::Lost(error.into()),
-                    None => *unused = slot.unused(),
+                if let Some(error) = held_up {
+                    return error.into();
                 }
             }
-            CallFailure::Lost(lost) => lost.unused = slot.unused().into(),
-            CallFailure::Malformed(reason) => reason.push_str(&slot.unused()),
-            _ => {}
+            FailureKind::Malformed => {
+                *failure.reason = failure.reason.map(|fault| self.redact.message(fault));
+            }
+            FailureKind::Lost(_) => {}
+            _ => return failure,
         }
+        failure.unused = slot.unused().into();
         failure
-    }
-
-    /// A failure as it may be passed on, without secrets.
-    fn redacted(&self, failure: CallFailure) -> CallFailure {
-        match failure {
-            CallFailure::Refused(error) => CallFailure::Refused(self.redacted_error(error)),
-            CallFailure::Malformed(reason) => CallFailure::Malformed(self.redact.message(&reason)),
-            other => other,
-        }
     }
 
     pub(crate) fn redacted_error(&self, mut error: ErrorData) -> ErrorData {

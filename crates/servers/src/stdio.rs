@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
-use crate::failure::{CallFailure, Lost, LostKind};
+use crate::failure::{CallFailure, Lost};
 use crate::tap::{self, END_BYTES, Tap};
 
 /// The bytes that may wait for a server that does not read, beside one message.
@@ -103,8 +103,8 @@ impl Transport<RoleClient> for Stdio {
         self.tap.outgoing(&message);
         let enqueued = self.enqueue(text, id.clone());
         if let (Err(error), Some(id)) = (&enqueued, &id) {
-            let lost = Lost::new(LostKind::Unreachable, error.to_string(), false);
-            self.tap.fail(id, CallFailure::Lost(lost));
+            let failure = CallFailure::lost(Lost::Unreachable, error.to_string(), false);
+            self.tap.fail(id, failure);
         }
         std::future::ready(enqueued)
     }

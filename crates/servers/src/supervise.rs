@@ -22,8 +22,8 @@ use crate::backoff::Backoff;
 use crate::call::Call;
 use crate::caller::Caller;
 use crate::connect::{Connection, Memory, start};
-use crate::failure::{CallFailure, Lost, LostKind, Reason, StartError};
-use crate::list::{CurrentList, list_failure, listen};
+use crate::failure::{CallFailure, FailureKind, Reason, StartError};
+use crate::list::{CurrentList, listen};
 use crate::request::{Clock, later};
 use crate::spec::{Connect, ServerSpec};
 use crate::state::{Down, Phase, ServerState, Stand, State, Status};
@@ -176,9 +176,9 @@ impl Server {
                 Ok(result) => return Ok(result),
                 Err(failure) => failure,
             };
-            match &failure {
+            match &failure.kind {
                 // The connection takes no more calls.
-                CallFailure::Lost(lost) if lost.kind == LostKind::Closed && !lost.sent => {
+                _ if failure.is_closed() && !failure.sent => {
                     if reconnected || self.is_disabled() {
                         return Err(self.said(failure));
                     }
@@ -186,7 +186,7 @@ impl Server {
                     continue;
                 }
                 // The headers are not what the server's list asks for.
-                CallFailure::Refused(error)
+                FailureKind::Refused(error)
                     if error.code == ErrorCode::HEADER_MISMATCH
                         && connection.session.mirrors()
                         && !relisted => {}
@@ -199,14 +199,11 @@ impl Server {
     }
 
     /// A failure as the host gets it.
-    fn said(&self, failure: CallFailure) -> CallFailure {
-        match failure {
-            CallFailure::Lost(lost) if self.is_disabled() => CallFailure::Lost(Lost {
-                reason: Box::new(format!("{DISABLED} during the call").into()),
-                ..lost
-            }),
-            failure => failure,
+    fn said(&self, mut failure: CallFailure) -> CallFailure {
+        if matches!(failure.kind, FailureKind::Lost(_)) && self.is_disabled() {
+            *failure.reason = format!("{DISABLED} during the call").into();
         }
+        failure
     }
 
     /// Connects to a server in use, unless it is connected.
@@ -510,7 +507,7 @@ impl Server {
                 return self.changed();
             }
             Ok(listing) => listing.gaps.join("; "),
-            Err(failure) => list_failure(&failure),
+            Err(failure) => failure.to_string(),
         };
         let server = &self.spec.name;
         tracing::warn!(

@@ -29,7 +29,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::Caller;
-use crate::failure::CallFailure;
+use crate::failure::{CallFailure, Reason};
 use crate::server_log::fit;
 use crate::watch::Notifications;
 
@@ -395,14 +395,14 @@ impl Tap {
         }
         if let Some(id) = find_id(ends) {
             return self
-                .fail(&id, CallFailure::TooLarge(limit))
+                .fail(&id, CallFailure::too_large(limit))
                 .into_iter()
                 .collect();
         }
         let ids: Vec<_> = self.flights().keys().cloned().collect();
         let failed = ids
             .iter()
-            .filter_map(|id| self.fail(id, CallFailure::TooLarge(limit)));
+            .filter_map(|id| self.fail(id, CallFailure::too_large(limit)));
         failed.collect()
     }
 
@@ -466,8 +466,8 @@ impl Tap {
     fn unreadable(&self, text: &str, stream: Option<&RequestId>) -> Option<ServerJsonRpcMessage> {
         let is_object = text.starts_with('{');
         let id = is_object.then(|| find_id(text.as_bytes())).flatten();
-        let reason = "it is not a JSON-RPC message".to_owned();
-        let ended = id.and_then(|id| self.fail(&id, CallFailure::Malformed(reason)));
+        let reason = "it is not a JSON-RPC message";
+        let ended = id.and_then(|id| self.fail(&id, CallFailure::malformed(reason)));
         if ended.is_none() {
             self.note_unused(text, stream);
         }
@@ -486,9 +486,11 @@ impl Tap {
             .get(&id)
             .is_some_and(|own| own.method == method);
         if is_own && matches!(method, DISCOVER | INITIALIZE) {
-            let reason = "it is our own request, sent back, which no MCP server does; check what \
-                          is configured for it";
-            return self.fail(&id, CallFailure::Malformed(reason.to_owned()));
+            let reason = Reason::advise(
+                "it is our own request, sent back, which no MCP server does",
+                "check what is configured for it",
+            );
+            return self.fail(&id, CallFailure::malformed(reason));
         }
         if self.is_stateless() {
             tracing::debug!(method, "a request that the protocol revision does not have");
@@ -590,12 +592,10 @@ impl Tap {
     ) -> ServerJsonRpcMessage {
         let answer = match (result, error) {
             (_, Some(error)) if error.get() != "null" => {
-                Err(CallFailure::Refused(read_error(error)))
+                Err(CallFailure::refused(read_error(error)))
             }
             (Some(result), _) => Ok(result.to_owned()),
-            _ => Err(CallFailure::Malformed(
-                "its result is missing, or null".to_owned(),
-            )),
+            _ => Err(CallFailure::malformed("its result is missing, or null")),
         };
         // The request leaves its slot when its answer has been taken.
         settle(id, flight, answer)
@@ -970,13 +970,13 @@ mod tests {
         assert_eq!(tap.end("it ended").len(), 1);
         let failure = slot.take().expect("an answer").expect_err("a failure");
         assert_eq!(
-            (failure.to_string(), failure.was_sent()),
+            (failure.to_string(), failure.sent),
             ("it ended".to_owned(), true)
         );
         // One that comes later is not sent.
         let slot = send(&tap, 6, "tools/call");
         let failure = slot.take().expect("an answer").expect_err("a failure");
-        assert!(!failure.was_sent());
+        assert!(!failure.sent);
     }
 
     #[test]

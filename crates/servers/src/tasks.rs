@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::failure::CallFailure;
+use crate::failure::{CallFailure, FailureKind};
 use crate::list::misfit;
 use crate::request::{Clock, Request, Session};
 use crate::tap::{Who, read_error};
@@ -70,7 +70,7 @@ impl Task {
         let state = read(answer)?;
         if state.task_id.len() > MAX_ID_BYTES {
             let reason = format!("its task's id is longer than {MAX_ID_BYTES} bytes");
-            return Err(CallFailure::Malformed(reason));
+            return Err(CallFailure::malformed(reason));
         }
         who.caller.is_task(&session.server, &who.tool);
         Ok(Self {
@@ -93,7 +93,8 @@ impl Task {
         clock.pause(self.pause).await?;
         let params = json!({ "taskId": self.id });
         let answer = self.ask("tasks/get", params, clock).await;
-        if let Err(CallFailure::Refused(error)) = &answer
+        if let Err(failure) = &answer
+            && let FailureKind::Refused(error) = &failure.kind
             && error.code == ErrorCode::INVALID_PARAMS
         {
             // There is no such task.
@@ -111,17 +112,17 @@ impl Task {
             }
             "completed" => {
                 let missing =
-                    || CallFailure::Malformed("its task ended without a result".to_owned());
+                    || CallFailure::malformed("its task ended without a result".to_owned());
                 Ok(Step::Done(state.result.ok_or_else(missing)?.to_owned()))
             }
             "failed" => Err(self.failed(&state)),
             "cancelled" => {
                 let error = ErrorData::internal_error("the server cancelled the task", None);
-                Err(CallFailure::Refused(error))
+                Err(CallFailure::refused(error))
             }
             _ => {
                 let reason = "its task has a status that clients do not know";
-                Err(CallFailure::Malformed(reason.to_owned()))
+                Err(CallFailure::malformed(reason.to_owned()))
             }
         }
     }
@@ -139,7 +140,7 @@ impl Task {
     ) -> Result<(), CallFailure> {
         for (key, _) in answers.as_object().into_iter().flatten() {
             if key.len() > MAX_ID_BYTES || self.answered.len() == MAX_ANSWERS {
-                return Err(CallFailure::Input(format!(
+                return Err(CallFailure::input(format!(
                     "the tool still wants input after {MAX_ANSWERS} answers, or by a name of more \
                      than {MAX_ID_BYTES} bytes"
                 )));
@@ -170,7 +171,7 @@ impl Task {
             (None, Some(message)) => ErrorData::internal_error(message.clone(), None),
             (None, None) => ErrorData::internal_error("the task failed", None),
         };
-        CallFailure::Refused(self.session.redacted_error(error))
+        CallFailure::refused(self.session.redacted_error(error))
     }
 }
 
@@ -185,7 +186,7 @@ impl Drop for Task {
 
 fn read(answer: &RawValue) -> Result<TaskState<'_>, CallFailure> {
     serde_json::from_str(answer.get())
-        .map_err(|error| CallFailure::Malformed(format!("its task: {}", misfit(&error))))
+        .map_err(|error| CallFailure::malformed(format!("its task: {}", misfit(&error))))
 }
 
 fn pause(state: &TaskState<'_>) -> Duration {

@@ -566,7 +566,7 @@ async fn a_call_that_is_refused_for_its_headers_is_made_by_a_newer_list() {
             .starts_with("the server has changed the tool"),
         "{failure}"
     );
-    assert!(!failure.was_sent());
+    assert!(!failure.sent);
     in_time(servers.shut_down()).await;
 }
 

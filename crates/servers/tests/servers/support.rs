@@ -137,7 +137,7 @@ pub async fn call(servers: &Servers, server: &str, tool: &str, arguments: Value)
             (Value::Null, _) => result.to_string(),
             (content, _) => content.to_string(),
         },
-        Err(failure) => format!("{failure} [sent: {}]", failure.was_sent()),
+        Err(failure) => format!("{failure} [sent: {}]", failure.sent),
     }
 }
 
