@@ -14,11 +14,12 @@ use tokio::time::timeout;
 
 use crate::caller::{Caller, Opened, Refusal, Wanted, WantedKind};
 use crate::failure::{CallFailure, FailureKind};
+use crate::json_rpc::MAX_VALUE_BYTES;
 use crate::list::{CurrentList, misfit};
 use crate::pages;
 use crate::questions::{Questions, is_accepted};
 use crate::request::{Clock, Request, Session};
-use crate::tap::{MAX_VALUE_BYTES, Who};
+use crate::slot::Who;
 use crate::tasks::{Step, Task};
 
 /// The rounds of input that one call may take.

@@ -25,13 +25,14 @@ use crate::call::{Call, Round};
 use crate::child::Child;
 use crate::failure::{CallFailure, FailureKind, Lost, Reader, Reason, StartError};
 use crate::http::Http;
+use crate::json_rpc::MAX_VALUE_BYTES;
 use crate::list::{Listing, USUALLY_FRESH};
 use crate::questions::{Handler, Questions};
 use crate::request::{Agreed, Asking, Clock, Request, Session, capabilities, later, program};
 use crate::server_log;
 use crate::spec::{self, EraSetting, Revision, ServerSpec, Transport};
 use crate::stdio::Stdio;
-use crate::tap::{DISCOVER, INITIALIZE, MAX_VALUE_BYTES, Tap, supported};
+use crate::tap::{DISCOVER, INITIALIZE, Tap};
 use crate::tool_list::{ServerInfo, ToolList};
 use crate::watch::Notifications;
 
@@ -418,7 +419,7 @@ impl Attempt<'_> {
             ..ToolList::default()
         };
         let mut list = connection.tool_list(listing, &before);
-        let unused = session.tap.unused();
+        let unused = session.tap.take_unused();
         if !unused.is_empty() && connection.child.is_some() {
             let unused = unused.trim_start_matches("; ");
             list.warnings
@@ -490,6 +491,13 @@ fn unsupported(versions: &[ProtocolVersion]) -> CallFailure {
     let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
     let message = "another protocol revision";
     CallFailure::refused(ErrorData::new(code, message, Some(data)))
+}
+
+/// The revisions in the data of an unsupported-version error.
+fn supported(error: &ErrorData) -> Vec<ProtocolVersion> {
+    let supported = error.data.as_ref().and_then(|data| data.get("supported"));
+    let supported = supported.and_then(|supported| serde_json::from_value(supported.clone()).ok());
+    supported.unwrap_or_default()
 }
 
 fn is_unsupported(failure: &CallFailure) -> bool {
@@ -580,12 +588,6 @@ impl Connection {
             Err(failure) => failure,
         };
         match &failure.kind {
-            FailureKind::Refused(error) if self.session.is_left(error) => {
-                // Another version of the server answers now: a new connection asks it.
-                let reason = "the server has gone over to another protocol revision";
-                self.session.tap.close(reason);
-                failure = CallFailure::closed(reason, false);
-            }
             // Made once more, a call of several rounds would ask the person again.
             FailureKind::Refused(error)
                 if round.taken && error.code == ErrorCode::HEADER_MISMATCH =>

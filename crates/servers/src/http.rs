@@ -36,7 +36,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::{CallFailure, Lost};
-use crate::tap::{self, LISTEN, Slot, Tap};
+use crate::json_rpc;
+use crate::slot::Slot;
+use crate::tap::{LISTEN, Tap};
 
 /// The time in which a TCP or TLS connection has to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -381,11 +383,11 @@ impl Endpoint {
         }
         let body = self.read(response, MAX_ERROR_BYTES).await.ok()?;
         let body = String::from_utf8_lossy(&body);
-        let message: Message<'_> = serde_json::from_str(tap::bare(&body)).ok()?;
+        let message: Message<'_> = serde_json::from_str(json_rpc::bare(&body)).ok()?;
         // `{"error": "invalid_token"}` is not JSON-RPC.
         let is_object = message.error.get().starts_with('{');
-        let id = message.id.and_then(tap::read_id);
-        is_object.then(|| (tap::read_error(message.error), id))
+        let id = message.id.and_then(json_rpc::read_id);
+        is_object.then(|| (json_rpc::read_error(message.error), id))
     }
 }
 
@@ -440,13 +442,13 @@ impl StreamableHttpClient for Http {
         } else {
             Prompt::Allowed
         };
-        let body = tap::text(&message).into();
+        let body = json_rpc::text(&message).into();
         let exchange = self
             .0
             .exchange(Method::POST, headers, body, prompt, extensions);
         let given_up = async {
             match slot {
-                Some(slot) => slot.over().await,
+                Some(slot) => slot.over().cancelled().await,
                 None => std::future::pending().await,
             }
         };

@@ -14,9 +14,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::backoff::spread;
 use crate::failure::{CallFailure, FailureKind, Lost, StartError};
+use crate::json_rpc::MAX_VALUE_BYTES;
 use crate::request::{Clock, Request, Session};
 use crate::spec::Remembered;
-use crate::tap::{HEADER_MARK, LISTEN, MAX_VALUE_BYTES};
+use crate::tap::{HEADER_MARK, LISTEN};
 use crate::tool_list::ToolList;
 use crate::watch::Notifications;
 

@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caller::{Caller, Offers, Refusal, Wanted, WantedKind};
 use crate::form;
+use crate::json_rpc::MAX_VALUE_BYTES;
 use crate::pages::{self, Pages};
 use crate::request::Asking;
-use crate::tap::{Asked, MAX_VALUE_BYTES, Tap};
+use crate::tap::{Asked, Tap};
 
 /// Questions of one server at a time. More are refused.
 const MAX_QUESTIONS: usize = 16;

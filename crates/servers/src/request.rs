@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use callgate_auth::Redact;
 use rmcp::model::{
-    ClientCapabilities, ClientRequest, CustomNotification, CustomRequest, ErrorCode, ErrorData,
+    ClientCapabilities, ClientRequest, CustomNotification, CustomRequest, ErrorData,
     GetExtensions as _, Implementation, ProtocolVersion, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient};
@@ -19,8 +19,10 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::caller::{Caller, LogLevel, Offers};
 use crate::failure::{CallFailure, FailureKind, Lost};
 use crate::http::Http;
+use crate::json_rpc::Members;
 use crate::server_log;
-use crate::tap::{self, DISCOVER, INITIALIZE, Members, Slot, Tap, Who};
+use crate::slot::{Slot, Who};
+use crate::tap::{DISCOVER, INITIALIZE, Tap};
 use crate::tool_list::ServerInfo;
 
 /// The extension by which a server may answer a call with a task (2026-07-28).
@@ -222,11 +224,12 @@ impl Clock {
 struct CancelGuard {
     handle: Option<RequestHandle<RoleClient>>,
     slot: Slot,
+    tap: Arc<Tap>,
 }
 
 impl Drop for CancelGuard {
     fn drop(&mut self) {
-        self.slot.leave();
+        self.tap.leave(&self.slot);
         if let Some(handle) = self.handle.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -297,6 +300,7 @@ impl Session {
         let mut guard = CancelGuard {
             handle: None,
             slot: slot.clone(),
+            tap: Arc::clone(&self.tap),
         };
         let answer = match self.peer.send_request_with_option(sent, options).await {
             // Greetings cannot be cancelled.
@@ -346,7 +350,7 @@ impl Session {
             FailureKind::Lost(_) => {}
             _ => return failure,
         }
-        failure.unused = slot.unused().into();
+        failure.unused = self.tap.unused().into();
         failure
     }
 
@@ -356,19 +360,6 @@ impl Session {
             self.redact.redact_value(data);
         }
         error
-    }
-
-    /// Whether a server refuses the revision of this connection, and names another one that we
-    /// know.
-    pub(crate) fn is_left(&self, error: &ErrorData) -> bool {
-        let speaks = tap::supported(error);
-        let requested = error.data.as_ref().and_then(|data| data.get("requested"));
-        error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
-            && !speaks.contains(&self.agreed.version)
-            && speaks
-                .iter()
-                .any(|version| ProtocolVersion::KNOWN_VERSIONS.contains(version))
-            && requested.is_none_or(|requested| requested == self.agreed.version.as_str())
     }
 
     /// Sends a request without waiting for its answer. May be called from a `Drop`.

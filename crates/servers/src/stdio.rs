@@ -15,7 +15,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use crate::failure::{CallFailure, Lost};
-use crate::tap::{self, END_BYTES, Tap};
+use crate::json_rpc::{self, END_BYTES};
+use crate::tap::Tap;
 
 /// The bytes that may wait for a server that does not read, beside one message.
 const MAX_UNREAD: usize = 64 << 20;
@@ -94,7 +95,7 @@ impl Transport<RoleClient> for Stdio {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let mut text = tap::text(&message);
+        let mut text = json_rpc::text(&message);
         text.push(b'\n');
         let id = match &message {
             ClientJsonRpcMessage::Request(sent) => Some(sent.id.clone()),

@@ -11,9 +11,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::failure::{CallFailure, FailureKind};
+use crate::json_rpc::read_error;
 use crate::list::misfit;
 use crate::request::{Clock, Request, Session};
-use crate::tap::{Who, read_error};
+use crate::slot::Who;
 
 /// The shortest and the longest time between polls, whatever the server suggests.
 const SHORTEST_POLL: Duration = Duration::from_millis(20);

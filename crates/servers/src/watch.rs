@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use crate::caller::{Log, Progress};
 use crate::pages::Pages;
 use crate::server_log::{self, FloodGate, Message, fit};
-use crate::tap::{Tap, Who};
+use crate::slot::Who;
+use crate::tap::Tap;
 
 /// The longest progress message that is passed on, in characters.
 const MAX_PROGRESS_MESSAGE: usize = 1_000;
@@ -154,5 +155,5 @@ fn subscription(params: &str) -> Option<RequestId> {
         id: &'a serde_json::value::RawValue,
     }
     let params: Params<'_> = serde_json::from_str(params).ok()?;
-    crate::tap::read_id(params.meta.id)
+    crate::json_rpc::read_id(params.meta.id)
 }

@@ -1,0 +1,143 @@
+//! The envelope of JSON-RPC messages, read leniently, and the text of those that go out.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorCode, ErrorData, GetExtensions as _, GetMeta as _, NumberOrString,
+    RequestId,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The longest parameters, error data and greeting that become JSON values, in bytes.
+pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
+/// The bytes kept of each end of a message over the limit.
+pub(crate) const END_BYTES: usize = 512;
+
+/// The members of a message.
+#[derive(Deserialize)]
+pub(crate) struct Envelope<'a> {
+    #[serde(borrow, default)]
+    pub(crate) id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+impl<'a> Envelope<'a> {
+    pub(crate) fn read(text: &'a str) -> Option<Self> {
+        // A struct can be read from an array, too.
+        let is_object = text.starts_with('{');
+        is_object.then(|| serde_json::from_str(text).ok()).flatten()
+    }
+}
+
+/// The members of a request's `params` as text, without `_meta`.
+#[derive(Debug, Clone)]
+pub(crate) struct Members(pub(crate) Arc<str>);
+
+/// The text of a message that goes out.
+pub(crate) fn text(message: &ClientJsonRpcMessage) -> Vec<u8> {
+    if let ClientJsonRpcMessage::Request(sent) = message
+        && let Some(Members(members)) = sent.request.extensions().get()
+    {
+        let id = sent.id.clone().into_json_value();
+        let method = Value::from(sent.request.method());
+        let meta = serde_json::to_string(sent.request.get_meta()).unwrap_or_default();
+        let head =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{{"_meta":{meta},"#);
+        return [head.as_bytes(), members.as_bytes(), b"}}"].concat();
+    }
+    serde_json::to_vec(message).unwrap_or_default()
+}
+
+/// Reads a JSON-RPC error leniently: a server that fails should not fail twice.
+pub(crate) fn read_error(error: &RawValue) -> ErrorData {
+    let text = Some(error.get()).filter(|text| text.len() <= MAX_VALUE_BYTES);
+    let mut error: Value = text
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let code = error["code"].as_i64().and_then(|code| code.try_into().ok());
+    let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
+    let message = error["message"].as_str().or(error.as_str());
+    let message = message.unwrap_or("the server gave an error without a message");
+    let message = message.to_owned();
+    let data = error.get_mut("data").map(Value::take);
+    ErrorData::new(code, message, data.filter(|data| !data.is_null()))
+}
+
+/// An id as it was sent; a server may answer with it as a text, or as a decimal number.
+pub(crate) fn read_id(id: &RawValue) -> Option<RequestId> {
+    let number = unquoted(id);
+    let whole = match number.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+        _ => number,
+    };
+    match whole.parse() {
+        Ok(number) => Some(NumberOrString::Number(number)),
+        Err(_) => serde_json::from_str(id.get()).ok(),
+    }
+}
+
+/// The id of a server's own request, as the server wrote it.
+pub(crate) fn foreign_id(id: &RawValue) -> Option<RequestId> {
+    serde_json::from_str(id.get()).ok().or_else(|| read_id(id))
+}
+
+/// A number that may be written as a text.
+pub(crate) fn unquoted(number: &RawValue) -> &str {
+    number.get().trim_matches('"').trim()
+}
+
+/// A message without the byte order mark that some writers put before it.
+pub(crate) fn bare(text: &str) -> &str {
+    text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
+}
+
+/// The messages of a line: one, a batch, or several that follow each other. `None` if it is not
+/// JSON, or has no object.
+pub(crate) fn split(text: &str) -> Option<Vec<&str>> {
+    let mut all = Vec::new();
+    for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
+        let value = value.ok()?;
+        let batch: Option<Vec<&RawValue>> = serde_json::from_str(value.get()).ok();
+        all.extend(batch.unwrap_or_else(|| vec![value]));
+    }
+    let all: Vec<_> = all.into_iter().map(RawValue::get).collect();
+    let has_message = all.is_empty() || all.iter().any(|one| one.starts_with('{'));
+    has_message.then_some(all)
+}
+
+/// Whether a text that cannot be read is not an answer.
+pub(crate) fn has_method(text: &[u8]) -> bool {
+    memchr::memmem::find(text, br#""method":"#).is_some_and(|at| at < END_BYTES)
+}
+
+/// The id in a text that cannot be read: before its result or error, or else at its end.
+pub(crate) fn find_id(text: &[u8]) -> Option<RequestId> {
+    if has_method(text) {
+        return None;
+    }
+    let find = |needle: &[u8]| memchr::memmem::find(text, needle);
+    let body = [find(br#""result":"#), find(br#""error":"#)]
+        .into_iter()
+        .flatten()
+        .min();
+    let first = find(br#""id":"#).filter(|at| body.is_none_or(|body| *at < body));
+    let at = first.or_else(|| memchr::memmem::rfind(text, br#""id":"#))?;
+    let digits: String = text
+        .get(at + 5..)?
+        .iter()
+        .map(|byte| char::from(*byte))
+        .skip_while(|character| character.is_ascii_whitespace() || *character == '"')
+        .take_while(char::is_ascii_digit)
+        .collect();
+    digits.parse().ok().map(NumberOrString::Number)
+}

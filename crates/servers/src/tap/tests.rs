@@ -1,0 +1,193 @@
+use callgate_auth::Redact;
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::failure::Reader;
+use crate::json_rpc::{Members, text};
+
+fn new_tap() -> Arc<Tap> {
+    let redact = Redact::default();
+    let notifications = Notifications::new("s".into(), redact, Arc::default(), Arc::default());
+    Tap::new(Arc::new(notifications))
+}
+
+/// Sends a request with this id, and returns its slot.
+fn send(tap: &Arc<Tap>, id: i64, method: &str) -> Slot {
+    let slot = Slot::default();
+    let mut request = CustomRequest::new(method, None);
+    request.extensions.insert(slot.clone());
+    let request = rmcp::model::ClientRequest::CustomRequest(request);
+    let message = ClientJsonRpcMessage::request(request, NumberOrString::Number(id));
+    tap.outgoing(&message);
+    tap.sent(&NumberOrString::Number(id));
+    slot
+}
+
+/// The answer to request 5 when the server writes this; and to request 6, if any.
+fn answer(text: &[u8]) -> String {
+    let tap = new_tap();
+    let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
+    let settled = tap.incoming(text, None).len();
+    let shown = |slot: &Slot| match slot.take() {
+        Some(Ok(result)) => result.get().to_owned(),
+        Some(Err(failure)) => failure.to_string(),
+        None => "-".to_owned(),
+    };
+    format!("{}; {}; {settled}", shown(&slot), shown(&other))
+}
+
+#[test]
+fn an_answer_with_a_known_id_ends_its_request() {
+    let check = |text: &str, expected: Expect| expected.assert_eq(&answer(text.as_bytes()));
+    let result = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":5,"result":{result}}}"#);
+    check(&result(r#"{"n":1e400}"#), expect![[r#"{"n":1e400}; -; 1"#]]);
+    check(
+        &result(r#"{"t":"a\ud800b"}"#),
+        expect![[r#"{"t":"a\ud800b"}; -; 1"#]],
+    );
+    check(
+        &result("[12345678901234567890123,0.1000000000000000055511151231257827]"),
+        expect!["[12345678901234567890123,0.1000000000000000055511151231257827]; -; 1"],
+    );
+    for odd in [
+        "7",
+        "{}",
+        r#"{"content":7}"#,
+        r#"{"content":[{"type":"hologram"}]}"#,
+    ] {
+        assert_eq!(answer(result(odd).as_bytes()), format!("{odd}; -; 1"));
+    }
+    check(r#"{"id":5,"result":{}}"#, expect!["{}; -; 1"]);
+    check(
+        r#"{"jsonrpc":"2.0","id":"5","result":{}}"#,
+        expect!["{}; -; 1"],
+    );
+    check(
+        r#"[{"jsonrpc":"2.0","id":6,"result":1},{"jsonrpc":"2.0","id":5,"result":2}]"#,
+        expect!["2; 1; 2"],
+    );
+    let error = |error: &str| format!(r#"{{"jsonrpc":"2.0","id":5,"error":{error}}}"#);
+    check(&error(r#""boom""#), expect!["boom (code -32603); -; 1"]);
+    check(
+        &error(r#"{"code":3000000000,"message":"m"}"#),
+        expect!["m (code -32603); -; 1"],
+    );
+    check(
+        &error(r#"{"code":-1}"#),
+        expect!["the server gave an error without a message (code -1); -; 1"],
+    );
+    check(
+        r#"{"id":5,"result":{},"error":{"code":-1,"message":"m"}}"#,
+        expect!["m (code -1); -; 1"],
+    );
+    check(r#"{"id":5,"result":{},"error":null}"#, expect!["{}; -; 1"]);
+    check(
+        r#"{"id":5}"#,
+        expect!["the answer is malformed: its result is missing, or null; -; 1"],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":5,"result":{"a":}}"#,
+        expect!["the answer is malformed: it is not a JSON-RPC message; -; 1"],
+    );
+    check(r#"{"id":99,"result":{}}"#, expect!["-; -; 0"]);
+    check("DEBUG got 5", expect!["-; -; 0"]);
+    check("[1, 2]", expect!["-; -; 0"]);
+    let invalid = b"{\"id\":5,\"result\":\"a\xffb\"}";
+    assert_eq!(answer(invalid), "\"a\u{fffd}b\"; -; 1");
+}
+
+#[test]
+fn progress_is_heard_by_any_spelling_of_its_token() {
+    for (params, is_heard) in [
+        (r#"{"progressToken":7,"progress":1}"#, true),
+        (r#"{"progressToken":"7","progress":1}"#, true),
+        (
+            r#"{"progressToken":7.0,"progress":"0.5","total":"x"}"#,
+            true,
+        ),
+        (r#"{"progressToken":"8","progress":1}"#, false),
+        (r#"{"progressToken":7}"#, false),
+    ] {
+        let tap = new_tap();
+        send(&tap, 5, "tools/call");
+        let token = ProgressToken(NumberOrString::Number(7));
+        tap.state()
+            .flights
+            .values_mut()
+            .for_each(|it| it.token = Some(token.clone()));
+        let text = format!(r#"{{"method":"notifications/progress","params":{params}}}"#);
+        tap.incoming(text.as_bytes(), None);
+        assert_eq!(tap.unused().is_empty(), is_heard, "{params}");
+    }
+}
+
+#[test]
+fn a_request_that_is_sent_back_is_known() {
+    let tap = new_tap();
+    let slot = send(&tap, 5, INITIALIZE);
+    tap.incoming(br#"{"id":5,"method":"initialize"}"#, None);
+    let failure = slot.take().expect("an answer").expect_err("a failure");
+    assert!(failure.to(Reader::Operator).contains("configured"));
+    // A model has no configuration.
+    assert!(!failure.to(Reader::Caller).contains("configured"));
+}
+
+/// A server's request is answered with its id as the server wrote it.
+#[test]
+fn ids_of_the_server_are_kept() {
+    let tap = new_tap();
+    for id in ["7", r#""7""#, r#""a""#] {
+        let text = format!(r#"{{"id":{id},"method":"ping"}}"#);
+        let read = tap.incoming(text.as_bytes(), None);
+        let sent = serde_json::to_value(read.first()).expect("JSON");
+        assert_eq!(sent["id"].to_string(), id);
+    }
+}
+
+#[test]
+fn an_answer_over_the_limit_ends_its_request() {
+    let check = |ends: &str, five: bool, six: bool| {
+        let tap = new_tap();
+        let (slot, other) = (send(&tap, 5, "tools/call"), send(&tap, 6, "tools/call"));
+        tap.too_long(ends.as_bytes(), 7);
+        assert_eq!(
+            (slot.take().is_some(), other.take().is_some()),
+            (five, six),
+            "{ends}"
+        );
+    };
+    check(r#"{"jsonrpc":"2.0","id":5,"result":{"id":6"#, true, false);
+    check(r#"{"result":{"id":6,"x":"…"},"id":5}"#, true, false);
+    check(r#"{"id": "6", "result":"#, false, true);
+    check(r#"{"result":"…"#, true, true);
+    let notification = r#"{"jsonrpc":"2.0","method":"m","params":{"id":5"#;
+    check(notification, false, false);
+}
+
+#[test]
+fn the_end_of_a_connection_ends_its_requests() {
+    let tap = new_tap();
+    let slot = send(&tap, 5, "tools/call");
+    assert_eq!(tap.end("it ended").len(), 1);
+    let failure = slot.take().expect("an answer").expect_err("a failure");
+    assert_eq!(
+        (failure.to_string(), failure.sent),
+        ("it ended".to_owned(), true)
+    );
+    // One that comes later is not sent.
+    let slot = send(&tap, 6, "tools/call");
+    let failure = slot.take().expect("an answer").expect_err("a failure");
+    assert!(!failure.sent);
+}
+
+#[test]
+fn arguments_are_sent_as_they_are() {
+    let mut request = CustomRequest::new("tools/call", Some(json!({ "name": "t" })));
+    let members = r#""name":"t","arguments":{"n":1e400}"#;
+    request.extensions.insert(Members(members.into()));
+    let request = rmcp::model::ClientRequest::CustomRequest(request);
+    let message = ClientJsonRpcMessage::request(request, NumberOrString::Number(5));
+    let sent = String::from_utf8(text(&message)).expect("UTF-8");
+    expect![[r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":{},"name":"t","arguments":{"n":1e400}}}"#]]
+        .assert_eq(&sent);
+}
