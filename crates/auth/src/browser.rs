@@ -48,7 +48,7 @@ struct Pages {
     turn: Arc<tokio::sync::Mutex<()>>,
     /// The identifier of the login that the pages led to, or that was there before.
     login: Option<String>,
-    /// The scopes of each page, and its result.
+    /// The scopes of each page, and its result: [`Page::Granted`] or [`Page::Declined`].
     pages: HashMap<BTreeSet<String>, Page>,
     /// The time of the last login by a page.
     granted: Option<Instant>,
@@ -59,24 +59,12 @@ struct Pages {
 }
 
 /// The result of a page.
-#[derive(Clone)]
 pub(crate) enum Page {
     /// A login with this identifier.
     Granted(String),
-    /// The person or the authorization server refused it.
-    Declined,
+    /// The person or the authorization server refused it. The error is for later callers.
+    Declined(AuthError),
     /// Something failed.
-    Failed(AuthError),
-}
-
-/// The reason why no page is shown.
-#[derive(Debug)]
-pub(crate) enum NotShown {
-    /// The person declined it before.
-    Declined,
-    /// A login came of it, and the server does not accept that.
-    OfNoUse,
-    /// It failed while the caller was waiting.
     Failed(AuthError),
 }
 
@@ -101,13 +89,15 @@ impl Browser {
 
     /// Checks whether to show a page with these scopes; none for those that the server names.
     /// `login` is the login that is there, and `since` the time when the caller began to wait.
+    /// The error: why no page is shown; `useless` if the server did not accept the last login.
     pub(crate) fn check(
         &self,
         file: &Path,
         login: Option<&str>,
         scopes: &[String],
         since: Instant,
-    ) -> Result<(), NotShown> {
+        useless: AuthError,
+    ) -> Result<(), AuthError> {
         let mut all = self.asked.lock();
         let asked = all.entry(file.to_owned()).or_default();
         if asked.login.as_deref() != login {
@@ -118,13 +108,12 @@ impl Browser {
         if let Some((at, error)) = &asked.failed
             && since < *at
         {
-            return Err(NotShown::Failed(error.clone()));
+            return Err(error.clone());
         }
         match asked.pages.get(&scopes.iter().cloned().collect()) {
-            Some(Page::Declined) => Err(NotShown::Declined),
-            Some(_) => Err(NotShown::OfNoUse),
-            None if asked.pages.len() + asked.quick >= MAX_PAGES => Err(NotShown::OfNoUse),
-            None => Ok(()),
+            Some(Page::Declined(error)) => Err(error.clone()),
+            None if asked.pages.len() + asked.quick < MAX_PAGES => Ok(()),
+            _ => Err(useless),
         }
     }
 
@@ -142,7 +131,7 @@ impl Browser {
                 let before = asked.granted.replace(Instant::now());
                 asked.quick += usize::from(before.is_some_and(|at| at.elapsed() < SOON));
             }
-            Page::Declined => {}
+            Page::Declined(_) => {}
         }
         asked.pages.insert(scopes.iter().cloned().collect(), page);
     }
@@ -179,11 +168,16 @@ mod tests {
 
     const FILE: &str = "login.json";
 
+    fn error(problem: &str) -> AuthError {
+        AuthError::new("s", problem.to_owned())
+    }
+
     fn check(browser: &Browser, login: Option<&str>, scopes: &[&str]) -> String {
         let scopes: Vec<String> = scopes.iter().map(|&scope| scope.to_owned()).collect();
-        match browser.check(Path::new(FILE), login, &scopes, Instant::now()) {
+        let (file, useless) = (Path::new(FILE), error("useless"));
+        match browser.check(file, login, &scopes, Instant::now(), useless) {
             Ok(()) => "shown".to_owned(),
-            Err(not) => format!("{not:?}"),
+            Err(error) => error.to_string(),
         }
     }
 
@@ -197,14 +191,14 @@ mod tests {
         let browser = Browser::new(Arc::new(Shown));
         assert_eq!(check(&browser, None, &[]), "shown");
         note(&browser, &[], Page::Granted("a".to_owned()));
-        assert_eq!(check(&browser, Some("a"), &[]), "OfNoUse");
+        assert_eq!(check(&browser, Some("a"), &[]), "useless");
         browser.accepted(Path::new(FILE), "another");
-        assert_eq!(check(&browser, Some("a"), &[]), "OfNoUse");
+        assert_eq!(check(&browser, Some("a"), &[]), "useless");
         // The server accepted the login, so one may follow it.
         browser.accepted(Path::new(FILE), "a");
         assert_eq!(check(&browser, Some("a"), &[]), "shown");
-        note(&browser, &["x", "y"], Page::Declined);
-        assert_eq!(check(&browser.clone(), Some("a"), &["y", "x"]), "Declined");
+        note(&browser, &["x", "y"], Page::Declined(error("declined")));
+        assert_eq!(check(&browser.clone(), Some("a"), &["y", "x"]), "declined");
         assert_eq!(check(&browser, Some("a"), &["x"]), "shown");
         assert_eq!(
             check(&browser, Some("b"), &["x", "y"]),
@@ -217,10 +211,10 @@ mod tests {
     fn a_failure_is_for_those_who_waited() {
         let browser = Browser::new(Arc::new(Shown));
         let since = Instant::now();
-        let failed = AuthError::new("s", "failed".to_owned());
-        note(&browser, &[], Page::Failed(failed));
-        let waited = browser.check(Path::new(FILE), None, &["x".to_owned()], since);
-        assert!(matches!(waited, Err(NotShown::Failed(_))));
+        note(&browser, &[], Page::Failed(error("failed")));
+        let scopes = ["x".to_owned()];
+        let waited = browser.check(Path::new(FILE), None, &scopes, since, error("useless"));
+        assert_eq!(waited, Err(error("failed")));
         assert_eq!(check(&browser, None, &[]), "shown");
     }
 

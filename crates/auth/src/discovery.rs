@@ -14,17 +14,17 @@ use parking_lot::Mutex;
 use rmcp::transport::auth::{
     AuthError as RmcpError, AuthorizationManager, AuthorizationMetadata,
     AuthorizationMetadataSource, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest,
+    WWWAuthenticateParams,
 };
 use serde_json::{Map, Value};
 use url::Url;
 
 use crate::account::{Account, covers, is_same_issuer};
-use crate::challenge::{Challenge, is_scope};
 use crate::error::AuthError;
 use crate::http::Web;
 use crate::settings::Grant;
 use crate::store::{ClientAuthentication, Kept, Record};
-use crate::tokens::error_code;
+use crate::tokens::{error_code, is_scope, scopes_in};
 
 /// An authorization server that a login may use.
 pub(crate) struct Found {
@@ -229,7 +229,7 @@ pub(crate) async fn discover(
         return unfit("its metadata is for another resource");
     }
     manager.set_metadata(metadata.clone());
-    let mut scopes = challenge.map_or(Vec::new(), |header| Challenge::parse(header).scopes);
+    let mut scopes = challenged_scopes(account, challenge);
     if scopes.is_empty() {
         scopes = manager.select_initial_scopes(&[]).await;
         scopes.retain(|scope| is_scope(scope));
@@ -302,6 +302,13 @@ pub(crate) async fn probe(account: &Account, url: &str) -> Result<Option<String>
     let values = response.headers().get_all(WWW_AUTHENTICATE).iter();
     let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
     Ok((!values.is_empty()).then(|| values.join(", ")))
+}
+
+/// The scopes that a challenge names and that may be asked for.
+pub(crate) fn challenged_scopes(account: &Account, challenge: Option<&str>) -> Vec<String> {
+    let challenge = challenge.unwrap_or_default();
+    let scope = WWWAuthenticateParams::parse(challenge, &account.url).scope;
+    scopes_in(&scope.unwrap_or_default())
 }
 
 /// A parameter of a URL's query.

@@ -6,7 +6,6 @@
 
 mod account;
 mod browser;
-mod challenge;
 mod discovery;
 mod error;
 mod http;
@@ -28,7 +27,7 @@ pub use self::manage::{
     LoggedOut, LoginRequest, LoginStatus, login, login_id, logout, status, takes_login,
 };
 pub use self::redact::{MAX_MESSAGE_BYTES, Redact, cut_message, url_secrets};
-pub use self::renew::{Authorization, Prompt};
+pub use self::renew::{Authorization, Prompt, Refused};
 pub use self::settings::{Endpoint, Grant, OAuth, TokenPlace};
 pub use self::source::{Origin, Source};
 pub use self::store::Kept;

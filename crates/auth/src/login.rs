@@ -11,12 +11,11 @@ use url::Url;
 
 use crate::account::Account;
 use crate::browser::OpenUrl;
-use crate::challenge::is_scope;
 use crate::discovery::{Found, describe, discover, parameter};
 use crate::error::{AuthError, auth_command};
 use crate::redirect::{Callback, Redirect};
 use crate::store::{ClientAuthentication, Login};
-use crate::tokens::{self, NoToken, shown_code};
+use crate::tokens::{self, NoToken, is_scope, shown_code};
 
 /// The client's name in a registration.
 const CLIENT_NAME: &str = "Callgate";

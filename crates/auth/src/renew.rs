@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use http::HeaderValue;
 use parking_lot::Mutex;
+use rmcp::transport::auth::WWWAuthenticateParams;
 use url::Url;
 
 use crate::account::{Account, covers};
-use crate::browser::{NotShown, Page};
-use crate::challenge::Challenge;
-use crate::discovery::{discover, probe, update_endpoints};
+use crate::browser::Page;
+use crate::discovery::{challenged_scopes, discover, probe, update_endpoints};
 use crate::error::{AuthError, Remedy};
 use crate::login::{Attempt, OFFLINE, dedup, log_in};
 use crate::redact::Redact;
@@ -20,10 +20,6 @@ use crate::settings::{Endpoint, Grant};
 use crate::store::Login;
 use crate::tokens::{self, NoToken};
 
-/// The pause after a failed renewal of a token that still lasts.
-const RENEW_AGAIN: Duration = Duration::from_secs(5);
-/// A token that is refused so soon after it was issued was never good.
-const SOON: Duration = Duration::from_secs(60);
 /// A person's time limit for a login that a call waits for.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
 
@@ -34,30 +30,13 @@ pub struct Authorization(Option<Arc<Inner>>);
 
 struct Inner {
     account: Account,
-    /// The login that requests use. Requests read it while `busy` is held.
-    current: Mutex<Current>,
+    /// The login that requests use, if there is one; the outer `None` until the store was read.
+    /// Requests read it while `busy` is held.
+    current: Mutex<Option<Option<Arc<Login>>>>,
     /// Held while tokens are read, renewed or asked for.
-    busy: tokio::sync::Mutex<Busy>,
+    busy: tokio::sync::Mutex<()>,
     /// The error for a caller that cannot wait for the page that is open.
     pending: Mutex<Option<AuthError>>,
-}
-
-#[derive(Clone, Default)]
-enum Current {
-    /// The store was not read yet.
-    #[default]
-    Unread,
-    None,
-    Login(Arc<Login>, HeaderValue),
-}
-
-#[derive(Default)]
-struct Busy {
-    /// The last token that was issued without a person, and the time: if it is refused soon,
-    /// another one is of no use.
-    issued: Option<(String, Instant)>,
-    /// The time of the last failed renewal of a token that still lasted.
-    not_renewed: Option<Instant>,
 }
 
 /// The right of a request to have a person asked for a login.
@@ -69,25 +48,24 @@ pub enum Prompt {
     Never,
 }
 
+/// A request that the server refused.
+#[derive(Debug, Default)]
+pub struct Refused {
+    /// The HTTP status.
+    pub status: u16,
+    /// The values of its `WWW-Authenticate`.
+    pub challenge: Option<String>,
+    /// The `Authorization` header of the request.
+    pub sent: Option<HeaderValue>,
+    /// True if the request was refused before, with another header.
+    pub is_again: bool,
+}
+
 /// A request that waits for a token.
 struct Waiting {
     since: Instant,
     prompt: Prompt,
-    /// The `Authorization` header that the server refused.
-    sent: Option<HeaderValue>,
-    /// The `WWW-Authenticate` header of the refusal.
-    challenge: Option<String>,
-}
-
-impl Waiting {
-    fn new(prompt: Prompt) -> Self {
-        Self {
-            since: Instant::now(),
-            prompt,
-            sent: None,
-            challenge: None,
-        }
-    }
+    refused: Refused,
 }
 
 /// Resets [`Inner::pending`] on drop.
@@ -123,42 +101,40 @@ impl Authorization {
         let Some(inner) = &self.0 else {
             return Ok(None);
         };
-        match inner.current() {
-            Current::None => Ok(None),
-            Current::Login(login, header) if !login.tokens.is_stale() => Ok(Some(header)),
-            _ => {
-                let waiting = Waiting::new(prompt);
-                in_task(inner, |inner| async move { inner.fresh(waiting).await }).await
-            }
+        let current = inner.current.lock().clone();
+        if let Some(login) = current
+            && login.as_ref().is_none_or(|it| !it.tokens.is_stale())
+        {
+            return Ok(login.and_then(|it| it.tokens.header()));
         }
+        let waiting = Waiting {
+            since: Instant::now(),
+            prompt,
+            refused: Refused::default(),
+        };
+        in_task(inner, |inner| async move { inner.fresh(waiting).await }).await
     }
 
-    /// Reports a 401 or 403 with the values of its `WWW-Authenticate`, for a request with the
-    /// header `sent`. True to send the request again, with another [`Authorization::header`]. A
-    /// request is sent three times at most: a server may refuse the token first and its scope then.
+    /// Reports a 401 or 403. True to send the request again, with another
+    /// [`Authorization::header`]. A request is sent three times at most: a server may refuse the
+    /// token first and its scope then.
     /// The error: [`AuthError`] if a person has to do something first.
-    pub async fn refused(
-        &self,
-        status: u16,
-        www_authenticate: Option<String>,
-        sent: Option<HeaderValue>,
-        prompt: Prompt,
-    ) -> Result<bool, AuthError> {
+    pub async fn refused(&self, refused: Refused, prompt: Prompt) -> Result<bool, AuthError> {
         let Some(inner) = &self.0 else {
             return Ok(false);
         };
-        let challenge = Challenge::parse(www_authenticate.as_deref().unwrap_or_default());
+        let challenge = refused.challenge.as_deref().unwrap_or_default();
+        let challenge = WWWAuthenticateParams::parse(challenge, &inner.account.url);
+        let status = refused.status;
         let waiting = Waiting {
-            sent,
-            challenge: www_authenticate,
-            ..Waiting::new(prompt)
+            since: Instant::now(),
+            prompt,
+            refused,
         };
         match status {
             401 => in_task(inner, |inner| async move { inner.replace(waiting).await }).await?,
-            403 if challenge.error.as_deref() == Some("insufficient_scope") => {
-                let scopes = challenge.scopes;
-                let widen = |inner: Arc<Inner>| async move { inner.widen(waiting, scopes).await };
-                in_task(inner, widen).await?;
+            403 if challenge.is_insufficient_scope() => {
+                in_task(inner, |inner| async move { inner.widen(waiting).await }).await?;
             }
             _ => return Ok(false),
         }
@@ -168,9 +144,8 @@ impl Authorization {
     /// Reports that the server accepted a request with this header.
     pub fn accepted(&self, sent: &HeaderValue) {
         let Some(inner) = &self.0 else { return };
-        if let (Some(browser), Current::Login(login, header)) =
-            (&inner.account.settings.browser, inner.current())
-            && header == sent
+        if let (Some(browser), Some(login)) = (&inner.account.settings.browser, inner.login())
+            && login.tokens.header().as_ref() == Some(sent)
         {
             browser.accepted(&inner.account.store.file(), &login.record.id);
         }
@@ -209,20 +184,17 @@ async fn in_task<T: Send + 'static, F: Future<Output = Result<T, AuthError>> + S
 }
 
 impl Inner {
-    fn current(&self) -> Current {
-        self.current.lock().clone()
+    fn login(&self) -> Option<Arc<Login>> {
+        self.current.lock().clone().flatten()
     }
 
-    fn login(&self) -> Option<Arc<Login>> {
-        match self.current() {
-            Current::Login(login, _) => Some(login),
-            _ => None,
-        }
+    fn header(&self) -> Option<HeaderValue> {
+        self.login()?.tokens.header()
     }
 
     /// Tells whether a request that had this header would have another one now.
     fn has_other_than(&self, sent: Option<&HeaderValue>) -> bool {
-        matches!(self.current(), Current::Login(_, header) if Some(&header) != sent)
+        self.header().is_some_and(|header| Some(&header) != sent)
     }
 
     fn is_persons(&self) -> bool {
@@ -231,126 +203,90 @@ impl Inner {
 
     /// The header for the next request, with a token that has not ended.
     async fn fresh(&self, waiting: Waiting) -> Result<Option<HeaderValue>, AuthError> {
-        let mut busy = self.busy.lock().await;
-        if let Err(error) = self.refresh(&mut busy).await {
-            self.by_person(&mut busy, &waiting, Vec::new(), error)
-                .await?;
+        let _busy = self.busy.lock().await;
+        if let Err(error) = self.refresh().await {
+            self.by_person(&waiting, Vec::new(), error).await?;
         }
-        Ok(match self.current() {
-            Current::Login(_, header) => Some(header),
-            _ => None,
-        })
+        Ok(self.header())
     }
 
-    /// Reads the store if that was not done, and renews a token that is about to end.
-    async fn refresh(&self, busy: &mut Busy) -> Result<(), AuthError> {
-        if matches!(self.current(), Current::Unread) {
-            let login = if self.is_persons() {
+    /// Reads the store if that was not done, and renews a token that is about to end. A token
+    /// that cannot be renewed is used to its end.
+    async fn refresh(&self) -> Result<(), AuthError> {
+        if self.current.lock().is_none() {
+            let stored = if self.is_persons() {
                 self.account.store.load().await?
             } else {
                 None
             };
-            self.adopt(login)?;
+            self.adopt(stored)?;
         }
-        let Some(login) = self.login().filter(|login| login.tokens.is_stale()) else {
-            return Ok(());
-        };
-        let is_soon = busy
-            .not_renewed
-            .is_some_and(|at| at.elapsed() < RENEW_AGAIN);
-        if is_soon && !login.tokens.has_ended() {
+        if !self.login().is_some_and(|login| login.tokens.is_stale()) {
             return Ok(());
         }
-        let renewed = self.renew(
-            busy,
-            Some(&login.tokens.access_token),
-            "the token has ended",
-        );
-        let Err(error) = renewed.await else {
-            return Ok(());
-        };
-        let lasts = |now: Arc<Login>| {
-            now.tokens.access_token == login.tokens.access_token && !now.tokens.has_ended()
-        };
-        if !self.login().is_some_and(lasts) {
-            return Err(error);
+        match self.renew("the token has ended").await {
+            Err(error) if self.login().is_some_and(|login| !login.tokens.has_ended()) => {
+                tracing::warn!(server = self.account.server, %error, "a token is used to its end");
+                Ok(())
+            }
+            renewed => renewed,
         }
-        tracing::warn!(server = self.account.server, %error, "a token is used to its end");
-        busy.not_renewed = Some(Instant::now());
-        Ok(())
     }
 
     /// Replaces the token after a 401.
     async fn replace(&self, waiting: Waiting) -> Result<(), AuthError> {
-        let mut busy = self.busy.lock().await;
-        if self.has_other_than(waiting.sent.as_ref()) {
+        let _busy = self.busy.lock().await;
+        let refused = &waiting.refused;
+        if self.has_other_than(refused.sent.as_ref()) {
             return Ok(());
         }
-        let access = self.login().map(|login| login.tokens.access_token.clone());
-        let was_just_issued = busy
-            .issued
-            .as_ref()
-            .is_some_and(|(issued, at)| access.as_ref() == Some(issued) && at.elapsed() < SOON);
+        let account = &self.account;
         if !self.is_persons() {
-            if was_just_issued {
-                return Err(self
-                    .account
-                    .exchange("the server refuses the token just issued"));
+            if refused.is_again {
+                return Err(account.exchange("the server refuses the token just issued"));
             }
-            let challenge = waiting.challenge.as_deref();
-            return self.by_credentials(&mut busy, challenge).await;
+            return self.by_credentials(refused.challenge.as_deref()).await;
         }
-        let renewed = if !was_just_issued {
-            self.renew(&mut busy, access.as_deref(), "it refuses the token")
-                .await
+        let renewed = if !refused.is_again {
+            self.renew("it refuses the token").await
         } else if self.adopt_newer().await? {
             Ok(())
         } else {
-            Err(self.account.login_required("refuses its token"))
+            Err(account.login_required("refuses its token"))
         };
         match renewed {
             Ok(()) => Ok(()),
-            Err(error) => {
-                let scopes = Vec::new();
-                self.by_person(&mut busy, &waiting, scopes, error).await
-            }
+            Err(error) => self.by_person(&waiting, Vec::new(), error).await,
         }
     }
 
-    /// Widens the scope after a 403 with `insufficient_scope`, which names these scopes.
-    async fn widen(&self, waiting: Waiting, wanted: Vec<String>) -> Result<(), AuthError> {
-        let mut busy = self.busy.lock().await;
-        if self.has_other_than(waiting.sent.as_ref()) {
+    /// Widens the scope after a 403 with `insufficient_scope`.
+    async fn widen(&self, waiting: Waiting) -> Result<(), AuthError> {
+        let _busy = self.busy.lock().await;
+        let refused = &waiting.refused;
+        if self.has_other_than(refused.sent.as_ref()) {
             return Ok(());
         }
+        let wanted = challenged_scopes(&self.account, refused.challenge.as_deref());
         let narrow = self.insufficient_scope(&wanted);
         if self.is_persons() && self.adopt_newer().await? {
             return Ok(());
         }
         let login = self.login();
-        let has = |scope| {
-            login
-                .as_ref()
-                .is_some_and(|it| it.tokens.scopes.contains(scope))
-        };
+        let granted = login.map_or(Vec::new(), |login| login.tokens.scopes.clone());
         // A scope that was granted and is refused all the same is not asked for again.
-        if wanted.iter().all(has) {
+        if wanted.iter().all(|scope| granted.contains(scope)) {
             return Err(narrow);
         }
-        self.by_person(&mut busy, &waiting, wanted, narrow).await
+        self.by_person(&waiting, wanted, narrow).await
     }
 
-    /// Replaces the token `refused` by one from another process, or by renewing it, which one
-    /// process at a time does.
-    async fn renew(
-        &self,
-        busy: &mut Busy,
-        refused: Option<&str>,
-        why: &str,
-    ) -> Result<(), AuthError> {
+    /// Replaces the token by one from another process, or by renewing it, which one process at
+    /// a time does.
+    async fn renew(&self, why: &str) -> Result<(), AuthError> {
         let account = &self.account;
         if !self.is_persons() {
-            return self.by_credentials(busy, None).await;
+            return self.by_credentials(None).await;
         }
         let none = || account.login_required("wants a login, and there is none");
         // Nothing is written for a server at which no person ever logged in.
@@ -363,15 +299,14 @@ impl Inner {
             self.adopt(None)?;
             return Err(none());
         };
-        let is_newer = Some(login.tokens.access_token.as_str()) != refused;
-        self.adopt(Some(login.clone()))?;
-        if is_newer && !login.tokens.is_stale() {
+        if self.adopt(Some(login.clone()))? && !login.tokens.is_stale() {
             return Ok(());
         }
-        let Some(refresh_token) = login.tokens.refresh_token.clone() else {
+        let ended = || {
             let reason = format!("needs a new login: {why}, and it cannot be renewed");
-            return Err(account.login_required(&reason));
+            account.login_required(&reason)
         };
+        let refresh_token = login.tokens.refresh_token.take().ok_or_else(ended)?;
         update_endpoints(account, &mut login.record).await?;
         let secret = account.secret_of(&login).await?;
         // A renewed token is for the scopes of the one before (RFC 6749, section 6).
@@ -381,20 +316,15 @@ impl Inner {
         ];
         let (web, scopes) = (account.web().await?, &login.tokens.scopes);
         let issued = tokens::request(web, &login.record, secret.as_deref(), &grant, scopes).await;
-        let ended = match issued {
+        let renewed = match issued {
             Ok(mut tokens) => {
                 // A new refresh token is optional (RFC 6749, section 6).
                 tokens.refresh_token = tokens.refresh_token.or(Some(refresh_token));
                 tokens.client_secret = login.tokens.client_secret.take();
-                busy.issued = Some((tokens.access_token.clone(), Instant::now()));
                 login.tokens = tokens;
-                None
+                Ok(())
             }
-            Err(NoToken::InvalidGrant) => {
-                login.tokens.refresh_token = None;
-                let reason = format!("needs a new login: {why}, and it cannot be renewed");
-                Some(account.login_required(&reason))
-            }
+            Err(NoToken::InvalidGrant) => Err(ended()),
             Err(NoToken::Other(reason)) => {
                 let reason = account.redact.message(&reason);
                 let server = &account.server;
@@ -408,15 +338,11 @@ impl Inner {
             tracing::warn!(server = account.server, %error, "a renewed login is not saved");
         }
         self.adopt(Some(login))?;
-        ended.map_or(Ok(()), Err)
+        renewed
     }
 
     /// Gets a token with the client's own credentials. It is not kept.
-    async fn by_credentials(
-        &self,
-        busy: &mut Busy,
-        challenge: Option<&str>,
-    ) -> Result<(), AuthError> {
+    async fn by_credentials(&self, challenge: Option<&str>) -> Result<(), AuthError> {
         let account = &self.account;
         let lacking = || {
             account.settings("the client credentials grant needs \"clientId\" and \"clientSecret\"")
@@ -426,7 +352,7 @@ impl Inner {
             Some(login) => {
                 // The next token is for the scopes of this one, and for those wanted now.
                 let mut scopes = login.scopes_to_repeat();
-                scopes.extend(challenge.map_or(Vec::new(), |it| Challenge::parse(it).scopes));
+                scopes.extend(challenged_scopes(account, challenge));
                 (login.record.clone(), scopes)
             }
             None => {
@@ -458,27 +384,22 @@ impl Inner {
             NoToken::InvalidGrant => account.exchange("the client's credentials were refused"),
             NoToken::Other(reason) => account.exchange(reason),
         })?;
-        busy.issued = Some((tokens.access_token.clone(), Instant::now()));
-        self.adopt(Some(Login { record, tokens }))
+        self.adopt(Some(Login { record, tokens })).map(drop)
     }
 
-    /// Has a person log in for these scopes; none for those that the server names.
+    /// Has a person log in for these scopes; none for those that the server names. The error is
+    /// `otherwise` where no page can help.
     async fn by_person(
         &self,
-        busy: &mut Busy,
         waiting: &Waiting,
         scopes: Vec<String>,
         otherwise: AuthError,
     ) -> Result<(), AuthError> {
-        let browser = match &self.account.settings.browser {
-            Some(browser)
-                if self.is_persons()
-                    && otherwise.remedy == Remedy::Login
-                    && waiting.prompt == Prompt::Allowed =>
-            {
-                browser
-            }
-            _ => return Err(otherwise),
+        let may_ask = self.is_persons()
+            && otherwise.remedy == Remedy::Login
+            && waiting.prompt == Prompt::Allowed;
+        let Some(browser) = self.account.settings.browser.as_ref().filter(|_| may_ask) else {
+            return Err(otherwise);
         };
         let file = self.account.store.file();
         *self.pending.lock() = Some(self.awaited(&scopes));
@@ -486,19 +407,13 @@ impl Inner {
         let _turn = browser.turn(&file).await;
         // If another page's login is for too little, the server says so once more.
         if self.adopt_newer().await.is_ok_and(|is_newer| is_newer) {
-            busy.issued = None;
             return Ok(());
         }
         let used = self.login();
         let id = used.as_ref().map(|login| login.record.id.as_str());
-        let shown = browser.check(&file, id, &scopes, waiting.since);
-        shown.map_err(|not| match not {
-            NotShown::Declined => self.declined(&scopes),
-            NotShown::OfNoUse => otherwise,
-            NotShown::Failed(error) => error,
-        })?;
+        browser.check(&file, id, &scopes, waiting.since, otherwise)?;
         let made = async {
-            let challenge = match &waiting.challenge {
+            let challenge = match &waiting.refused.challenge {
                 Some(challenge) => Some(challenge.clone()),
                 None => probe(&self.account, self.account.url.as_str()).await?,
             };
@@ -512,26 +427,26 @@ impl Inner {
         let made = made.await;
         let page = match &made {
             Ok(login) => Page::Granted(login.record.id.clone()),
-            Err(none) if none.is_refused => Page::Declined,
+            Err(none) if none.is_refused => Page::Declined(self.declined(&scopes)),
             Err(none) => Page::Failed(none.error.clone()),
         };
         browser.note(&file, &scopes, page);
         let login = made.map_err(|none| none.error)?;
-        busy.issued = None;
-        self.adopt(Some(login))
+        self.adopt(Some(login)).map(drop)
     }
 
     /// The error about a token that does not have these scopes, or others that are not named.
     fn insufficient_scope(&self, wanted: &[String]) -> AuthError {
-        let (account, server) = (&self.account, &self.account.server);
-        let login = account.login_command(wanted);
-        let (problem, login) = if wanted.is_empty() {
-            let problem = "wants a scope that its token does not have and does not name it";
-            (problem.to_owned(), format!("{login} --scope SCOPE"))
-        } else {
-            (format!("wants the scope {:?}", wanted.join(" ")), login)
-        };
-        let error = AuthError::new(server, format!("server `{server}` {problem}"));
+        let server = &self.account.server;
+        let mut problem = self.wants(wanted);
+        let mut login = self.account.login_command(wanted);
+        if wanted.is_empty() {
+            problem = format!(
+                "server `{server}` wants a scope that its token does not have and does not name it"
+            );
+            login += " --scope SCOPE";
+        }
+        let error = AuthError::new(server, problem);
         if self.is_persons() {
             return error.advise(Remedy::Login, &format!("run `{login}`"));
         }
@@ -544,63 +459,57 @@ impl Inner {
 
     /// The error for a person who refused the page or did not come back.
     fn declined(&self, scopes: &[String]) -> AuthError {
-        let (account, server) = (&self.account, &self.account.server);
-        let wants = match scopes {
-            [] => "a login".to_owned(),
-            _ => format!("the scope {:?}", scopes.join(" ")),
-        };
+        let account = &self.account;
         let problem = format!(
-            "server `{server}` wants {wants}; its page was shown, no login has come of it, and it \
-             is not shown again"
+            "{}; its page was shown, no login has come of it, and it is not shown again",
+            self.wants(scopes)
         );
         let advice = format!("run `{}`", account.login_command(scopes));
-        AuthError::new(server, problem).advise(Remedy::LoginCommand, &advice)
+        AuthError::new(&account.server, problem).advise(Remedy::LoginCommand, &advice)
     }
 
     /// The error for a call whose time is over while the page is open.
     fn awaited(&self, scopes: &[String]) -> AuthError {
-        let (account, server) = (&self.account, &self.account.server);
-        let wants = match scopes {
-            [] => "a login, which".to_owned(),
-            _ => format!("the scope {:?}, and a login with it", scopes.join(" ")),
-        };
-        let problem = format!("server `{server}` wants {wants} has not come in time");
+        let account = &self.account;
+        let problem = format!("{}, and the login has not come in time", self.wants(scopes));
         let advice = format!(
             "log in on the page that was shown, or run `{}`, and try again",
             account.login_command(scopes)
         );
-        AuthError::new(server, problem).advise(Remedy::OpenPage, &advice)
+        AuthError::new(&account.server, problem).advise(Remedy::OpenPage, &advice)
     }
 
-    /// Uses the stored login if it has another token, and tells whether it has.
+    fn wants(&self, scopes: &[String]) -> String {
+        let server = &self.account.server;
+        match scopes {
+            [] => format!("server `{server}` wants a login"),
+            _ => format!("server `{server}` wants the scope {:?}", scopes.join(" ")),
+        }
+    }
+
+    /// Uses the stored login, and tells whether it has another token.
     async fn adopt_newer(&self) -> Result<bool, AuthError> {
-        let stored = self.account.store.load().await?;
-        let access = self.login().map(|login| login.tokens.access_token.clone());
-        let is_newer = |login: &Login| Some(&login.tokens.access_token) != access.as_ref();
-        match stored.filter(is_newer) {
-            Some(login) => self.adopt(Some(login)).map(|()| true),
+        match self.account.store.load().await? {
+            Some(login) => self.adopt(Some(login)),
             None => Ok(false),
         }
     }
 
-    /// Uses this login from now on, or none.
-    fn adopt(&self, login: Option<Login>) -> Result<(), AuthError> {
-        let current = match login {
-            None => Current::None,
-            Some(login) => {
-                self.account.hide(&login);
-                if let Some(reason) = self.account.unfit(&login) {
-                    return Err(self.account.login_required(reason));
-                }
-                let header = login.tokens.header().ok_or_else(|| {
-                    self.account
-                        .login_required("has a token that no header can carry")
-                })?;
-                Current::Login(Arc::new(login), header)
+    /// Uses this login from now on, or none. Tells whether it has another token than the one
+    /// before.
+    fn adopt(&self, login: Option<Login>) -> Result<bool, AuthError> {
+        let before = self.header();
+        if let Some(login) = &login {
+            self.account.hide(login);
+            let unfit = self.account.unfit(login);
+            let unsent = || Some("has a token that no header can carry");
+            let unsent = login.tokens.header().map_or_else(unsent, |_| None);
+            if let Some(reason) = unfit.or(unsent) {
+                return Err(self.account.login_required(reason));
             }
-        };
-        *self.current.lock() = current;
-        Ok(())
+        }
+        *self.current.lock() = Some(login.map(Arc::new));
+        Ok(self.has_other_than(before.as_ref()))
     }
 }
 

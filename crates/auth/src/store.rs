@@ -15,11 +15,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::challenge::is_scope;
 use crate::error::AuthError;
 use crate::keyring;
 use crate::settings::{OAuth, TokenPlace};
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, is_scope};
 
 /// The service of our entries in the keyring.
 const SERVICE: &str = "callgate";

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use crate::challenge::is_scope;
 use crate::http::Web;
 use crate::store::{ClientAuthentication, Record};
 
@@ -190,11 +189,7 @@ fn read(status: u16, body: &[u8], scopes: &[String]) -> Result<Tokens, NoToken> 
         client_secret: None,
         expires_at: lifetime.map(|seconds| now().saturating_add(seconds)),
         scopes: match issued.scope {
-            // Other words cannot be asked for, and must not be shown.
-            Some(scope) => {
-                let words = scope.split_whitespace().filter(|word| is_scope(word));
-                words.map(str::to_owned).collect()
-            }
+            Some(scope) => scopes_in(&scope),
             None => scopes.to_vec(),
         },
     };
@@ -221,6 +216,19 @@ pub(crate) fn shown_code(text: &str) -> String {
     } else {
         "an unknown OAuth error code".to_owned()
     }
+}
+
+/// The scopes in a list of an authorization server or a server. Other words cannot be asked for,
+/// and must not be shown.
+pub(crate) fn scopes_in(list: &str) -> Vec<String> {
+    let words = list.split_whitespace().filter(|word| is_scope(word));
+    words.map(str::to_owned).collect()
+}
+
+/// Tells whether a word is a scope (RFC 6749, section 3.3) of a sensible length.
+pub(crate) fn is_scope(word: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+    !word.is_empty() && word.len() <= 256 && word.bytes().all(is_fit)
 }
 
 /// Reads a JSON object. serde alone would take an array for a struct, too.

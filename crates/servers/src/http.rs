@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use callgate_auth::{AuthError, Authorization, Prompt, Redact, is_loopback};
+use callgate_auth::{AuthError, Authorization, Prompt, Redact, Refused, is_loopback};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _, stream};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -329,9 +329,13 @@ impl Endpoint {
             let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
             let challenges: Vec<_> = challenges.filter_map(|value| value.to_str().ok()).collect();
             let challenges = challenges.join(", ");
-            let challenges = Some(challenges).filter(|text| !text.is_empty());
-            let sent = sent.cloned();
-            let refused = self.authorization.refused(status, challenges, sent, prompt);
+            let refused = Refused {
+                status,
+                challenge: Some(challenges).filter(|text| !text.is_empty()),
+                sent: sent.cloned(),
+                is_again: refusals > 0,
+            };
+            let refused = self.authorization.refused(refused, prompt);
             refusals += 1;
             if !waiting(slot, refused).await? {
                 return Ok(response);
