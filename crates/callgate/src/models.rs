@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_auth::Source;
-use callgate_models::{Embedder, Endpoint, ErrorKind, Key, Model, ModelError, Prompt};
+use callgate_models::{Api, Embedder, Endpoint, Model, ModelError, Prompt, Said};
 use callgate_servers::{Caller, Wanted, WantedKind};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -34,34 +34,6 @@ pub(crate) struct Task<'a> {
     pub(crate) schema: Option<&'a Value>,
 }
 
-/// A model's answer.
-pub(crate) struct Said {
-    pub(crate) text: String,
-    /// True if the limit of tokens cut the answer off.
-    pub(crate) cut: bool,
-}
-
-impl Said {
-    /// The JSON value in the answer: all of it, the content of its code fence, or the first
-    /// array or object.
-    pub(crate) fn json(&self) -> Option<Value> {
-        let text = self.text.trim();
-        if let Ok(value) = serde_json::from_str(text) {
-            return Some(value);
-        }
-        let fenced = text.split_once("```").and_then(|(_, rest)| {
-            let (_language, body) = rest.split_once('\n')?;
-            Some(body.split_once("```")?.0)
-        });
-        if let Some(value) = fenced.and_then(|body| serde_json::from_str(body.trim()).ok()) {
-            return Some(value);
-        }
-        let rest = text.get(text.find(['{', '['])?..)?;
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        values.next()?.ok()
-    }
-}
-
 /// Why no model answered. The texts hold no secret.
 pub(crate) enum NoAnswer {
     NoModel,
@@ -83,9 +55,10 @@ impl fmt::Display for NoAnswer {
 
 impl From<ModelError> for NoAnswer {
     fn from(error: ModelError) -> Self {
-        match error.kind() {
-            ErrorKind::TimedOut => Self::Late(error.to_string()),
-            _ => Self::Failed(error.to_string()),
+        if error.is_late() {
+            Self::Late(error.to_string())
+        } else {
+            Self::Failed(error.to_string())
         }
     }
 }
@@ -114,7 +87,8 @@ impl Models {
             return Err("no endpoint of embeddings is configured (models.embeddings)".to_owned());
         };
         let made = embedder.get_or_try_init(|| async {
-            let endpoint = endpoint(&config.url.0, config.key.as_ref(), config.timeout).await?;
+            let (url, key) = (&config.url.0, config.key.as_ref());
+            let endpoint = endpoint(Api::OpenAi, url, key, config.timeout).await?;
             Ok(Embedder::new(endpoint, &config.model, config.dimensions))
         });
         made.await
@@ -142,8 +116,9 @@ impl Models {
             return Err(NoAnswer::NoModel);
         };
         let made = model.get_or_try_init(|| async {
-            let endpoint = endpoint(&config.url.0, config.key.as_ref(), config.timeout).await?;
-            Ok(Model::new(endpoint, config.api, &config.model))
+            let (url, key) = (&config.url.0, config.key.as_ref());
+            let endpoint = endpoint(config.api, url, key, config.timeout).await?;
+            Ok(Model::new(endpoint, &config.model))
         });
         let model = made.await.map_err(NoAnswer::Failed)?;
         let prompt = Prompt {
@@ -153,17 +128,8 @@ impl Models {
             max_tokens: config.max_tokens,
         };
         let said = model.ask(&prompt).await?;
-        tracing::debug!(
-            model = config.model,
-            of = task.of,
-            input_tokens = said.usage.input,
-            output_tokens = said.usage.output,
-            "a model answered"
-        );
-        Ok(Said {
-            text: said.text,
-            cut: said.cut,
-        })
+        tracing::debug!(model = config.model, of = task.of, "a model answered");
+        Ok(said)
     }
 
     /// Asks with `sampling/createMessage` (MCP 2025-11-25, client/sampling).
@@ -216,14 +182,18 @@ fn sampled(message: &Value) -> Result<Said, String> {
     })
 }
 
-async fn endpoint(url: &str, key: Option<&Source>, timeout: Duration) -> Result<Endpoint, String> {
+async fn endpoint(
+    api: Api,
+    url: &str,
+    key: Option<&Source>,
+    timeout: Duration,
+) -> Result<Endpoint, String> {
     let key = match key {
         Some(source) => {
             let value = source.look_up().await;
-            let value = value.map_err(|error| format!("the key of a model: {error}"))?;
-            Some(Key::new(value))
+            Some(value.map_err(|error| format!("the key of a model: {error}"))?)
         }
         None => None,
     };
-    Endpoint::new(url, key, timeout).map_err(|error| error.to_string())
+    Endpoint::new(api, url, key, timeout).map_err(|error| error.to_string())
 }

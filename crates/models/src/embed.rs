@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
-use crate::error::{ErrorKind, ModelError};
+use crate::error::ModelError;
 
 /// Texts of one request.
 const BATCH: usize = 64;
@@ -52,13 +52,9 @@ impl Embedder {
             if let Some(dimensions) = self.dimensions {
                 body["dimensions"] = dimensions.into();
             }
-            let headers = self.endpoint.bearer();
-            let posted = self
-                .endpoint
-                .post("/embeddings", &headers, &body, MAX_ANSWER);
-            let answer = posted.await?;
+            let answer = self.endpoint.post("/embeddings", &body, MAX_ANSWER).await?;
             let read = read(&answer, batch.len(), &mut dimensions);
-            vectors.extend(read.map_err(|what| self.endpoint.error(ErrorKind::Malformed, what))?);
+            vectors.extend(read.map_err(|what| self.endpoint.malformed(&what))?);
         }
         Ok(vectors)
     }
@@ -70,73 +66,51 @@ fn read(
     count: usize,
     dimensions: &mut Option<usize>,
 ) -> Result<Vec<Vec<f32>>, String> {
-    let Some(data) = answer.get("data").and_then(Value::as_array) else {
-        return Err("the answer has no list of vectors in \"data\"".to_owned());
-    };
+    let data = answer["data"].as_array();
+    let data = data.ok_or("has no list of vectors in \"data\"")?;
     if data.len() != count {
         let got = data.len();
-        return Err(format!("the answer has {got} vectors for {count} texts"));
+        return Err(format!("has {got} vectors for {count} texts"));
     }
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
     for (place, entry) in data.iter().enumerate() {
         // Some endpoints leave it out and keep the order.
         let index = match entry.get("index") {
-            None => place,
+            None => place as u64,
             Some(index) => index
                 .as_u64()
-                .and_then(|index| usize::try_from(index).ok())
-                .ok_or_else(|| {
-                    "the answer has a vector whose \"index\" is not a number".to_owned()
-                })?,
+                .ok_or("has a vector whose \"index\" is not a number")?,
         };
-        let vector = vector(entry.get("embedding"), dimensions)?;
-        match vectors.get_mut(index) {
-            Some(free @ None) => *free = Some(vector),
-            Some(Some(_)) => return Err(format!("the answer has two vectors with index {index}")),
-            None => {
-                return Err(format!(
-                    "the answer has a vector with index {index} of {count}"
-                ));
-            }
+        let vector = vector(&entry["embedding"], dimensions)?;
+        let free = usize::try_from(index)
+            .ok()
+            .and_then(|at| vectors.get_mut(at));
+        let free = free.ok_or_else(|| format!("has a vector with index {index} of {count}"))?;
+        if free.replace(vector).is_some() {
+            return Err(format!("has two vectors with index {index}"));
         }
     }
     // As many as there are places, and no two in one.
     Ok(vectors.into_iter().flatten().collect())
 }
 
-fn vector(numbers: Option<&Value>, dimensions: &mut Option<usize>) -> Result<Vec<f32>, String> {
-    let Some(numbers) = numbers.and_then(Value::as_array) else {
-        return Err("the answer has an \"embedding\" that is not a list of numbers".to_owned());
-    };
-    let wanted = *dimensions.get_or_insert(numbers.len());
-    if numbers.len() != wanted || wanted == 0 || wanted > MAX_DIMENSIONS {
-        let got = numbers.len();
+fn vector(numbers: &Value, dimensions: &mut Option<usize>) -> Result<Vec<f32>, String> {
+    let numbers = numbers.as_array();
+    let numbers = numbers.ok_or("has an \"embedding\" that is not a list of numbers")?;
+    let (got, wanted) = (numbers.len(), *dimensions.get_or_insert(numbers.len()));
+    if got != wanted || wanted == 0 || wanted > MAX_DIMENSIONS {
         return Err(format!(
-            "the answer has a vector of {got} numbers in place of {wanted} (at most \
-             {MAX_DIMENSIONS})"
+            "has a vector of {got} numbers in place of {wanted} (at most {MAX_DIMENSIONS})"
         ));
     }
-    let mut vector = Vec::with_capacity(wanted);
-    for number in numbers {
-        match number.as_f64() {
-            Some(number) if number.abs() <= f64::from(f32::MAX) => vector.push(number),
-            _ => {
-                return Err(
-                    "the answer has a vector with something that is not a number".to_owned(),
-                );
-            }
-        }
-    }
-    let length = vector
-        .iter()
-        .map(|number| number * number)
-        .sum::<f64>()
-        .sqrt();
+    let number = |number: &Value| number.as_f64().filter(|it| it.abs() <= f64::from(f32::MAX));
+    let vector: Option<Vec<f64>> = numbers.iter().map(number).collect();
+    let vector = vector.ok_or("has a vector with something that is not a number")?;
+    let length = vector.iter().map(|number| number * number).sum::<f64>();
+    let length = length.sqrt();
     if !(length.is_finite() && length > 0.0) {
-        return Err("the answer has a vector without a direction".to_owned());
+        return Err("has a vector without a direction".to_owned());
     }
-    Ok(vector
-        .into_iter()
-        .map(|number| (number / length) as f32)
-        .collect())
+    let vector = vector.into_iter().map(|number| (number / length) as f32);
+    Ok(vector.collect())
 }

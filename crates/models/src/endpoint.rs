@@ -3,15 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Response};
+use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{sleep, timeout};
 use url::{Host, Url};
 
-use crate::error::{ErrorKind, ModelError};
-use crate::key::Key;
+use crate::error::{Kind, ModelError};
 
 /// The time that a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,13 +25,28 @@ const MAX_ERROR: usize = 64 << 10;
 /// The most characters of an endpoint's own message that an error repeats.
 const MAX_SAID: usize = 200;
 
+/// The revision of the Anthropic API.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// The API of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Api {
+    /// `POST /chat/completions` and `POST /embeddings`, as of OpenAI.
+    OpenAi,
+    /// `POST /messages`, as of Anthropic.
+    Anthropic,
+}
+
 /// An endpoint of an API, and how it is asked.
 #[derive(Clone)]
 pub struct Endpoint {
     client: Client,
+    pub(crate) api: Api,
     base: Url,
     origin: String,
-    key: Option<Key>,
+    key: String,
     timeout: Duration,
 }
 
@@ -39,75 +54,66 @@ impl Endpoint {
     /// An endpoint by its base URL, such as `https://api.example.com/v1`, to
     /// which the API's path is added unless it ends with it. `timeout` is for one
     /// request with all its retries and the whole answer.
-    /// The error: [`ErrorKind::Unfit`] for a URL that is neither `https` nor `http` on loopback,
-    /// that holds a user name or a fragment, and for a key that no header can hold.
-    pub fn new(url: &str, key: Option<Key>, timeout: Duration) -> Result<Self, ModelError> {
-        let unfit =
-            |origin: &str, message: &str| Err(ModelError::new(origin, ErrorKind::Unfit, message));
-        let Ok(base) = Url::parse(url) else {
-            return unfit(
-                "",
-                "this is not a URL; write one such as https://api.example.com/v1",
-            );
-        };
+    /// The error: for a URL that is neither `https` nor `http` on loopback, that holds a user
+    /// name or a fragment, and for a key that no header can hold.
+    pub fn new(
+        api: Api,
+        url: &str,
+        key: Option<String>,
+        timeout: Duration,
+    ) -> Result<Self, ModelError> {
+        let unusable =
+            |origin: &str, message: &str| ModelError::new(origin, Kind::Unusable, message);
+        let base = Url::parse(url).map_err(|_| {
+            let advice = "this is not a URL; write one such as https://api.example.com/v1";
+            unusable("", advice)
+        })?;
         let origin = base.origin().ascii_serialization();
+        let unusable = |message: &str| unusable(&origin, message);
         let local = is_loopback(&base);
-        match base.scheme() {
-            "https" => {}
-            "http" if local => {}
-            _ => return unfit(&origin, "the URL must be https, or http on loopback"),
+        if !(base.scheme() == "https" || base.scheme() == "http" && local) {
+            return Err(unusable("the URL must be https, or http on loopback"));
         }
         if !base.username().is_empty() || base.password().is_some() {
-            return unfit(&origin, "the URL holds a user name or password; use a key");
+            let advice = "the URL holds a user name or password; use a key";
+            return Err(unusable(advice));
         }
         if base.fragment().is_some() {
-            return unfit(&origin, "the URL has a fragment; remove it");
+            return Err(unusable("the URL has a fragment; remove it"));
         }
-        if key.as_ref().is_some_and(|key| bearer(key).is_err()) {
-            return unfit(&origin, "the key holds characters that no header can hold");
-        }
+        let headers = headers(api, key.as_deref());
+        let unfit = "the key holds characters that no header can hold";
         let mut client = Client::builder()
+            .default_headers(headers.ok_or_else(|| unusable(unfit))?)
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT);
         if local {
             client = client.no_proxy();
         }
-        let client = client.build().map_err(|error| {
-            ModelError::new(&origin, ErrorKind::Unfit, error.without_url().to_string())
-        })?;
+        let client = client.build();
+        let client = client.map_err(|error| unusable(&error.without_url().to_string()))?;
         Ok(Self {
             client,
+            api,
             base,
             origin,
-            key,
+            key: key.unwrap_or_default(),
             timeout,
         })
     }
 
     /// The whole URL. It holds no key.
-    pub fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         self.base.as_str()
     }
 
-    pub(crate) fn error(&self, kind: ErrorKind, message: impl Into<String>) -> ModelError {
+    /// The error about an answer that is not what the API may answer.
+    pub(crate) fn malformed(&self, what: &str) -> ModelError {
+        self.error(Kind::Unusable, format!("the answer {what}"))
+    }
+
+    fn error(&self, kind: Kind, message: String) -> ModelError {
         ModelError::new(&self.origin, kind, message)
-    }
-
-    /// The key as `Authorization: Bearer`.
-    pub(crate) fn bearer(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if let Some(Ok(value)) = self.key.as_ref().map(bearer) {
-            headers.insert(reqwest::header::AUTHORIZATION, value);
-        }
-        headers
-    }
-
-    pub(crate) fn key_in(&self, name: &'static str) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        if let Some(Ok(value)) = self.key.as_ref().map(|key| sensitive(key.as_str())) {
-            headers.insert(HeaderName::from_static(name), value);
-        }
-        headers
     }
 
     /// Posts JSON to the API's path, again if the endpoint says that it is busy,
@@ -115,69 +121,46 @@ impl Endpoint {
     pub(crate) async fn post(
         &self,
         path: &str,
-        headers: &HeaderMap,
         body: &Value,
         max: usize,
     ) -> Result<Value, ModelError> {
-        let deadline = Instant::now() + self.timeout;
-        let text = body.to_string();
+        let asked = self.ask(path, body.to_string(), max);
+        timeout(self.timeout, asked).await.unwrap_or_else(|_| {
+            let message = format!("gave no answer within {} ms", self.timeout.as_millis());
+            Err(self.error(Kind::Late, message))
+        })
+    }
+
+    async fn ask(&self, path: &str, body: String, max: usize) -> Result<Value, ModelError> {
         let mut wait = FIRST_WAIT;
-        let mut attempt = 1;
-        loop {
-            let once = self.post_once(path, headers, text.clone(), max);
-            let (error, asked) = match timeout_at(deadline, once).await {
-                Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(failed)) => failed,
-                Err(_elapsed) => return Err(self.late()),
+        for attempt in 1..ATTEMPTS {
+            let error = match self.ask_once(path, body.clone(), max).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
             };
-            let pause = asked.unwrap_or(wait);
-            let again = attempt < ATTEMPTS
-                && error.is_transient()
-                && pause <= LONGEST_WAIT
-                && Instant::now() + pause < deadline;
-            if !again {
+            let pause = match error.kind {
+                Kind::Unreachable => wait,
+                Kind::Status(429 | 500.., asked) => asked.unwrap_or(wait),
+                _ => return Err(error),
+            };
+            if pause > LONGEST_WAIT {
                 return Err(error);
             }
             tracing::debug!(%error, attempt, "asking once more");
             sleep(pause).await;
-            attempt += 1;
             wait *= 4;
         }
+        self.ask_once(path, body, max).await
     }
 
-    /// One request; with an error, how long the endpoint asks to wait.
-    async fn post_once(
-        &self,
-        path: &str,
-        headers: &HeaderMap,
-        body: String,
-        max: usize,
-    ) -> Result<Value, (ModelError, Option<Duration>)> {
-        let request = self
-            .client
-            .post(self.at(path))
-            .headers(headers.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .body(body);
-        let response = request
-            .send()
-            .await
-            .map_err(|error| (self.broken(error), None))?;
-        let status = response.status();
-        if !status.is_success() {
-            let wait = retry_after(response.headers());
-            return Err((self.refused(status, response).await, wait));
+    async fn ask_once(&self, path: &str, body: String, max: usize) -> Result<Value, ModelError> {
+        let request = self.client.post(self.at(path)).body(body).send();
+        let response = request.await.map_err(|error| self.broken(&error))?;
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
         }
-        let bytes = self
-            .read(response, max)
-            .await
-            .map_err(|error| (error, None))?;
-        serde_json::from_slice(&bytes).map_err(|_| {
-            (
-                self.error(ErrorKind::Malformed, "the answer is not JSON"),
-                None,
-            )
-        })
+        let bytes = self.read(response, max).await?;
+        serde_json::from_slice(&bytes).map_err(|_| self.malformed("is not JSON"))
     }
 
     /// The base with the path at its end.
@@ -194,10 +177,9 @@ impl Endpoint {
 
     async fn read(&self, mut response: Response, max: usize) -> Result<Vec<u8>, ModelError> {
         let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.broken(error))? {
+        while let Some(chunk) = response.chunk().await.map_err(|e| self.broken(&e))? {
             if chunk.len() > max.saturating_sub(bytes.len()) {
-                let message = format!("the answer has more than {max} bytes");
-                return Err(self.error(ErrorKind::TooLarge, message));
+                return Err(self.malformed(&format!("has more than {max} bytes")));
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -205,17 +187,21 @@ impl Endpoint {
     }
 
     /// The error for a status, with a line of what the endpoint says.
-    async fn refused(&self, status: StatusCode, response: Response) -> ModelError {
+    async fn refused(&self, response: Response) -> ModelError {
+        let status = response.status();
         let mut message = format!("it answered {}", status.as_u16());
         if let Some(reason) = status.canonical_reason() {
             message.push_str(&format!(" {reason}"));
         }
+        let wait = response.headers().get(RETRY_AFTER);
+        let wait = wait.and_then(|wait| wait.to_str().ok()?.trim().parse().ok());
+        let kind = Kind::Status(status.as_u16(), wait.map(Duration::from_secs));
         if matches!(status.as_u16(), 401 | 403) {
             message.push_str("; is the key right?");
         } else if let Some(said) = self.said(response).await {
             message.push_str(&format!(": {said}"));
         }
-        self.error(ErrorKind::Status(status.as_u16()), message)
+        self.error(kind, message)
     }
 
     /// What an error's body says: both APIs have `error.message`. Endpoints
@@ -224,30 +210,21 @@ impl Endpoint {
         let bytes = self.read(response, MAX_ERROR).await.ok()?;
         let body: Value = serde_json::from_slice(&bytes).ok()?;
         let said = body.pointer("/error/message").or_else(|| body.get("error"));
-        let said = said.and_then(Value::as_str)?.to_owned();
-        let said = match &self.key {
-            Some(key) if !key.as_str().is_empty() => said.replace(key.as_str(), "…"),
-            _ => said,
-        };
+        let mut said = said.and_then(Value::as_str)?.to_owned();
+        if !self.key.is_empty() {
+            said = said.replace(&self.key, "…");
+        }
         let plain = said.chars().map(|c| if c.is_control() { ' ' } else { c });
         Some(plain.take(MAX_SAID).collect())
     }
 
-    fn broken(&self, error: reqwest::Error) -> ModelError {
-        if error.is_timeout() {
-            return self.late();
-        }
+    fn broken(&self, error: &reqwest::Error) -> ModelError {
         let message = if error.is_connect() {
             "cannot be reached"
         } else {
             "the connection broke"
         };
-        self.error(ErrorKind::Unreachable, message)
-    }
-
-    fn late(&self) -> ModelError {
-        let message = format!("gave no answer within {} ms", self.timeout.as_millis());
-        self.error(ErrorKind::TimedOut, message)
+        self.error(Kind::Unreachable, message.to_owned())
     }
 }
 
@@ -269,24 +246,23 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-fn bearer(key: &Key) -> Result<HeaderValue, reqwest::header::InvalidHeaderValue> {
-    sensitive(&format!("Bearer {}", key.as_str()))
-}
-
-fn sensitive(text: &str) -> Result<HeaderValue, reqwest::header::InvalidHeaderValue> {
-    let mut value = HeaderValue::from_str(text)?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
-/// The wait that the endpoint asks for, if it says so in seconds.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers
-        .get(RETRY_AFTER)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    Some(Duration::from_secs(seconds))
+/// The headers of each request; `None` if the key fits in none.
+fn headers(api: Api, key: Option<&str>) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if api == Api::Anthropic {
+        let version = HeaderValue::from_static(ANTHROPIC_VERSION);
+        headers.insert("anthropic-version", version);
+    }
+    if let Some(key) = key {
+        let bearer = format!("Bearer {key}");
+        let text = if api == Api::Anthropic { key } else { &bearer };
+        let mut value = HeaderValue::from_str(text).ok()?;
+        value.set_sensitive(true);
+        match api {
+            Api::OpenAi => headers.insert(AUTHORIZATION, value),
+            Api::Anthropic => headers.insert("x-api-key", value),
+        };
+    }
+    Some(headers)
 }

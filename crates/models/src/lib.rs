@@ -3,16 +3,14 @@
 //!
 //! An [`Embedder`] makes vectors of texts; a [`Model`] answers one prompt. What an endpoint answers
 //! is untrusted: its size, its time and its form are bounded, and no redirect is followed. A
-//! [`Key`] is in no `Debug` form, no error and no log line of this crate.
+//! key is in no `Debug` form, no error and no log line of this crate.
 
 mod embed;
 mod endpoint;
 mod error;
-mod key;
 mod model;
 
 pub use embed::Embedder;
-pub use endpoint::Endpoint;
-pub use error::{ErrorKind, ModelError};
-pub use key::Key;
-pub use model::{Api, Model, Prompt, Said, Usage};
+pub use endpoint::{Api, Endpoint};
+pub use error::ModelError;
+pub use model::{Model, Prompt, Said};

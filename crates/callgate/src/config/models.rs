@@ -47,7 +47,6 @@ pub struct EmbeddingsConfig {
 #[non_exhaustive]
 pub struct SmallModelConfig {
     /// `api`: `openai` for chat completions, `anthropic` for messages. Default: `openai`.
-    #[serde(with = "ApiWord")]
     pub api: Api,
     /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or `http` on loopback.
     pub url: BaseUrl,
@@ -114,14 +113,6 @@ impl Default for SmallModelConfig {
     }
 }
 
-/// The values of `api`.
-#[derive(Deserialize)]
-#[serde(remote = "Api", rename_all = "lowercase")]
-enum ApiWord {
-    OpenAi,
-    Anthropic,
-}
-
 /// Checks the endpoints, reads their keys, and warns of a search that lacks its endpoint.
 pub(super) fn read(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy) {
     let wrong = |value: &_, clause: &str| tree.wrong(value, clause);
@@ -134,7 +125,7 @@ pub(super) fn read(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy)
         }
         // The error names the host alone, for the rest may hold a secret.
         if let Some(place) = tree.find(&["models", of, "url"])
-            && let Err(error) = Endpoint::new(url, None, Duration::from_secs(1))
+            && let Err(error) = Endpoint::new(Api::OpenAi, url, None, Duration::from_secs(1))
         {
             wrong(place, &format!(": {error}"));
         }

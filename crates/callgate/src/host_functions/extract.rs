@@ -8,6 +8,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use callgate_gate::{CallError, Place, Unanswered, code};
+use callgate_models::Said;
 use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Schema;
 use callgate_servers::Caller;
@@ -17,7 +18,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::extract_schema::NoSchema;
 use crate::model_tools::EXTRACTION;
-use crate::models::{NoAnswer, Said, Task};
+use crate::models::{NoAnswer, Task};
 use crate::names::HostFunction;
 use crate::script_calls::RunCalls;
 use crate::script_errors::{own_error, thrown};

@@ -1,6 +1,5 @@
 //! Vectors of texts, and answers that are none.
 
-use callgate_models::Embedder;
 use serde_json::{Value, json};
 
 use crate::support::{Asked, Do, Fake, KEY, plain, texts, vectors};
@@ -9,7 +8,7 @@ use crate::support::{Asked, Do, Fake, KEY, plain, texts, vectors};
 async fn vectors_come_in_the_order_of_the_texts_and_have_length_one() {
     let answer = vectors(&[(1, [0.0, -5.0]), (0, [3.0, 4.0])]);
     let fake = Fake::start([Do::Answer(200, answer)]).await;
-    let embedder = Embedder::new(fake.endpoint(), "minilm", Some(2));
+    let embedder = fake.embedder(Some(2));
     let vectors = embedder.embed(&texts(2)).await.unwrap();
     assert_eq!(vectors, [[0.6, 0.8], [0.0, -1.0]]);
     let asked = fake.asked.lock().unwrap();
@@ -33,7 +32,7 @@ async fn many_texts_are_sent_in_batches() {
         Do::Answer(200, vectors(&list.collect::<Vec<_>>()))
     };
     let fake = Fake::start([batch(64), batch(64), batch(2)]).await;
-    let embedder = Embedder::new(fake.endpoint(), "minilm", None);
+    let embedder = fake.embedder(None);
     let vectors = embedder.embed(&texts(130)).await.unwrap();
     assert_eq!(vectors.len(), 130);
     let asked = fake.asked.lock().unwrap();
@@ -45,7 +44,7 @@ async fn many_texts_are_sent_in_batches() {
 #[tokio::test]
 async fn no_text_is_no_request() {
     let fake = Fake::start([]).await;
-    let embedder = Embedder::new(fake.endpoint(), "minilm", None);
+    let embedder = fake.embedder(None);
     assert_eq!(embedder.embed(&[]).await, Ok(Vec::new()));
     assert_eq!(fake.asked.lock().unwrap().len(), 0);
 }
@@ -80,9 +79,9 @@ async fn answers_that_are_no_vectors() {
         ),
     ] {
         let fake = Fake::start([Do::Answer(200, answer)]).await;
-        let embedder = Embedder::new(fake.endpoint(), "minilm", None);
+        let embedder = fake.embedder(None);
         let error = embedder.embed(&texts(2)).await.unwrap_err();
-        let expected = format!("model endpoint ORIGIN: the answer has {expected} (Malformed)");
+        let expected = format!("model endpoint ORIGIN: the answer has {expected}");
         assert_eq!(plain(&fake, &error), expected);
     }
 }

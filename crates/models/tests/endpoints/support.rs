@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, Uri};
-use callgate_models::{Endpoint, Key, ModelError};
+use callgate_models::{Api, Embedder, Endpoint, ModelError};
 use serde_json::{Value, json};
 
 pub const KEY: &str = "hunter2-hunter2";
@@ -55,12 +55,16 @@ impl Fake {
         Self { url, asked }
     }
 
-    pub fn endpoint(&self) -> Endpoint {
-        self.patient(Duration::from_secs(60))
+    pub fn endpoint(&self, api: Api) -> Endpoint {
+        self.patient(api, Duration::from_secs(60))
     }
 
-    pub fn patient(&self, timeout: Duration) -> Endpoint {
-        Endpoint::new(&self.url, Some(Key::new(KEY)), timeout).unwrap()
+    pub fn embedder(&self, dimensions: Option<usize>) -> Embedder {
+        Embedder::new(self.endpoint(Api::OpenAi), "minilm", dimensions)
+    }
+
+    pub fn patient(&self, api: Api, timeout: Duration) -> Endpoint {
+        Endpoint::new(api, &self.url, Some(KEY.to_owned()), timeout).unwrap()
     }
 }
 
@@ -110,7 +114,6 @@ pub fn texts(count: usize) -> Vec<String> {
 /// Without what another run has otherwise.
 pub fn plain(fake: &Fake, error: &ModelError) -> String {
     let origin = fake.url.trim_end_matches("/v1");
-    let shown = format!("{error} ({:?})", error.kind());
-    assert!(!format!("{shown} {error:?}").contains(KEY), "{error:?}");
-    shown.replace(origin, "ORIGIN")
+    assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");
+    error.to_string().replace(origin, "ORIGIN")
 }

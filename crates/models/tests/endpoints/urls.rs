@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_models::{Api, Endpoint, Key, Model};
+use callgate_models::{Api, Endpoint, Model};
 
 use crate::support::KEY;
 
@@ -46,7 +46,7 @@ fn urls_that_nothing_is_sent_to() {
             "this is not a URL; write one such as https://api.example.com/v1",
         ),
     ] {
-        match Endpoint::new(url, None, Duration::from_secs(1)) {
+        match Endpoint::new(Api::OpenAi, url, None, Duration::from_secs(1)) {
             Ok(_) => assert_eq!("", error, "{url}"),
             Err(found) => assert_eq!(found.to_string(), format!("model endpoint{shown}: {error}")),
         }
@@ -55,9 +55,12 @@ fn urls_that_nothing_is_sent_to() {
 
 #[test]
 fn keys_are_not_shown() {
-    let endpoint = |key| Endpoint::new("https://example.com", Some(Key::new(key)), Duration::ZERO);
-    let model = Model::new(endpoint(KEY).unwrap(), Api::OpenAi, "small");
-    assert!(!format!("{model:?} {:?}", Key::new(KEY)).contains(KEY));
+    let endpoint = |key: &str| {
+        let key = Some(key.to_owned());
+        Endpoint::new(Api::Anthropic, "https://example.com", key, Duration::ZERO)
+    };
+    let model = Model::new(endpoint(KEY).unwrap(), "small");
+    assert!(!format!("{model:?}").contains(KEY));
     let unfit =
         "model endpoint https://example.com: the key holds characters that no header can hold";
     assert_eq!(endpoint("a\nb").unwrap_err().to_string(), unfit);
