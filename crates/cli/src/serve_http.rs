@@ -32,7 +32,9 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
              \"http\" of the configuration"
         );
     };
-    let mut http = with_flags(config.serve.http.clone(), &args.http)?;
+    let mut options = setup::serve_options(&config, &args);
+    let http = &mut options.http;
+    add_flags(http, &args.http)?;
     let wanted = http.connections;
     http.connections = room_for(wanted);
     if http.connections < wanted {
@@ -43,8 +45,6 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
             http.connections
         ));
     }
-    let users = config.serve.users.clone();
-    let options = setup::serve_options(&config, &args);
     setup::tell_blind_flow_rules(&config, options.mode);
     // Wrong flags are wrong for all users.
     drop(builder(&config, &args)?);
@@ -60,8 +60,7 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
         print::err(&jail);
         print::err(&format!("serving MCP at http://{bound}/mcp\n"));
     };
-    let served =
-        callgate_serve::serve_http(make, address, http, users, options, stop, listening).await;
+    let served = callgate_serve::serve_http(make, address, options, stop, listening).await;
     match served {
         Ok(()) => Ok(0),
         Err(error) => bail!("{error}"),
@@ -88,8 +87,8 @@ fn room_for(wanted: usize) -> usize {
     wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
 }
 
-/// The configuration with the flags.
-fn with_flags(mut http: HttpConfig, flags: &HttpArgs) -> anyhow::Result<HttpConfig> {
+/// Adds what the flags say.
+fn add_flags(http: &mut HttpConfig, flags: &HttpArgs) -> anyhow::Result<()> {
     http.allowed_hosts.extend(flags.hosts.iter().cloned());
     http.allowed_origins.extend(flags.origins.iter().cloned());
     if let Some(name) = &flags.bearer_env {
@@ -103,7 +102,7 @@ fn with_flags(mut http: HttpConfig, flags: &HttpArgs) -> anyhow::Result<HttpConf
         http.bearer
             .push((TOKEN_OF_ONE.to_owned(), Source::text(token)));
     }
-    Ok(http)
+    Ok(())
 }
 
 fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {

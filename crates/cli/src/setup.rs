@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use callgate::config::{Config, ToolMode};
+use callgate::config::{Config, ServeConfig, ToolMode};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions,
     Limits, NoAsker, NoCaller, Reader, Rules, ServerState, Skill, Status, Workers, ask_with,
     present::indented, rule::Pattern, sandbox::WorkerProgram,
 };
-use callgate_serve::ServeOptions;
 use serde_json::value::RawValue;
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
@@ -205,14 +204,15 @@ pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
 }
 
 /// The options of serving. Flags win over the configuration.
-pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeOptions {
-    let mut options = ServeOptions::default().config(&config.serve);
+pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeConfig {
+    let mut options = config.serve.clone();
     options.asks = !flags.permissions.yes;
     options.answer_time = flags.answer_time.unwrap_or(options.answer_time);
     options.wait = flags.wait.unwrap_or(options.wait);
     options.mode = flags.mode.unwrap_or(options.mode);
-    options.context_window = flags.context_window.unwrap_or(options.context_window);
-    options.context_share = flags.context_share.unwrap_or(options.context_share);
+    let context = &mut options.context;
+    context.window = flags.context_window.unwrap_or(context.window);
+    context.share = flags.context_share.unwrap_or(context.share);
     options
 }
 

@@ -7,17 +7,16 @@ mod arguments;
 mod face;
 mod http;
 mod message;
-mod options;
 mod runs;
 mod stdio;
 
 use std::sync::Arc;
 
 use callgate::Gate;
+use callgate::config::ServeConfig;
 use futures::FutureExt as _;
 
 pub use crate::http::{Identity, MakeGate, serve_http};
-pub use crate::options::ServeOptions;
 pub use crate::runs::{AnyClient, OneClient};
 pub use crate::stdio::ServeError;
 
@@ -32,7 +31,7 @@ use crate::face::Service;
 pub async fn serve_stdio(
     gate: impl Future<Output = Arc<Gate>> + Send + 'static,
     client: OneClient,
-    options: ServeOptions,
+    options: ServeConfig,
 ) -> Result<(), ServeError> {
     let service = Service::new(gate.boxed(), options, Some(client));
     stdio::serve(&service, tokio::io::stdin(), tokio::io::stdout()).await

@@ -243,17 +243,17 @@ fn unreadable(error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use callgate::Gate;
+    use callgate::config::ServeConfig;
     use serde_json::{Value, json};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
     use super::*;
-    use crate::options::ServeOptions;
     use crate::runs::OneClient;
 
     /// Sends the lines to a server whose gate is never made, and reads its answers.
     async fn answers(lines: &[String]) -> Vec<Value> {
         let gate = futures::future::pending::<Arc<Gate>>().boxed();
-        let service = Service::new(gate, ServeOptions::default(), Some(OneClient::default()));
+        let service = Service::new(gate, ServeConfig::default(), Some(OneClient::default()));
         let (mut to, from_client) = duplex(1 << 16);
         let (to_client, mut from) = duplex(1 << 16);
         let served = tokio::spawn(async move { serve(&service, from_client, to_client).await });

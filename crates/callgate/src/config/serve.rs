@@ -16,44 +16,77 @@ use super::tree::Tree;
 use super::users::UsersConfig;
 use super::{fields, server};
 
-fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let share = serde_json::Value::deserialize(deserializer)?.as_f64();
-    let share = share.filter(is_share).map(Some);
-    share.ok_or_else(|| D::Error::custom(format_args!(": {NO_SHARE}")))
+    share
+        .filter(is_share)
+        .ok_or_else(|| D::Error::custom(format_args!(": {NO_SHARE}")))
 }
 
-/// `serve`: to whom it serves, and what clients see; `None` where the file leaves the default.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+/// `serve`: to whom it serves, and what clients see. Begins with the defaults.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ServeConfig {
-    /// `mode`: the tools of a client that does not choose itself.
-    pub mode: Option<ToolMode>,
+    /// Ask the client about calls that the rules do not decide, if the client can ask a person
+    /// (`elicitation`); otherwise the gate's asker is asked. Not in the file. Default: true.
+    #[serde(skip)]
+    pub asks: bool,
+    /// `mode`: the tools of a client that does not choose itself. Default: [`ToolMode::Code`].
+    pub mode: ToolMode,
     /// `context`: the context of the model, and the part of it for descriptions.
     pub context: ContextConfig,
-    /// `toolsTtl`: how long clients without sessions may keep the list of tools.
-    pub tools_ttl: Option<Duration>,
-    /// `wait`: how long a call waits for its script before it is answered that the script goes on.
-    pub wait: Option<Duration>,
-    /// `answerTime`: how long a question to a client's user waits for its answer.
-    pub answer_time: Option<Duration>,
+    /// `toolsTtl`: how long clients without sessions may keep the list of tools. Default: 5
+    /// minutes.
+    pub tools_ttl: Duration,
+    /// `wait`: how long a call waits for its script before it is answered that the script goes
+    /// on. Default: 45 s, since clients commonly give up after 60.
+    pub wait: Duration,
+    /// `answerTime`: how long a question to a client's user waits for its answer. Default: 10
+    /// minutes. Without an answer a client of 2025-11-25 has not answered; a newer client's parked
+    /// run is cancelled.
+    pub answer_time: Duration,
     /// `http`: how MCP is served over HTTP.
     pub http: HttpConfig,
     /// `users`: who may use what over HTTP.
     pub users: UsersConfig,
 }
 
-/// `context` of `serve`; `None` where the file leaves the default.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+impl Default for ServeConfig {
+    fn default() -> Self {
+        Self {
+            asks: true,
+            mode: ToolMode::default(),
+            context: ContextConfig::default(),
+            tools_ttl: Duration::from_secs(300),
+            wait: Duration::from_secs(45),
+            answer_time: Duration::from_secs(600),
+            http: HttpConfig::default(),
+            users: UsersConfig::default(),
+        }
+    }
+}
+
+/// `context` of `serve`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ContextConfig {
-    /// `window`: the size of the model's context, in tokens.
-    pub window: Option<u64>,
+    /// `window`: the size of the model's context, in tokens. Default: 200,000.
+    pub window: u64,
     /// `share`: the part of the context that the descriptions of tools may take, above 0 and at
-    /// most 1.
+    /// most 1. Default: 0.02.
     #[serde(deserialize_with = "share")]
-    pub share: Option<f64>,
+    pub share: f64,
+}
+
+impl Default for ContextConfig {
+    fn default() -> Self {
+        Self {
+            window: 200_000,
+            share: 0.02,
+        }
+    }
 }
 
 /// The tools that a client of `callgate serve` sees.

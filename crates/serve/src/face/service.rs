@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use callgate::Gate;
+use callgate::config::ServeConfig;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::Session;
-use crate::options::ServeOptions;
 use crate::runs::{ClientSettings, Keep, OneClient, PendingGate, Runs};
 
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {
     pub(crate) gate: PendingGate,
     pub(crate) runs: Arc<Runs>,
-    pub(crate) options: ServeOptions,
+    pub(crate) options: ServeConfig,
     /// The client, over stdio.
     client: Option<OneClient>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(
         gate: BoxFuture<'static, Arc<Gate>>,
-        options: ServeOptions,
+        options: ServeConfig,
         client: Option<OneClient>,
     ) -> Arc<Self> {
         let gate = gate.shared();

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use callgate::config::ToolMode;
+use callgate::config::{ServeConfig, ToolMode};
 use callgate::{Gate, Server, ServerState, Visibility};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
 use super::declared::{Declared, Level};
 use super::own_tools::{self, CALL_TOOL, FINDERS, SEARCH_TOOLS, SERVER_TOOLS};
-use crate::options::ServeOptions;
 
 /// The tools that one client sees, in order.
 #[derive(Debug)]
@@ -34,11 +33,11 @@ impl ToolArray {
     pub(crate) fn new(
         gate: &Gate,
         mode: ToolMode,
-        options: &ServeOptions,
+        options: &ServeConfig,
         audience: Audience,
     ) -> Self {
         let servers = gate.servers();
-        let tokens = options.declared_tokens();
+        let tokens = (options.context.window as f64 * options.context.share) as usize;
         let mut names: Vec<&str> = Vec::new();
         let more = servers.iter().any(may_have_more);
         if more {

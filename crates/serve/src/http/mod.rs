@@ -30,7 +30,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get};
 use axum::{Extension, Router};
 use callgate::CancellationToken;
-use callgate::config::{HttpConfig, UsersConfig};
+use callgate::config::ServeConfig;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -46,7 +46,6 @@ use limits::Rates;
 use oauth::METADATA_PATH;
 use users::Users;
 
-use crate::options::ServeOptions;
 use crate::stdio::ServeError;
 
 /// The largest head of a request, in bytes, roughly; over it: status 431.
@@ -62,18 +61,16 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// its port.
 ///
 /// Each user has a gate, made by `make` at the first request. After `stop` no request is let in,
-/// runs go on for [`HttpConfig::shutdown_time`], the rest is cancelled, and reports are sent.
+/// runs go on for `shutdown_time` of the configuration, the rest is cancelled, and reports are sent.
 /// The error: [`ServeError`], before anything is served.
 pub async fn serve_http(
     make: MakeGate,
     address: SocketAddr,
-    config: HttpConfig,
-    users: UsersConfig,
-    options: ServeOptions,
+    config: ServeConfig,
     stop: CancellationToken,
     listening: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
-    let is_open = config.bearer.is_empty() && config.oauth.is_none();
+    let is_open = config.http.bearer.is_empty() && config.http.oauth.is_none();
     let is_near = address.ip().is_loopback();
     if !is_near && is_open {
         return Err(ServeError(format!(
@@ -81,7 +78,7 @@ pub async fn serve_http(
              \"oauth\" in \"serve\", \"http\", or serve on 127.0.0.1"
         )));
     }
-    let oauth = config.oauth.as_ref();
+    let oauth = config.http.oauth.as_ref();
     let has_resource = oauth.is_none_or(|oauth| oauth.resource.is_some());
     if !is_near && !has_resource {
         return Err(ServeError(format!(
@@ -89,7 +86,7 @@ pub async fn serve_http(
              call; write the URL that they use, such as \"https://callgate.example.com/mcp\""
         )));
     }
-    let guard = Guard::new(address, &config);
+    let guard = Guard::new(address, &config.http);
     if guard.hosts.is_empty() {
         return Err(ServeError(format!(
             "{address} has no name of its own, so no Host header could be right; name the hosts \
@@ -99,14 +96,14 @@ pub async fn serve_http(
     let failed = |error: std::io::Error| ServeError(format!("cannot listen at {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
-    let auth = Auth::new(&config, &users, &format!("http://{bound}/mcp")).await;
-    let users = Users::new(make, options, config.clone(), &users);
+    let auth = Auth::new(&config.http, &config.users, &format!("http://{bound}/mcp")).await;
+    let users = Users::new(make, config.clone());
     let door = Arc::new(Door {
         guard,
         auth: auth.map_err(ServeError)?,
-        rates: Rates::new(&config.rate),
+        rates: Rates::new(&config.http.rate),
         users: Arc::clone(&users),
-        config,
+        config: config.http,
         closing: AtomicBool::new(false),
     });
     let sweeping = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&users).sweep()));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use callgate::Gate;
-use callgate::config::{HttpConfig, UsersConfig};
+use callgate::config::{HttpConfig, ServeConfig};
 use futures::future::{BoxFuture, Shared, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -18,7 +18,6 @@ use super::auth::Identity;
 use super::refusal::Refusal;
 use super::sessions::Sessions;
 use crate::face::{Service, Session};
-use crate::options::ServeOptions;
 
 /// The longest and the shortest time between two looks for idle users.
 const SWEEP: Duration = Duration::from_secs(10);
@@ -34,10 +33,7 @@ pub type MakeGate =
 /// The users.
 pub(crate) struct Users {
     make: MakeGate,
-    options: ServeOptions,
-    config: HttpConfig,
-    most: usize,
-    idle: Duration,
+    config: ServeConfig,
     known: Mutex<HashMap<Identity, Arc<User>>>,
     /// Free places for sessions of all users.
     sessions: Arc<Semaphore>,
@@ -70,19 +66,11 @@ pub(crate) struct Lease {
 }
 
 impl Users {
-    pub(crate) fn new(
-        make: MakeGate,
-        options: ServeOptions,
-        config: HttpConfig,
-        users: &UsersConfig,
-    ) -> Arc<Self> {
-        let sessions = config.sessions.min(Semaphore::MAX_PERMITS);
+    pub(crate) fn new(make: MakeGate, config: ServeConfig) -> Arc<Self> {
+        let sessions = config.http.sessions.min(Semaphore::MAX_PERMITS);
         Arc::new(Self {
             make,
-            options,
             config,
-            most: users.most,
-            idle: users.idle,
             known: Mutex::default(),
             sessions: Arc::new(Semaphore::new(sessions)),
             answering: TaskTracker::new(),
@@ -96,7 +84,7 @@ impl Users {
         let user = self.user(&mut known, identity)?;
         let place = Arc::clone(&user.requests).try_acquire_owned();
         let place = place.map_err(|_| {
-            let most = self.config.requests;
+            let most = self.config.http.requests;
             let message =
                 format!("there are {most} requests and streams of yours already; end some first");
             Refusal::new(StatusCode::TOO_MANY_REQUESTS, message)
@@ -109,11 +97,12 @@ impl Users {
 
     /// Ends idle users, again and again.
     pub(crate) async fn sweep(self: Arc<Self>) {
-        let mut ticks = tokio::time::interval(self.idle.clamp(SHORTEST_SWEEP, SWEEP));
+        let mut ticks = tokio::time::interval(self.config.users.idle.clamp(SHORTEST_SWEEP, SWEEP));
         loop {
             ticks.tick().await;
+            let most = self.config.users.idle;
             let is_idle =
-                |_: &Identity, user: &mut Arc<User>| user.idle().is_some_and(|it| it >= self.idle);
+                |_: &Identity, user: &mut Arc<User>| user.idle().is_some_and(|it| it >= most);
             for (identity, user) in self.known().extract_if(is_idle) {
                 tracing::info!(user = identity.user, "a user was idle, and has ended");
                 self.end_later(user);
@@ -158,7 +147,7 @@ impl Users {
                 "you have no role here that gives you anything; ask the operator of this server";
             Refusal::new(StatusCode::FORBIDDEN, message)
         })?;
-        if known.len() >= self.most {
+        if known.len() >= self.config.users.most {
             let idle = known
                 .iter()
                 .filter_map(|(identity, user)| Some((user.idle()?, identity)));
@@ -201,11 +190,11 @@ impl Users {
                 Err(()) => std::future::pending().await,
             }
         });
-        let service = Service::new(pending.boxed(), self.options.clone(), None);
+        let service = Service::new(pending.boxed(), self.config.clone(), None);
         let sessions = Arc::new(Sessions::new(
-            self.config.sessions_per_user,
+            self.config.http.sessions_per_user,
             &self.sessions,
-            self.config.session_idle,
+            self.config.http.session_idle,
         ));
         let mcp = StreamableHttpService::new(
             {
@@ -213,9 +202,9 @@ impl Users {
                 move || Ok(service.session())
             },
             Arc::clone(&sessions),
-            transport(&self.config, stop.clone()),
+            transport(&self.config.http, stop.clone()),
         );
-        let max_requests = self.config.requests.min(Semaphore::MAX_PERMITS);
+        let max_requests = self.config.http.requests.min(Semaphore::MAX_PERMITS);
         Arc::new(User {
             service,
             mcp,

@@ -33,6 +33,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate::config::ServeConfig;
 use callgate::{Asker, Caller, Gate, NoAsker, NoCaller, RunReport, RunRequest};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
@@ -42,8 +43,6 @@ use rmcp::service::{RequestContext, RoleServer};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-use crate::options::ServeOptions;
 
 use arguments::{Part, ScriptArguments, WaitArguments};
 use client::{AskedBy, Client};
@@ -69,7 +68,7 @@ pub(crate) struct ToolRequest<'a> {
 
 /// The runs of one user over one gate.
 pub(crate) struct Runs {
-    options: ServeOptions,
+    options: ServeConfig,
     store: Arc<Store>,
     /// The tasks of the runs.
     tasks: TaskTracker,
@@ -78,7 +77,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    pub(crate) fn new(options: ServeOptions, keep: Keep) -> Self {
+    pub(crate) fn new(options: ServeConfig, keep: Keep) -> Self {
         Self {
             store: Arc::new(Store::new(keep)),
             options,

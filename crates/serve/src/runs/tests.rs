@@ -33,7 +33,7 @@ impl Bench {
         let (ours, _theirs) = tokio::io::duplex(1);
         Self {
             gate: gate.build().await.expect("a gate"),
-            runs: Runs::new(ServeOptions::default(), keep),
+            runs: Runs::new(ServeConfig::default(), keep),
             settings: ClientSettings::default(),
             served: rmcp::service::serve_directly(Handler, tokio::io::split(ours), None),
         }
