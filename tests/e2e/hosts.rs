@@ -36,10 +36,7 @@ async fn a_host_answers_by_an_asynchronous_function() {
     assert_eq!(question.function, "ticketing_createIssue");
     assert_eq!(question.title.as_deref(), Some("Create issue"));
     let line = question.line.expect("a line");
-    assert_eq!(
-        (line.number, line.text.as_deref()),
-        (3, Some(&*format!("  {SCRIPT}")))
-    );
+    assert_eq!((line.number, line.text), (3, format!("  {SCRIPT}")));
     // No configuration, so there is nowhere to keep it.
     assert_eq!(question.keeps_in, None);
     answer.send(Answer::Once).expect("the run waits");

@@ -144,7 +144,7 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
     }
     if let Some(ScriptLine { number, text, .. }) = &question.line {
         page.heading(&format!("line {number} of the script:"));
-        page.quote(&line(text.as_deref().unwrap_or_default()));
+        page.quote(&line(text));
     }
     page.heading("arguments:");
     let arguments = one_line(&question.arguments, usize::MAX);

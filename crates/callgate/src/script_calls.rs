@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use callgate_catalog::{Catalog, Tool};
-use callgate_gate::{CallError, CallOptions, Dispatcher, Place, code};
+use callgate_gate::{CallError, CallOptions, Dispatcher, code};
 use callgate_policy::Rules;
 use callgate_sandbox::{CallHandler, ScriptCall, Thrown, Undelivered};
 use callgate_schema::without_lone_surrogates;
@@ -94,7 +94,7 @@ impl RunCalls {
         let options = CallOptions {
             timeout: call.timeout,
             waited: Duration::ZERO,
-            place: call.place.and_then(|place| place_in(&self.source, place)),
+            line: call.place.and_then(|place| line_in(&self.source, place)),
             whole: false,
         };
         if let Some(own) = HostFunction::named(&function) {
@@ -122,7 +122,7 @@ impl RunCalls {
         let mut watched = WatchedCall::start(self.observer.as_ref(), number, &tool);
         let refusal = scope.refusal(function, &tool.definition.server);
         let result = match refusal {
-            Some(because) => Err(run.refuse(&tool, input, options.place, because)),
+            Some(because) => Err(run.refuse(&tool, input, options.line, because)),
             None => run.call(&tool, input, options).await,
         };
         watched.end = match &result {
@@ -170,12 +170,12 @@ impl RunCalls {
     }
 }
 
-/// The place that a worker names, if the author's text has it.
-fn place_in(source: &str, (line, column): (u32, u32)) -> Option<Place> {
+/// The line of the place that a worker names, if the author's text has the place.
+fn line_in(source: &str, (line, column): (u32, u32)) -> Option<u32> {
     let units = callgate_script::line(source, line)?.encode_utf16().count();
     (1..=units)
         .contains(&usize::try_from(column).ok()?)
-        .then_some(Place { line, column })
+        .then_some(line)
 }
 
 /// A call that the run's observer is told about. Scripts and runs cancel calls by dropping

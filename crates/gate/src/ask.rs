@@ -136,23 +136,14 @@ impl About {
     }
 }
 
-/// A place in the text of a script's author. The text may not have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// Counts from 1.
-    pub line: u32,
-    /// Counts from 1, in UTF-16 units.
-    pub column: u32,
-}
-
 /// A line of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScriptLine {
     /// Counts from 1.
     pub number: u32,
-    /// The line's text; `None` if there is no such line.
-    pub text: Option<String>,
+    /// The line's text.
+    pub text: String,
 }
 
 /// A run's calls of one function so far.

@@ -14,13 +14,13 @@ use jiff::Timestamp;
 use tokio::sync::Mutex;
 
 use crate::arguments::Arguments;
-use crate::ask::{About, Answer, Asker, Changed, Place, Question, ScriptLine};
+use crate::ask::{About, Answer, Asker, Changed, Question, ScriptLine};
 use crate::flows::Flows;
 use crate::keep::{Definitions, Keep};
 use crate::ledger::Ledger;
 use crate::review::{Reviewed, Reviewers};
 use crate::ruling::Ruling;
-use crate::setup::{LineText, Setup};
+use crate::setup::Setup;
 
 /// Decides the calls of one run.
 pub(crate) struct Authority {
@@ -30,8 +30,7 @@ pub(crate) struct Authority {
     asker: Option<Arc<dyn Asker>>,
     keep: Option<Arc<dyn Keep>>,
     definitions: Option<Arc<dyn Definitions>>,
-    lines: Option<LineText>,
-    is_script: bool,
+    script: Option<Arc<str>>,
     /// The number of questions that have been answered.
     answered: AtomicU64,
     /// The number of the last refusal, by the hash of function and arguments. Held while the
@@ -46,7 +45,8 @@ pub(crate) struct PendingCall<'a> {
     pub(crate) tool: &'a Tool,
     pub(crate) arguments: &'a Arguments,
     pub(crate) flows: &'a [Finding],
-    pub(crate) place: Option<Place>,
+    /// The script's line, from 1, where it is known.
+    pub(crate) line: Option<u32>,
     /// True if the tool's server is marked so.
     pub(crate) is_trusted: bool,
     /// True if it is sent if it is allowed. A dry run sends only calls that read.
@@ -70,8 +70,7 @@ impl Authority {
             asker: setup.asker,
             keep: setup.keep,
             definitions: setup.definitions,
-            is_script: setup.script.is_some() || setup.lines.is_some(),
-            lines: setup.lines,
+            script: setup.script,
             answered: AtomicU64::new(0),
             refusals: Mutex::default(),
             hasher: RandomState::new(),
@@ -204,9 +203,9 @@ impl Authority {
     ) -> Question {
         let (tool, definition) = (call.tool, &call.tool.definition);
         let find = |hash: &DefinitionHash| self.definitions.as_ref()?.find(hash);
-        let line = call.place.map(|place| ScriptLine {
-            number: place.line,
-            text: self.lines.as_ref().and_then(|text| text(place.line)),
+        let line = call.line.and_then(|number| {
+            let text = callgate_script::line(self.script.as_deref()?, number)?.to_owned();
+            Some(ScriptLine { number, text })
         });
         let is_about_call = !matches!(decision.because, Because::Flow(_) | Because::Reviewer(_));
         Question {
@@ -222,7 +221,7 @@ impl Authority {
                 call: is_about_call,
                 data: self.flows.to_ask(call.flows),
             },
-            script: self.is_script,
+            script: self.script.is_some(),
             line,
             done: ledger.done(),
             changed: Changed::of(decision, Some(&definition.identity), find),

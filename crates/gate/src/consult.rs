@@ -6,7 +6,6 @@ use callgate_catalog::Tool;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::ask::Place;
 use crate::authority::PendingCall;
 use crate::dispatcher::Dispatcher;
 use crate::error::CallError;
@@ -34,13 +33,13 @@ impl Dispatcher {
         &self,
         model: &Tool,
         input: &RawValue,
-        place: Option<Place>,
+        line: Option<u32>,
         work: impl FnOnce(Arc<str>) -> W,
     ) -> Result<Result<Box<RawValue>, E>, CallError>
     where
         W: Future<Output = Result<Box<RawValue>, Unanswered<E>>>,
     {
-        let mut entry = self.ledger.open(model, input, place)?;
+        let mut entry = self.ledger.open(model, input, line)?;
         let input = entry.parse(input, "input")?;
         let flows = self.flows.find(model, &input).await;
         entry.found(&flows);
@@ -48,7 +47,7 @@ impl Dispatcher {
             tool: model,
             arguments: &input,
             flows: &flows,
-            place,
+            line,
             // The host's own.
             is_trusted: true,
             is_sent: true,

@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::ask::Place;
 use crate::authority::{Authority, PendingCall};
 use crate::dry_run::{DryRun, Withheld, WithheldCalls};
 use crate::error::{CallError, code};
@@ -68,7 +67,7 @@ impl Dispatcher {
         arguments: Box<RawValue>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let mut entry = self.ledger.open(tool, &arguments, options.place)?;
+        let mut entry = self.ledger.open(tool, &arguments, options.line)?;
         let arguments = entry.parse(&arguments, "arguments")?;
         let flows = self.flows.find(tool, &arguments).await;
         entry.found(&flows);
@@ -78,7 +77,7 @@ impl Dispatcher {
             tool,
             arguments: &arguments,
             flows: &flows,
-            place: options.place,
+            line: options.line,
             is_trusted,
             is_sent: dry_run.is_none_or(|dry_run| dry_run.sends(tool, is_trusted)),
         };
@@ -108,11 +107,11 @@ impl Dispatcher {
         &self,
         tool: &Tool,
         arguments: Box<RawValue>,
-        place: Option<Place>,
+        line: Option<u32>,
         reason: String,
     ) -> CallError {
         let refused = || {
-            let mut entry = self.ledger.open(tool, &arguments, place)?;
+            let mut entry = self.ledger.open(tool, &arguments, line)?;
             entry.parse(&arguments, "arguments")?;
             let decision = Decision::new(Verdict::Deny, Because::Scope(reason));
             let ruling = Ruling::by_rules(decision);

@@ -98,7 +98,7 @@ impl WithheldCalls {
             function: tool.function.clone(),
             server: tool.definition.server.clone(),
             tool: tool.definition.name.clone(),
-            line: call.place.map(|place| place.line),
+            line: call.line,
             arguments: shown,
             argument_bytes: text.len(),
             decision: decision.to_owned(),

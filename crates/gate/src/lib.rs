@@ -19,9 +19,7 @@ mod review;
 mod ruling;
 mod setup;
 
-pub use ask::{
-    About, Answer, Asker, Changed, Done, NoAsker, Place, Question, ScriptLine, ask_with,
-};
+pub use ask::{About, Answer, Asker, Changed, Done, NoAsker, Question, ScriptLine, ask_with};
 pub use consult::Unanswered;
 pub use dispatcher::Dispatcher;
 pub use dry_run::{DryRun, Withheld};
@@ -33,4 +31,4 @@ pub use ledger::{
 };
 pub use review::{ResultReview, Review, Reviewed, Reviewer};
 pub use ruling::Ruling;
-pub use setup::{CallOptions, LineText, Setup};
+pub use setup::{CallOptions, Setup};

@@ -7,14 +7,11 @@ use callgate_policy::flow::FlowRules;
 use callgate_policy::{Grant, Rules, SessionGrants};
 use callgate_servers::{Caller, Reader};
 
-use crate::ask::{Asker, Place};
+use crate::ask::Asker;
 use crate::dry_run::DryRun;
 use crate::keep::{Definitions, Keep};
 use crate::ledger::LedgerSink;
 use crate::review::Reviewer;
-
-/// The text of a script's line by its number, counted from 1.
-pub type LineText = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
 
 /// The settings of one run.
 #[derive(Clone, Default)]
@@ -34,11 +31,9 @@ pub struct Setup {
     pub keep: Option<Arc<dyn Keep>>,
     /// The definitions of tools that were allowed for good earlier. Default: none are known.
     pub definitions: Option<Arc<dyn Definitions>>,
-    /// The script's lines, for the asker. Default: not known.
-    pub lines: Option<LineText>,
     /// Receive the events of its ledger. Default: none, and the ledger is in the report alone.
     pub sinks: Vec<Arc<dyn LedgerSink>>,
-    /// The script, whose text is not a server's data. Default: not known.
+    /// The script: its text is not a server's data, and the asker sees its lines. Default: none.
     pub script: Option<Arc<str>>,
     /// The rules for data that goes from one server to another. Default: none.
     pub flows: Arc<FlowRules>,
@@ -76,9 +71,9 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// The part of `timeout` that passed before the call, as the server was connected to.
     pub waited: Duration,
-    /// The place in the script, for the asker. Default: not known. It comes from the script's
+    /// The script's line, from 1, for the asker. Default: not known. It comes from the script's
     /// worker: a hint for a person and nothing more.
-    pub place: Option<Place>,
+    pub line: Option<u32>,
     /// True if the result is the server's whole answer, even if `isError` is set; reviewers see
     /// it so, too. Default: [`Dispatcher::call`](crate::Dispatcher::call) describes the result.
     pub whole: bool,

@@ -11,7 +11,7 @@ use super::Gate;
 use crate::foresight::Foresight;
 use crate::model_tools::EXTRACTION;
 use crate::roots::with_roots;
-use crate::run_request::{CallSettings, RunRequest};
+use crate::run_request::CallSettings;
 
 impl Gate {
     /// The grants of the session, for all runs that bring no session of their own.
@@ -116,18 +116,6 @@ impl Gate {
                 || self.models.has_embeddings()
                 || self.caller_of(settings).is_some_and(samples),
             ..Setup::default()
-        }
-    }
-
-    /// The setup of a script's run.
-    pub(super) fn script_setup(&self, request: &RunRequest) -> Setup {
-        let source = Arc::clone(&request.source);
-        Setup {
-            script: Some(Arc::clone(&source)),
-            lines: Some(Arc::new(move |line| {
-                callgate_script::line(&source, line).map(str::to_owned)
-            })),
-            ..self.setup(&request.settings)
         }
     }
 }

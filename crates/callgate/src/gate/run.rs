@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use callgate_catalog::Catalog;
-use callgate_gate::Dispatcher;
+use callgate_gate::{Dispatcher, Setup};
 use callgate_sandbox::Job;
 use callgate_script::{Named, Prepared};
 use callgate_servers::Reader;
@@ -48,7 +48,10 @@ impl Gate {
         self.check_servers(request, &prepared.named)?;
         let checked = self.type_check(request, &prepared, &catalog).await?;
         let functions = stubs(&prepared.named, &catalog, &request.scope);
-        let setup = self.script_setup(request);
+        let setup = Setup {
+            script: Some(Arc::clone(&request.source)),
+            ..self.setup(settings)
+        };
         let run = Arc::new(Dispatcher::new(self.broker.clone(), setup));
         let calls = ScriptCalls(Arc::new(RunCalls {
             catalog,

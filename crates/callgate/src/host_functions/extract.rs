@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use callgate_gate::{CallError, Place, Unanswered, code};
+use callgate_gate::{CallError, Unanswered, code};
 use callgate_models::Said;
 use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Schema;
@@ -68,7 +68,7 @@ impl RunCalls {
     pub(super) async fn extract(
         &self,
         input: &RawValue,
-        place: Option<Place>,
+        line: Option<u32>,
     ) -> Result<Box<RawValue>, Thrown> {
         let admitted = async {
             let given = Input::parse(input.get())?;
@@ -93,7 +93,7 @@ impl RunCalls {
                 error: failed,
             })
         };
-        match self.run.consult(&EXTRACTION, input, place, work).await {
+        match self.run.consult(&EXTRACTION, input, line, work).await {
             Ok(extracted) => extracted.map_err(Failed::thrown),
             // No call exists yet whose protocol could fail.
             Err(CallError::Protocol { code, message, .. }) if code == code::INVALID_ARGUMENTS => {

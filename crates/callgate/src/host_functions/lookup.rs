@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use callgate_catalog::{Catalog, Detail, Tool};
-use callgate_gate::{Place, code};
+use callgate_gate::code;
 use callgate_sandbox::{ErrorClass, Thrown};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -61,12 +61,12 @@ impl RunCalls {
         &self,
         function: HostFunction,
         input: &RawValue,
-        place: Option<Place>,
+        line: Option<u32>,
     ) -> Result<Box<RawValue>, Thrown> {
         let answer = async {
             self.admit_lookup()?;
             if function == HostFunction::SearchTools {
-                self.find_tools(input, place).await
+                self.find_tools(input, line).await
             } else {
                 self.describe_tools(input).await
             }
@@ -93,7 +93,7 @@ impl RunCalls {
     async fn find_tools(
         &self,
         input: &RawValue,
-        place: Option<Place>,
+        line: Option<u32>,
     ) -> Result<Box<RawValue>, Failed> {
         let input: SearchInput = parse(input)?;
         if input.query.len() > MAX_QUERY {
@@ -115,7 +115,7 @@ impl RunCalls {
         }
         let consult = Consult {
             run: &self.run,
-            place,
+            line,
         };
         let found = self.searcher.search(&request, &self.rules, Some(consult));
         let found = found.await.map_err(|error| invalid(error.to_string()))?;

@@ -21,11 +21,11 @@ impl RunCalls {
         input: &RawValue,
         options: &CallOptions,
     ) -> Result<Box<RawValue>, Thrown> {
-        let place = options.place;
+        let line = options.line;
         let answer = async {
             match function {
-                HostFunction::Extract => self.extract(input, place).await,
-                _ => self.look_up(function, input, place).await,
+                HostFunction::Extract => self.extract(input, line).await,
+                _ => self.look_up(function, input, line).await,
             }
         };
         let Some(limit) = options.timeout else {

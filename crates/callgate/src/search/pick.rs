@@ -7,7 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use callgate_catalog::{Catalog, Tool};
-use callgate_gate::{Dispatcher, Place, Unanswered};
+use callgate_gate::{Dispatcher, Unanswered};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -33,12 +33,12 @@ const SYSTEM: &str = "You pick tools for a task. You get what is looked for, and
     JSON object and nothing else: {\"names\": [...]}, the names of the tools that serve what is \
     looked for, the best first; an empty array where none does.";
 
-/// The run of a script that searches, and the place in the script. A query that goes to a
+/// The run of a script that searches, and the line of the script. A query that goes to a
 /// model or an embeddings endpoint meets the run's rules, like a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Consult<'a> {
     pub(crate) run: &'a Dispatcher,
-    pub(crate) place: Option<Place>,
+    pub(crate) line: Option<u32>,
 }
 
 impl Consult<'_> {
@@ -70,7 +70,7 @@ impl Consult<'_> {
             *kept = Some(ranked);
             answer.map_err(unanswered)
         };
-        let consulted = self.run.consult(&SEARCH, &input, self.place, work).boxed();
+        let consulted = self.run.consult(&SEARCH, &input, self.line, work).boxed();
         consulted.await.map_err(|error| error.to_string())??;
         found.ok_or_else(|| "no model was asked".to_owned())
     }

@@ -25,7 +25,7 @@ pub use events::{CallEvent, LedgerEvent, LedgerSink};
 pub use file::{DEFAULT_LEDGER_BYTES, LedgerError, LedgerFile, LedgerOptions};
 pub use outcome::Outcome;
 
-use crate::ask::{Done, Place};
+use crate::ask::Done;
 use crate::error::{CallError, code};
 
 /// The most lines of one ledger. A call beyond it is not sent.
@@ -67,7 +67,7 @@ impl Ledger {
         self: &Arc<Self>,
         tool: &Tool,
         arguments: &RawValue,
-        place: Option<Place>,
+        line: Option<u32>,
     ) -> Result<Entry, CallError> {
         let mut lines = self.lines.lock();
         let index = lines.len();
@@ -89,7 +89,7 @@ impl Ledger {
             tool: tool.definition.name.clone(),
             decision: String::new(),
             advice: String::new(),
-            line: place.map(|place| place.line),
+            line,
             at: format!("{:.3}", Timestamp::now()),
             argument_bytes: arguments.get().len(),
             argument_sha256: None,

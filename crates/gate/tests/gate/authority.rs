@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, CallOptions, Keep, NoAsker, Place, Question, Setup};
+use callgate_gate::{Answer, Asker, CallOptions, Keep, NoAsker, Question, Setup};
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
 use callgate_servers::Servers;
 use expect_test::expect;
@@ -130,9 +130,7 @@ async fn a_question_tells_what_there_is_to_know() {
     let (asker, asked) = always(Answer::Deny);
     let rules = Rules::new(["flaky_empty", "flaky_fails"], [], ["flaky_bare"]).expect("patterns");
     let mut setup = Setup::new(Arc::new(rules), asker);
-    setup.lines = Some(Arc::new(|line| {
-        (line == 3).then(|| "await it()".to_owned())
-    }));
+    setup.script = Some("\n\nawait it()".into());
     let run = servers.run_with(setup);
     for tool in ["empty", "empty", "fails", "bare"] {
         go(&run, target("flaky", tool)).await;
@@ -140,9 +138,8 @@ async fn a_question_tells_what_there_is_to_know() {
     let mut target = described("text", "first\nsecond");
     target.title = Some("Text".into());
     for line in [3, 4] {
-        let place = Some(Place { line, column: 7 });
         let options = CallOptions {
-            place,
+            line: Some(line),
             ..CallOptions::default()
         };
         let arguments = raw(json!({ "text": line }));
@@ -166,9 +163,9 @@ async fn a_question_tells_what_there_is_to_know() {
         format!("{title:?} {description:?} {line:?}\n{done}\n")
     });
     expect![[r#"
-        Some("Text") Some("first\nsecond") Some(ScriptLine { number: 3, text: Some("await it()") })
+        Some("Text") Some("first\nsecond") Some(ScriptLine { number: 3, text: "await it()" })
         flaky_empty 2/0/0, flaky_fails 1/1/0, flaky_bare 0/0/1
-        Some("Text") Some("first\nsecond") Some(ScriptLine { number: 4, text: None })
+        Some("Text") Some("first\nsecond") Some(ScriptLine { number: 4, text: "" })
         flaky_empty 2/0/0, flaky_fails 1/1/0, flaky_bare 0/0/1, flaky_text 0/0/1
     "#]]
     .assert_eq(&shown.collect::<String>());
