@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use callgate::{CallError, Gate, Rules, ServerSpec, Status, code};
+use callgate::{CallErrorKind, Gate, Rules, ServerSpec, Status, code};
 use callgate_servers::Connect;
 use callgate_tests::{Workbench, binary, demo_logging, demo_ticketing};
 use serde_json::{Value, json};
@@ -137,15 +137,16 @@ async fn a_server_that_lists_later_stops_runs_and_calls() {
     );
     let arguments = serde_json::value::to_raw_value(&json!({ "title": "x" })).expect("JSON");
     let called = gate.call("files_createIssue", arguments).await;
+    let error = called.expect_err("the configuration permits no calls");
     assert!(
         matches!(
-            called,
-            Err(CallError::Protocol {
+            error.kind,
+            CallErrorKind::Protocol {
                 code: code::REFUSED,
                 ..
-            })
+            }
         ),
-        "{called:?}"
+        "{error:?}"
     );
     gate.shutdown().await;
 }

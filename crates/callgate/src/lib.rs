@@ -63,8 +63,8 @@ mod workers;
 
 pub use callgate_auth::Source;
 pub use callgate_gate::{
-    Answer, Asker, CallError, DryRun, Keep, LedgerOptions, NoAsker, Question, ResultReview, Review,
-    Reviewed, Reviewer, ask_with, code,
+    Answer, Asker, CallError, CallErrorKind, DryRun, Keep, LedgerOptions, NoAsker, Question,
+    ResultReview, Review, Reviewed, Reviewer, ask_with, code,
 };
 pub use callgate_models::Api;
 pub use callgate_policy::{Grant, Rules, SessionGrants};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_catalog::{Catalog, Malformed, Tool, ToolDefinition};
-use callgate_gate::{CallError, CallOptions, code};
+use callgate_gate::{CallError, CallErrorKind, CallOptions, code};
 use callgate_script::Named;
 use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
 use parking_lot::{Mutex, RwLock};
@@ -19,7 +19,7 @@ use crate::config::ToolSettings;
 use crate::harmless::one_line;
 use crate::lint::Lint;
 use crate::model_tools;
-use crate::names::{ServerNames, unavailable_message, unknown_tool_message, unsent};
+use crate::names::{ServerNames, unavailable_message, unknown_tool_message};
 use crate::scope::Scope;
 
 /// The time that fresh lists are waited for; after that, the known lists serve.
@@ -177,23 +177,21 @@ impl LiveCatalog {
             Some(limit) => timeout(limit, found).await.map_err(|_| {
                 let catalog = self.catalog();
                 let server = catalog.get(function).map(|tool| &tool.definition.server);
-                CallError::Timeout {
+                CallError {
                     server: server.cloned().unwrap_or_default(),
                     function: function.to_owned(),
-                    limit,
-                    unused: String::new(),
-                    retryable: true,
+                    kind: CallErrorKind::Timeout {
+                        limit,
+                        unused: String::new(),
+                        retryable: true,
+                    },
                 }
             })?,
         };
         if let Some(reason) = self.lint.refusal(&found.0, &self.servers()) {
-            let tool = found.1.as_ref().map(|tool| tool.definition.server.as_str());
-            return Err(unsent(
-                function,
-                tool.unwrap_or_default(),
-                code::REFUSED,
-                reason,
-            ));
+            let server = found.1.as_ref().map(|tool| tool.definition.server.as_str());
+            let server = server.unwrap_or_default();
+            return Err(CallError::protocol(function, server, code::REFUSED, reason));
         }
         options.waited = began.elapsed();
         Ok(found)

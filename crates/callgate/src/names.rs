@@ -1,7 +1,7 @@
 //! Function names that no tool has: those of the host, and unknown ones with the server they
 //! belong to and the message about them.
 
-use callgate_gate::{CallError, code};
+use callgate_gate::CallError;
 use callgate_servers::{ServerState, Status};
 use callgate_typegen::names::beginning;
 
@@ -143,21 +143,9 @@ pub(crate) fn unavailable_message(function: &str, server: &str, why: &str) -> St
     format!("{shown} is not available: server {server:?} {why}")
 }
 
-/// The error of a call that was not sent.
-pub(crate) fn unsent(function: &str, server: &str, code: i64, message: String) -> CallError {
-    CallError::Protocol {
-        server: server.to_owned(),
-        function: function.to_owned(),
-        code,
-        message,
-        data: None,
-        retryable: code == code::CONNECTION_CLOSED,
-    }
-}
-
 /// The error for a name that is not a tool.
 pub(crate) fn unknown_tool(function: &str, server: &str, message: String) -> CallError {
-    unsent(function, server, INVALID_PARAMS, message)
+    CallError::protocol(function, server, INVALID_PARAMS, message)
 }
 
 /// The purpose of a server in one line: from the configuration, else from the server.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use callgate_catalog::{Catalog, Tool};
-use callgate_gate::{CallError, CallOptions, Dispatcher, code};
+use callgate_gate::{CallError, CallErrorKind, CallOptions, Dispatcher, code};
 use callgate_policy::Rules;
 use callgate_sandbox::{CallHandler, ScriptCall, Thrown, Undelivered};
 use callgate_schema::without_lone_surrogates;
@@ -21,7 +21,7 @@ use crate::host_functions::lookup::LookupCounts;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
 use crate::names::{
-    HostFunction, MAX_SUGGESTIONS, unavailable_message, unknown_tool, unknown_tool_message, unsent,
+    HostFunction, MAX_SUGGESTIONS, unavailable_message, unknown_tool, unknown_tool_message,
 };
 use crate::run_request::{CallEnd, Event, Observer};
 use crate::scope::Scope;
@@ -78,7 +78,10 @@ impl CallHandler for ScriptCalls {
             Undelivered::Answer => code::RESULT_TOO_LARGE,
         };
         let server = server.unwrap_or_default();
-        thrown(function, unsent(function, &server, code, message))
+        thrown(
+            function,
+            CallError::protocol(function, &server, code, message),
+        )
     }
 
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
@@ -125,10 +128,10 @@ impl RunCalls {
             Some(because) => Err(run.refuse(&tool, input, options.line, because)),
             None => run.call(&tool, input, options).await,
         };
-        watched.end = match &result {
+        watched.end = match result.as_ref().map_err(|error| &error.kind) {
             Ok(_) => CallEnd::Ok,
-            Err(CallError::Denied { .. }) => CallEnd::Denied,
-            Err(CallError::DryRun { .. }) => CallEnd::Withheld,
+            Err(CallErrorKind::Denied(_)) => CallEnd::Denied,
+            Err(CallErrorKind::DryRun { .. }) => CallEnd::Withheld,
             Err(_) => CallEnd::Failed,
         };
         result
@@ -159,7 +162,7 @@ impl RunCalls {
         if let Some(server) = live.unlisted_server_of(function, scope) {
             // The report says why it did not start: that may quote the server.
             let message = unavailable_message(function, &server, "did not start");
-            return unsent(function, &server, code::CONNECTION_CLOSED, message);
+            return CallError::protocol(function, &server, code::CONNECTION_CLOSED, message);
         }
         let unknown = self.counts.unknown_names.fetch_add(1, Ordering::Relaxed);
         let is_searched = unknown < MAX_SUGGESTIONS;

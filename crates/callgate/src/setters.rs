@@ -37,7 +37,7 @@ macro_rules! call_setters {
 
             /// Sets the token whose cancellation ends the run with
             /// [`Status::Cancelled`](crate::Status::Cancelled), or the call with
-            /// [`CallError::Cancelled`](crate::CallError::Cancelled).
+            /// [`CallErrorKind::Cancelled`](crate::CallErrorKind::Cancelled).
             cancel_on(self, token: CancellationToken) { self.settings.cancel = token; }
         }
     };

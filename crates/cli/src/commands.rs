@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::{
-    CallError, CallRequest, Detail, Gate, Preview, Reader, RunReport, RunRequest, Status, code,
+    CallErrorKind, CallRequest, Detail, Gate, Preview, Reader, RunReport, RunRequest, Status, code,
     present::shell_word,
 };
 use clap::CommandFactory as _;
@@ -345,8 +345,14 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     progress.clear();
     gate.shutdown().await;
     // A lazy server is first started by the call.
-    if let Err(CallError::Protocol { code, .. }) = &called.result
-        && *code == code::CONNECTION_CLOSED
+    if let Err(error) = &called.result
+        && matches!(
+            error.kind,
+            CallErrorKind::Protocol {
+                code: code::CONNECTION_CLOSED,
+                ..
+            }
+        )
         && let Some(missing) = missing_server(&gate, &args.tool)
     {
         return Ok(missing.tell());
@@ -358,13 +364,13 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
             Ok(0)
         }
         Err(error) => {
-            if !matches!(error, CallError::DryRun { .. }) {
+            if !matches!(error.kind, CallErrorKind::DryRun { .. }) {
                 print::error(&callgate::present::indented(&error.to_string()));
             }
-            Ok(match error {
-                CallError::Denied { .. } => Status::Denied.exit_code(),
-                CallError::DryRun { .. } => Status::DryRun.exit_code(),
-                CallError::Cancelled { .. } => Status::Cancelled.exit_code(),
+            Ok(match error.kind {
+                CallErrorKind::Denied(_) => Status::Denied.exit_code(),
+                CallErrorKind::DryRun { .. } => Status::DryRun.exit_code(),
+                CallErrorKind::Cancelled { .. } => Status::Cancelled.exit_code(),
                 _ => Status::Failed.exit_code(),
             })
         }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::authority::{Authority, PendingCall};
 use crate::dry_run::{DryRun, Withheld, WithheldCalls};
-use crate::error::{CallError, code};
+use crate::error::{CallError, CallErrorKind, code};
 use crate::flows::Flows;
 use crate::ledger::{Entry, Ledger, LedgerLine, Outcome};
 use crate::result::{Answer, check_output};
@@ -155,11 +155,7 @@ impl Dispatcher {
         withheld.add(ordinal, call, &decision, is_recorded);
         drop(withheld);
         entry.withheld(&decision, recorded.as_deref().map(RawValue::get));
-        Some(recorded.ok_or_else(|| CallError::DryRun {
-            server: tool.definition.server.clone(),
-            function: tool.function.clone(),
-            decision,
-        }))
+        Some(recorded.ok_or_else(|| entry.error(CallErrorKind::DryRun { decision })))
     }
 
     /// Turns the server's answer into the script's result, and closes the ledger's line.
@@ -204,14 +200,12 @@ impl Dispatcher {
                 if options.whole {
                     return Ok(result);
                 }
-                Err(CallError::Tool {
-                    server: tool.definition.server.clone(),
-                    function: tool.function.clone(),
+                Err(entry.error(CallErrorKind::Tool {
                     message,
                     content,
                     structured_content,
                     retryable: false,
-                })
+                }))
             }
             Answer::InputRequired => {
                 let message = "the tool wants input in a way that the protocol revision it speaks \

@@ -1,12 +1,14 @@
 //! The reason why a call gave no result.
 
+use std::fmt;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::ruling::Ruling;
 
-/// Codes of [`CallError::Protocol`] for failures that Callgate finds itself. A server's own codes
+/// Codes of [`CallErrorKind::Protocol`] for failures that Callgate finds itself. A server's own codes
 /// are passed on as they are, and lie outside this range if the server keeps to JSON-RPC.
 pub mod code {
     /// The server has ended, or did not start.
@@ -40,20 +42,27 @@ pub mod code {
     pub const INVALID_ARGUMENTS: i64 = -32602;
 }
 
-/// The reason why a call gave no result.
-///
-/// The `Display` form names the tool by its generated function name.
-#[derive(Debug, Clone, thiserror::Error)]
+/// The reason why a call gave no result. Its `Display` names the tool by its generated function
+/// name.
+#[derive(Debug, Clone)]
+pub struct CallError {
+    /// The server's name.
+    pub server: String,
+    /// The generated function name, which rules match.
+    pub function: String,
+    /// What went wrong.
+    pub kind: CallErrorKind,
+}
+
+/// What went wrong with a call. As JSON, the fields of the error that a script catches.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]
-pub enum CallError {
+pub enum CallErrorKind {
     /// The tool ran and failed: its result has `isError`.
-    #[error("{function} failed: {message}")]
     Tool {
-        /// The server's name.
-        server: String,
-        /// The generated function name.
-        function: String,
         /// The text blocks of the result, joined; at most 16 KiB of them.
+        #[serde(skip)]
         message: String,
         /// The result's `content`, an array.
         content: Box<RawValue>,
@@ -64,15 +73,11 @@ pub enum CallError {
     },
     /// There is no valid result: the server refused the request, has ended, or gave an invalid
     /// answer.
-    #[error("{function}: {message} (code {code})")]
     Protocol {
-        /// The server's name.
-        server: String,
-        /// The generated function name.
-        function: String,
         /// The server's JSON-RPC error code, or one of [`code`].
         code: i64,
         /// The problem and, where it helps, what to do.
+        #[serde(skip)]
         message: String,
         /// The server's error data, if it sent any.
         data: Option<Box<RawValue>>,
@@ -83,60 +88,33 @@ pub enum CallError {
     },
     /// The server did not answer in time; it was told that the call is
     /// cancelled. Whether the tool did its work is not known.
-    #[error("{function} gave no answer within {} ms{unused}", limit.as_millis())]
     Timeout {
-        /// The server's name.
-        server: String,
-        /// The generated function name.
-        function: String,
         /// The limit.
+        #[serde(skip)]
         limit: Duration,
         /// Messages that the server wrote meanwhile and that were not used, as a clause; may be
         /// empty.
+        #[serde(skip)]
         unused: String,
         /// True if the tool says of itself that it only reads.
         retryable: bool,
     },
     /// The call was made, and a reviewer of the host keeps its result from the script.
-    #[error("the result of {function} is withheld: {reason}")]
     Kept {
-        /// The server's name.
-        server: String,
-        /// The generated function name.
-        function: String,
         /// The reviewer's reason.
         reason: String,
     },
-    /// The call was not sent.
-    #[error("{function} was not called: {ruling}; {}", ruling.advice(function))]
-    Denied {
-        /// The server's name.
-        server: String,
-        /// The generated function name, which rules match.
-        function: String,
-        /// The decision.
-        ruling: Box<Ruling>,
-    },
+    /// The call was not sent, by this decision.
+    #[serde(skip)]
+    Denied(Box<Ruling>),
     /// The call was not sent, because the run is a dry run and the tool is not known to read only.
-    #[error(
-        "{function} was not called: this is a dry run, and it is not known to read only ({decision})"
-    )]
     DryRun {
-        /// The server's name.
-        server: String,
-        /// The generated function name.
-        function: String,
         /// The decision of the rules, in words.
         decision: String,
     },
     /// The host cancelled the call. A script never gets this error, since it does not hear of the
     /// calls that it gives up.
-    #[error("{function} was cancelled {}", how_far(*sent))]
     Cancelled {
-        /// The server's name.
-        server: String,
-        /// The generated function name.
-        function: String,
         /// True if it may have been sent by then: it was decided and handed on, perhaps to wait for
         /// a connection or a login first. The server is told that it is cancelled, and may have
         /// done something.
@@ -144,10 +122,55 @@ pub enum CallError {
     },
 }
 
-fn how_far(sent: bool) -> &'static str {
-    if sent {
-        "while it was under way, and may have done something"
-    } else {
-        "before it was sent"
+impl CallError {
+    /// The error of a call without a valid result, for a reason of Callgate's own.
+    pub fn protocol(function: &str, server: &str, code: i64, message: String) -> Self {
+        Self {
+            server: server.to_owned(),
+            function: function.to_owned(),
+            kind: CallErrorKind::Protocol {
+                code,
+                message,
+                data: None,
+                retryable: code == code::CONNECTION_CLOSED,
+            },
+        }
+    }
+}
+
+impl std::error::Error for CallError {}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let function = &self.function;
+        match &self.kind {
+            CallErrorKind::Tool { message, .. } => write!(f, "{function} failed: {message}"),
+            CallErrorKind::Protocol { code, message, .. } => {
+                write!(f, "{function}: {message} (code {code})")
+            }
+            CallErrorKind::Timeout { limit, unused, .. } => {
+                let ms = limit.as_millis();
+                write!(f, "{function} gave no answer within {ms} ms{unused}")
+            }
+            CallErrorKind::Kept { reason } => {
+                write!(f, "the result of {function} is withheld: {reason}")
+            }
+            CallErrorKind::Denied(ruling) => {
+                let advice = ruling.advice(function);
+                write!(f, "{function} was not called: {ruling}; {advice}")
+            }
+            CallErrorKind::DryRun { decision } => write!(
+                f,
+                "{function} was not called: this is a dry run, and it is not known to read only \
+                 ({decision})"
+            ),
+            CallErrorKind::Cancelled { sent: true } => write!(
+                f,
+                "{function} was cancelled while it was under way, and may have done something"
+            ),
+            CallErrorKind::Cancelled { sent: false } => {
+                write!(f, "{function} was cancelled before it was sent")
+            }
+        }
     }
 }

@@ -23,7 +23,7 @@ pub use ask::{About, Answer, Asker, Changed, Done, NoAsker, Question, ScriptLine
 pub use consult::Unanswered;
 pub use dispatcher::Dispatcher;
 pub use dry_run::{DryRun, Withheld};
-pub use error::{CallError, code};
+pub use error::{CallError, CallErrorKind, code};
 pub use keep::{Definitions, Keep};
 pub use ledger::{
     CallEvent, DEFAULT_LEDGER_BYTES, LedgerError, LedgerEvent, LedgerFile, LedgerLine,

@@ -66,8 +66,8 @@ impl Setup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallOptions {
     /// The call's time limit, after which it ends as
-    /// [`CallError::Timeout`](crate::CallError::Timeout). Default: the server's own limits,
-    /// which a longer one does not lift.
+    /// [`CallErrorKind::Timeout`](crate::CallErrorKind::Timeout). Default: the server's own
+    /// limits, which a longer one does not lift.
     pub timeout: Option<Duration>,
     /// The part of `timeout` that passed before the call, as the server was connected to.
     pub waited: Duration,

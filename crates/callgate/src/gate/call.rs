@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_gate::{Asker, CallError, CallOptions, Dispatcher, DryRun, LedgerLine, Withheld};
+use callgate_gate::{
+    Asker, CallError, CallErrorKind, CallOptions, Dispatcher, DryRun, LedgerLine, Withheld,
+};
 use callgate_policy::{Grant, Rules, SessionGrants};
 use callgate_schema::without_lone_surrogates;
 use callgate_servers::Caller;
@@ -61,7 +63,7 @@ impl CallRequest {
 #[non_exhaustive]
 pub struct Called {
     /// The result, or the error as a script would catch it; for a name that is not a tool,
-    /// [`CallError::Protocol`].
+    /// [`CallErrorKind::Protocol`].
     pub result: Result<Box<RawValue>, CallError>,
     /// The ledger's line; `None` for a name that is not a tool, and for a call that ended before
     /// its server was connected to.
@@ -115,10 +117,10 @@ impl Gate {
         };
         let function = request.function.as_str();
         let cancel = &request.settings.cancel;
-        let cancelled = |server: Option<String>, sent| CallError::Cancelled {
+        let cancelled = |server: Option<String>, sent| CallError {
             server: server.unwrap_or_default(),
             function: function.to_owned(),
-            sent,
+            kind: CallErrorKind::Cancelled { sent },
         };
         let finding = self.live.tool_in_time(function, &mut options);
         let found = tokio::select! {

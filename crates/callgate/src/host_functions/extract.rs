@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use callgate_gate::{CallError, Unanswered, code};
+use callgate_gate::{CallErrorKind, Unanswered, code};
 use callgate_models::Said;
 use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Schema;
@@ -96,10 +96,14 @@ impl RunCalls {
         match self.run.consult(&EXTRACTION, input, line, work).await {
             Ok(extracted) => extracted.map_err(Failed::thrown),
             // No call exists yet whose protocol could fail.
-            Err(CallError::Protocol { code, message, .. }) if code == code::INVALID_ARGUMENTS => {
-                Err(Failed::new("value", message).thrown())
-            }
-            Err(error) => Err(thrown(HostFunction::Extract.name(), error)),
+            Err(error) => Err(match error.kind {
+                CallErrorKind::Protocol { code, message, .. }
+                    if code == code::INVALID_ARGUMENTS =>
+                {
+                    Failed::new("value", message).thrown()
+                }
+                _ => thrown(HostFunction::Extract.name(), error),
+            }),
         }
     }
 

@@ -15,7 +15,7 @@ use super::line::digest;
 use super::outcome::{Outcome, cut};
 use super::{Ledger, MAX_FLOWS, MAX_FLOWS_OF_LINE, millis};
 use crate::arguments::Arguments;
-use crate::error::{CallError, code};
+use crate::error::{CallError, CallErrorKind, code};
 use crate::ruling::Ruling;
 
 /// The decision of a call that was given up before there was one.
@@ -101,6 +101,15 @@ impl Entry {
         Ok(())
     }
 
+    /// An error of this call.
+    pub(crate) fn error(&self, kind: CallErrorKind) -> CallError {
+        CallError {
+            server: self.server.clone(),
+            function: self.function.clone(),
+            kind,
+        }
+    }
+
     /// Notes the reason why the result was not held to the tool's schema.
     pub(crate) fn unchecked(&mut self, reason: String) {
         self.change(|line| line.unchecked = Some(reason));
@@ -111,11 +120,7 @@ impl Entry {
         let advice = ruling.advice(&self.function);
         self.change(|line| line.advice = advice);
         self.close(Outcome::Denied, None);
-        CallError::Denied {
-            server: self.server.clone(),
-            function: self.function.clone(),
-            ruling: Box::new(ruling),
-        }
+        self.error(CallErrorKind::Denied(Box::new(ruling)))
     }
 
     /// Closes the line of a call that a dry run answers; the text is that of a recorded result.
@@ -132,11 +137,7 @@ impl Entry {
     pub(crate) fn kept(&mut self, reason: String, result: &str) -> CallError {
         let said = cut(&reason);
         self.close(Outcome::Kept { reason: said }, Some(result));
-        CallError::Kept {
-            server: self.server.clone(),
-            function: self.function.clone(),
-            reason,
-        }
+        self.error(CallErrorKind::Kept { reason })
     }
 
     /// Closes the line of a call whose time is over.
@@ -148,13 +149,11 @@ impl Entry {
     ) -> CallError {
         let limit_ms = millis(limit);
         self.close(Outcome::TimedOut { limit_ms }, None);
-        CallError::Timeout {
-            server: self.server.clone(),
-            function: self.function.clone(),
+        self.error(CallErrorKind::Timeout {
             limit,
             unused,
             retryable,
-        }
+        })
     }
 
     /// Closes the line of a call that has no valid result.
@@ -179,14 +178,12 @@ impl Entry {
             },
             result,
         );
-        CallError::Protocol {
-            server: self.server.clone(),
-            function: self.function.clone(),
+        self.error(CallErrorKind::Protocol {
             code,
             message,
             data,
             retryable,
-        }
+        })
     }
 
     /// Closes the line of a call whose result does not fit the tool's schema. `is_structured` says

@@ -73,14 +73,9 @@ impl Ledger {
         let index = lines.len();
         let (function, server) = (tool.function.clone(), tool.definition.server.clone());
         if index >= MAX_LINES {
-            return Err(CallError::Protocol {
-                server,
-                function,
-                code: code::TOO_MANY_CALLS,
-                message: format!("a run may make {MAX_LINES} calls, and this one has"),
-                data: None,
-                retryable: false,
-            });
+            let message = format!("a run may make {MAX_LINES} calls, and this one has");
+            let code = code::TOO_MANY_CALLS;
+            return Err(CallError::protocol(&function, &server, code, message));
         }
         lines.push(LedgerLine {
             ordinal: index + 1,

@@ -28,7 +28,7 @@ pub enum Outcome {
     },
     /// The call gave no valid result.
     ProtocolError {
-        /// See [`crate::CallError::Protocol`].
+        /// See [`crate::CallErrorKind::Protocol`].
         code: i64,
         /// At most 300 bytes of the reason.
         #[serde(skip_serializing_if = "String::is_empty")]

@@ -46,7 +46,7 @@ async fn a_call_that_hangs_times_out_and_is_cancelled() {
     let mut spec = odd("hang-on-call");
     spec.call_timeout = Duration::from_millis(100);
     let (servers, run, server) = one(spec).await;
-    expect![[r#"Timeout { server: "hang-on-call", function: "hang_on_call_hang", limit: 100ms, unused: "", retryable: false }"#]]
+    expect![[r#"CallError { server: "hang-on-call", function: "hang_on_call_hang", kind: Timeout { limit: 100ms, unused: "", retryable: false } }"#]]
     .assert_eq(&in_time(call(&run, &server, "hang", json!({}))).await);
     // Dropped before its answer: cancelled as well.
     let hang = tokio::time::timeout(
@@ -98,7 +98,7 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
         said.push(show(in_time(called).await));
     }
     expect![[r#"
-        Protocol { server: "changes", function: "changes_one", code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew", data: None, retryable: true }
+        CallError { server: "changes", function: "changes_one", kind: Protocol { code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew", data: None, retryable: true } }
         "one was called""#]].assert_eq(&said.join("\n"));
     assert_eq!(
         *shown.lock().expect("no panic"),

@@ -40,7 +40,7 @@ async fn what_an_error_quotes_is_looked_at_and_remembered() {
         }
         expect![[r#"
             Ok(Err("the host's word"))
-            Err(Kept { server: "model", function: "model_extract", reason: "not for scripts" })
+            Err(CallError { server: "model", function: "model_extract", kind: Kept { reason: "not for scripts" } })
         "#]]
         .assert_eq(&said);
         let lines = run.ledger();

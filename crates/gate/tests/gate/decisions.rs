@@ -116,7 +116,7 @@ async fn rules_decide_and_asking_fills_the_gap() {
 
     // A grant is for its run alone.
     let next = servers.run(rules(&[], &[], &[]), Arc::new(NoAsker));
-    expect![[r#"Denied { server: "flaky", function: "flaky_text", ruling: Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(NoAsker) } }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
+    expect![[r#"CallError { server: "flaky", function: "flaky_text", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: NoRule, asked_by: None, may_deny: None }, answer: Some(NoAsker) }) }"#]].assert_eq(&in_time(call(&next, "flaky", "text", json!({}))).await);
     servers.shut_down().await;
 }
 
@@ -234,6 +234,6 @@ async fn a_ledger_is_bounded() {
     let refused = run
         .call(target("no", "tool"), raw(json!({})), CallOptions::default())
         .await;
-    expect![[r#"Protocol { server: "no", function: "no_tool", code: -32053, message: "a run may make 10000 calls, and this one has", data: None, retryable: false }"#]].assert_eq(&show(refused));
+    expect![[r#"CallError { server: "no", function: "no_tool", kind: Protocol { code: -32053, message: "a run may make 10000 calls, and this one has", data: None, retryable: false } }"#]].assert_eq(&show(refused));
     assert_eq!(run.ledger().len(), 10_000);
 }

@@ -40,7 +40,7 @@ async fn results_of_every_kind() {
     )
     .await;
     check("echo", json!(null), expect!["{}"]).await;
-    check("echo", json!([1]), expect![[r#"Protocol { server: "flaky", function: "flaky_echo", code: -32602, message: "the arguments must be one JSON object", data: None, retryable: false }"#]]).await;
+    check("echo", json!([1]), expect![[r#"CallError { server: "flaky", function: "flaky_echo", kind: Protocol { code: -32602, message: "the arguments must be one JSON object", data: None, retryable: false } }"#]]).await;
     for (given, shown) in [
         (
             r#"{"a": -9223372036854775808, "b": 1E5}"#,
@@ -61,18 +61,18 @@ async fn results_of_every_kind() {
         let said = show(in_time(result).await);
         assert!(said.contains(shown), "{said}");
     }
-    check("fails", json!({}), expect![[r#"Tool { server: "flaky", function: "flaky_fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }"#]]).await;
-    check("fails_silently", json!({}), expect![[r#"Tool { server: "flaky", function: "flaky_fails_silently", message: "the tool failed and did not say why", content: RawValue([]), structured_content: None, retryable: false }"#]]).await;
-    check("rejects", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_rejects", code: -32602, message: "no such row", data: None, retryable: false }"#]]).await;
+    check("fails", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_fails", kind: Tool { message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false } }"#]]).await;
+    check("fails_silently", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_fails_silently", kind: Tool { message: "the tool failed and did not say why", content: RawValue([]), structured_content: None, retryable: false } }"#]]).await;
+    check("rejects", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_rejects", kind: Protocol { code: -32602, message: "no such row", data: None, retryable: false } }"#]]).await;
     check(
         "rejects",
         json!({ "code": -1, "message": "é", "data": { "a": 1 } }),
-        expect![[r#"Protocol { server: "flaky", function: "flaky_rejects", code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false }"#]],
+        expect![[r#"CallError { server: "flaky", function: "flaky_rejects", kind: Protocol { code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false } }"#]],
     )
     .await;
-    check("not_an_object", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_not_an_object", code: -32051, message: "the answer is malformed: it is not an object", data: None, retryable: false }"#]]).await;
-    check("input_required", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_input_required", code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false }"#]]).await;
-    check("no_such_tool", json!({}), expect![[r#"Protocol { server: "flaky", function: "flaky_no_such_tool", code: -32056, message: "its server no longer lists the tool; nothing was done", data: None, retryable: true }"#]]).await;
+    check("not_an_object", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_not_an_object", kind: Protocol { code: -32051, message: "the answer is malformed: it is not an object", data: None, retryable: false } }"#]]).await;
+    check("input_required", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_input_required", kind: Protocol { code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false } }"#]]).await;
+    check("no_such_tool", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_no_such_tool", kind: Protocol { code: -32056, message: "its server no longer lists the tool; nothing was done", data: None, retryable: true } }"#]]).await;
 
     let mut typed = target(&server, "json_text");
     typed.output_schema = Some(Declared::new(json!({})));
@@ -148,17 +148,17 @@ async fn results_are_held_to_what_the_tool_declares() {
     expect![[r##"
         {"n":1}
         Ok, 7 bytes
-        Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"n":"secret"}})), retryable: false }
+        CallError { server: "flaky", function: "flaky_structured", kind: Protocol { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"n":"secret"}})), retryable: false } }
         ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 14 bytes
-        Protocol { server: "flaky", function: "flaky_structured", code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"n":"x"}}})), retryable: false }
+        CallError { server: "flaky", function: "flaky_structured", kind: Protocol { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"", data: Some(RawValue({"problems":["/n: value is not of type \"integer\""],"result":{"content":[{"type":"text","text":"see structuredContent"}],"structuredContent":{"n":"x"}}})), retryable: false } }
         ProtocolError { code: -32055, message: "the call was made, and its result does not fit the tool's outputSchema: /n: value is not of type \"integer\"" }, 90 bytes
         {"n": 1}
         Ok, 8 bytes
-        Protocol { server: "flaky", function: "flaky_json_text", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":"one"})), retryable: false }
+        CallError { server: "flaky", function: "flaky_json_text", kind: Protocol { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"", data: Some(RawValue({"problems":["the value: value is not of type \"object\""],"result":"one"})), retryable: false } }
         ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: value is not of type \"object\"" }, 5 bytes
-        Protocol { server: "flaky", function: "flaky_image", code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property", data: Some(RawValue({"problems":["the value: \"n\" is a required property"],"result":{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}})), retryable: false }
+        CallError { server: "flaky", function: "flaky_image", kind: Protocol { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property", data: Some(RawValue({"problems":["the value: \"n\" is a required property"],"result":{"content":[{"type":"image","data":"AAEC","mimeType":"image/png"}]}})), retryable: false } }
         ProtocolError { code: -32055, message: "the call was made; the tool has an outputSchema and answered without structuredContent, and what it answered does not fit: the value: \"n\" is a required property" }, 67 bytes
-        Tool { server: "flaky", function: "flaky_fails", message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false }
+        CallError { server: "flaky", function: "flaky_fails", kind: Tool { message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false } }
         ToolError { message: "disk is full" }, 97 bytes
         1
         Ok, 1 bytes, unchecked: the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME"

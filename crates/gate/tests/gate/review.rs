@@ -301,10 +301,10 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
         .await;
         expect![[r#"
             {"text":"plain"}
-            Denied { server: "a", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word"), asked_by: None, may_deny: None }, answer: None } }
-            Denied { server: "a", function: "a_echo", ruling: Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word"), asked_by: None, may_deny: None }, answer: Some(NoAsker) } }
-            Kept { server: "a", function: "a_echo", reason: "not for scripts" }
-            Kept { server: "a", function: "a_rejects", reason: "not for scripts" }
+            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word"), asked_by: None, may_deny: None }, answer: None }) }
+            CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Ask, because: Reviewer("another word"), asked_by: None, may_deny: None }, answer: Some(NoAsker) }) }
+            CallError { server: "a", function: "a_echo", kind: Kept { reason: "not for scripts" } }
+            CallError { server: "a", function: "a_rejects", kind: Kept { reason: "not for scripts" } }
         "#]].assert_eq(&said);
         check(&run, expect![[r#"
             a_echo "ok" allowed by rule "*" in permissions.allow []

@@ -1,6 +1,6 @@
 //! Calls of servers' tools without a script.
 
-use callgate::{CallError, CallRequest, Called, Gate, code};
+use callgate::{CallError, CallErrorKind, CallRequest, Called, Gate, code};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonObject, ResultType};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -93,12 +93,16 @@ impl ToolCall {
                 }
                 Ok(shown)
             }
-            Err(CallError::Protocol {
-                code,
-                message,
-                data,
+            Err(CallError {
+                kind:
+                    CallErrorKind::Protocol {
+                        code: MISSING_CAPABILITY,
+                        message,
+                        data,
+                        ..
+                    },
                 ..
-            }) if self.any_result && code == MISSING_CAPABILITY => {
+            }) if self.any_result => {
                 let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
                 let data = data.and_then(|data| serde_json::to_value(data).ok());
                 Err(ErrorData::new(code, message, data))
@@ -170,11 +174,11 @@ fn mismatched_result(error: &CallError) -> Vec<ContentBlock> {
         #[serde(borrow)]
         result: &'a RawValue,
     }
-    let CallError::Protocol {
+    let CallErrorKind::Protocol {
         code: code::RESULT_MISMATCH,
         data: Some(data),
         ..
-    } = error
+    } = &error.kind
     else {
         return Vec::new();
     };
