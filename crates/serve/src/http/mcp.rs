@@ -9,8 +9,8 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use rmcp::model::InitializeRequestParams;
-use serde::Deserialize;
+use rmcp::model::InitializeRequest;
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use serde_json::Value;
 
 use super::body;
@@ -18,11 +18,9 @@ use super::door::{Admitted, Door};
 use super::refusal::Refusal;
 use super::users::User;
 use crate::face;
-use crate::message::{Malformed, NOT_ITS_FORM, envelope};
+use crate::message::{NOT_ITS_FORM, envelope};
 
 const SESSION_HEADER: &str = "mcp-session-id";
-/// From this revision on there are no sessions.
-const STATELESS: &str = "2026-07-28";
 /// The most bytes of rmcp's own refusal that are read.
 const MAX_REFUSAL: usize = 4096;
 
@@ -38,20 +36,24 @@ pub(crate) async fn answer(
 }
 
 async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {
-    let mode = face::mode_of_request(&parts).map_err(Refusal::bad);
-    let session = mode.and_then(|_| session(&parts));
-    let (id, bytes) = if parts.method == Method::POST {
+    let (mut id, mut bytes) = (Value::Null, Bytes::new());
+    if parts.method == Method::POST {
         body::expect_json(&parts.headers)?;
         let (most, time) = (door.config.max_body, door.config.request_time);
-        let bytes = body::read(&parts.headers, body, most, time).await?;
-        (check(user, &parts, session, &bytes).await?, bytes)
-    } else {
-        let session = session?;
-        if parts.method == Method::DELETE && session.is_some_and(|it| !user.sessions.has(it)) {
+        bytes = body::read(&parts.headers, body, most, time).await?;
+        let envelope = envelope(body::BODY, &bytes)?;
+        id = envelope.id.unwrap_or_default();
+        let checked = check(door, user, &parts, envelope.method.as_deref(), &bytes).await;
+        checked.map_err(|refused| refused.to(id.clone()))?;
+    } else if parts.method == Method::DELETE
+        && let Some(session) = parts.headers.get(SESSION_HEADER)
+    {
+        // rmcp ends any session, be there one or not.
+        let session = session.to_str().unwrap_or_default().into();
+        if !user.sessions.has_session(&session).await.unwrap_or(false) {
             return Err(no_session());
         }
-        (Value::Null, Bytes::new())
-    };
+    }
     let answered = user
         .mcp
         .handle(Request::from_parts(parts, Body::from(bytes)));
@@ -66,70 +68,34 @@ async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Re
     reworded(response, id).await
 }
 
-/// Checks a message, and that there is a session for it, or room for a new one. Returns its `id`.
+/// Checks a message, and that there is room if it begins a session.
 async fn check(
+    door: &Door,
     user: &User,
     parts: &Parts,
-    session: Result<Option<&str>, Refusal>,
+    method: Option<&str>,
     bytes: &[u8],
-) -> Result<Value, Refusal> {
-    let envelope = envelope(body::BODY, bytes)?;
-    let id = envelope.id.unwrap_or_default();
-    let with_id = |refused: Refusal| refused.to(id.clone());
-    let session = session.map_err(with_id)?;
-    let method = envelope.method.as_deref();
-    let is_initialize = method == Some("initialize");
-    if is_initialize && !is_stateless(parts) {
-        check_initialize(bytes).map_err(|unfit| with_id(unfit.into()))?;
-    }
-    match session {
-        Some(session) if !user.sessions.has(session) => return Err(with_id(no_session())),
-        None if is_initialize && !user.sessions.has_room() => {
-            let full = "the limit on sessions is reached; end one, or come again later";
-            return Err(with_id(Refusal::unavailable(full, 30)));
+) -> Result<(), Refusal> {
+    face::mode_of_request(parts).map_err(Refusal::bad)?;
+    match method {
+        Some("initialize") => {
+            // rmcp would look for the session of one with wrong params.
+            if serde_json::from_slice::<InitializeRequest>(bytes).is_err() {
+                return Err(Refusal::bad(NOT_ITS_FORM));
+            }
+            let is_new = !parts.headers.contains_key(SESSION_HEADER);
+            if is_new && !door.users.has_session_room(user) {
+                let full = "the limit on sessions is reached; end one, or come again later";
+                return Err(Refusal::unavailable(full, 30));
+            }
+        }
+        Some("tools/call") => {
+            // rmcp looks the tool up at once, for arguments that are repeated in headers.
+            user.made_gate().await?;
         }
         _ => {}
     }
-    if method == Some("tools/call") && is_stateless(parts) {
-        // rmcp looks the tool up at once, for arguments that are repeated in headers.
-        user.made_gate().await.map_err(with_id)?;
-    }
-    Ok(id)
-}
-
-/// True if a request is of a revision without sessions.
-fn is_stateless(parts: &Parts) -> bool {
-    let version = parts.headers.get("mcp-protocol-version");
-    let version = version.and_then(|value| value.to_str().ok());
-    version.is_some_and(|version| version >= STATELESS)
-}
-
-/// The session that a request names, if its revision has sessions.
-fn session(parts: &Parts) -> Result<Option<&str>, Refusal> {
-    if is_stateless(parts) {
-        return Ok(None);
-    }
-    let mut named = parts.headers.get_all(SESSION_HEADER).iter();
-    let session = named.next().map(|value| value.to_str().ok());
-    match (session, named.next()) {
-        (None, _) => Ok(None),
-        (Some(Some(session)), None) => Ok(Some(session)),
-        _ => Err(Refusal::bad(
-            "the Mcp-Session-Id header is not one session's id",
-        )),
-    }
-}
-
-/// Refuses an `initialize` of the wrong form: rmcp would look for its session.
-fn check_initialize(bytes: &[u8]) -> Result<(), Malformed> {
-    #[derive(Deserialize)]
-    struct Message {
-        #[serde(rename = "params")]
-        _params: InitializeRequestParams,
-    }
-    let read = serde_json::from_slice::<Message>(bytes);
-    read.map(drop)
-        .map_err(|_unfit| Malformed::unfit(NOT_ITS_FORM))
+    Ok(())
 }
 
 fn no_session() -> Refusal {

@@ -14,7 +14,6 @@ mod mcp;
 mod oauth;
 mod refusal;
 mod rest;
-mod sessions;
 mod users;
 
 pub use auth::Identity;

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use callgate::Gate;
-use callgate::config::{HttpConfig, ServeConfig};
+use callgate::config::ServeConfig;
 use futures::future::{BoxFuture, Shared, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,6 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::auth::Identity;
 use super::refusal::Refusal;
-use super::sessions::Sessions;
 use crate::face::{Service, Session};
 
 /// The longest and the shortest time between two looks for idle users.
@@ -35,8 +35,6 @@ pub(crate) struct Users {
     make: MakeGate,
     config: ServeConfig,
     known: Mutex<HashMap<Identity, Arc<User>>>,
-    /// Free places for sessions of all users.
-    sessions: Arc<Semaphore>,
     /// Requests under way, without streams of sessions.
     pub(crate) answering: TaskTracker,
     /// Users that end.
@@ -46,8 +44,9 @@ pub(crate) struct Users {
 /// One user.
 pub(crate) struct User {
     pub(crate) service: Arc<Service>,
-    pub(crate) mcp: StreamableHttpService<Session, Sessions>,
-    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) mcp: StreamableHttpService<Session, LocalSessionManager>,
+    /// The MCP sessions (2025-11-25 and before).
+    pub(crate) sessions: Arc<LocalSessionManager>,
     /// Ends sessions and streams, also when the gate cannot be made.
     stop: CancellationToken,
     gate: Shared<BoxFuture<'static, Result<Arc<Gate>, ()>>>,
@@ -67,12 +66,10 @@ pub(crate) struct Lease {
 
 impl Users {
     pub(crate) fn new(make: MakeGate, config: ServeConfig) -> Arc<Self> {
-        let sessions = config.http.sessions.min(Semaphore::MAX_PERMITS);
         Arc::new(Self {
             make,
             config,
             known: Mutex::default(),
-            sessions: Arc::new(Semaphore::new(sessions)),
             answering: TaskTracker::new(),
             ending: TaskTracker::new(),
         })
@@ -93,6 +90,12 @@ impl Users {
             user,
             _place: place,
         })
+    }
+
+    /// True if one more session of the user can begin.
+    pub(crate) fn has_session_room(&self, user: &User) -> bool {
+        let all: usize = self.known().values().map(|user| user.session_count()).sum();
+        user.session_count() < self.config.http.sessions_per_user && all < self.config.http.sessions
     }
 
     /// Ends idle users, again and again.
@@ -191,11 +194,9 @@ impl Users {
             }
         });
         let service = Service::new(pending.boxed(), self.config.clone(), None);
-        let sessions = Arc::new(Sessions::new(
-            self.config.http.sessions_per_user,
-            &self.sessions,
-            self.config.http.session_idle,
-        ));
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(self.config.http.session_idle);
+        let sessions = Arc::new(sessions);
         let mcp = StreamableHttpService::new(
             {
                 let service = Arc::clone(&service);
@@ -255,10 +256,16 @@ impl User {
         }
     }
 
+    /// The number of sessions. While one begins or ends, they count as one.
+    fn session_count(&self) -> usize {
+        let sessions = self.sessions.sessions.try_read();
+        sessions.map_or(1, |sessions| sessions.len())
+    }
+
     /// The time that the user has been idle; `None` if something is under way.
     fn idle(&self) -> Option<Duration> {
         let busy = self.requests.available_permits() < self.max_requests
-            || !self.sessions.is_empty()
+            || self.session_count() > 0
             || self.service.runs.is_busy();
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         (!busy).then(|| last.elapsed())
