@@ -3,19 +3,16 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer};
+use callgate_schema::extent;
+use rmcp::model::ErrorData;
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// JSON-RPC 2.0, section 5.1.
-const PARSE_ERROR: i32 = -32700;
-pub(crate) const INVALID_REQUEST: i32 = -32600;
-const INVALID_PARAMS: i32 = -32602;
-
 /// The deepest nesting of objects and arrays.
-const MAX_DEPTH: usize = 100;
+const MAX_DEPTH: u32 = 100;
 /// The most values in a message: in memory they take a hundred times their text.
-const MAX_VALUES: usize = 1 << 20;
+const MAX_VALUES: u64 = 1 << 20;
 
 /// The message for params that do not fit the method.
 pub(crate) const NOT_ITS_FORM: &str = "the message does not have the form of its method";
@@ -29,40 +26,24 @@ pub(crate) struct Envelope {
 }
 
 /// The reason why a message cannot be served.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Malformed {
-    /// The code of the JSON-RPC error.
-    pub(crate) code: i32,
     /// The `id` of the request, if it could be read.
     pub(crate) id: Option<Value>,
-    pub(crate) message: Cow<'static, str>,
+    pub(crate) error: ErrorData,
 }
 
 impl Malformed {
     /// JSON of the wrong form.
     pub(crate) fn new(message: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code: INVALID_REQUEST,
-            id: None,
-            message: message.into(),
-        }
+        ErrorData::invalid_request(message, None).into()
     }
 
     /// Text that is not JSON; `what` names the text.
     pub(crate) fn no_json(what: &str, error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
-        Self {
-            code: PARSE_ERROR,
-            ..Self::new(format!("{what} is not JSON (line {line}, column {column})"))
-        }
-    }
-
-    /// A request whose params do not fit the method.
-    pub(crate) fn unfit(message: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code: INVALID_PARAMS,
-            ..Self::new(message)
-        }
+        let message = format!("{what} is not JSON (line {line}, column {column})");
+        ErrorData::parse_error(message, None).into()
     }
 
     /// The error with the `id` of its request.
@@ -72,13 +53,20 @@ impl Malformed {
     }
 }
 
+impl From<ErrorData> for Malformed {
+    fn from(error: ErrorData) -> Self {
+        Self { id: None, error }
+    }
+}
+
 /// Checks that the bytes are one JSON-RPC message; `what` names them in an error.
 pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> {
+    // Raw values are read without recursion, however deep they are.
     #[derive(Deserialize)]
     struct Message<'a> {
         #[serde(borrow)]
         jsonrpc: Option<Cow<'a, str>>,
-        #[serde(borrow, default, deserialize_with = "present")]
+        #[serde(borrow)]
         id: Option<&'a RawValue>,
         #[serde(borrow)]
         method: Option<Cow<'a, str>>,
@@ -90,7 +78,6 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
         error: Option<&'a RawValue>,
     }
     let text = text(what, bytes)?;
-    // Raw values are read without recursion, however deep they are.
     let raw: &RawValue =
         serde_json::from_str(text).map_err(|error| Malformed::no_json(what, &error))?;
     if raw.get().starts_with('[') {
@@ -106,20 +93,19 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
     })?;
     let id = message.id.map(read_id).transpose()?;
     let answers = usize::from(message.result.is_some()) + usize::from(message.error.is_some());
-    // An answer has the id of our request: an error with it would end another request.
-    let request_id = id.clone().filter(|_| answers == 0);
-    let refuse = |why: &'static str| Err(Malformed::new(why).to(request_id.clone()));
-    if message.jsonrpc.as_deref() != Some("2.0") {
-        return refuse("\"jsonrpc\" must be \"2.0\"");
-    }
-    if usize::from(message.method.is_some()) + answers != 1 {
-        return refuse("a message has one of \"method\", \"result\" and \"error\"");
-    }
     let is_object = |params: &RawValue| params.get().starts_with('{');
-    if !message.params.is_none_or(is_object) {
-        return refuse("\"params\" must be an object");
-    }
-    bounded(text).map_err(|over| over.to(request_id))?;
+    let checked = if message.jsonrpc.as_deref() != Some("2.0") {
+        Err(Malformed::new("\"jsonrpc\" must be \"2.0\""))
+    } else if usize::from(message.method.is_some()) + answers != 1 {
+        let why = "a message has one of \"method\", \"result\" and \"error\"";
+        Err(Malformed::new(why))
+    } else if !message.params.is_none_or(is_object) {
+        Err(Malformed::new("\"params\" must be an object"))
+    } else {
+        bounded(text)
+    };
+    // An answer has the id of our request: an error with it would end another request.
+    checked.map_err(|why| why.to(id.clone().filter(|_| answers == 0)))?;
     Ok(Envelope {
         id,
         method: message.method.map(Cow::into_owned),
@@ -139,59 +125,33 @@ fn read_id(id: &RawValue) -> Result<Value, Malformed> {
 
 /// Reads the bytes as UTF-8.
 pub(crate) fn text<'a>(what: &str, bytes: &'a [u8]) -> Result<&'a str, Malformed> {
-    std::str::from_utf8(bytes).map_err(|_| Malformed {
-        code: PARSE_ERROR,
-        ..Malformed::new(format!("{what} is not UTF-8"))
-    })
+    std::str::from_utf8(bytes)
+        .map_err(|_| ErrorData::parse_error(format!("{what} is not UTF-8"), None).into())
 }
 
 /// Refuses a text with too deep nesting or too many values.
 pub(crate) fn bounded(text: &str) -> Result<(), Malformed> {
-    excess(text).map_or(Ok(()), |excess| {
-        Err(Malformed::new(format!("the message {excess}")))
-    })
-}
-
-/// Keeps a member that is null apart from one that is missing.
-fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
-    Deserialize::deserialize(member).map(Some)
-}
-
-/// Counts brackets and commas outside of strings. Empty objects and arrays count twice.
-fn excess(text: &str) -> Option<String> {
-    let (mut depth, mut values) = (0_usize, 1_usize);
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'{' | b'[' => {
-                depth += 1;
-                values += 1;
-                if depth > MAX_DEPTH {
-                    return Some(format!("is nested deeper than {MAX_DEPTH} levels"));
-                }
-            }
-            b',' => values += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => loop {
-                match bytes.next() {
-                    Some(b'\\') => drop(bytes.next()),
-                    Some(b'"') | None => break,
-                    Some(_) => {}
-                }
-            },
-            _ => {}
-        }
-    }
-    (values > MAX_VALUES).then(|| format!("has more than {MAX_VALUES} values"))
+    let extent = extent(text);
+    let excess = if extent.levels > MAX_DEPTH {
+        format!("is nested deeper than {MAX_DEPTH} levels")
+    } else if extent.parts > MAX_VALUES {
+        format!("has more than {MAX_VALUES} values")
+    } else {
+        return Ok(());
+    };
+    Err(Malformed::new(format!("the message {excess}")))
 }
 
 #[cfg(test)]
 mod tests {
+    use rmcp::model::ErrorCode;
+
     use super::*;
 
-    fn refused(text: &str) -> (i32, Option<Value>, String) {
+    fn refused(text: &str) -> (ErrorCode, Option<Value>, String) {
         let refused = envelope("the line", text.as_bytes()).expect_err(text);
-        (refused.code, refused.id, refused.message.into_owned())
+        let ErrorData { code, message, .. } = refused.error;
+        (code, refused.id, message.into_owned())
     }
 
     #[test]
@@ -209,7 +169,7 @@ mod tests {
     #[test]
     fn other_texts_are_refused() {
         let (code, _, message) = refused("{\n\"secret\": hunter2");
-        assert_eq!(code, PARSE_ERROR);
+        assert_eq!(code, ErrorCode::PARSE_ERROR);
         assert_eq!(message, "the line is not JSON (line 2, column 11)");
         assert_eq!(refused(r#"{"id":1,"method":"ping"}"#).1, Some(1.into()));
         assert_eq!(refused(r#"{"id":1,"result":{}}"#).1, None, "the id is ours");
@@ -218,7 +178,6 @@ mod tests {
             "1",
             r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
-            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","id":2}"#,
             r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
@@ -226,7 +185,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
         ] {
-            assert_eq!(refused(wrong).0, INVALID_REQUEST, "{wrong}");
+            assert_eq!(refused(wrong).0, ErrorCode::INVALID_REQUEST, "{wrong}");
         }
     }
 
@@ -242,9 +201,8 @@ mod tests {
             assert_eq!(id, Some(1.into()));
         }
         refused(&"[".repeat(1 << 20));
-        assert_eq!(excess(&format!("\"{}\\\"[\"", "[".repeat(200))), None);
         // Six values are outside of the array.
-        let many = |items: usize| with(&format!("[{}]", vec!["0"; items].join(",")));
+        let many = |items: u64| with(&format!("[{}]", vec!["0"; items as usize].join(",")));
         assert!(envelope("the line", many(MAX_VALUES - 6).as_bytes()).is_ok());
         let (_, _, message) = refused(&many(MAX_VALUES - 5));
         assert_eq!(message, "the message has more than 1048576 values");

@@ -7,12 +7,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use futures::{FutureExt as _, StreamExt as _};
+use futures::StreamExt as _;
 use rmcp::ServiceExt as _;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage,
-    ServerJsonRpcMessage, ServerResult,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, GetMeta as _, JsonRpcMessage,
+    ServerJsonRpcMessage,
 };
 use rmcp::service::{RoleServer, ServerInitializeError};
 use rmcp::transport::Transport;
@@ -22,8 +21,7 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::sync::CancellationToken;
 
 use crate::face::Service;
-use crate::message::{Malformed, NOT_ITS_FORM, envelope};
-use crate::runs::Roots;
+use crate::message::{Malformed, NOT_ITS_FORM, envelope, text};
 
 /// The reason why serving failed, for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -43,9 +41,7 @@ pub(crate) async fn serve(
     from: impl AsyncRead + Send + Unpin + 'static,
     to: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), ServeError> {
-    let session = service.session();
-    let roots = Arc::clone(&session.client_settings.roots);
-    let served = match session.serve(Stdio::new(from, to, roots)).await {
+    let served = match service.session().serve(Stdio::new(from, to)).await {
         Ok(session) => match session.waiting().await {
             Ok(_quit) => Ok(()),
             Err(error) => Err(ServeError(format!(
@@ -63,25 +59,12 @@ pub(crate) async fn serve(
     served
 }
 
-/// The way the client speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Era {
-    /// Not known yet.
-    Open,
-    /// Not known yet, while the client waits for an answer.
-    Waiting,
-    /// In a session (2025-11-25 and before).
-    Session,
-    /// In single requests (2026-07-28).
-    Stateless,
-}
-
 /// The transport.
 struct Stdio<R, W: AsyncWrite> {
     lines: FramedRead<R, AnyDelimiterCodec>,
     output: AsyncRwTransport<RoleServer, Empty, W>,
-    era: Era,
-    roots: Arc<Roots>,
+    /// A session, or the first stateless request, has begun. Before, rmcp takes requests alone.
+    has_begun: bool,
     /// Cancelled when the client does not read any more.
     broken: CancellationToken,
 }
@@ -91,13 +74,12 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    fn new(from: R, to: W, roots: Arc<Roots>) -> Self {
+    fn new(from: R, to: W) -> Self {
         let lines = AnyDelimiterCodec::new_with_max_length(b"\n".into(), b"\n".into(), MAX_LINE);
         Self {
             lines: FramedRead::new(from, lines),
             output: AsyncRwTransport::new(tokio::io::empty(), to),
-            era: Era::Open,
-            roots,
+            has_begun: false,
             broken: CancellationToken::new(),
         }
     }
@@ -109,66 +91,46 @@ where
             return Ok(None);
         }
         let envelope = envelope("the line", line)?;
-        let message = serde_json::from_slice(line).map_err(|error| unreadable(&error));
-        let message: ClientJsonRpcMessage = match (message, envelope.id, envelope.method) {
+        let read = callgate_schema::read(text("the line", line)?);
+        let message = match (read, envelope.id, envelope.method) {
             (Ok(message), ..) => message,
-            (Err(why), Some(id), Some(_)) => return Err(Malformed::new(why).to(Some(id))),
+            (Err(_), Some(id), Some(_)) => return Err(Malformed::new(NOT_ITS_FORM).to(Some(id))),
             // Ends our request that has this id.
-            (Err(why), Some(id), None) => {
+            (Err(_), Some(id), None) => {
                 let id = serde_json::from_value(id).ok();
-                JsonRpcMessage::error(ErrorData::invalid_request(why, None), id)
+                JsonRpcMessage::error(ErrorData::invalid_request(NOT_ITS_FORM, None), id)
             }
-            (Err(why), None, _) => {
-                tracing::warn!(reason = why, "a message of the client was ignored");
+            (Err(error), None, _) => {
+                tracing::warn!(%error, "a message of the client was ignored");
                 return Ok(None);
             }
         };
-        match message {
-            JsonRpcMessage::Request(request) => {
-                let is_initialize = matches!(request.request, ClientRequest::InitializeRequest(_));
-                if is_initialize && self.era == Era::Stateless {
-                    let why = "there is no session to initialize: this client has begun with \
-                               requests of 2026-07-28; go on with these, or start callgate anew";
-                    return Err(Malformed::new(why).to(Some(request.id.into_json_value())));
-                }
-                if self.era == Era::Open {
-                    self.era = Era::Waiting;
-                }
-                Ok(Some(JsonRpcMessage::Request(request)))
-            }
-            _ if matches!(self.era, Era::Open | Era::Waiting) => {
+        self.has_begun |= match &message {
+            JsonRpcMessage::Request(request) => match &request.request {
+                ClientRequest::InitializeRequest(_) => true,
+                ClientRequest::DiscoverRequest(_) => false,
+                request => request.get_meta().protocol_version().is_some(),
+            },
+            _ if !self.has_begun => {
                 tracing::debug!("a message before the first request was ignored");
-                Ok(None)
+                return Ok(None);
             }
-            JsonRpcMessage::Notification(notification) => {
-                // Noted before later requests are read: their handlers may run first.
-                let changed = &notification.notification;
-                if matches!(changed, ClientNotification::RootsListChangedNotification(_)) {
-                    self.roots.changed();
-                }
-                Ok(Some(JsonRpcMessage::Notification(notification)))
-            }
-            answer => Ok(Some(answer)),
-        }
+            _ => true,
+        };
+        Ok(Some(message))
     }
 
     /// Answers a message that is not served. Nothing waits for a client that reads slowly.
-    fn refuse(&mut self, malformed: Malformed) {
-        tracing::warn!(reason = %malformed.message, "a message of the client was refused");
-        let error = ErrorData::new(ErrorCode(malformed.code), malformed.message, None);
-        let id = malformed.id.and_then(|id| serde_json::from_value(id).ok());
-        tokio::spawn(self.send_raw(ServerJsonRpcMessage::error(error, id)));
-    }
-
-    fn send_raw(&mut self, message: ServerJsonRpcMessage) -> BoxFuture<'static, io::Result<()>> {
-        let (sent, broken) = (self.output.send(message), self.broken.clone());
-        async move { sent.await.inspect_err(|_| broken.cancel()) }.boxed()
+    fn refuse(&mut self, Malformed { id, error }: Malformed) {
+        tracing::warn!(reason = %error.message, "a message of the client was refused");
+        let id = id.and_then(|id| serde_json::from_value(id).ok());
+        tokio::spawn(self.send(ServerJsonRpcMessage::error(error, id)));
     }
 }
 
 impl<R, W> Transport<RoleServer> for Stdio<R, W>
 where
-    R: AsyncRead + Send + Unpin + 'static,
+    R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
     type Error = io::Error;
@@ -177,21 +139,11 @@ where
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        if let JsonRpcMessage::Response(response) = &message
-            && let ServerResult::InitializeResult(_) = response.result
-        {
-            self.era = Era::Session;
-        } else if self.era == Era::Waiting {
-            self.era = Era::Open;
-        }
-        self.send_raw(message)
+        let (sent, broken) = (self.output.send(message), self.broken.clone());
+        async move { sent.await.inspect_err(|_| broken.cancel()) }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        // Until the era is known, rmcp reads on only after it has answered.
-        if self.era == Era::Waiting {
-            self.era = Era::Stateless;
-        }
         loop {
             let line = tokio::select! {
                 line = self.lines.next() => line?,
@@ -228,22 +180,11 @@ where
     }
 }
 
-/// The reason why a message with a good envelope cannot be read.
-fn unreadable(error: &serde_json::Error) -> String {
-    if error.is_data() {
-        return NOT_ITS_FORM.to_owned();
-    }
-    let column = error.column();
-    format!(
-        "the message has half a surrogate pair in a text, or a number that is out of range (column \
-         {column})"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use callgate::Gate;
     use callgate::config::ServeConfig;
+    use futures::FutureExt as _;
     use serde_json::{Value, json};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
@@ -291,7 +232,6 @@ mod tests {
                 r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"run_script","arguments":{{"code":{code}}}}}}}"#
             )
         };
-        lines.push(code(r#""\ud800""#));
         lines.push(code(&("[".repeat(130) + &"]".repeat(130))));
         lines.push(code(&format!("\"{}\"", "x".repeat(17 << 20))));
         lines.push("[]".to_owned());
@@ -305,38 +245,12 @@ mod tests {
             of.map(|answer| answer["error"]["message"].as_str().unwrap_or("ok"))
                 .collect::<Vec<_>>()
         };
-        let [surrogate, deep] = of(Some(1))[..] else {
-            panic!("{answers:?}");
-        };
-        assert!(
-            surrogate.starts_with("the message has half a surrogate pair"),
-            "{surrogate}"
+        assert_eq!(
+            of(Some(1)),
+            ["the message is nested deeper than 100 levels"]
         );
-        assert_eq!(deep, "the message is nested deeper than 100 levels");
         assert_eq!(of(None)[0], "the message has more than 16777216 bytes");
         assert!(of(None)[1].starts_with("batches are not part of MCP"));
         assert_eq!(of(Some(2)), ["ok"]);
-    }
-
-    #[tokio::test]
-    async fn no_session_begins_after_stateless_requests() {
-        let meta = json!({ "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" } } });
-        let first = request(1, "resources/list", meta);
-        let answers = answers(&[first, initialize(2)]).await;
-        let of = |id: u64| {
-            answers
-                .iter()
-                .find(|answer| answer["id"] == id)
-                .expect("an answer")
-        };
-        assert_eq!(of(1)["result"]["resources"], json!([]));
-        let why = of(2)["error"]["message"].as_str().expect("a message");
-        assert!(
-            why.starts_with("there is no session to initialize"),
-            "{why}"
-        );
     }
 }

@@ -3,24 +3,22 @@
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
 
-use crate::message::{INVALID_REQUEST, Malformed};
+use crate::message::Malformed;
 
 /// A refused request: a status with a JSON-RPC error or problem details. The text holds nothing
 /// that the client may not know.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     status: StatusCode,
-    code: i32,
+    code: ErrorCode,
     message: String,
     /// The request's id; null if it could not be read.
     id: Box<Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
-
-/// JSON-RPC 2.0, section 5.1.
-const INTERNAL_ERROR: i32 = -32603;
 
 impl Refusal {
     /// A refusal with this status.
@@ -28,9 +26,9 @@ impl Refusal {
         Self {
             status,
             code: if status.is_server_error() {
-                INTERNAL_ERROR
+                ErrorCode::INTERNAL_ERROR
             } else {
-                INVALID_REQUEST
+                ErrorCode::INVALID_REQUEST
             },
             message: message.into(),
             id: Box::default(),
@@ -101,10 +99,11 @@ impl Refusal {
 
 impl From<Malformed> for Refusal {
     fn from(malformed: Malformed) -> Self {
-        let Malformed { code, id, message } = malformed;
-        let mut refusal = Self::bad(message).to(id.unwrap_or_default());
-        refusal.code = code;
-        refusal
+        let Malformed { id, error } = malformed;
+        Self {
+            code: error.code,
+            ..Self::bad(error.message).to(id.unwrap_or_default())
+        }
     }
 }
 

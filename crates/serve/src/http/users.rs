@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use callgate::Gate;
-use callgate::config::ServeConfig;
+use callgate::config::{HttpConfig, ServeConfig};
 use futures::future::{BoxFuture, Shared, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
