@@ -17,8 +17,9 @@ pub(crate) use mode::of_request as mode_of_request;
 pub(crate) use service::Service;
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use callgate::caller::LogLevel;
 use callgate::config::ToolMode;
 use callgate::present::nearest;
 use callgate::{Detail, Gate};
@@ -37,13 +38,11 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 
 use crate::arguments::quoted;
-use crate::runs::{
-    self, ClientAsker, ClientSettings, Purpose, Runs, ToolRequest, log_level, resources,
-};
+use crate::runs::{Client, ClientAsker, Purpose, Roots, Runs, ToolRequest, log_level, resources};
 
 use call_tool::ToolCall;
 use search::Search;
-use tool_array::{Audience, ToolArray};
+use tool_array::ToolArray;
 
 /// The revisions that are served. Earlier ones have batches, which are not.
 static REVISIONS: [ProtocolVersion; 3] = [
@@ -59,17 +58,26 @@ pub(crate) struct Session {
     mode: OnceLock<ToolMode>,
     /// Made once: the tools that a client sees do not change in a session.
     tools: OnceLock<Arc<ToolArray>>,
-    pub(crate) client_settings: ClientSettings,
+    roots: Arc<Roots>,
+    /// The lowest level of log messages that the client wants in the session.
+    log_level: Mutex<Option<LogLevel>>,
 }
 
 impl Session {
-    fn new(service: Arc<Service>, client_settings: ClientSettings) -> Self {
+    fn new(service: Arc<Service>, roots: Arc<Roots>) -> Self {
         Self {
             service,
             mode: OnceLock::new(),
             tools: OnceLock::new(),
-            client_settings,
+            roots,
+            log_level: Mutex::default(),
         }
+    }
+
+    /// The client of a request.
+    fn client(&self, context: &RequestContext<RoleServer>) -> Result<Client, ErrorData> {
+        let logs = self.log_level.lock();
+        Client::of_request(context, *logs.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The mode of the session, or of the stateless request.
@@ -99,22 +107,13 @@ impl Session {
     }
 
     /// The tools that the client sees.
-    fn tools(
-        &self,
-        gate: &Gate,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Arc<ToolArray>, ErrorData> {
-        let mode = self.mode(context)?;
+    fn tools(&self, gate: &Gate, mode: ToolMode, client: &Client) -> Arc<ToolArray> {
         let options = &self.service.options;
-        let audience = Audience {
-            any_result: is_stateless(context),
-            has_model: runs::has_model(context),
-        };
-        let make = || Arc::new(ToolArray::new(gate, mode, options, audience));
-        if is_stateless(context) {
-            return Ok(make());
+        let make = || Arc::new(ToolArray::new(gate, mode, options, client));
+        if client.is_stateless {
+            return make();
         }
-        Ok(Arc::clone(self.tools.get_or_init(make)))
+        Arc::clone(self.tools.get_or_init(make))
     }
 
     /// Calls a server's tool.
@@ -158,7 +157,7 @@ impl Session {
             Ok(search) => search,
             Err(wrong) => return Ok(answer(Err(wrong))),
         };
-        if !search.is_by_model(&gate) || !runs::has_model(request.context) {
+        if !search.is_by_model(&gate) || !request.client.capabilities.sampling {
             Runs::expect_no_state(request.params)?;
             return Ok(answer(search.run(&gate).await));
         }
@@ -196,7 +195,7 @@ impl Session {
             own_tools::LIST_SERVERS => server_tools::list_servers(&gate, given),
             own_tools::ENABLE_SERVER => server_tools::enable_server(&gate, given).await,
             own_tools::DISABLE_SERVER => server_tools::disable_server(&gate, given).await,
-            _ => match ToolCall::read(&gate, given, is_stateless(request.context)).await {
+            _ => match ToolCall::read(&gate, given, request.client.is_stateless).await {
                 Ok(call) => return self.call(gate, call, request).await,
                 Err(wrong) => Err(wrong),
             },
@@ -264,13 +263,13 @@ impl ServerHandler for Session {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let gate = self.service.gate.clone();
-        self.client_settings.session_begun(&context, gate).await;
+        let client = Client::of_session(&context.peer);
+        self.roots.follow(&client, self.service.gate.clone()).await;
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
-        let gate = self.service.gate.clone();
-        self.client_settings.roots_changed(&context, gate).await;
+        self.roots.changed();
+        self.on_initialized(context).await;
     }
 
     #[expect(deprecated, reason = "it is since 2026-07-28, and older clients do it")]
@@ -283,7 +282,11 @@ impl ServerHandler for Session {
             return Err(unknown_request::no_method("logging/setLevel"));
         }
         let level = serde_json::to_value(request.level).unwrap_or_default();
-        self.client_settings.set_log_level(log_level(&level)?);
+        let mut least = self
+            .log_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *least = Some(log_level(&level)?);
         Ok(())
     }
 
@@ -293,7 +296,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let gate = self.gate(&context).await?;
-        let array = self.tools(&gate, &context)?;
+        let array = self.tools(&gate, self.mode(&context)?, &self.client(&context)?);
         let listed = ListToolsResult::with_all_items(array.tools.clone());
         if !is_stateless(&context) {
             return Ok(listed);
@@ -309,19 +312,23 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let gate = self.gate(&context).await?;
-        let mode = self.mode(&context)?;
+        let (mode, client) = (self.mode(&context)?, self.client(&context)?);
         let name: &str = &request.name;
         let is_native = mode == ToolMode::Native;
         let is_server_tool = is_native && gate.finds_tool(name).await;
         let mut is_own = own_tools::is_in_mode(name, mode);
         if is_own && is_server_tool {
             // Of two tools with the name, the one that the client sees is meant.
-            is_own = self.tools(&gate, &context)?.own().any(|own| own == name);
+            is_own = self
+                .tools(&gate, mode, &client)
+                .own()
+                .any(|own| own == name);
         }
         let made = ToolRequest {
             params: &request,
             context: &context,
-            settings: &self.client_settings,
+            client: &client,
+            roots: &self.roots,
         };
         if is_own {
             return self.call_own(gate, made, mode).await;
@@ -330,12 +337,12 @@ impl ServerHandler for Session {
             let call = ToolCall {
                 function: name.to_owned(),
                 arguments: request.arguments.clone(),
-                any_result: is_stateless(&context),
+                any_result: client.is_stateless,
                 is_for_model: false,
             };
             return self.call(gate, call, made).await;
         }
-        let array = self.tools(&gate, &context)?;
+        let array = self.tools(&gate, mode, &client);
         if is_native && array.tools.iter().any(|tool| tool.name == name) {
             let gone = format!("{name} is gone: no server lists it any more");
             return Ok(answer(Err(gone)));
@@ -410,7 +417,8 @@ impl ServerHandler for Session {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.service.runs.get_task(&request, &context)
+        let client = self.client(&context)?;
+        self.service.runs.get_task(&request, &client)
     }
 
     async fn update_task(

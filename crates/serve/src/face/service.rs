@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::Session;
-use crate::runs::{ClientSettings, Keep, OneClient, PendingGate, Runs};
+use crate::runs::{Keep, OneClient, PendingGate, Runs};
 
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {
@@ -38,6 +38,6 @@ impl Service {
     pub(crate) fn session(self: &Arc<Self>) -> Session {
         let client = self.client.as_ref();
         let roots = client.map_or_else(Arc::default, |client| Arc::clone(&client.roots));
-        Session::new(Arc::clone(self), ClientSettings::new(roots))
+        Session::new(Arc::clone(self), roots)
     }
 }

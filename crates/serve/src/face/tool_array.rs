@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::declared::{Declared, Level};
 use super::own_tools::{self, CALL_TOOL, FINDERS, SEARCH_TOOLS, SERVER_TOOLS};
+use crate::runs::Client;
 
 /// The tools that one client sees, in order.
 #[derive(Debug)]
@@ -19,22 +20,13 @@ pub(crate) struct ToolArray {
     own: usize,
 }
 
-/// Properties of a client that the array depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Audience {
-    /// The client's revision knows results that are no objects (2026-07-28).
-    pub(crate) any_result: bool,
-    /// The client has a model that can be asked (`sampling`).
-    pub(crate) has_model: bool,
-}
-
 impl ToolArray {
     /// The tools of a mode.
     pub(crate) fn new(
         gate: &Gate,
         mode: ToolMode,
         options: &ServeConfig,
-        audience: Audience,
+        client: &Client,
     ) -> Self {
         let servers = gate.servers();
         let tokens = (options.context.window as f64 * options.context.share) as usize;
@@ -50,10 +42,10 @@ impl ToolArray {
                 let declared = Declared::new(gate, &servers, Level::Names, tokens);
                 Self::of_own(own_tools::for_calls(&names, &declared))
             }
-            ToolMode::Native => Self::native(gate, names, audience.any_result),
+            ToolMode::Native => Self::native(gate, names, client.is_stateless),
             _ => {
                 let declared = Declared::new(gate, &servers, Level::Full, tokens);
-                let extracts = gate.extracts(audience.has_model);
+                let extracts = gate.extracts(client.capabilities.sampling);
                 let mut tools =
                     own_tools::for_scripts(gate, &declared, &servers, extracts, options.wait);
                 if declared.level < Level::Full || more {
@@ -66,7 +58,7 @@ impl ToolArray {
         for tool in array.tools.iter_mut().take(array.own) {
             if tool.name == SEARCH_TOOLS {
                 own_tools::offer_ways(Arc::make_mut(&mut tool.input_schema), |way| {
-                    gate.can_search(way, audience.has_model)
+                    gate.can_search(way, client.capabilities.sampling)
                 });
             }
         }

@@ -1,35 +1,43 @@
 //! The client of a request: its capabilities, and how it is asked.
 
-use callgate::caller::{LogLevel, Offers};
-use rmcp::model::{ClientCapabilities, ElicitRequestParams, InputRequest, ProtocolVersion};
+use callgate::caller::{LogLevel, Offers, UnknownLogLevel};
+use rmcp::model::{
+    ClientCapabilities, ElicitRequestParams, ErrorData, InputRequest, ProtocolVersion,
+};
 use rmcp::service::{Peer, RequestContext, RoleServer};
+use serde_json::Value;
+
+/// The member of `_meta` with the log level of a stateless request.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The client of one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) peer: Peer<RoleServer>,
     pub(crate) capabilities: Offers,
-    pub(crate) asked_by: AskedBy,
+    /// The revision has no sessions (2026-07-28): a question is an answer after which the client
+    /// comes again ("Multi Round-Trip Requests"). Before, it is a request while the client waits.
+    pub(crate) is_stateless: bool,
     /// The client takes a task for an answer (extension `io.modelcontextprotocol/tasks`).
     pub(crate) tasks: bool,
     /// The lowest level of servers' log messages that the client wants.
     pub(crate) logs: Option<LogLevel>,
 }
 
-/// The way a client is asked a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AskedBy {
-    /// By a request while its own request waits (2025-11-25 and before).
-    Requests,
-    /// By an answer after which it comes again (2026-07-28, "Multi Round-Trip Requests").
-    Answers,
-}
-
 impl Client {
-    /// The client of a request.
-    pub(crate) fn of_request(context: &RequestContext<RoleServer>) -> Self {
-        let (version, capabilities) = (context.protocol_version(), context.client_capabilities());
-        Self::new(&context.peer, version, &capabilities.unwrap_or_default())
+    /// The client of a request. `logs`: the log level of its session.
+    pub(crate) fn of_request(
+        context: &RequestContext<RoleServer>,
+        logs: Option<LogLevel>,
+    ) -> Result<Self, ErrorData> {
+        let capabilities = context.client_capabilities().unwrap_or_default();
+        let client = Self::new(&context.peer, context.protocol_version(), &capabilities);
+        let logs = if client.is_stateless {
+            context.meta.get(LOG_LEVEL).map(log_level).transpose()?
+        } else {
+            logs
+        };
+        Ok(Self { logs, ..client })
     }
 
     /// The client of a session.
@@ -46,24 +54,21 @@ impl Client {
         version: Option<ProtocolVersion>,
         capabilities: &ClientCapabilities,
     ) -> Self {
-        let newest = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let is_stateless = version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
         Self {
             peer: peer.clone(),
             capabilities: offers(capabilities),
-            asked_by: if newest {
-                AskedBy::Answers
-            } else {
-                AskedBy::Requests
-            },
-            tasks: newest && capabilities.supports_tasks(),
+            is_stateless,
+            tasks: is_stateless && capabilities.supports_tasks(),
             logs: None,
         }
     }
 }
 
-/// True if the client of a request has a model that can be asked (`sampling`).
-pub(crate) fn has_model(context: &RequestContext<RoleServer>) -> bool {
-    Client::of_request(context).capabilities.sampling
+/// The level that a client names.
+pub(crate) fn log_level(level: &Value) -> Result<LogLevel, ErrorData> {
+    let named = level.as_str().unwrap_or_default().parse();
+    named.map_err(|unknown: UnknownLogLevel| ErrorData::invalid_params(unknown.to_string(), None))
 }
 
 fn offers(capabilities: &ClientCapabilities) -> Offers {

@@ -5,7 +5,6 @@ mod arguments;
 mod asker;
 mod caller;
 mod client;
-mod client_settings;
 mod limits;
 mod outcome;
 mod pages;
@@ -23,8 +22,7 @@ mod wait;
 pub(crate) use arguments::{report_schema, run_script_schema, wait_schema};
 pub(crate) use asker::ClientAsker;
 pub use caller::{AnyClient, OneClient};
-pub(crate) use client::has_model;
-pub(crate) use client_settings::{ClientSettings, log_level};
+pub(crate) use client::{Client, log_level};
 pub(crate) use resume::Purpose;
 pub(crate) use roots::{PendingGate, Roots};
 pub(crate) use store::{Keep, NoRun};
@@ -45,7 +43,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use arguments::{Part, ScriptArguments, WaitArguments};
-use client::{AskedBy, Client};
 use outcome::Outcome;
 use resume::{NO_RUN, UNANNOUNCED, other_request};
 use roots::Folders;
@@ -63,7 +60,8 @@ const EXTRA_TIME: Duration = Duration::from_secs(60);
 pub(crate) struct ToolRequest<'a> {
     pub(crate) params: &'a CallToolRequestParams,
     pub(crate) context: &'a RequestContext<RoleServer>,
-    pub(crate) settings: &'a ClientSettings,
+    pub(crate) client: &'a Client,
+    pub(crate) roots: &'a Roots,
 }
 
 /// The runs of one user over one gate.
@@ -145,7 +143,7 @@ impl Runs {
         max_time: Duration,
         begin: impl FnOnce(&Arc<ServedRun>, Arc<ClientAsker>),
     ) -> Result<CallToolResponse, ErrorData> {
-        let client = call.settings.client(call.context)?;
+        let client = call.client;
         // A call without a script can be left as a task alone: nothing else would fetch the answer.
         let leaves_long = client.tasks && purpose.noun == Purpose::CALL;
         let wait = match wait {
@@ -153,23 +151,23 @@ impl Runs {
             None if leaves_long => self.options.wait,
             None => max_time.saturating_add(EXTRA_TIME),
         };
-        let (run, asker) = match self.resume(call.params, &client, purpose)? {
+        let (run, asker) = match self.resume(call.params, client, purpose)? {
             Some(run) => (run, None),
             None => {
                 // A search needs no folders.
                 let folders = match purpose.noun {
                     Purpose::SEARCH => Folders::none(),
-                    _ => call.settings.roots.get(&client, gate).await,
+                    _ => call.roots.get(client, gate).await,
                 };
                 let run = match self.new_run(purpose, max_time) {
                     Ok(run) => run,
                     Err(refused) => return Ok(mistake(refused.to_string())),
                 };
-                let asker = ClientAsker::new(&client, folders, &run);
+                let asker = ClientAsker::new(client, folders, &run);
                 (run, Some(asker))
             }
         };
-        let mut waiter = Waiter::new(&client, call.context, &run, wait);
+        let mut waiter = Waiter::new(call.client, call.context, &run, wait);
         waiter.leaves_long = leaves_long;
         if let Some(asker) = asker {
             begin(&run, asker);
@@ -184,7 +182,6 @@ impl Runs {
             Ok(given) => given,
             Err(wrong) => return Ok(mistake(wrong)),
         };
-        let client = call.settings.client(call.context)?;
         let is_other = |state: &String| resume::read(state).is_none_or(|(run, _)| run != given.run);
         if request.request_state.as_ref().is_some_and(is_other) {
             return Err(invalid(other_request("this run")));
@@ -198,13 +195,13 @@ impl Runs {
             )));
         };
         if request.request_state.is_some() {
-            Self::take_answers(&run, request, &client)?;
+            Self::take_answers(&run, request, call.client)?;
         }
         if given.cancel {
             run.cancel.cancel();
         }
         let wait = given.wait().unwrap_or(self.options.wait);
-        let mut waiter = Waiter::new(&client, call.context, &run, wait);
+        let mut waiter = Waiter::new(call.client, call.context, &run, wait);
         waiter.owns_run = false;
         let response = self.wait_and_answer(&run, waiter).await?;
         match (given.part(), run.outcome()) {
@@ -283,7 +280,7 @@ impl Runs {
         request: &CallToolRequestParams,
         client: &Client,
     ) -> Result<(), ErrorData> {
-        if client.asked_by != AskedBy::Answers {
+        if !client.is_stateless {
             let message = "a requestState comes with protocol 2026-07-28 or later";
             return Err(ErrorData::invalid_params(message, None));
         }

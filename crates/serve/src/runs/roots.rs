@@ -1,6 +1,6 @@
 //! The folders that a client names for servers to work in.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::client::{AskedBy, Client};
+use super::client::Client;
 
 /// The time that a client has to name its folders.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
@@ -41,10 +41,10 @@ pub(crate) struct Roots {
     folders: Folders,
     /// There is no other client, so servers are told the folders outside of calls, too.
     pub(crate) is_only_client: bool,
-    /// The number of changes that the client has announced.
-    changes: AtomicU64,
-    /// The number of changes when the client was asked last. One task asks at a time.
-    asked_at: AsyncMutex<Option<u64>>,
+    /// The client was asked, and has announced no change since.
+    is_asked: AtomicBool,
+    /// One task asks at a time.
+    asking: AsyncMutex<()>,
 }
 
 impl Roots {
@@ -61,7 +61,7 @@ impl Roots {
         if !client.capabilities.roots {
             return Folders::none();
         }
-        if client.asked_by == AskedBy::Answers {
+        if client.is_stateless {
             return Folders::default();
         }
         if self.ask_if_changed(client).await && self.is_only_client {
@@ -72,16 +72,16 @@ impl Roots {
 
     /// Tells servers the folders of the only client, at the beginning and after a change.
     pub(crate) async fn follow(&self, client: &Client, gate: PendingGate) {
-        let is_asked = client.capabilities.roots && client.asked_by == AskedBy::Requests;
+        let has_roots = client.capabilities.roots && !client.is_stateless;
         // The client answers while servers start.
-        if self.is_only_client && is_asked && self.ask_if_changed(client).await {
+        if self.is_only_client && has_roots && self.ask_if_changed(client).await {
             gate.await.roots_changed();
         }
     }
 
     /// Notes that the folders have changed.
     pub(crate) fn changed(&self) {
-        self.changes.fetch_add(1, Ordering::AcqRel);
+        self.is_asked.store(false, Ordering::SeqCst);
     }
 
     /// The folders named so far.
@@ -92,13 +92,11 @@ impl Roots {
     /// Asks for the folders, unless the client was asked since the last change. After a failure
     /// they stay as they are. True if they are others now.
     async fn ask_if_changed(&self, client: &Client) -> bool {
-        let mut asked_at = self.asked_at.lock().await;
-        let changes = self.changes.load(Ordering::Acquire);
-        if *asked_at == Some(changes) {
+        let _asking = self.asking.lock().await;
+        if self.is_asked.swap(true, Ordering::SeqCst) {
             return false;
         }
         let answer = request(client).await;
-        *asked_at = Some(changes);
         let mut named = self.folders.named();
         let before = named.get_or_insert_default();
         match answer {

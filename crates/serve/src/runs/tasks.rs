@@ -8,7 +8,6 @@ use rmcp::model::{
     CancelTaskParams, DetailedTask, ErrorData, GetTaskParams, GetTaskResult, JsonObject, Task,
     TaskPayload, TaskStatus, UpdateTaskParams,
 };
-use rmcp::service::{RequestContext, RoleServer};
 use rmcp::task_manager::current_timestamp;
 use serde::Serialize;
 use serde_json::Value;
@@ -26,10 +25,10 @@ impl Runs {
     pub(crate) fn get_task(
         &self,
         request: &GetTaskParams,
-        context: &RequestContext<RoleServer>,
+        client: &Client,
     ) -> Result<GetTaskResult, ErrorData> {
         let run = self.task_run(&request.task_id)?;
-        let payload = payload(&run, &Client::of_request(context));
+        let payload = payload(&run, client);
         Ok(GetTaskResult::new(DetailedTask::new(
             self.task(&run),
             payload,

@@ -17,7 +17,6 @@ impl ServerHandler for Handler {}
 struct Bench {
     gate: Gate,
     runs: Runs,
-    settings: ClientSettings,
     served: RunningService<RoleServer, Handler>,
 }
 
@@ -34,7 +33,6 @@ impl Bench {
         Self {
             gate: gate.build().await.expect("a gate"),
             runs: Runs::new(ServeConfig::default(), keep),
-            settings: ClientSettings::default(),
             served: rmcp::service::serve_directly(Handler, tokio::io::split(ours), None),
         }
     }
@@ -89,7 +87,8 @@ impl Bench {
         let call = ToolRequest {
             params: &request,
             context: &context,
-            settings: &self.settings,
+            client: &Client::of_request(&context, None).expect("a client"),
+            roots: &Roots::default(),
         };
         let purpose = Purpose::new(Purpose::CALL, "tool");
         let answer = self.runs.without_script(&self.gate, call, purpose, work);

@@ -15,7 +15,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 
-use super::client::{AskedBy, Client};
+use super::client::Client;
 use super::outcome::Outcome;
 use super::pending::NoAnswer;
 use super::progress::{LogLine, Notice, RunProgress};
@@ -110,13 +110,10 @@ impl<'a> Waiter<'a> {
                         }
                         run.cancel.cancel();
                     }
-                    Ok(()) = questions.changed() => match client.asked_by {
-                        AskedBy::Requests => ask(run, client, context),
-                        AskedBy::Answers => if let Some(shown) =
-                            run.pending.show(client.capabilities)
-                        {
-                            break WaitEnd::Questions(shown);
-                        }
+                    Ok(()) = questions.changed() => if !client.is_stateless {
+                        ask(run, client, context);
+                    } else if let Some(shown) = run.pending.show(client.capabilities) {
+                        break WaitEnd::Questions(shown);
                     },
                     () = run.becomes_long(), if leaves_long => break WaitEnd::TimeOver,
                     () = &mut time_over => break WaitEnd::TimeOver,
@@ -290,7 +287,7 @@ mod tests {
         )
         .expect("random bytes");
         let run = Arc::new(run);
-        let client = Client::of_request(&context);
+        let client = Client::of_request(&context, None).expect("a client");
         let mut waiter = Waiter::new(&client, &context, &run, HOUR);
         for _ in 0..2 {
             run.progress.notify("something".to_owned());

@@ -35,7 +35,7 @@ impl Bench {
             client: Client {
                 peer: served.peer().clone(),
                 capabilities: super::super::AnyClient.offers(),
-                asked_by: AskedBy::Requests,
+                is_stateless: false,
                 tasks: false,
                 logs: None,
             },
