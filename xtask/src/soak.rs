@@ -11,26 +11,16 @@ use crate::{bench, process, say};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The duration, in minutes.
-    #[arg(long, default_value_t = 10.0)]
-    minutes: f64,
-    /// End when so many runs have been made, and fail if there was no time for them.
-    #[arg(long)]
-    runs: Option<u64>,
-    /// The number of clients at once.
-    #[arg(long, default_value_t = 50)]
-    clients: u32,
+    /// Options of the program: `--minutes 10`, `--runs N` (fail without time for them),
+    /// `--clients 50`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    options: Vec<String>,
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     bench::build(project)?;
     say::step("soak");
     let mut soak = Command::new(project.built_as("release", "examples/soak"));
-    soak.args(["--minutes", &options.minutes.to_string()]);
-    if let Some(runs) = options.runs {
-        soak.args(["--runs", &runs.to_string()]);
-    }
-    soak.args(["--clients", &options.clients.to_string()]);
-    process::run(&mut soak)?;
+    process::run(soak.args(&options.options))?;
     Ok(ExitCode::SUCCESS)
 }
