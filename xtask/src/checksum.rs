@@ -1,28 +1,29 @@
 //! SHA-256 of files, and copies that are either whole and right or not there.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 
+use crate::files;
+
 /// The SHA-256 of a file, as 64 lower-case hexadecimal digits.
 pub(crate) fn of_file(path: &Path) -> Result<String> {
-    let mut file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    of_reader(&mut file).with_context(|| format!("cannot read {}", path.display()))
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(of_bytes(&bytes))
 }
 
 /// The SHA-256 of some bytes, as 64 lower-case hexadecimal digits.
 pub(crate) fn of_bytes(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Copies `from` to `to` by way of a temporary file beside `to`, and puts it in place only when
 /// the copy has the checksum.
 pub(crate) fn copy_verified(from: &Path, to: &Path, sha256: &str) -> Result<()> {
     let folder = to.parent().context("the copy needs a folder")?;
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let temporary = folder.join(format!(".callgate-{}.part", std::process::id()));
     let copied = copy_checked(from, &temporary, sha256).and_then(|()| {
         fs::rename(&temporary, to).with_context(|| format!("cannot write {}", to.display()))
@@ -35,11 +36,7 @@ pub(crate) fn copy_verified(from: &Path, to: &Path, sha256: &str) -> Result<()> 
 }
 
 fn copy_checked(from: &Path, to: &Path, sha256: &str) -> Result<()> {
-    let mut source = File::open(from).with_context(|| format!("cannot read {}", from.display()))?;
-    let mut copy = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
-    io::copy(&mut source, &mut copy)
-        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
-    copy.sync_all()?;
+    files::copy(from, to)?;
     // The copy is what counts: it is read back, not the original.
     let found = of_file(to)?;
     if found != sha256 {
@@ -50,21 +47,6 @@ fn copy_checked(from: &Path, to: &Path, sha256: &str) -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn of_reader(reader: &mut impl Read) -> io::Result<String> {
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        match reader.read(&mut buffer)? {
-            0 => return Ok(hexadecimal(&hasher.finalize())),
-            count => hasher.update(&buffer[..count]),
-        }
-    }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -6,18 +6,17 @@
 mod apt;
 mod bench;
 mod checksum;
-mod conformance;
 mod corpus;
 mod demo;
 mod dist;
 mod embeddings;
+mod files;
 mod floors;
 mod keyring;
 mod nextest;
-mod npm;
+mod pinned;
 mod process;
 mod project;
-mod real_servers;
 mod say;
 mod setup;
 mod soak;
@@ -60,7 +59,7 @@ enum Command {
     /// Set up, build, and run every test.
     Test(test::Options),
     /// Set up, build, and run a script against two demo MCP servers.
-    Demo(demo::Options),
+    Demo,
     /// Set up, build, and run the official conformance suite against Callgate's client and server.
     Conformance(test::Options),
     /// Set up, build, and try to get out of a worker's jail, system call by system call.
@@ -72,9 +71,9 @@ enum Command {
     /// Set up, and build the packages of a release: tarball, npm, wheel, Debian.
     Dist(dist::Options),
     /// List the tools of pinned MCP servers of other people, to measure the search on.
-    Corpus(corpus::Options),
+    Corpus,
     /// Measure how well labelled queries find their tools among those.
-    SearchQuality(corpus::Options),
+    SearchQuality,
     /// Set up, and count what a model is given and gives back, into `docs/tokens.md`.
     Tokens,
     /// Set up, build in release mode, and keep a server busy while its servers come and go.
@@ -88,14 +87,14 @@ fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Setup(options) => setup::run(&project, &options),
         Command::Test(options) => test::run(&project, &options),
-        Command::Demo(options) => demo::run(&project, &options),
+        Command::Demo => demo::run(&project),
         Command::Conformance(options) => test::run_some(&project, test::CONFORMANCE, &options),
         Command::Escape(options) => test::run_some(&project, test::ESCAPE, &options),
         Command::Floors => floors::run(&project),
         Command::Bench => bench::run(&project),
         Command::Dist(options) => dist::run(&project, &options),
-        Command::Corpus(options) => corpus::run(&project, &options),
-        Command::SearchQuality(options) => corpus::quality(&project, &options),
+        Command::Corpus => corpus::run(&project),
+        Command::SearchQuality => corpus::quality(&project),
         Command::Tokens => tokens::run(&project),
         Command::Soak(options) => soak::run(&project, &options),
         Command::V8(options) => v8::source::run(&project, &options),

@@ -30,13 +30,10 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.with_context(|| not_started(command))?;
     if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "`{}` failed ({}): {}",
-            shown(command),
-            output.status,
-            stderr.trim()
-        );
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let (shown, said) = (shown(command), said.trim());
+        bail!("`{shown}` failed ({}): {said}", output.status);
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,14 +1,13 @@
 //! `cargo xtask setup`: tools, V8 and TypeScript; with `--tests` what the tests need too.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 use clap::Args;
 
-use crate::nextest::Nextest;
 use crate::project::Project;
 use crate::tools::{self, Purpose};
-use crate::{conformance, embeddings, keyring, nextest, real_servers, say, typescript, v8};
+use crate::{embeddings, keyring, nextest, pinned, say, typescript, v8};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -43,29 +42,17 @@ pub(crate) fn for_build(project: &Project) -> Result<()> {
     typescript::install_if_possible(project)
 }
 
-/// The tools that `cargo nextest run` needs.
-pub(crate) fn for_tests(project: &Project) -> Result<TestSetup> {
+/// Installs what the tests need; the command that runs them.
+pub(crate) fn for_tests(project: &Project) -> Result<Command> {
     tools::check(Purpose::Tests)?;
     v8::supply(project)?;
     let typescript = typescript::install(project)?;
-    let real_servers = real_servers::install(project)?;
-    let conformance = conformance::install(project)?;
-    keyring::install_if_possible()?;
-    Ok(TestSetup {
-        typescript,
-        real_servers,
-        conformance,
-        nextest: nextest::install(project)?,
-    })
-}
-
-/// The programs that the set-up for tests found or installed.
-pub(crate) struct TestSetup {
-    /// TypeScript's native executable.
-    pub(crate) typescript: std::path::PathBuf,
-    /// The folder of the real MCP servers.
-    pub(crate) real_servers: std::path::PathBuf,
-    /// The folder of the conformance suite.
-    pub(crate) conformance: std::path::PathBuf,
-    pub(crate) nextest: Nextest,
+    let real_servers = pinned::real_servers(project)?;
+    let conformance = pinned::conformance(project)?;
+    keyring::install_if_possible();
+    let mut nextest = nextest::install(project)?;
+    nextest.env(typescript::VARIABLE, typescript);
+    nextest.env(pinned::REAL_SERVERS, real_servers);
+    nextest.env(pinned::CONFORMANCE, conformance);
+    Ok(nextest)
 }

@@ -1,41 +1,33 @@
-//! Stamps: a file that says from what a folder was made, so that it is made
-//! again only when that changed.
+//! Folders that are made again only when that which they are made from has changed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use crate::checksum;
+use crate::{checksum, files, say};
 
-/// The inputs that a folder is made from, and the file that records them.
-pub(crate) struct Stamp {
-    file: PathBuf,
-    wanted: String,
-}
-
-impl Stamp {
-    /// The stamp of `folder`, made from these inputs: the text of lock files, tool versions.
-    pub(crate) fn new(folder: &Path, inputs: &[&str]) -> Self {
-        // Lengths keep inputs apart: ["ab", "c"] is not ["a", "bc"].
-        let line = |input: &&str| format!("{} {input}\n", input.len());
-        let text: String = inputs.iter().map(line).collect();
-        Self {
-            file: folder.join(".stamp"),
-            wanted: checksum::of_bytes(text.as_bytes()),
-        }
+/// Fills a folder, which is empty before, and marks it as whole. Does nothing if it was filled from
+/// the same inputs: the texts of lock files, versions of tools. `what` is said before.
+pub(crate) fn fill(
+    folder: &Path,
+    inputs: &[&str],
+    what: &str,
+    fill: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    // Lengths keep inputs apart: ["ab", "c"] is not ["a", "bc"].
+    let line = |input: &&str| format!("{} {input}\n", input.len());
+    let text: String = inputs.iter().map(line).collect();
+    let wanted = checksum::of_bytes(text.as_bytes());
+    let stamp = folder.join(".stamp");
+    if fs::read_to_string(&stamp).is_ok_and(|found| found.trim_end() == wanted) {
+        say::detail(format_args!("as pinned, in {}", folder.display()));
+        return Ok(());
     }
-
-    /// True if the folder was made, whole, from the same inputs.
-    pub(crate) fn is_current(&self) -> bool {
-        fs::read_to_string(&self.file).is_ok_and(|found| found.trim_end() == self.wanted)
-    }
-
-    /// Marks the folder as whole; called last.
-    pub(crate) fn set(&self) -> Result<()> {
-        fs::write(&self.file, format!("{}\n", self.wanted))
-            .with_context(|| format!("cannot write {}", self.file.display()))
-    }
+    say::detail(what);
+    files::empty(folder)?;
+    fill().with_context(|| format!("cannot fill {}", folder.display()))?;
+    files::write(&stamp, &format!("{wanted}\n"))
 }
 
 #[cfg(test)]
@@ -43,14 +35,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_holds_for_its_inputs_only() {
+    fn a_folder_is_filled_once_from_the_same_inputs() {
         let folder = tempfile::tempdir().unwrap();
-        let stamp = Stamp::new(folder.path(), &["ab", "c"]);
-        assert!(!stamp.is_current(), "a fresh folder has no stamp");
-        stamp.set().unwrap();
-        assert!(Stamp::new(folder.path(), &["ab", "c"]).is_current());
-        assert!(!Stamp::new(folder.path(), &["a", "bc"]).is_current());
-        assert!(!Stamp::new(folder.path(), &["ab", "d"]).is_current());
-        assert!(!Stamp::new(&folder.path().join("other"), &["ab", "c"]).is_current());
+        let path = folder.path().join("x");
+        let filled = |inputs: &[&str]| {
+            let mut filled = false;
+            fill(&path, inputs, "files", || {
+                assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+                filled = true;
+                Ok(())
+            })
+            .unwrap();
+            filled
+        };
+        assert!(filled(&["ab", "c"]));
+        assert!(!filled(&["ab", "c"]));
+        assert!(filled(&["a", "bc"]));
+        assert!(fill(&path, &["d"], "files", || anyhow::bail!("no")).is_err());
+        assert!(filled(&["a", "bc"]));
     }
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::project::Project;
-use crate::{conformance, floors, process, real_servers, say, setup, typescript};
+use crate::{floors, process, say, setup};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -31,7 +31,7 @@ pub(crate) fn run_some(project: &Project, some: &[&str], options: &Options) -> R
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     floors::check(project)?;
-    let setup = setup::for_tests(project)?;
+    let mut tests = setup::for_tests(project)?;
     say::step("build (the first time: about ten minutes on two cores)");
     build(project)?;
     if options.arguments.is_empty() {
@@ -40,13 +40,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
         process::run(examples.args(["test", "--locked", "--workspace", "--doc", "--quiet"]))?;
     }
     say::step("tests");
-    let mut tests = setup.nextest.run(project);
-    tests
-        .args(&options.arguments)
-        .env(real_servers::VARIABLE, &setup.real_servers)
-        .env(conformance::VARIABLE, &setup.conformance)
-        .env(typescript::VARIABLE, &setup.typescript);
-    let status = process::status(&mut tests)?;
+    let status = process::status(tests.args(&options.arguments))?;
     // The runner's own code tells failed tests (100) from failed builds (101).
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))

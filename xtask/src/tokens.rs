@@ -1,13 +1,12 @@
 //! `cargo xtask tokens`: what a model is given and gives back, by mode, counted and
 //! written into `docs/tokens.md`.
 
-use std::fs;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
 
 use crate::project::Project;
-use crate::{corpus, process, real_servers, say, setup, test};
+use crate::{corpus, files, pinned, process, say, setup, test};
 
 const DOCUMENT: &str = "docs/tokens.md";
 /// The lines around the tables in it.
@@ -16,17 +15,17 @@ const END: &str = "<!-- end -->\n";
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     setup::for_build(project)?;
-    let corpus = corpus::folder(project)?;
-    let real_servers = real_servers::install(project)?;
+    let corpus = corpus::lists(project)?;
+    let real_servers = pinned::real_servers(project)?;
     say::step("build (the first time: about ten minutes on two cores)");
     test::build(project)?;
     say::step("tokens (half a minute)");
     let mut ledger = Command::new(project.built("examples/token_ledger"));
-    ledger.arg(corpus).env(real_servers::VARIABLE, real_servers);
+    ledger.arg(corpus).env(pinned::REAL_SERVERS, real_servers);
     let tables = process::output(&mut ledger)?;
     let file = project.root.join(DOCUMENT);
-    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {DOCUMENT}"))?;
-    fs::write(&file, with_tables(&text, &tables)?)?;
+    let text = with_tables(&files::read(&file)?, &tables)?;
+    files::write(&file, &text)?;
     say::result(format_args!("the tables are in {DOCUMENT}"));
     Ok(ExitCode::SUCCESS)
 }

@@ -3,13 +3,13 @@
 //! directory, where a `callgate` that was built there looks for it.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
-use crate::project::{self, Project};
-use crate::{npm, process, say, tools};
+use crate::project::Project;
+use crate::{pinned, process, say, tools};
 
 /// Names the native executable to tests, and to set-up one that was installed before.
 pub(crate) const VARIABLE: &str = "CALLGATE_TYPESCRIPT";
@@ -17,19 +17,19 @@ pub(crate) const VARIABLE: &str = "CALLGATE_TYPESCRIPT";
 /// Installs what is not there yet; the native executable.
 pub(crate) fn install(project: &Project) -> Result<PathBuf> {
     say::step("TypeScript");
-    if let Some(file) = project::named(VARIABLE)? {
-        if process::version(Command::new(&file).arg("--version")).is_none() {
-            bail!(
-                "{VARIABLE} names {}, which is not a program that runs: unset it",
-                file.display()
-            );
-        }
+    if let Some(file) = pinned::named(VARIABLE)? {
         return Ok(file);
     }
     let pins = project.root.join("crates/check/typescript");
     let folder = project.target_dir.join("typescript");
-    npm::install(&pins, &folder, "the compiler of this platform, 27 MB")?;
-    executable(&folder)
+    pinned::npm(&pins, &folder, "the compiler of this platform, 27 MB")?;
+    // The executable that npm chose for this platform.
+    let packages = folder.join("node_modules/@typescript");
+    let program = format!("lib/tsc{}", env::consts::EXE_SUFFIX);
+    let installed = packages.read_dir().into_iter().flatten().flatten();
+    let mut programs = installed.map(|package| package.path().join(&program));
+    let found = programs.find(|file| file.is_file());
+    found.context("npm installed no native TypeScript for this platform")
 }
 
 /// Installs it where npm is there to do so. Callgate runs without it, too, and
@@ -42,18 +42,4 @@ pub(crate) fn install_if_possible(project: &Project) -> Result<()> {
         return Ok(());
     }
     install(project).map(|_| ())
-}
-
-/// The executable that npm chose for this platform.
-fn executable(folder: &Path) -> Result<PathBuf> {
-    let packages = folder.join("node_modules/@typescript");
-    let program = format!("tsc{}", env::consts::EXE_SUFFIX);
-    let installed = packages.read_dir().into_iter().flatten().flatten();
-    let found = installed
-        .map(|package| package.path().join("lib").join(&program))
-        .find(|file| file.is_file());
-    let folder = packages.display();
-    found.with_context(|| {
-        format!("npm installed no native TypeScript for this platform in {folder}")
-    })
 }

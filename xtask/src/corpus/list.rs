@@ -2,121 +2,81 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use super::Server;
+use crate::process;
 
-/// The time that a server has for each answer. The slowest import for many seconds.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// The seconds after which a server is ended. The slowest import for many.
+const PATIENCE: &str = "90";
 /// Lists that continue are asked for this often at most.
 const MAX_PAGES: usize = 50;
 /// Where nothing listens: what a server wants from the network fails at once.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// The tools that a server lists. It gets a home of its own and no way out.
-pub(super) fn tools(server: &Server, home: &Path) -> Result<Vec<Value>> {
+pub(super) fn tools(server: &Value, installed: &Path, home: &Path) -> Result<Vec<Value>> {
+    let mut command = Command::new("timeout");
+    command.arg(PATIENCE).arg(super::program(server, installed));
+    let arguments = server["args"].as_array().into_iter().flatten();
+    command.args(arguments.filter_map(Value::as_str));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut command = Command::new(&server.program);
-    command
-        .args(&server.arguments)
-        .current_dir(home)
-        .env_clear();
-    command.env("PATH", path).env("HOME", home);
-    command
-        .env("HTTP_PROXY", NOWHERE)
-        .env("HTTPS_PROXY", NOWHERE)
-        .envs(&server.environment);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let mut child = command.spawn().context("it does not start")?;
+    command.env_clear().env("PATH", path).env("HOME", home);
+    command.env("HTTP_PROXY", NOWHERE);
+    command.env("HTTPS_PROXY", NOWHERE);
+    for (name, value) in server["env"].as_object().into_iter().flatten() {
+        command.env(name, value.as_str().unwrap_or_default());
+    }
+    command.current_dir(home);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::null()).spawn()?;
     let listed = conversation(&mut child);
-    // Whatever it thinks of that: it was only asked.
-    let _ended = child.kill().and_then(|()| child.wait().map(drop));
+    // `timeout` hands the signal on. A server that has ended by itself needs none.
+    let _ = process::output(Command::new("kill").arg(child.id().to_string()));
+    child.wait()?;
     listed
 }
 
 fn conversation(child: &mut Child) -> Result<Vec<Value>> {
-    let stdin = child.stdin.take().context("it has no stdin")?;
+    let mut stdin = child.stdin.take().context("it has no stdin")?;
     let stdout = child.stdout.take().context("it has no stdout")?;
-    let mut connection = Connection {
-        stdin,
-        lines: lines_of(stdout),
-        next: 0,
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    let mut send = |message: Value| writeln!(stdin, "{message}").context("it has ended");
+    let mut answer = |method: &str| -> Result<Value> {
+        // Some print what is no message.
+        let messages = lines
+            .by_ref()
+            .filter_map(|it| serde_json::from_str(&it).ok());
+        let mut answers = messages.filter(|message: &Value| message["id"] == method);
+        let mut answer = answers.next();
+        let result = answer.as_mut().and_then(|it| it.get_mut("result"));
+        match result.map(Value::take) {
+            Some(result) => Ok(result),
+            None => bail!("it gives no result of {method} in {PATIENCE} seconds: {answer:?}"),
+        }
     };
+    let request = |method, params| json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params });
     let client = json!({ "name": "callgate-corpus", "version": "1" });
     let hello =
         json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
-    connection.ask("initialize", &hello)?;
-    connection.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+    send(request("initialize", hello))?;
+    answer("initialize")?;
+    send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
     let mut tools = Vec::new();
     let mut parameters = json!({});
     for _ in 0..MAX_PAGES {
-        let mut page = connection.ask("tools/list", &parameters)?;
+        send(request("tools/list", parameters))?;
+        let mut page = answer("tools/list")?;
         let Value::Array(listed) = page["tools"].take() else {
             bail!("it answers without a list of tools");
         };
         tools.extend(listed);
-        match page.get("nextCursor") {
-            Some(Value::String(cursor)) => parameters = json!({ "cursor": cursor }),
+        match page["nextCursor"].take() {
+            Value::String(cursor) => parameters = json!({ "cursor": cursor }),
             _ => return Ok(tools),
         }
     }
     bail!("its list does not end")
-}
-
-struct Connection {
-    stdin: ChildStdin,
-    lines: Receiver<String>,
-    next: u64,
-}
-
-impl Connection {
-    fn ask(&mut self, method: &str, parameters: &Value) -> Result<Value> {
-        self.next += 1;
-        let id = self.next;
-        self.send(&json!({
-            "jsonrpc": "2.0", "id": id, "method": method, "params": parameters,
-        }))?;
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let line = self.lines.recv_timeout(left);
-            let line = line.with_context(|| format!("it does not answer {method}"))?;
-            // Some print what is no message.
-            let Ok(mut message) = serde_json::from_str::<Value>(&line) else {
-                continue;
-            };
-            if message["id"] != id {
-                continue;
-            }
-            if let Some(error) = message.get("error") {
-                bail!("it answers {method} with an error: {error}");
-            }
-            if message.get("result").is_some() {
-                return Ok(message["result"].take());
-            }
-        }
-    }
-
-    fn send(&mut self, message: &Value) -> Result<()> {
-        writeln!(self.stdin, "{message}").context("it has ended")?;
-        self.stdin.flush().context("it has ended")
-    }
-}
-
-/// The lines of a stream, read on a thread that ends with it.
-fn lines_of(stream: ChildStdout) -> Receiver<String> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-        lines.all(|line| sender.send(line).is_ok())
-    });
-    receiver
 }

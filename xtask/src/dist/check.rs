@@ -7,16 +7,14 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::json;
 
-use super::stage::copy;
-use super::{DEMO_SERVERS, Release, TARGET, write};
-use crate::{conformance, npm, process, real_servers, say, tools};
+use super::Release;
+use crate::files::{self, copy, write};
+use crate::{demo, pinned, process, say, tools};
 
 /// The release of Debian with the oldest glibc that the packages start with.
 const DEBIAN: &str = "bookworm";
 const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
-const SCRIPT: &str = "fixtures/scripts/file-tickets.ts";
 const WRONG_SCRIPT: &str = "const issue = await ticketing_createIsue({ title: 'a' });\n";
 
 /// A package that was installed.
@@ -33,7 +31,7 @@ struct Installed {
 }
 
 pub(super) fn all(release: &Release<'_>) -> Result<()> {
-    let suite = conformance::install(release.project)?;
+    let suite = pinned::conformance(release.project)?;
     for install in [from_tarball, from_npm, from_wheel, from_debian, from_image] {
         let started = Instant::now();
         let installed = install(release)?;
@@ -52,26 +50,18 @@ pub(super) fn all(release: &Release<'_>) -> Result<()> {
 
 /// Below a folder with a space in its name.
 fn from_tarball(release: &Release<'_>) -> Result<Installed> {
-    let folder = place(release, "a tarball")?;
-    let name = format!("callgate-{}-{TARGET}", release.version);
-    let mut tar = Command::new("tar");
-    tar.arg("-xf")
-        .arg(release.folder.join(format!("{name}.tar.gz")));
-    process::run(tar.arg("-C").arg(&folder))?;
-    installed("tarball", folder.join(name).join("bin/callgate"), "")
+    let folder = unpacked(release, &release.scratch("installed/a tarball")?)?;
+    installed("tarball", folder.join("bin/callgate"), "")
 }
 
 fn from_npm(release: &Release<'_>) -> Result<Installed> {
-    let folder = place(release, "npm")?;
+    let folder = release.scratch("installed/npm")?;
     write(&folder.join("package.json"), "{}\n")?;
     let mut npm = Command::new(tools::NPM);
     npm.args(["install", "--offline", "--no-audit", "--no-fund"]);
     for name in ["callgate", "callgate-linux-x64"] {
-        npm.arg(
-            release
-                .folder
-                .join(format!("{name}-{}.tgz", release.version)),
-        );
+        let file = format!("{name}-{}.tgz", release.version);
+        npm.arg(release.folder.join(file));
     }
     process::run(npm.current_dir(&folder))?;
     let node = process::output(Command::new("node").args(["-p", "process.execPath"]))?;
@@ -83,27 +73,19 @@ fn from_npm(release: &Release<'_>) -> Result<Installed> {
 }
 
 fn from_wheel(release: &Release<'_>) -> Result<Installed> {
-    let folder = place(release, "wheel")?;
-    process::run(
-        Command::new(tools::python())
-            .args(["-m", "venv"])
-            .arg(&folder),
-    )?;
-    let platform = super::packages::platform(release);
-    let wheel = format!("callgate-{}-py3-none-{platform}.whl", release.version);
-    let mut pip = Command::new(real_servers::python_in(&folder));
-    pip.args(["-m", "pip", "install", "--quiet", "--no-index"]);
-    process::run(pip.arg(release.folder.join(wheel)))?;
+    let folder = release.scratch("installed/wheel")?;
+    let (version, platform) = (&release.version, release.platform());
+    let wheel = format!("callgate-{version}-py3-none-{platform}.whl");
+    let mut pip = pinned::pip_in(&folder)?;
+    process::run(pip.arg("--no-index").arg(release.folder.join(wheel)))?;
     installed("wheel", folder.join("bin/callgate"), "")
 }
 
 fn from_debian(release: &Release<'_>) -> Result<Installed> {
     let root = root_file_system(release, "debian")?;
     let package = format!("callgate_{}_amd64.deb", release.version);
-    copy(
-        &release.folder.join(&package),
-        &root.join("tmp/callgate.deb"),
-    )?;
+    let place = root.join("tmp/callgate.deb");
+    copy(&release.folder.join(&package), &place)?;
     let mut dpkg = Command::new("chroot");
     dpkg.arg(&root).args(["dpkg", "-i", "/tmp/callgate.deb"]);
     process::run(dpkg.env("PATH", SYSTEM_PATH))?;
@@ -113,13 +95,9 @@ fn from_debian(release: &Release<'_>) -> Result<Installed> {
 /// As `packaging/Dockerfile` does it, with its user.
 fn from_image(release: &Release<'_>) -> Result<Installed> {
     let root = root_file_system(release, "image")?;
-    let name = format!("callgate-{}-{TARGET}", release.version);
-    npm::empty(&root.join("opt"))?;
-    let mut tar = Command::new("tar");
-    tar.arg("-xf")
-        .arg(release.folder.join(format!("{name}.tar.gz")));
-    process::run(tar.arg("-C").arg(root.join("opt")))?;
-    fs::rename(root.join("opt").join(name), root.join("opt/callgate"))?;
+    let opt = root.join("opt");
+    files::empty(&opt)?;
+    fs::rename(unpacked(release, &opt)?, opt.join("callgate"))?;
     let link = root.join("usr/bin/callgate");
     let _no_link_yet = fs::remove_file(&link);
     symlink("/opt/callgate/bin/callgate", link)?;
@@ -133,7 +111,7 @@ fn root_file_system(release: &Release<'_>, name: &str) -> Result<PathBuf> {
         say::detail(format_args!(
             "a root file system of Debian {DEBIAN} (some minutes)"
         ));
-        npm::empty(&root)?;
+        files::empty(&root)?;
         let mut debootstrap = Command::new("debootstrap");
         debootstrap.args(["--variant=minbase", DEBIAN]).arg(&root);
         process::run(&mut debootstrap)
@@ -142,10 +120,14 @@ fn root_file_system(release: &Release<'_>, name: &str) -> Result<PathBuf> {
     Ok(root)
 }
 
-fn place(release: &Release<'_>, name: &str) -> Result<PathBuf> {
-    let folder = release.project.target_dir.join("dist/installed").join(name);
-    npm::empty(&folder)?;
-    Ok(folder)
+/// Unpacks the tarball in a folder; the folder that was in it.
+fn unpacked(release: &Release<'_>, folder: &Path) -> Result<PathBuf> {
+    let name = release.tarball();
+    let mut tar = Command::new("tar");
+    tar.arg("-xf")
+        .arg(release.folder.join(format!("{name}.tar.gz")));
+    process::run(tar.arg("-C").arg(folder))?;
+    Ok(folder.join(name))
 }
 
 fn installed(what: &'static str, program: PathBuf, more_path: &str) -> Result<Installed> {
@@ -154,7 +136,7 @@ fn installed(what: &'static str, program: PathBuf, more_path: &str) -> Result<In
         .nth(2)
         .context("the program lies in no folder")?
         .join("home");
-    npm::empty(&home)?;
+    files::empty(&home)?;
     Ok(Installed {
         what,
         command: vec![program],
@@ -168,13 +150,13 @@ fn installed(what: &'static str, program: PathBuf, more_path: &str) -> Result<In
 /// it.
 fn in_root(what: &'static str, root: PathBuf, user: u32) -> Result<Installed> {
     let home = root.join("tmp/home");
-    npm::empty(&home)?;
+    files::empty(&home)?;
     chown(&home, Some(user), Some(user))?;
     let folder = format!("--root={}", root.display());
     let (group, user) = (format!("--setgid={user}"), format!("--setuid={user}"));
     let unshare = ["unshare", "--mount", "--pid", "--fork", "--mount-proc"];
     let program = [
-        &group,
+        &*group,
         &user,
         &folder,
         "--wd=/tmp/home",
@@ -195,48 +177,28 @@ fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result
     let version = installed.run(&["--version"])?;
     expect(&version, 0, &release.version)?;
     let home = installed.root.join(installed.home.strip_prefix("/")?);
-    let mut servers = serde_json::Map::new();
-    for (server, program) in ["logging", "ticketing"].iter().zip(DEMO_SERVERS) {
-        copy(
-            &release.project.built_as("dist", program),
-            &home.join(program),
-        )?;
-        servers.insert(
-            (*server).to_owned(),
-            json!({ "command": installed.home.join(program) }),
-        );
+    for server in &demo::PROGRAMS[1..] {
+        let built = release.project.built_as("dist", server);
+        copy(&built, &home.join(server))?;
     }
-    let config = json!({
-        "mcpServers": servers,
-        "permissions": { "allow": ["logging_getLogs", "ticketing_createIssue"] },
-    });
-    write(&home.join("callgate.json"), &format!("{config:#}\n"))?;
-    copy(&release.project.root.join(SCRIPT), &home.join("script.ts"))?;
+    let config = demo::configuration(&installed.home);
+    write(&home.join("callgate.json"), &config)?;
+    let script = release.project.root.join(demo::SCRIPT);
+    copy(&script, &home.join("script.ts"))?;
     write(&home.join("wrong.ts"), WRONG_SCRIPT)?;
     let started = Instant::now();
     let ran = installed.run(&["run", "script.ts"])?;
     let first_run = started.elapsed();
     expect(&ran, 0, "filed 12 tickets")?;
     expect(&installed.run(&["doctor"])?, 0, "")?;
-    expect(
-        &installed.run(&["run", "wrong.ts"])?,
-        1,
-        "ticketing_createIssue",
-    )?;
+    let wrong = installed.run(&["run", "wrong.ts"])?;
+    expect(&wrong, 1, "ticketing_createIssue")?;
 
     let launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
     let mut inspector = Command::new("node");
-    inspector
-        .arg(suite.join(launcher))
-        .arg("--cli")
-        .args(&installed.command);
-    inspector.args([
-        "serve",
-        "--method",
-        "tools/call",
-        "--tool-name",
-        "run_script",
-    ]);
+    inspector.arg(suite.join(launcher)).arg("--cli");
+    inspector.args(&installed.command).arg("serve");
+    inspector.args(["--method", "tools/call", "--tool-name", "run_script"]);
     inspector.args(["--tool-args-json", r#"{ "code": "return 6 * 7" }"#]);
     inspector.env("HOME", &home).current_dir(&home);
     expect(&inspector.output()?, 0, "42")?;

@@ -16,12 +16,10 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use crate::project::Project;
-use crate::{checksum, npm, process, say, setup, typescript};
+use crate::{checksum, demo, files, process, say, setup, typescript};
 
 /// The platform of the packages.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// Programs beside those of the packages that the checks start.
-const DEMO_SERVERS: [&str; 2] = ["callgate-demo-logging", "callgate-demo-ticketing"];
 /// Bytes that a package is to stay below: compressed, and installed.
 const MAX_COMPRESSED: u64 = 45_000_000;
 const MAX_INSTALLED: u64 = 110_000_000;
@@ -49,11 +47,11 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     setup::for_build(project)?;
     let compiler = typescript::install(project)?;
     say::step("build in the profile `dist` (the first time: about forty minutes on two cores)");
-    build(project)?;
+    demo::build(project, "dist")?;
 
     say::step("packages");
     let folder = project.target_dir.join("dist/packages");
-    npm::empty(&folder)?;
+    files::empty(&folder)?;
     let release = Release {
         project,
         version: version(project)?,
@@ -66,13 +64,13 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
 
     let mut sums = String::new();
     for file in &files {
-        let name = file_name(file);
+        let name = files::name(file);
         sums += &format!("{}  {name}\n", checksum::of_file(file)?);
         let bytes = fs::metadata(file)?.len();
         say::result(format_args!("{:>7} MB  {name}", megabytes(bytes)));
     }
-    write(&release.folder.join("SHA256SUMS"), &sums)?;
-    let installed = stage::size(&release.prefix)?;
+    files::write(&release.folder.join("SHA256SUMS"), &sums)?;
+    let installed = release.kib()? << 10;
     say::result(format_args!(
         "{:>7} MB  installed; aims: {} MB, and {} MB for each package",
         megabytes(installed),
@@ -86,13 +84,32 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn build(project: &Project) -> Result<()> {
-    let mut cargo = project.cargo();
-    cargo.args(["build", "--locked", "--workspace", "--profile", "dist"]);
-    for program in ["callgate"].iter().chain(&DEMO_SERVERS) {
-        cargo.args(["--bin", program]);
+impl Release<'_> {
+    /// The name of the tarball and of the folder in it.
+    fn tarball(&self) -> String {
+        format!("callgate-{}-{TARGET}", self.version)
     }
-    process::run(&mut cargo)
+
+    /// The platform tag of wheels (PEP 600).
+    fn platform(&self) -> String {
+        format!("manylinux_{}_x86_64", self.glibc.replace('.', "_"))
+    }
+
+    /// The size of what is installed.
+    fn kib(&self) -> Result<u64> {
+        let mut du = Command::new("du");
+        du.args(["--summarize", "--apparent-size", "--block-size=1K"]);
+        let size = process::output(du.arg(&self.prefix))?;
+        let size = size.split_whitespace().next().unwrap_or_default();
+        size.parse().context("du prints no size")
+    }
+
+    /// An empty folder below that of the packages' parts.
+    fn scratch(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.project.target_dir.join("dist").join(name);
+        files::empty(&folder)?;
+        Ok(folder)
+    }
 }
 
 /// The version of the workspace, which all packages have.
@@ -122,19 +139,4 @@ fn glibc(program: &Path) -> Result<String> {
 /// Bytes as tenths of megabytes, in text.
 fn megabytes(bytes: u64) -> String {
     format!("{}.{}", bytes / 1_000_000, bytes % 1_000_000 / 100_000)
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create {}", folder.display()))?;
-    }
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
 }

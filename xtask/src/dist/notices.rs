@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Release, TARGET};
 use crate::project::Project;
-use crate::{npm, process};
+use crate::{files, process};
 
 pub(super) struct Notices {
     pub(super) licences: String,
@@ -62,7 +62,7 @@ pub(super) fn make(release: &Release<'_>, compiler: &Path) -> Result<Notices> {
         .ancestors()
         .nth(2)
         .context("the compiler is in no package")?;
-    let manifest: Value = serde_json::from_str(&npm::read(&package.join("package.json"))?)?;
+    let manifest: Value = serde_json::from_str(&files::read(&package.join("package.json"))?)?;
     let (name, version) = (text(&manifest["name"]), text(&manifest["version"]));
     components.push(component("npm", name, version, text(&manifest["license"])));
     for licence in licence_files(package) {
@@ -141,7 +141,7 @@ fn licence_files(folder: &Path) -> Vec<String> {
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| {
-            let name = super::file_name(path).to_uppercase();
+            let name = files::name(path).to_uppercase();
             let starts = [
                 "LICENSE",
                 "LICENCE",

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::stage::{copy, copy_all, size};
-use super::{Release, TARGET, write};
-use crate::{npm, process, real_servers, tools};
+use super::Release;
+use crate::files::{self, copy, copy_all, write};
+use crate::{pinned, process, tools};
 
 /// Makes every package; their files.
 pub(super) fn pack(release: &Release<'_>) -> Result<Vec<PathBuf>> {
@@ -27,7 +27,7 @@ pub(super) fn pack(release: &Release<'_>) -> Result<Vec<PathBuf>> {
 }
 
 fn tarball(release: &Release<'_>) -> Result<PathBuf> {
-    let name = format!("callgate-{}-{TARGET}", release.version);
+    let name = release.tarball();
     let file = release.folder.join(format!("{name}.tar.gz"));
     let mut tar = Command::new("tar");
     // The same files give the same archive.
@@ -44,22 +44,14 @@ fn tarball(release: &Release<'_>) -> Result<PathBuf> {
 fn npm_packages(release: &Release<'_>) -> Result<[PathBuf; 2]> {
     let root = &release.project.root;
     let templates = root.join("packaging/npm");
-    let launcher = scratch(release, "npm-callgate")?;
-    fill_template(
-        release,
-        &templates.join("package.json"),
-        &launcher.join("package.json"),
-    )?;
-    copy(
-        &templates.join("callgate.js"),
-        &launcher.join("callgate.js"),
-    )?;
-    let platform = scratch(release, "npm-linux-x64")?;
-    fill_template(
-        release,
-        &templates.join("linux-x64.json"),
-        &platform.join("package.json"),
-    )?;
+    let launcher = release.scratch("scratch/npm-callgate")?;
+    let manifest = "package.json";
+    fill_template(release, &templates.join(manifest), &launcher.join(manifest))?;
+    let program = "callgate.js";
+    copy(&templates.join(program), &launcher.join(program))?;
+    let platform = release.scratch("scratch/npm-linux-x64")?;
+    let template = templates.join("linux-x64.json");
+    fill_template(release, &template, &platform.join(manifest))?;
     copy_all(&release.prefix, &platform)?;
     for folder in [&launcher, &platform] {
         copy(&root.join("LICENSE"), &folder.join("LICENSE"))?;
@@ -83,7 +75,7 @@ fn npm_packages(release: &Release<'_>) -> Result<[PathBuf; 2]> {
 /// The program is a script of the wheel; the rest lies in `lib/callgate` of the environment.
 fn wheel(release: &Release<'_>) -> Result<PathBuf> {
     let templates = release.project.root.join("packaging/python");
-    let folder = scratch(release, "wheel")?;
+    let folder = release.scratch("scratch/wheel")?;
     let name = format!("callgate-{}", release.version);
     let data = folder.join(format!("{name}.data"));
     copy_all(&release.prefix.join("bin"), &data.join("scripts"))?;
@@ -93,25 +85,23 @@ fn wheel(release: &Release<'_>) -> Result<PathBuf> {
     let info = folder.join(format!("{name}.dist-info"));
     fill_template(release, &templates.join("WHEEL"), &info.join("WHEEL"))?;
     fill_template(release, &templates.join("METADATA"), &info.join("METADATA"))?;
-    let readme = npm::read(&release.project.root.join("README.md"))?;
-    let metadata = npm::read(&info.join("METADATA"))? + &readme;
+    let readme = files::read(&release.project.root.join("README.md"))?;
+    let metadata = files::read(&info.join("METADATA"))? + &readme;
     write(&info.join("METADATA"), &metadata)?;
-    copy(
-        &release.project.root.join("LICENSE"),
-        &info.join("licenses/LICENSE"),
-    )?;
+    let license = release.project.root.join("LICENSE");
+    copy(&license, &info.join("licenses/LICENSE"))?;
 
     let tools = release.project.target_dir.join("tools/wheel");
-    real_servers::pip(&templates, &tools, "the packer of wheels", &[])?;
-    let mut wheel = Command::new(real_servers::python_in(&tools));
+    pinned::pip(&templates, &tools, "the packer of wheels", &[])?;
+    let mut wheel = Command::new(pinned::python_in(&tools));
     wheel.args(["-m", "wheel", "pack", "--dest-dir"]);
     process::run(wheel.arg(&release.folder).arg(&folder))?;
-    let file = format!("{name}-py3-none-{}.whl", platform(release));
+    let file = format!("{name}-py3-none-{}.whl", release.platform());
     Ok(release.folder.join(file))
 }
 
 fn debian(release: &Release<'_>) -> Result<PathBuf> {
-    let folder = scratch(release, "deb")?;
+    let folder = release.scratch("scratch/deb")?;
     copy_all(&release.prefix, &folder.join("usr"))?;
     let documents = folder.join("usr/share/doc/callgate");
     fs::rename(documents.join("LICENSE"), documents.join("copyright"))?;
@@ -126,25 +116,12 @@ fn debian(release: &Release<'_>) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// The platform tag of wheels (PEP 600).
-pub(super) fn platform(release: &Release<'_>) -> String {
-    format!("manylinux_{}_x86_64", release.glibc.replace('.', "_"))
-}
-
-/// An empty folder to put a package together in.
-fn scratch(release: &Release<'_>, name: &str) -> Result<PathBuf> {
-    let folder = release.project.target_dir.join("dist/scratch").join(name);
-    npm::empty(&folder)?;
-    Ok(folder)
-}
-
 /// Copies a template with the release's values in place of `@NAME@`.
 fn fill_template(release: &Release<'_>, from: &Path, to: &Path) -> Result<()> {
-    let kib = size(&release.prefix)? >> 10;
-    let text = npm::read(from)?
+    let text = files::read(from)?
         .replace("@VERSION@", &release.version)
         .replace("@GLIBC@", &release.glibc)
-        .replace("@PLATFORM@", &platform(release))
-        .replace("@KIB@", &kib.to_string());
+        .replace("@PLATFORM@", &release.platform())
+        .replace("@KIB@", &release.kib()?.to_string());
     write(to, &text).with_context(|| format!("from {}", from.display()))
 }

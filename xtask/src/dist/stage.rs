@@ -6,8 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::{Release, notices, write};
-use crate::{npm, process};
+use super::{Release, notices};
+use crate::files::{self, copy, write};
+use crate::process;
 
 /// Completion scripts: the shell, and the file where its packages have it.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -19,7 +20,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
 /// Fills the release's prefix. `compiler` is the program of the native TypeScript.
 pub(super) fn fill(release: &Release<'_>, compiler: &Path) -> Result<()> {
     let (project, prefix) = (release.project, &release.prefix);
-    npm::empty(prefix)?;
+    files::empty(prefix)?;
     let program = prefix.join("bin/callgate");
     copy(&project.built_as("dist", "callgate"), &program)?;
     type_checker(compiler, &prefix.join("lib/callgate/typescript"))?;
@@ -50,7 +51,7 @@ fn type_checker(compiler: &Path, to: &Path) -> Result<()> {
     copy(compiler, &to.join("lib/tsc"))?;
     for entry in fs::read_dir(library)? {
         let path = entry?.path();
-        let name = super::file_name(&path);
+        let name = files::name(&path);
         let is_of_browsers = ["dom", "webworker", "scripthost"]
             .iter()
             .any(|part| name.contains(part));
@@ -61,42 +62,4 @@ fn type_checker(compiler: &Path, to: &Path) -> Result<()> {
     let package = library.parent().context("the compiler is in no package")?;
     copy(&package.join("package.json"), &to.join("package.json"))?;
     copy(&package.join("LICENSE"), &to.join("LICENSE"))
-}
-
-/// Copies a file with its permissions, into a folder that need not exist.
-pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
-    let folder = to.parent().context("a copy needs a folder")?;
-    fs::create_dir_all(folder)?;
-    let copied = fs::copy(from, to);
-    copied.with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
-    Ok(())
-}
-
-/// Copies a folder with all that is in it.
-pub(super) fn copy_all(from: &Path, to: &Path) -> Result<()> {
-    for entry in fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
-        let path = entry?.path();
-        let to = to.join(super::file_name(&path));
-        if path.is_dir() {
-            copy_all(&path, &to)?;
-        } else {
-            copy(&path, &to)?;
-        }
-    }
-    Ok(())
-}
-
-/// Bytes of all files in a folder.
-pub(super) fn size(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        bytes += if metadata.is_dir() {
-            size(&entry.path())?
-        } else {
-            metadata.len()
-        };
-    }
-    Ok(bytes)
 }

@@ -5,7 +5,6 @@
 mod recipe;
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -14,8 +13,8 @@ use clap::Args;
 
 use super::archive::{self, Archive};
 use crate::project::Project;
-use crate::stamp::Stamp;
-use crate::{apt, npm, process, say, tools};
+use crate::stamp::fill;
+use crate::{apt, files, pinned, process, say, tools};
 
 pub(crate) use recipe::TARGET;
 
@@ -95,15 +94,9 @@ struct Build<'a> {
 impl Build<'_> {
     fn gn(&self) -> Result<()> {
         let venv = self.dir.join("gn");
-        let stamp = Stamp::new(&venv, &[recipe::GN]);
-        if !stamp.is_current() {
-            let mut python = Command::new(tools::python());
-            process::run(python.args(["-m", "venv", "--clear"]).arg(&venv))?;
-            let mut pip = Command::new(venv.join("bin/python"));
-            pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
-            process::run(pip.args(["--disable-pip-version-check", recipe::GN]))?;
-            stamp.set()?;
-        }
+        fill(&venv, &[recipe::GN], recipe::GN, || {
+            process::run(pinned::pip_in(&venv)?.arg(recipe::GN))
+        })?;
         let version = process::output(Command::new(self.gn_program()).arg("--version"))?;
         say::detail(format_args!("gn {}", version.trim()));
         Ok(())
@@ -112,36 +105,27 @@ impl Build<'_> {
     fn sources(&self) -> Result<()> {
         let tree = self.tree();
         let inputs = [archive::VERSION, recipe::ICU_VERSION, recipe::REVISION];
-        let stamp = Stamp::new(&tree, &inputs);
-        if stamp.is_current() {
-            say::detail(format_args!("already in {}", tree.display()));
-            return Ok(());
-        }
-        let (v8, icu) = self.fetch()?;
-        if tree.exists() {
-            fs::remove_dir_all(&tree)?;
-        }
-        process::run(Command::new("cp").arg("-R").arg(&v8).arg(&tree))?;
-        let data = tree.join("third_party/icu/common");
-        fs::create_dir_all(&data)?;
-        fs::copy(icu.join("src/icudtl.dat"), data.join("icudtl.dat"))
-            .context("cannot copy the ICU data")?;
-        fs::write(tree.join(recipe::CLUSTER_FILES_AT), recipe::CLUSTER_FILES)?;
-        for edit in recipe::EDITS {
-            let file = tree.join(edit.file);
-            fs::write(&file, edit.apply(&npm::read(&file)?)?)?;
-            say::detail(format_args!("edited {}: {}", edit.file, edit.why));
-        }
-        stamp.set()
+        fill(&tree, &inputs, "copied and edited", || {
+            let (v8, icu) = self.fetch()?;
+            files::copy_all(&v8, &tree)?;
+            let data = tree.join("third_party/icu/common/icudtl.dat");
+            files::copy(&icu.join("src/icudtl.dat"), &data)?;
+            files::write(&tree.join(recipe::CLUSTER_FILES_AT), recipe::CLUSTER_FILES)?;
+            for edit in recipe::EDITS {
+                let file = tree.join(edit.file);
+                files::write(&file, &edit.apply(&files::read(&file)?)?)?;
+                say::detail(format_args!("edited {}: {}", edit.file, edit.why));
+            }
+            Ok(())
+        })
     }
 
     /// The folders of the v8 crate and of the ICU data, as cargo unpacks and verifies them.
     fn fetch(&self) -> Result<(PathBuf, PathBuf)> {
         let folder = self.dir.join("fetch");
-        fs::create_dir_all(folder.join("src"))?;
-        fs::write(folder.join("src/lib.rs"), "")?;
         let manifest = folder.join("Cargo.toml");
-        fs::write(&manifest, recipe::fetch_manifest())?;
+        files::write(&folder.join("src/lib.rs"), "")?;
+        files::write(&manifest, &recipe::fetch_manifest())?;
         let mut cargo = self.project.cargo();
         // Fetches, too.
         cargo.args(["metadata", "--format-version=1", "--manifest-path"]);
@@ -162,9 +146,8 @@ impl Build<'_> {
     fn gen_build_files(&self) -> Result<()> {
         let clang = self.dir.join("clang");
         recipe::lay_out_clang(&clang)?;
-        let out = self.tree().join("out");
-        fs::create_dir_all(&out)?;
-        fs::write(out.join("args.gn"), recipe::gn_arguments(&clang))?;
+        let arguments = self.tree().join("out/args.gn");
+        files::write(&arguments, &recipe::gn_arguments(&clang))?;
         let mut gn = Command::new(self.gn_program());
         let mut python = OsString::from("--script-executable=");
         python.push(tools::python());
