@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use callgate_policy::{Definition, DefinitionHash};
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::model::{ErrorCode, ServerResult};
+use rmcp::model::ServerResult;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -23,13 +23,12 @@ use crate::watch::Notifications;
 
 /// The most entries of a list that are read.
 const MAX_TOOLS: usize = 10_000;
-/// The most bytes of its pages that are read.
+/// The most bytes of its entries that are read.
 const MAX_BYTES: usize = 16 << 20;
-/// The most values of one tool, and of all.
-const MAX_TOOL_VALUES: usize = 1 << 17;
+/// The most values in them.
 const MAX_VALUES: usize = 1 << 19;
-/// The longest name that a message repeats.
-const MAX_NAME_BYTES: usize = 256;
+/// The characters of a name that a message repeats.
+const MAX_NAME: usize = 256;
 const MAX_PAGES: usize = 1_000;
 const MAX_CURSOR_BYTES: usize = 64 << 10;
 /// The entries that are left out with a warning of their own.
@@ -53,7 +52,6 @@ pub(crate) struct Listing {
     pub(crate) breaks_off: bool,
     /// The entries that were read.
     seen: usize,
-    dropped: usize,
     bytes: usize,
     values: usize,
     /// Whether entries were left unread.
@@ -75,60 +73,60 @@ struct Page<'a> {
 impl Session {
     /// Lists every page of tools. Each request may take up to `limit`.
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, CallFailure> {
-        let mut listing = self.list_pages(limit).await?;
-        let more = listing.dropped.saturating_sub(MAX_WARNINGS);
+        let mut listing = Listing::default();
+        let end = self.list_pages(limit, &mut listing).await?;
+        let more = listing.gaps.len().saturating_sub(MAX_WARNINGS);
         if more > 0 {
+            listing.gaps.truncate(MAX_WARNINGS);
             let reason = format!("{more} more of its tools are dropped");
             listing.gaps.push(reason);
         }
+        listing.gaps.extend(end);
         Ok(listing)
     }
 
-    async fn list_pages(&self, limit: Duration) -> Result<Listing, CallFailure> {
-        let mut listing = Listing::default();
+    /// Reads the pages, and says why they are not the whole list.
+    async fn list_pages(
+        &self,
+        limit: Duration,
+        listing: &mut Listing,
+    ) -> Result<Option<String>, CallFailure> {
         let mut cursors = HashSet::new();
         let mut params = Value::Null;
         for _ in 0..MAX_PAGES {
-            let page = match self.list_page(params, limit, &mut listing).await {
+            let next = match self.list_page(params, limit, listing).await {
                 Ok(next) => next,
                 Err(failure) if cursors.is_empty() && failure.is_unknown_method() => {
-                    let warning = "it has no tools: it does not know tools/list";
-                    listing.gaps.push(warning.to_owned());
-                    return Ok(listing);
+                    let reason = "it has no tools: it does not know tools/list";
+                    return Ok(Some(reason.to_owned()));
                 }
                 Err(failure) if listing.tools.is_empty() => return Err(failure),
                 Err(failure) => {
-                    listing
-                        .gaps
-                        .push(format!("its list of tools breaks off: {failure}"));
                     listing.breaks_off = true;
-                    return Ok(listing);
+                    return Ok(Some(format!("its list of tools breaks off: {failure}")));
                 }
             };
             // Older servers write an empty cursor where there is none.
-            let next = page.filter(|cursor| !cursor.is_empty() || self.is_stateless());
-            let is_full = listing.seen >= MAX_TOOLS || listing.bytes >= MAX_BYTES;
+            let next = next.filter(|cursor| !cursor.is_empty() || self.is_stateless());
+            let seen = listing.seen;
+            let is_full = seen >= MAX_TOOLS || listing.bytes >= MAX_BYTES;
             if listing.is_cut || next.is_some() && is_full {
-                let seen = listing.seen;
-                let warning =
-                    format!("its list of tools is too long; only the first {seen} are used");
-                listing.gaps.push(warning);
-                return Ok(listing);
+                return Ok(Some(format!(
+                    "its list of tools is too long; only the first {seen} are used"
+                )));
             }
             let Some(next) = next else {
-                return Ok(listing);
+                return Ok(None);
             };
-            if !cursors.insert(next.clone()) {
-                let warning = "its list of tools repeats a cursor; what came before is used";
-                listing.gaps.push(warning.to_owned());
-                return Ok(listing);
-            }
             params = json!({ "cursor": next });
+            if !cursors.insert(next) {
+                let reason = "its list of tools repeats a cursor; what came before is used";
+                return Ok(Some(reason.to_owned()));
+            }
         }
-        listing.gaps.push(format!(
+        Ok(Some(format!(
             "only the first {MAX_PAGES} pages of its tools are used"
-        ));
-        Ok(listing)
+        )))
     }
 
     /// Asks for one page, reads it, and returns the cursor of the next one.
@@ -173,91 +171,62 @@ impl Listing {
         page: &RawValue,
         callable: Option<&HashSet<String>>,
     ) -> Result<Option<String>, String> {
-        let page_bytes = page.get().len();
         let page: Page<'_> = serde_json::from_str(page.get()).map_err(|error| misfit(&error))?;
-        let mut room = MAX_BYTES.saturating_sub(self.bytes);
         for tool in page.tools {
-            let (bytes, values) = (tool.get().len(), count_values(tool.get()));
-            let is_readable = bytes <= MAX_VALUE_BYTES && values <= MAX_TOOL_VALUES;
-            let all_values = self.values.saturating_add(values);
-            if self.seen >= MAX_TOOLS || bytes > room || is_readable && all_values > MAX_VALUES {
+            self.bytes += tool.get().len();
+            self.values += count_values(tool.get());
+            if self.seen >= MAX_TOOLS || self.bytes > MAX_BYTES || self.values > MAX_VALUES {
                 self.is_cut = true;
                 break;
             }
-            room -= bytes;
             self.seen += 1;
-            match read_tool(tool, values, callable) {
-                Ok(tool) => {
-                    self.values = all_values;
-                    self.tools.push(tool);
-                }
+            match read_tool(tool, callable) {
+                Ok(tool) => self.tools.push(tool),
                 Err(reason) => {
-                    self.dropped += 1;
-                    if self.dropped <= MAX_WARNINGS {
-                        let number = self.seen;
-                        let name = name_of(tool).map_or(String::new(), |name| format!(" {name:?}"));
-                        self.gaps
-                            .push(format!("its tool {number}{name} is dropped: {reason}"));
-                    }
+                    let number = self.seen;
+                    self.gaps
+                        .push(format!("its tool {number} is dropped: {reason}"));
                 }
             }
         }
-        self.bytes = self.bytes.saturating_add(page_bytes);
         let ttl = page.ttl_ms.and_then(|ttl| ttl.get().parse().ok());
         if let Some(ttl) = ttl.map(Duration::from_millis) {
             self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl)));
         }
-        let Some(cursor) = page.next_cursor.filter(|cursor| cursor.get() != "null") else {
+        let Some(cursor) = page.next_cursor else {
             return Ok(None);
         };
         if cursor.get().len() > MAX_CURSOR_BYTES {
             return Err(format!("nextCursor is over {MAX_CURSOR_BYTES} bytes"));
         }
-        let cursor = serde_json::from_str(cursor.get());
-        cursor
-            .map(Some)
-            .map_err(|_| "nextCursor is not a string".to_owned())
+        // It may be null.
+        serde_json::from_str(cursor.get()).map_err(|_| "nextCursor is not a string".to_owned())
     }
 }
 
 /// Reads one entry of a list.
-fn read_tool(
-    tool: &RawValue,
-    values: usize,
-    callable: Option<&HashSet<String>>,
-) -> Result<Value, String> {
-    let bytes = tool.get().len();
-    if bytes > MAX_VALUE_BYTES {
+fn read_tool(tool: &RawValue, callable: Option<&HashSet<String>>) -> Result<Value, String> {
+    let text = tool.get();
+    if text.len() > MAX_VALUE_BYTES {
+        let bytes = text.len();
         return Err(format!(
             "it has {bytes} bytes, and {MAX_VALUE_BYTES} are the most"
         ));
     }
-    if values > MAX_TOOL_VALUES {
-        return Err(format!("it has more than {MAX_TOOL_VALUES} values"));
-    }
-    let tool_text = tool.get();
-    let tool: Value = serde_json::from_str(tool_text).map_err(|error| misfit(&error))?;
+    let tool: Value = serde_json::from_str(text).map_err(|error| misfit(&error))?;
     if !tool.is_object() {
         return Err("it is not an object".to_owned());
     }
-    let name = tool.get("name").and_then(Value::as_str);
-    if let (Some(callable), Some(name)) = (callable, name)
-        && tool_text.contains(HEADER_MARK)
+    if let (Some(callable), Some(name)) = (callable, tool["name"].as_str())
+        && text.contains(HEADER_MARK)
         && !callable.contains(name)
     {
-        return Err(format!("its {HEADER_MARK} annotations are not valid"));
+        let shown: String = name.chars().take(MAX_NAME).collect();
+        return Err(format!(
+            "the {HEADER_MARK} annotations of {shown:?} are not valid"
+        ));
     }
     Ok(tool)
-}
-
-/// The name of an entry that is dropped, if it has one of the usual length.
-fn name_of(tool: &RawValue) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Named {
-        name: String,
-    }
-    let named: Named = serde_json::from_str(tool.get()).ok()?;
-    Some(named.name).filter(|name| name.len() <= MAX_NAME_BYTES)
 }
 
 /// A bound of the number of values in a JSON text.
@@ -289,7 +258,11 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
         let acknowledged = notifications.acknowledged();
         if let Err(failure) = &ended {
             tracing::debug!(server = %session.server, %failure, "a subscription ended");
-            if acknowledged.is_none() && is_refusal(failure) {
+            let is_refused = matches!(
+                failure.kind,
+                FailureKind::Refused(_) | FailureKind::Lost(Lost::Status(300..=499))
+            );
+            if acknowledged.is_none() && is_refused {
                 return std::future::pending().await;
             }
         }
@@ -301,21 +274,6 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
         if acknowledged != before {
             notifications.list_changed();
         }
-    }
-}
-
-/// Whether a server will refuse to be listened to however often it is asked.
-fn is_refusal(failure: &CallFailure) -> bool {
-    match &failure.kind {
-        FailureKind::Refused(error) => matches!(
-            error.code,
-            ErrorCode::METHOD_NOT_FOUND | ErrorCode::INVALID_PARAMS
-        ),
-        // The others mean "later": a time-out, a conflict, too early, too many.
-        FailureKind::Lost(Lost::Status(status @ 300..=499)) => {
-            !matches!(status, 408 | 409 | 425 | 429)
-        }
-        _ => false,
     }
 }
 
@@ -479,12 +437,10 @@ mod tests {
         page(&mut listing, &half, 33);
         assert_eq!((listing.tools.len(), listing.is_cut), (32, true));
 
-        let many = |values: usize| format!(r#"{{"name":[{}0]}}"#, "0,".repeat(values - 3));
+        let many = format!(r#"{{"name":[{}0]}}"#, "0,".repeat((MAX_VALUES >> 2) - 3));
         let mut listing = Listing::default();
-        page(&mut listing, &many(MAX_TOOL_VALUES + 1), 1);
-        page(&mut listing, &many(MAX_TOOL_VALUES), 5);
+        page(&mut listing, &many, 5);
         assert_eq!((listing.tools.len(), listing.is_cut), (4, true));
-        assert!(listing.gaps[0].ends_with("it has more than 131072 values"));
     }
 
     #[test]
@@ -499,7 +455,7 @@ mod tests {
             listing.gaps[0],
             "its tool 3 is dropped: it is not an object"
         );
-        assert_eq!((listing.gaps.len(), listing.dropped), (MAX_WARNINGS, 11));
+        assert_eq!(listing.gaps.len(), 11);
     }
 
     #[test]

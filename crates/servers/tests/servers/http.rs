@@ -338,7 +338,7 @@ async fn each_era_is_found_out() {
     expect_test::expect![[r#"
         plain: 2025-11-25, tools [tool]
         modern: 2026-07-28, tools [tool]
-          warning: its tool 2 "bad" is dropped: its x-mcp-header annotations are not valid
+          warning: its tool 2 is dropped: the x-mcp-header annotations of "bad" are not valid
         empty: 2025-11-25, tools [tool]
         silent: 2025-11-25, tools [tool]
         server `down` did not start: URL/down did not answer as an MCP endpoint: it answers with HTTP status 500 Internal Server Error
