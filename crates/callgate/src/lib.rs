@@ -93,7 +93,7 @@ pub use crate::workers::Workers;
 /// Requests of servers to their client, and the parts of [`Caller`].
 pub mod caller {
     pub use callgate_servers::{
-        Log, LogLevel, Offers, Opened, PageDone, Progress, UnknownLogLevel, Wanted, WantedKind,
+        Log, LogLevel, Offers, Opened, PageDone, Progress, Wanted, WantedKind,
     };
 }
 

@@ -1,11 +1,13 @@
 //! `tools/call`: the check of the definition, the rounds in which the server asks for input, and
 //! the pages it asks to open.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use callgate_policy::DefinitionHash;
+use futures::future::join_all;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,23 +15,21 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use crate::caller::{Caller, Opened, Refusal, Wanted, WantedKind};
+use crate::clock::Clock;
 use crate::failure::{CallFailure, FailureKind};
 use crate::json_rpc::MAX_VALUE_BYTES;
 use crate::list::{CurrentList, misfit};
-use crate::pages;
-use crate::questions::{Questions, is_accepted};
-use crate::request::{Clock, Request, Session};
+use crate::questions::{self, is_accepted};
+use crate::request::{Request, Session};
 use crate::slot::Who;
-use crate::tasks::{Step, Task};
 
 /// The rounds of input that one call may take.
 const MAX_ROUNDS: u32 = 10;
 /// The questions of one result.
 const MAX_INPUTS: usize = 16;
 const MAX_STATE_BYTES: usize = 1 << 20;
-/// The wait before a call is made again for which the server asks nothing; it doubles up to 6.4 s.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGER_PAUSES: u32 = 6;
+/// The wait before a call is made again for which the server asks nothing.
+const PAUSE: Duration = Duration::from_millis(500);
 /// The pages that one call may ask for.
 const MAX_PAGES: usize = 16;
 const MAX_SHOWN_URL: usize = 500;
@@ -40,23 +40,29 @@ const LOGS_PATIENCE: Duration = Duration::from_secs(1);
 /// The server asks for pages to be opened before the call.
 const PAGES_REQUIRED: ErrorCode = ErrorCode(-32042);
 
-/// One call of a tool.
+/// A call as the host makes it.
 #[derive(Debug, Clone)]
-pub(crate) struct Call<'a> {
-    pub(crate) tool: &'a str,
-    /// A JSON object.
-    pub(crate) arguments: &'a str,
-    pub(crate) caller: Arc<dyn Caller>,
+pub struct ToolCall<'a> {
+    /// The server's name.
+    pub server: &'a str,
+    /// The tool's own name.
+    pub tool: &'a str,
     /// The definition that was decided on.
-    pub(crate) definition: &'a DefinitionHash,
-    /// The server's current list.
-    pub(crate) list: &'a CurrentList,
+    pub definition: &'a DefinitionHash,
+    /// A JSON object.
+    pub arguments: &'a str,
+    /// The caller; `None` for the server's own ([`ServerSpec::caller`](crate::ServerSpec::caller)).
+    pub caller: Option<Arc<dyn Caller>>,
+    /// The longest the call may take, if that is less than the server's own limit.
+    pub limit: Option<Duration>,
 }
 
-/// The members of a result that asks for input.
+/// The members of a result that is not the end of a call (2026-07-28).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct InputRequired<'a> {
+struct Interim<'a> {
+    #[serde(borrow, default)]
+    result_type: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     input_requests: Option<&'a RawValue>,
     /// A JSON string, sent back as it came.
@@ -64,17 +70,13 @@ struct InputRequired<'a> {
     request_state: Option<&'a RawValue>,
 }
 
-impl Call<'_> {
-    fn who(&self) -> Who {
-        Who::new(Arc::clone(&self.caller), self.tool)
-    }
-}
-
 /// One call on one connection.
 pub(crate) struct Round<'a> {
     pub(crate) session: &'a Arc<Session>,
-    pub(crate) questions: &'a Questions,
-    pub(crate) call: &'a Call<'a>,
+    pub(crate) call: &'a ToolCall<'a>,
+    pub(crate) caller: &'a Arc<dyn Caller>,
+    /// The server's current list.
+    pub(crate) list: &'a CurrentList,
     /// Whether the server has taken the call, and asked for something.
     pub(crate) taken: bool,
 }
@@ -85,105 +87,94 @@ impl Round<'_> {
     pub(crate) async fn run(&mut self, clock: &mut Clock) -> Result<Box<RawValue>, CallFailure> {
         let (session, call) = (self.session, self.call);
         self.ask_for_logs(clock.left()).await;
-        self.questions.begin_call();
+        session.questions.begin_call();
         let head = format!(
             r#""name":{},"arguments":{}"#,
             Value::from(call.tool),
             call.arguments
         );
         let mut values = json!({ "name": call.tool, "arguments": {} });
-        if session.mirrors() && call.list.has_headers(call.tool) {
+        if session.mirrors() && self.list.has_headers(call.tool) {
             let arguments = serde_json::from_str(call.arguments);
             values["arguments"] = arguments.unwrap_or_default();
         }
-        let (mut made, mut waited, mut opened) = (0, 0, false);
+        let (mut made, mut opened) = (0, false);
         let mut input = String::new();
         while made <= MAX_ROUNDS {
             // A person may have been asked for long.
-            call.list.check(call.tool, call.definition, self.taken)?;
+            self.list.check(call, self.taken)?;
             let request = Request {
                 members: Some(format!("{head}{input}")),
-                who: Some(call.who()),
+                who: Some(self.who()),
                 ..Request::new("tools/call", values.clone())
             };
             let result = match session.request_within(request, clock).await {
                 Ok(result) => result,
-                Err(failure) => match &failure.kind {
-                    FailureKind::Refused(error) if !opened && are_pages_required(error) => {
-                        self.open_pages(error).await?;
+                Err(failure) => match required_pages(&failure).filter(|_| !opened) {
+                    Some((error, pages)) => {
+                        self.open_pages(error, pages).await?;
                         opened = true;
                         made += 1;
                         continue;
                     }
-                    _ => return Err(failure),
+                    None => return Err(failure),
                 },
             };
             self.taken = true;
-            match self.kind(&result)? {
-                Answered::Complete => return Ok(result),
-                Answered::Task => return self.follow(&result, clock).await,
-                Answered::InputRequired => {}
-            }
+            // A result that is not an object has no members.
+            let interim: Option<Interim<'_>> = serde_json::from_str(result.get())
+                .ok()
+                .filter(|_| session.is_stateless());
+            let kind = interim
+                .as_ref()
+                .and_then(|interim| interim.result_type.as_deref());
+            let wanted = match (kind, &interim) {
+                (Some("input_required"), Some(wanted)) => wanted,
+                (None | Some("complete"), _) => return Ok(result),
+                (Some("task"), _) => return self.follow(&result, clock).await,
+                (Some(_), _) => {
+                    let reason = "its resultType is none that clients know";
+                    return Err(CallFailure::malformed(reason));
+                }
+            };
             input.clear();
-            if self.add_input(&result, &mut input).await? {
+            if self.add_input(wanted, &mut input).await? {
                 made += 1;
                 continue;
             }
-            let pause = FIRST_PAUSE.saturating_mul(1 << waited.min(LONGER_PAUSES));
-            clock.pause(pause).await?;
-            waited = waited.saturating_add(1);
+            clock.pause(PAUSE).await?;
         }
         Err(CallFailure::input(format!(
             "the tool still wants input after {MAX_ROUNDS} rounds of it"
         )))
     }
 
-    /// Asks a server of an older revision for the log messages that the caller hears.
+    /// Asks a server of an older revision for the log messages that are heard.
     async fn ask_for_logs(&self, most: Duration) {
         let session = self.session;
-        let is_older = session.agreed.logging && !session.is_stateless();
-        let Some(level) = self.call.caller.logs().filter(|_| is_older) else {
+        let Some(level) = session.log_level(Some(&**self.caller)) else {
             return;
         };
-        if session.logs.fetch_min(level as u8, Ordering::Relaxed) > level as u8 {
-            let limit = LOGS_PATIENCE.min(most);
+        let is_asked = session.logs.fetch_min(level as u8, Ordering::Relaxed) <= level as u8;
+        if !session.is_stateless() && !is_asked {
+            let request = Request::new("logging/setLevel", json!({ "level": level.as_str() }));
             // A server that does not answer logs what it did before.
-            let _ = session.request(Session::log_request(level), limit).await;
-        }
-    }
-
-    /// Follows a task to its end.
-    async fn follow(
-        &self,
-        answer: &RawValue,
-        clock: &mut Clock,
-    ) -> Result<Box<RawValue>, CallFailure> {
-        let mut task = Task::new(self.session, self.call.who(), answer)?;
-        loop {
-            match task.poll(clock).await? {
-                Step::Working => {}
-                Step::Done(result) => return Ok(result),
-                Step::Wants(requests) => {
-                    let mut requests = read_requests(&requests)?;
-                    requests.retain(|key, _| !task.has_answered(key));
-                    if !requests.is_empty() {
-                        let (answers, _) = self.inputs(&requests).await?;
-                        task.answer(&answers, clock).await?;
-                    }
-                }
-            }
+            let _ = session.request(request, LOGS_PATIENCE.min(most)).await;
         }
     }
 
     /// Answers everything that a map of requests asks for.
-    async fn inputs(&self, requests: &Map<String, Value>) -> Result<(Value, usize), CallFailure> {
+    pub(crate) async fn inputs(
+        &self,
+        requests: &Map<String, Value>,
+    ) -> Result<(Value, usize), CallFailure> {
         if requests.len() > MAX_INPUTS {
             let many = requests.len();
             return Err(CallFailure::input(format!(
                 "the tool asks for {many} things at once, and {MAX_INPUTS} are the most"
             )));
         }
-        let offers = self.call.caller.offers();
+        let offers = self.caller.offers();
         let cannot = |method: &str, error: ErrorData| {
             CallFailure::input(format!(
                 "the tool asks for {method}, which it cannot have: {}",
@@ -195,13 +186,13 @@ impl Round<'_> {
         for (key, request) in requests {
             let method = request["method"].as_str().unwrap_or_default();
             let params = request.get("params").unwrap_or(&none);
+            let kind = WantedKind::of(method, params.to_string().len());
+            let kind = kind.map_err(|error| cannot(method, error))?;
             let (server, tool) = (&self.session.server, Some(self.call.tool));
-            let Some(question) = Wanted::read(method, server, tool, Some(key), params) else {
-                let reason = "the tool asks for something that clients do not know";
-                return Err(CallFailure::input(reason));
+            let question = Wanted {
+                key: Some(key),
+                ..Wanted::new(kind, server, tool, params)
             };
-            let size = question.check_size(params.to_string().len());
-            size.map_err(|error| cannot(method, error))?;
             match question.declined(offers) {
                 Some(Ok(declined)) => drop(answers.insert(key.clone(), declined)),
                 Some(Err(error)) => return Err(cannot(method, error)),
@@ -211,8 +202,8 @@ impl Round<'_> {
         let mut pages = 0;
         if !asked.is_empty() {
             let wanted = asked.iter().map(|(.., question)| *question).collect();
-            let asking = self.session.asking.begin();
-            let mut given = self.call.caller.answers(wanted).await.into_iter();
+            let asking = self.session.questions.asking.begin();
+            let mut given = self.caller.answers(wanted).await.into_iter();
             drop(asking);
             for (key, method, question) in asked {
                 let answer = given.next().unwrap_or(Err(Refusal::Cancelled));
@@ -228,18 +219,20 @@ impl Round<'_> {
 
     /// Adds what a result asks for to the next round; false if the call is only to be made again
     /// later.
-    async fn add_input(&self, result: &RawValue, input: &mut String) -> Result<bool, CallFailure> {
+    async fn add_input(
+        &self,
+        wanted: &Interim<'_>,
+        input: &mut String,
+    ) -> Result<bool, CallFailure> {
         let malformed = |reason: String| Err(CallFailure::malformed(reason));
-        let wanted: InputRequired<'_> = serde_json::from_str(result.get())
-            .map_err(|error| CallFailure::malformed(misfit(&error)))?;
         if wanted.input_requests.is_none() && wanted.request_state.is_none() {
             return malformed("it wants input and does not say which".to_owned());
         }
         if let Some(requests) = wanted.input_requests {
             let (answers, pages) = self.inputs(&read_requests(requests)?).await?;
             if pages > 0 {
-                let _asking = self.session.asking.begin();
-                let back = self.call.caller.back_from(self.opened(pages, false));
+                let _asking = self.session.questions.asking.begin();
+                let back = self.caller.back_from(self.opened(pages, false));
                 in_time(back).await.map_err(CallFailure::input)?;
             }
             input.push_str(r#","inputResponses":"#);
@@ -259,63 +252,53 @@ impl Round<'_> {
 
     /// Has the caller open the pages that the call was refused for, and waits until the server or
     /// the person says that they are done.
-    async fn open_pages(&self, error: &ErrorData) -> Result<(), CallFailure> {
+    async fn open_pages(&self, error: &ErrorData, pages: &[Value]) -> Result<(), CallFailure> {
         let refused = |why: &str| {
             let mut error = error.clone();
             error.message = format!("{}; {why}", error.message).into();
             CallFailure::refused(error)
         };
-        let pages = required_pages(error);
-        if !(self.session.offers.url && self.call.caller.offers().url) {
-            let shown: Vec<String> = pages.iter().map(|page| shown_url(page)).collect();
+        let questions = &self.session.questions;
+        if !questions.offers.and(self.caller.offers()).url {
+            let shown: Vec<String> = pages.iter().map(shown_url).collect();
             let shown = shown.join(" and ");
             let why = format!("there is no one to ask, so open {shown} and call again");
             return Err(refused(&why));
         }
-        let _asking = self.session.asking.begin();
+        // The server may say that a page is done before the person has answered.
+        let done = || -> Vec<_> { pages.iter().map(|page| questions.page_done(page)).collect() };
+        let (done, heard) = (done(), done());
+        let method = WantedKind::Elicit.method();
+        let request = |page: &Value| json!({ "method": method, "params": page });
+        let requests = pages.iter().enumerate();
+        let requests = requests.map(|(number, page)| (number.to_string(), request(page)));
+        let asked = self.inputs(&requests.collect()).await;
+        let (_, opened) = asked.map_err(|failure| refused(&failure.to_string()))?;
+        if opened < pages.len() {
+            return Err(refused("the user did not open its page"));
+        }
+        for (page, heard) in pages.iter().zip(heard) {
+            questions.follow_page(&**self.caller, page, heard);
+        }
+        let _asking = questions.asking.begin();
         let mut lost = self.session.tap.lost();
-        let opened = async {
-            let mut done = Vec::new();
-            for params in &pages {
-                let (server, tool) = (&self.session.server, Some(self.call.tool));
-                let question = Wanted::new(WantedKind::Elicit, server, tool, params);
-                let asked = question
-                    .ask(&*self.call.caller, &self.questions.pages)
-                    .await;
-                let (answer, page) = asked.map_err(|error| {
-                    refused(&format!("its page could not be shown: {}", error.message))
-                })?;
-                match answer["action"].as_str() {
-                    Some("accept") => done.extend(page),
-                    Some("decline") => return Err(refused("the user declined to open its page")),
-                    _ => return Err(refused("the user did not open its page")),
-                }
+        let back = self.caller.back_from(self.opened(pages.len(), true));
+        let over = async {
+            tokio::select! {
+                biased;
+                _ = join_all(done) => Ok(()),
+                // The refused call was not carried out: it is made on another connection.
+                _ = lost.wait_for(Option::is_some) => Ok(()),
+                back = back => back,
             }
-            let told = async {
-                for page in &mut done {
-                    if page.wait_for(|done| *done).await.is_err() {
-                        // The page was forgotten, so the server will not be heard.
-                        std::future::pending::<()>().await;
-                    }
-                }
-            };
-            let back = self.call.caller.back_from(self.opened(pages.len(), true));
-            let over = async {
-                tokio::select! {
-                    biased;
-                    () = told => Ok(()),
-                    back = back => back,
-                }
-            };
-            in_time(over).await.map_err(|why| refused(&why))
         };
-        tokio::select! {
-            biased;
-            opened = opened => opened,
-            // The refused call was not carried out: it can be made on another connection.
-            _ = lost.wait_for(Option::is_some) => {
-                Err(CallFailure::closed("the server ended", false))
-            }
+        in_time(over).await.map_err(|why| refused(&why))
+    }
+
+    pub(crate) fn who(&self) -> Who {
+        Who {
+            caller: Arc::clone(self.caller),
+            tool: self.call.tool.into(),
         }
     }
 
@@ -327,41 +310,10 @@ impl Round<'_> {
             is_told,
         }
     }
-
-    /// The kind of a result. Large results are not parsed for it.
-    fn kind(&self, result: &RawValue) -> Result<Answered, CallFailure> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Typed {
-            #[serde(default)]
-            result_type: Option<String>,
-        }
-        let text = result.get().as_bytes();
-        let complete = br#""resultType":"complete""#;
-        if !self.session.is_stateless() || memchr::memmem::find(text, complete).is_some() {
-            return Ok(Answered::Complete);
-        }
-        let typed = serde_json::from_str::<Typed>(result.get());
-        match typed.ok().and_then(|typed| typed.result_type).as_deref() {
-            None | Some("complete") => Ok(Answered::Complete),
-            Some("input_required") => Ok(Answered::InputRequired),
-            Some("task") => Ok(Answered::Task),
-            Some(_) => {
-                let reason = "its resultType is none that clients know";
-                Err(CallFailure::malformed(reason))
-            }
-        }
-    }
-}
-
-enum Answered {
-    Complete,
-    InputRequired,
-    Task,
 }
 
 /// The requests of a result, by the server's own names.
-fn read_requests(requests: &RawValue) -> Result<Map<String, Value>, CallFailure> {
+pub(crate) fn read_requests(requests: &RawValue) -> Result<Map<String, Value>, CallFailure> {
     let bytes = requests.get().len();
     if bytes > MAX_VALUE_BYTES {
         return Err(CallFailure::input(format!(
@@ -385,32 +337,24 @@ async fn in_time(back: impl Future<Output = Result<(), Refusal>>) -> Result<(), 
     }
 }
 
-/// Whether a refusal says that pages have to be opened before the call.
-fn are_pages_required(error: &ErrorData) -> bool {
-    error.code == PAGES_REQUIRED && !required_pages(error).is_empty()
-}
-
-/// The pages that a refusal names; none if one of them is not valid.
-fn required_pages(error: &ErrorData) -> Vec<&Value> {
-    let listed = error
-        .data
-        .as_ref()
-        .and_then(|data| data["elicitations"].as_array());
-    let listed: Vec<&Value> = listed.into_iter().flatten().collect();
-    let is_page = |page: &&Value| {
-        page["mode"] == "url"
-            && pages::address_fault(page).is_none()
-            && pages::page_id(page).is_some()
+/// The pages that have to be opened before a call that was refused; none if one is not valid.
+fn required_pages(failure: &CallFailure) -> Option<(&ErrorData, &[Value])> {
+    let FailureKind::Refused(error) = &failure.kind else {
+        return None;
     };
-    if listed.len() <= MAX_PAGES && listed.iter().all(is_page) {
-        listed
-    } else {
-        Vec::new()
-    }
+    let listed = error.data.as_ref()?["elicitations"].as_array()?;
+    let is_page = |page: &Value| {
+        page["mode"] == "url"
+            && questions::address_fault(page).is_none()
+            && questions::page_id(page).is_some()
+    };
+    let is_usable = error.code == PAGES_REQUIRED
+        && (1..=MAX_PAGES).contains(&listed.len())
+        && listed.iter().all(is_page);
+    is_usable.then_some((error, listed))
 }
 
 fn shown_url(page: &Value) -> String {
     let url = page["url"].as_str().unwrap_or_default();
-    let end = url.floor_char_boundary(MAX_SHOWN_URL.min(url.len()));
-    format!("{:?}", url.get(..end).unwrap_or_default())
+    format!("{:?}", url.chars().take(MAX_SHOWN_URL).collect::<String>())
 }

@@ -1,14 +1,10 @@
 //! What the host can do for servers: answer their questions, run a model, name folders, hear
 //! progress and log messages.
 
-use std::fmt;
-use std::str::FromStr;
-
 use futures::future::BoxFuture;
-use serde::de::IntoDeserializer as _;
-use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::fmt;
 
 /// The party behind a call: a person at a terminal, an MCP client, a program. Servers are not
 /// trusted, so a question that is shown to a person must name the server.
@@ -255,23 +251,6 @@ impl LogLevel {
         }
     }
 }
-
-impl FromStr for LogLevel {
-    type Err = UnknownLogLevel;
-
-    fn from_str(name: &str) -> Result<Self, UnknownLogLevel> {
-        let name: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
-        Self::deserialize(name).map_err(|_| UnknownLogLevel(()))
-    }
-}
-
-/// A text that names no [`LogLevel`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this is not a log level; they are debug, info, notice, warning, error, critical, alert and \
-     emergency"
-)]
-pub struct UnknownLogLevel(());
 
 /// A server's log message (`notifications/message`).
 #[derive(Debug, Clone, Copy)]

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::time::Duration;
 
 use callgate_auth::{AuthError, Authorization, Redact};
 use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientNotification, ClientRequest, ErrorCode, ErrorData, Extensions, InitializeRequest,
-    InitializeRequestParams, InitializedNotification, InitializedNotificationMethod,
-    ProtocolVersion,
+    ClientNotification, ClientRequest, CustomNotification, ErrorCode, ErrorData, Extensions,
+    InitializeRequest, InitializeRequestParams, InitializedNotification,
+    InitializedNotificationMethod, ProtocolVersion,
 };
 use rmcp::service::serve_directly_with_ct;
 use rmcp::transport::IntoTransport;
@@ -21,15 +21,16 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Call, Round};
+use crate::call::{Round, ToolCall};
+use crate::caller::Caller;
 use crate::child::Child;
+use crate::clock::{Asking, Clock, later};
 use crate::failure::{CallFailure, FailureKind, Lost, Reader, Reason, StartError};
 use crate::http::Http;
 use crate::json_rpc::MAX_VALUE_BYTES;
-use crate::list::{Listing, USUALLY_FRESH};
+use crate::list::{CurrentList, Listing, USUALLY_FRESH};
 use crate::questions::{Handler, Questions};
-use crate::request::{Agreed, Asking, Clock, Request, Session, capabilities, later, program};
-use crate::server_log;
+use crate::request::{Agreed, Request, Session, capabilities, program};
 use crate::spec::{self, EraSetting, Revision, ServerSpec, Transport};
 use crate::stdio::Stdio;
 use crate::tap::{DISCOVER, INITIALIZE, Tap};
@@ -52,7 +53,6 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
-    questions: Arc<Questions>,
     pub(crate) notifications: Arc<Notifications>,
     child: Option<Child>,
     stop: CancellationToken,
@@ -197,11 +197,11 @@ impl Attempt<'_> {
     {
         let asking = self.memory.asking.clone();
         let caller = Arc::clone(&self.spec.caller);
-        let questions = Questions::new(Arc::clone(&self.name), caller, asking.clone());
+        let questions = Questions::new(Arc::clone(&self.name), caller, asking);
         let notifications = Arc::new(Notifications::new(
             Arc::clone(&self.name),
             self.redact.clone(),
-            Arc::clone(&questions.pages),
+            questions.pages.clone(),
             Arc::clone(&self.memory.reasons),
         ));
         let questions = Arc::new(questions);
@@ -221,8 +221,7 @@ impl Attempt<'_> {
             peer: running.peer().clone(),
             tap: Arc::clone(&tap),
             agreed: Agreed::default(),
-            offers: self.spec.caller.offers(),
-            asking,
+            questions,
             http,
             logs: AtomicU8::new(u8::MAX),
         };
@@ -236,7 +235,6 @@ impl Attempt<'_> {
         let greeted = self.greet(&mut session, may_discover).await;
         let connection = Connection {
             session: Arc::new(session),
-            questions,
             notifications,
             child,
             stop: stopping.disarm(),
@@ -381,11 +379,6 @@ impl Attempt<'_> {
 
     async fn list(&self, connection: &Connection) -> Result<ToolList, Reason> {
         let session = &connection.session;
-        let is_older = session.agreed.logging && !session.is_stateless();
-        if let Some(level) = server_log::level().filter(|_| is_older) {
-            session.logs.store(level as u8, Ordering::Relaxed);
-            session.send_off(Session::log_request(level));
-        }
         let listed = session.list_tools(self.spec.start_timeout);
         let late = || self.timed_out("waiting for its list of tools");
         let listed = timeout_at(self.deadline, listed)
@@ -528,7 +521,7 @@ async fn discover(session: &Session) -> Result<Agreed, CallFailure> {
 
 /// Greets a server of an older revision.
 async fn initialize(session: &Session, wanted: &ProtocolVersion) -> Result<Agreed, CallFailure> {
-    let params = InitializeRequestParams::new(capabilities(session.offers), program());
+    let params = InitializeRequestParams::new(capabilities(session.questions.offers), program());
     let params = params.with_protocol_version(wanted.clone());
     let request = ClientRequest::InitializeRequest(InitializeRequest::new(params));
     let said = read_greeting(&session.send(Request::of(request), None).await?.0)?;
@@ -574,13 +567,16 @@ impl Connection {
     /// Makes a call and returns the `result` of its last answer.
     pub(crate) async fn call(
         &self,
-        call: &Call<'_>,
+        call: &ToolCall<'_>,
+        caller: &Arc<dyn Caller>,
+        list: &CurrentList,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, CallFailure> {
         let mut round = Round {
             session: &self.session,
-            questions: &self.questions,
             call,
+            caller,
+            list,
             taken: false,
         };
         let mut failure = match round.run(clock).await {
@@ -631,9 +627,16 @@ impl Connection {
 
     /// Tells the server that the folders are others now, if it was offered folders.
     pub(crate) fn roots_changed(&self) {
-        if !self.session.is_stateless() && self.session.offers.roots {
-            self.session.notify("notifications/roots/list_changed");
+        if self.session.is_stateless() || !self.session.questions.offers.roots {
+            return;
         }
+        let peer = self.session.peer.clone();
+        // Without parameters rmcp would send `null`, which the official servers ignore.
+        let method = "notifications/roots/list_changed";
+        let changed = CustomNotification::new(method, Some(json!({})));
+        tokio::spawn(async move {
+            let _ = peer.send_notification(changed.into()).await;
+        });
     }
 
     /// Whether it can take calls.

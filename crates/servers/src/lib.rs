@@ -11,13 +11,13 @@ mod backoff;
 mod call;
 mod caller;
 mod child;
+mod clock;
 mod connect;
 mod failure;
 mod form;
 mod http;
 mod json_rpc;
 mod list;
-mod pages;
 mod questions;
 mod request;
 mod server_log;
@@ -32,13 +32,13 @@ mod tasks;
 mod tool_list;
 mod watch;
 
+pub use call::ToolCall;
 pub use caller::{
-    Caller, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress, Refusal, Root,
-    UnknownLogLevel, Wanted, WantedKind,
+    Caller, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress, Refusal, Root, Wanted,
+    WantedKind,
 };
 pub use failure::{CallFailure, FailureKind, Lost, Reader, Reason, StartError};
 pub use servers::Servers;
 pub use spec::{Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport};
 pub use state::{Phase, ServerState, Status};
-pub use supervise::ToolCall;
 pub use tool_list::{ServerInfo, ToolList};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_policy::{Definition, DefinitionHash};
+use callgate_policy::Definition;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::ServerResult;
 use serde::Deserialize;
@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::backoff::spread;
+use crate::call::ToolCall;
+use crate::clock::Clock;
 use crate::failure::{CallFailure, FailureKind, Lost, StartError};
 use crate::json_rpc::MAX_VALUE_BYTES;
-use crate::request::{Clock, Request, Session};
+use crate::request::{Request, Session};
 use crate::spec::Remembered;
 use crate::tap::{HEADER_MARK, LISTEN};
 use crate::tool_list::ToolList;
@@ -136,7 +138,7 @@ impl Session {
         limit: Duration,
         listing: &mut Listing,
     ) -> Result<Option<String>, CallFailure> {
-        let mut clock = Clock::new(limit, limit, &self.asking);
+        let mut clock = Clock::new(limit, limit, &self.questions.asking);
         let request = Request::new("tools/list", params);
         let (page, known) = self.send(request, Some(&mut clock)).await?;
         // rmcp leaves out the tools whose annotations it does not take.
@@ -341,13 +343,9 @@ impl CurrentList {
     }
 
     /// Checks that a tool has the definition that was decided on. One name may have several.
-    pub(crate) fn check(
-        &self,
-        tool: &str,
-        definition: &DefinitionHash,
-        has_begun: bool,
-    ) -> Result<(), CallFailure> {
-        let found = self.entries(tool, |entry| Definition::of(entry).hash() == definition);
+    pub(crate) fn check(&self, call: &ToolCall<'_>, has_begun: bool) -> Result<(), CallFailure> {
+        let is_same = |entry: &Value| Definition::of(entry).hash() == call.definition;
+        let found = self.entries(call.tool, is_same);
         if found.contains(&true) {
             return Ok(());
         }
@@ -468,8 +466,16 @@ mod tests {
         let good = json!({ "name": "t", "inputSchema": { "type": "object" } });
         let current = CurrentList::new(None);
         let is_listed = |tool: &Value| {
-            let checked = current.check("t", Definition::of(tool).hash(), false);
-            checked.is_ok()
+            let definition = Definition::of(tool);
+            let call = ToolCall {
+                server: "s",
+                tool: "t",
+                definition: definition.hash(),
+                arguments: "{}",
+                caller: None,
+                limit: None,
+            };
+            current.check(&call, false).is_ok()
         };
         assert!(!is_listed(&good));
         current.take(list(vec![odd.clone(), good.clone()]), 0);

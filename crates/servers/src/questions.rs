@@ -1,5 +1,6 @@
-//! A server's questions: forms, pages, model messages, folders. Each goes to the caller that it
-//! is for, or is declined in the protocol's own way.
+//! A server's questions: forms, pages (MCP 2025-11-25, client/elicitation, "URL Mode Elicitation
+//! Requests"), model messages, folders. Each goes to the caller that it is for, or is declined in
+//! the protocol's own way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,14 +10,14 @@ use rmcp::ClientHandler;
 use rmcp::model::{CustomRequest, CustomResult, ErrorCode, ErrorData};
 use rmcp::service::{RequestContext, RoleClient};
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use crate::caller::{Caller, Offers, Refusal, Wanted, WantedKind};
+use crate::clock::Asking;
 use crate::form;
 use crate::json_rpc::MAX_VALUE_BYTES;
-use crate::pages::{self, Pages};
-use crate::request::Asking;
 use crate::tap::{Asked, Tap};
 
 /// Questions of one server at a time. More are refused.
@@ -25,6 +26,10 @@ const MAX_QUESTIONS: usize = 16;
 const MAX_FOR_CALL: usize = 160;
 /// The longest parameters of a question, in bytes; a sampling request brings a conversation.
 const MAX_SMALL_BYTES: usize = 64 << 10;
+/// The pages that a server can say to be done before the first of them is read.
+const MAX_DONE: usize = 64;
+/// The longest id of a page, in bytes.
+const MAX_ID_BYTES: usize = 1_024;
 
 /// The questions of one connection.
 #[derive(Debug)]
@@ -33,9 +38,10 @@ pub(crate) struct Questions {
     /// The host's own caller, for questions that belong to no call.
     caller: Arc<dyn Caller>,
     /// What was announced when the connection was made.
-    offers: Offers,
-    pub(crate) pages: Arc<Pages>,
-    asking: Asking,
+    pub(crate) offers: Offers,
+    /// Tells the ids of pages that the server says are done.
+    pub(crate) pages: broadcast::Sender<String>,
+    pub(crate) asking: Asking,
     places: Semaphore,
     for_call: AtomicUsize,
 }
@@ -46,7 +52,7 @@ impl Questions {
             server,
             offers: caller.offers(),
             caller,
-            pages: Arc::default(),
+            pages: broadcast::channel(MAX_DONE).0,
             asking,
             places: Semaphore::new(MAX_QUESTIONS),
             for_call: AtomicUsize::new(0),
@@ -61,12 +67,15 @@ impl Questions {
     /// Answers one question.
     async fn answer(&self, asked: &Asked, tap: &Tap) -> Result<Value, ErrorData> {
         let (who, calls) = tap.caller(asked.stream.as_ref());
-        let is_own = who.is_none();
         let tool = who.as_ref().map(|who| &*who.tool);
         let tool = tool.filter(|tool| !tool.is_empty());
-        let question = Wanted::read(&asked.method, &self.server, tool, None, &asked.params);
-        let question = question.ok_or_else(not_found)?;
-        question.check_size(asked.bytes)?;
+        let Asked {
+            method,
+            params,
+            bytes,
+            ..
+        } = asked;
+        let question = Wanted::new(WantedKind::of(method, *bytes)?, &self.server, tool, params);
         let caller = who.as_ref().map_or(&self.caller, |who| &who.caller);
         // What was announced may be asked for, whichever caller it is.
         if let Some(declined) = question.declined(self.offers.and(caller.offers())) {
@@ -85,16 +94,55 @@ impl Questions {
         let mut lost = tap.lost();
         // With the last call that it may be for, a question ends.
         let over = async {
-            if is_own {
+            if calls.is_empty() {
                 std::future::pending::<()>().await;
             }
             join_all(calls.iter().map(CancellationToken::cancelled)).await;
         };
-        tokio::select! {
+        // The server may say that a page is done before the person has answered.
+        let done = self.page_done(params);
+        let answer = tokio::select! {
             biased;
-            answer = question.ask(&**caller, &self.pages) => answer.map(|(answer, _)| answer),
+            answer = caller.answer(question) => question.answered(answer),
             () = over => question.answered(Err(Refusal::Cancelled)),
             _ = lost.wait_for(Option::is_some) => question.answered(Err(Refusal::Cancelled)),
+        };
+        if question.is_page() && answer.as_ref().is_ok_and(is_accepted) {
+            self.follow_page(&**caller, params, done);
+        }
+        answer
+    }
+
+    /// Waits until the server says that a page is done, from now on; false if the connection ends
+    /// before.
+    pub(crate) fn page_done(&self, page: &Value) -> impl Future<Output = bool> + use<> {
+        let (mut pages, id) = (self.pages.subscribe(), page_id(page).map(str::to_owned));
+        async move {
+            loop {
+                match pages.recv().await {
+                    Ok(done) if Some(&done) == id.as_ref() => return true,
+                    Err(broadcast::error::RecvError::Closed) => return false,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Has the caller hear when an opened page is done.
+    pub(crate) fn follow_page(
+        &self,
+        caller: &dyn Caller,
+        page: &Value,
+        done: impl Future<Output = bool> + Send + 'static,
+    ) {
+        if let Some(id) = page_id(page)
+            && let Some(hears) = caller.page_opened(&self.server, id)
+        {
+            tokio::spawn(async move {
+                if done.await {
+                    hears();
+                }
+            });
         }
     }
 }
@@ -123,34 +171,26 @@ impl ClientHandler for Handler {
     }
 }
 
-impl<'a> Wanted<'a> {
-    /// A server's request; `None` if clients know none with this method.
-    pub(crate) fn read(
-        method: &str,
-        server: &'a str,
-        tool: Option<&'a str>,
-        key: Option<&'a str>,
-        params: &'a Value,
-    ) -> Option<Self> {
-        let kinds = [WantedKind::Elicit, WantedKind::Sample, WantedKind::Roots];
-        let kind = kinds.into_iter().find(|kind| kind.method() == method)?;
-        let wanted = Self::new(kind, server, tool, params);
-        Some(Self { key, ..wanted })
-    }
-
-    /// Refuses parameters that are too long.
-    pub(crate) fn check_size(self, bytes: usize) -> Result<(), ErrorData> {
-        let most = match self.kind {
-            WantedKind::Sample => MAX_VALUE_BYTES,
-            WantedKind::Elicit | WantedKind::Roots => MAX_SMALL_BYTES,
+impl WantedKind {
+    /// The kind of a request with this method and parameters of this size.
+    pub(crate) fn of(method: &str, bytes: usize) -> Result<Self, ErrorData> {
+        let mut kinds = [Self::Elicit, Self::Sample, Self::Roots].into_iter();
+        let kind = kinds
+            .find(|kind| kind.method() == method)
+            .ok_or_else(not_found)?;
+        let most = match kind {
+            Self::Sample => MAX_VALUE_BYTES,
+            Self::Elicit | Self::Roots => MAX_SMALL_BYTES,
         };
         if bytes > most {
             let message = format!("its params have {bytes} bytes, and {most} are the most");
             return Err(ErrorData::invalid_params(message, None));
         }
-        Ok(())
+        Ok(kind)
     }
+}
 
+impl Wanted<'_> {
     /// The answer to a question that is not offered, or cannot be shown.
     pub(crate) fn declined(self, offers: Offers) -> Option<Result<Value, ErrorData>> {
         let invalid = |message: String| Some(Err(ErrorData::invalid_params(message, None)));
@@ -161,7 +201,7 @@ impl<'a> Wanted<'a> {
             }
             WantedKind::Elicit => match mode(params) {
                 "form" if offers.form => None,
-                "url" if offers.url => pages::address_fault(params).and_then(invalid),
+                "url" if offers.url => address_fault(params).and_then(invalid),
                 _ => invalid("this mode of elicitation was not announced".to_owned()),
             },
             WantedKind::Sample if !offers.sampling => Some(Err(not_found())),
@@ -196,30 +236,6 @@ impl<'a> Wanted<'a> {
             (_, Err(refusal)) => Err(ErrorData::new(ErrorCode(-1), refusal.to_string(), None)),
         }
     }
-
-    /// Asks the caller. With the answer comes what tells that an opened page is done.
-    pub(crate) async fn ask(
-        self,
-        caller: &dyn Caller,
-        pages: &Pages,
-    ) -> Result<(Value, Option<watch::Receiver<bool>>), ErrorData> {
-        let done = self.is_page().then(|| pages.show(self.params)).flatten();
-        let answer = self.answered(caller.answer(self).await)?;
-        let done = done.filter(|_| is_accepted(&answer));
-        if let Some(done) = &done
-            && let Some(id) = pages::page_id(self.params)
-            && let Some(hears) = caller.page_opened(self.server, id)
-        {
-            let mut done = done.clone();
-            tokio::spawn(async move {
-                // An error means that the page was forgotten.
-                if done.wait_for(|done| *done).await.is_ok() {
-                    hears();
-                }
-            });
-        }
-        Ok((answer, done))
-    }
 }
 
 /// Whether a person agreed.
@@ -237,4 +253,45 @@ fn mode(params: &Value) -> &str {
 
 fn not_found() -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "Method not found", None)
+}
+
+/// The id by which the server knows a page.
+pub(crate) fn page_id(params: &Value) -> Option<&str> {
+    let id = params.get("elicitationId").and_then(Value::as_str);
+    id.filter(|id| (1..=MAX_ID_BYTES).contains(&id.len()))
+}
+
+/// The fault of a page's address.
+pub(crate) fn address_fault(params: &Value) -> Option<String> {
+    let Some(url) = params.get("url").and_then(Value::as_str) else {
+        return Some("the page has no URL".to_owned());
+    };
+    match Url::parse(url) {
+        Err(error) => Some(format!("the page has no valid URL: {error}")),
+        Ok(url) if matches!(url.scheme(), "http" | "https") => None,
+        Ok(_) => Some("the page is none of the web: its URL is not http or https".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pages_of_the_web() {
+        for url in ["https://example.com/key?a=b#c", "HTTP://127.0.0.1:8080/"] {
+            assert_eq!(address_fault(&json!({ "url": url })), None, "{url}");
+        }
+        for url in [
+            "javascript:alert(1)",
+            " \tjava\nscript:alert(1)",
+            "file:///etc/passwd",
+            "https.example:x",
+            "//example.com",
+            "https://",
+        ] {
+            assert!(address_fault(&json!({ "url": url })).is_some(), "{url}");
+        }
+        assert!(address_fault(&json!({ "url": 7 })).is_some());
+    }
 }

@@ -1,25 +1,25 @@
-//! One request to a server: its clock, its cancellation, its answer as text.
+//! One request to a server: its cancellation, its answer as text.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 
 use callgate_auth::Redact;
 use rmcp::model::{
-    ClientCapabilities, ClientRequest, CustomNotification, CustomRequest, ErrorData,
-    GetExtensions as _, Implementation, ProtocolVersion, RequestMetaObject, ServerResult,
+    ClientCapabilities, ClientRequest, CustomRequest, ErrorData, GetExtensions as _,
+    Implementation, ProtocolVersion, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, timeout};
 
 use crate::caller::{Caller, LogLevel, Offers};
+use crate::clock::Clock;
 use crate::failure::{CallFailure, FailureKind, Lost};
 use crate::http::Http;
 use crate::json_rpc::Members;
+use crate::questions::Questions;
 use crate::server_log;
 use crate::slot::{Slot, Who};
 use crate::tap::{DISCOVER, INITIALIZE, Tap};
@@ -27,9 +27,6 @@ use crate::tool_list::ServerInfo;
 
 /// The extension by which a server may answer a call with a task (2026-07-28).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-
-/// The time limit of a request that nothing waits for.
-const SENT_OFF: Duration = Duration::from_secs(10);
 
 /// The key of a request's log level (2026-07-28).
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
@@ -42,9 +39,7 @@ pub(crate) struct Session {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) tap: Arc<Tap>,
     pub(crate) agreed: Agreed,
-    /// What the host's own caller offered when the connection was made.
-    pub(crate) offers: Offers,
-    pub(crate) asking: Asking,
+    pub(crate) questions: Arc<Questions>,
     pub(crate) http: Option<Http>,
     /// The least important log messages that a server of an older revision was asked for.
     pub(crate) logs: AtomicU8,
@@ -90,136 +85,6 @@ impl Request {
     }
 }
 
-/// Counts the people and models that are asked on a server's behalf.
-#[derive(Debug, Clone)]
-pub(crate) struct Asking(Arc<watch::Sender<usize>>);
-
-impl Default for Asking {
-    fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(0)))
-    }
-}
-
-impl Asking {
-    /// Stops the clocks until the guard is dropped.
-    pub(crate) fn begin(&self) -> AskingGuard {
-        self.0.send_modify(|count| *count += 1);
-        AskingGuard(Arc::clone(&self.0))
-    }
-}
-
-/// Keeps the clocks of a server's requests still.
-#[derive(Debug)]
-pub(crate) struct AskingGuard(Arc<watch::Sender<usize>>);
-
-impl Drop for AskingGuard {
-    fn drop(&mut self) {
-        self.0.send_modify(|count| *count = count.saturating_sub(1));
-    }
-}
-
-/// The only clock of a call: it counts over all of the call's requests.
-#[derive(Debug)]
-pub(crate) struct Clock {
-    idle: Duration,
-    left: Duration,
-    limit: Duration,
-    asking: watch::Receiver<usize>,
-}
-
-/// A time later than another; a time that no clock shows is a year later.
-pub(crate) fn later(from: Instant, by: Duration) -> Instant {
-    const YEAR: Duration = Duration::from_secs(86_400 * 365);
-    from.checked_add(by).unwrap_or(from + YEAR)
-}
-
-impl Clock {
-    /// A clock of this time without a sign of work from the server, and of this time in all.
-    pub(crate) fn new(idle: Duration, most: Duration, asking: &Asking) -> Self {
-        Self {
-            idle,
-            left: most,
-            limit: most,
-            asking: asking.0.subscribe(),
-        }
-    }
-
-    /// The time by which something without signs of work has to be done.
-    pub(crate) fn deadline(&self) -> Instant {
-        later(Instant::now(), self.idle.min(self.left))
-    }
-
-    pub(crate) fn left(&self) -> Duration {
-        self.left
-    }
-
-    /// Awaits something that is not an answer of the server; `None` if it takes too long. The time
-    /// counts.
-    pub(crate) async fn wait<T>(&mut self, what: impl Future<Output = T>) -> Option<T> {
-        let began = Instant::now();
-        let done = timeout(self.idle.min(self.left), what).await;
-        self.left = self.left.saturating_sub(began.elapsed());
-        done.ok()
-    }
-
-    /// Awaits an answer while there is time; each of the `signs` restarts the idle time.
-    pub(crate) async fn limit<T>(
-        &mut self,
-        signs: &Notify,
-        mut answer: Pin<&mut impl Future<Output = Result<T, CallFailure>>>,
-    ) -> Result<T, CallFailure> {
-        let mut idle_left = self.idle;
-        // With nothing left a quick answer would still be taken.
-        while !self.left.is_zero() {
-            let is_paused = *self.asking.borrow_and_update() > 0;
-            let begun = Instant::now();
-            let mut restarted = false;
-            let mut answered = None;
-            tokio::select! {
-                biased;
-                answer = answer.as_mut() => answered = Some(answer),
-                () = signs.notified() => restarted = true,
-                changed = self.asking.changed() => {
-                    restarted = is_paused;
-                    if changed.is_err() {
-                        break;
-                    }
-                }
-                () = sleep(idle_left.min(self.left)), if !is_paused => {
-                    if idle_left < self.left {
-                        return Err(CallFailure::timeout(self.idle));
-                    }
-                    self.left = Duration::ZERO;
-                }
-            }
-            if !is_paused {
-                let spent = begun.elapsed();
-                self.left = self.left.saturating_sub(spent);
-                idle_left = idle_left.saturating_sub(spent);
-            }
-            if let Some(answer) = answered {
-                return answer;
-            }
-            if restarted {
-                idle_left = self.idle;
-            }
-        }
-        Err(CallFailure::timeout(self.limit))
-    }
-
-    /// Waits this long, unless the time is over before.
-    pub(crate) async fn pause(&mut self, pause: Duration) -> Result<(), CallFailure> {
-        let paused = pin!(async {
-            sleep(pause).await;
-            Ok(())
-        });
-        let idle = std::mem::replace(&mut self.idle, Duration::MAX);
-        let result = self.limit(&Notify::new(), paused).await;
-        self.idle = idle;
-        result
-    }
-}
-
 /// Cancels a request that nothing waits for any more.
 struct CancelGuard {
     handle: Option<RequestHandle<RoleClient>>,
@@ -255,7 +120,7 @@ impl Session {
         request: Request,
         limit: Duration,
     ) -> Result<Box<RawValue>, CallFailure> {
-        let mut clock = Clock::new(limit, limit, &self.asking);
+        let mut clock = Clock::new(limit, limit, &self.questions.asking);
         self.request_within(request, &mut clock).await
     }
 
@@ -362,48 +227,28 @@ impl Session {
         error
     }
 
-    /// Sends a request without waiting for its answer. May be called from a `Drop`.
-    pub(crate) fn send_off(self: &Arc<Self>, request: Request) {
-        let session = Arc::clone(self);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let _ = session.request(request, SENT_OFF).await;
-            });
-        }
-    }
-
-    /// Sends a notification without parameters.
-    pub(crate) fn notify(self: &Arc<Self>, method: &'static str) {
-        let session = Arc::clone(self);
-        tokio::spawn(async move {
-            // Without parameters rmcp would send `null`, which the official servers ignore.
-            let notification = CustomNotification::new(method, Some(serde_json::json!({})));
-            let _ = session.peer.send_notification(notification.into()).await;
-        });
-    }
-
     /// What a request of the newest revision says of the client.
     fn meta(&self, who: Option<&Who>) -> Option<RequestMetaObject> {
         if !self.is_stateless() {
             return None;
         }
-        let offers = who.map_or(self.offers, |who| who.caller.offers());
+        let offers = who.map_or(self.questions.offers, |who| who.caller.offers());
         let mut meta = RequestMetaObject::new();
         meta.set_protocol_version(self.agreed.version.clone());
         meta.set_client_info(program());
         meta.set_client_capabilities(capabilities(offers));
-        let callers = who.and_then(|who| who.caller.logs());
-        let levels = [server_log::level(), callers].into_iter().flatten();
-        let level = levels.min().filter(|_| self.agreed.logging);
-        if let Some(level) = level {
+        if let Some(level) = self.log_level(who.map(|who| &*who.caller)) {
             meta.0.0.insert(LOG_LEVEL.to_owned(), level.as_str().into());
         }
         Some(meta)
     }
 
-    /// Asks a server of an older revision for the log messages of this level.
-    pub(crate) fn log_request(level: LogLevel) -> Request {
-        Request::new("logging/setLevel", json!({ "level": level.as_str() }))
+    /// The least important log messages that the host's log or this caller takes, if the server
+    /// writes any.
+    pub(crate) fn log_level(&self, caller: Option<&dyn Caller>) -> Option<LogLevel> {
+        let levels = [server_log::level(), caller.and_then(Caller::logs)];
+        let least = levels.into_iter().flatten().min();
+        least.filter(|_| self.agreed.logging)
     }
 }
 
@@ -431,13 +276,4 @@ pub(crate) fn capabilities(offers: Offers) -> ClientCapabilities {
         all["roots"] = json!({ "listChanged": true });
     }
     serde_json::from_value(all).unwrap_or_default()
-}
-
-impl Who {
-    pub(crate) fn new(caller: Arc<dyn Caller>, tool: &str) -> Self {
-        Self {
-            caller,
-            tool: tool.into(),
-        }
-    }
 }

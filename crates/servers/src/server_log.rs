@@ -56,7 +56,7 @@ impl Message {
         #[derive(Deserialize)]
         struct Params {
             #[serde(default)]
-            level: String,
+            level: Value,
             #[serde(default)]
             logger: Option<String>,
             #[serde(default)]
@@ -82,7 +82,7 @@ impl Message {
             _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
         };
         Some(Self {
-            level: params.level.parse().unwrap_or(LogLevel::Debug),
+            level: LogLevel::deserialize(params.level).unwrap_or(LogLevel::Debug),
             logger: params.logger.map(|own| fit(&own, MAX_LOGGER, redact)),
             data,
         })

@@ -10,10 +10,11 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::call::ToolCall;
 use crate::failure::{CallFailure, Reason};
 use crate::spec::ServerSpec;
 use crate::state::ServerState;
-use crate::supervise::{Server, Supervised, ToolCall};
+use crate::supervise::{Server, Supervised};
 
 /// Connections to MCP servers.
 #[derive(Debug, Clone)]

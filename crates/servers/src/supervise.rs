@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use callgate_policy::DefinitionHash;
 use rmcp::model::ErrorCode;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -19,12 +18,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::backoff::Backoff;
-use crate::call::Call;
-use crate::caller::Caller;
+use crate::call::ToolCall;
+use crate::clock::{Clock, later};
 use crate::connect::{Connection, Memory, start};
 use crate::failure::{CallFailure, FailureKind, Reason, StartError};
 use crate::list::{CurrentList, listen};
-use crate::request::{Clock, later};
 use crate::spec::{Connect, ServerSpec};
 use crate::state::{Down, Phase, ServerState, Stand, State, Status};
 
@@ -36,23 +34,6 @@ const PAUSE: Duration = Duration::from_secs(1);
 const SAYING_SO: Duration = Duration::from_secs(1);
 const DISABLED: &str = "the server is disabled";
 const NOT_YET: &str = "the server is being started";
-
-/// A call as the host makes it.
-#[derive(Debug, Clone)]
-pub struct ToolCall<'a> {
-    /// The server's name.
-    pub server: &'a str,
-    /// The tool's own name.
-    pub tool: &'a str,
-    /// The definition that was decided on.
-    pub definition: &'a DefinitionHash,
-    /// A JSON object.
-    pub arguments: &'a str,
-    /// The caller; `None` for the server's own ([`ServerSpec::caller`]).
-    pub caller: Option<Arc<dyn Caller>>,
-    /// The longest the call may take, if that is less than the server's own limit.
-    pub limit: Option<Duration>,
-}
 
 /// A server and the task that supervises it. Dropping it ends the server's process.
 #[derive(Debug)]
@@ -159,20 +140,13 @@ impl Server {
         let most = call.limit.map_or(most, |limit| limit.min(most));
         let mut clock = Clock::new(self.spec.call_timeout, most, &self.memory.asking);
         let caller = call.caller.as_ref().unwrap_or(&self.spec.caller);
-        let made = Call {
-            tool: call.tool,
-            arguments: call.arguments,
-            caller: Arc::clone(caller),
-            definition: call.definition,
-            list: &self.list,
-        };
         let (mut reconnected, mut relisted) = (false, false);
         loop {
             let deadline = clock.deadline();
             let connection = clock.wait(self.connection(deadline)).await;
             let connection = connection.unwrap_or_else(|| Err(NOT_YET.into()));
             let connection = connection.map_err(|reason| CallFailure::closed(reason, false))?;
-            let failure = match connection.call(&made, &mut clock).await {
+            let failure = match connection.call(call, caller, &self.list, &mut clock).await {
                 Ok(result) => return Ok(result),
                 Err(failure) => failure,
             };

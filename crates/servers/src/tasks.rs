@@ -5,24 +5,27 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::model::ErrorData;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::failure::{CallFailure, FailureKind};
+use crate::call::{Round, read_requests};
+use crate::clock::Clock;
+use crate::failure::CallFailure;
 use crate::json_rpc::read_error;
 use crate::list::misfit;
-use crate::request::{Clock, Request, Session};
-use crate::slot::Who;
+use crate::request::{Request, Session};
 
 /// The shortest and the longest time between polls, whatever the server suggests.
 const SHORTEST_POLL: Duration = Duration::from_millis(20);
 const LONGEST_POLL: Duration = Duration::from_secs(5 * 60);
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
 const MAX_ID_BYTES: usize = 4_096;
+/// The time a server has to take the end of a task for which nothing waits.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 /// The answers that one task may ask for.
-const MAX_ANSWERS: usize = 1_000;
+const MAX_ANSWERS: usize = 200;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -42,117 +45,116 @@ struct TaskState<'a> {
     error: Option<&'a RawValue>,
 }
 
+impl<'a> TaskState<'a> {
+    fn read(answer: &'a RawValue) -> Result<Self, CallFailure> {
+        serde_json::from_str(answer.get())
+            .map_err(|error| CallFailure::malformed(format!("its task: {}", misfit(&error))))
+    }
+
+    /// The wait before the next poll.
+    fn pause(&self) -> Duration {
+        let suggested = self.poll_interval_ms.filter(|ms| *ms >= 0.0);
+        let suggested = suggested.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
+        suggested.map_or(DEFAULT_POLL, |pause| {
+            pause.clamp(SHORTEST_POLL, LONGEST_POLL)
+        })
+    }
+}
+
 /// A task that is followed. Dropping it cancels the task, unless it is over.
-pub(crate) struct Task {
+struct Task {
     session: Arc<Session>,
-    who: Who,
     id: String,
-    pause: Duration,
     is_over: bool,
-    /// The names of the requests that have been answered.
-    answered: HashSet<String>,
 }
 
-/// The state of a task.
-pub(crate) enum Step {
-    Working,
-    /// It asks for input: the map of its requests.
-    Wants(Box<RawValue>),
-    Done(Box<RawValue>),
+impl Drop for Task {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let cancel = Request::new("tasks/cancel", json!({ "taskId": self.id }));
+            let session = Arc::clone(&self.session);
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                runtime.spawn(async move { session.request(cancel, CANCEL_PATIENCE).await });
+            }
+        }
+    }
 }
 
-impl Task {
-    /// The task in an answer.
-    pub(crate) fn new(
-        session: &Arc<Session>,
-        who: Who,
+impl Round<'_> {
+    /// Follows the task in an answer to its end, and gives it the input that it asks for.
+    pub(crate) async fn follow(
+        &self,
         answer: &RawValue,
-    ) -> Result<Self, CallFailure> {
-        let state = read(answer)?;
-        if state.task_id.len() > MAX_ID_BYTES {
+        clock: &mut Clock,
+    ) -> Result<Box<RawValue>, CallFailure> {
+        let first = TaskState::read(answer)?;
+        if first.task_id.len() > MAX_ID_BYTES {
             let reason = format!("its task's id is longer than {MAX_ID_BYTES} bytes");
             return Err(CallFailure::malformed(reason));
         }
-        who.caller.is_task(&session.server, &who.tool);
-        Ok(Self {
+        let session = self.session;
+        self.caller.is_task(&session.server, self.call.tool);
+        // A task that is over, or asks for something, is looked at without a pause.
+        let is_working = first.status == "working";
+        let mut pause = if is_working {
+            first.pause()
+        } else {
+            Duration::ZERO
+        };
+        let mut task = Task {
             session: Arc::clone(session),
-            who,
-            // A task that is over, or asks for something, is looked at without a pause.
-            pause: if state.status == "working" {
-                pause(&state)
-            } else {
-                Duration::ZERO
-            },
-            id: state.task_id,
+            id: first.task_id,
             is_over: false,
-            answered: HashSet::new(),
-        })
-    }
-
-    /// Waits, and asks for the task's state.
-    pub(crate) async fn poll(&mut self, clock: &mut Clock) -> Result<Step, CallFailure> {
-        clock.pause(self.pause).await?;
-        let params = json!({ "taskId": self.id });
-        let answer = self.ask("tasks/get", params, clock).await;
-        if let Err(failure) = &answer
-            && let FailureKind::Refused(error) = &failure.kind
-            && error.code == ErrorCode::INVALID_PARAMS
-        {
-            // There is no such task.
-            self.is_over = true;
+        };
+        let mut answered = HashSet::new();
+        loop {
+            clock.pause(pause).await?;
+            let params = json!({ "taskId": task.id });
+            let state = self.ask("tasks/get", params, clock).await?;
+            let state = TaskState::read(&state)?;
+            pause = state.pause();
+            let status = state.status.as_str();
+            task.is_over = matches!(status, "completed" | "failed" | "cancelled");
+            match status {
+                "working" => {}
+                "input_required" => {
+                    let Some(requests) = state.input_requests else {
+                        continue;
+                    };
+                    let mut requests = read_requests(requests)?;
+                    requests.retain(|key, _| answered.insert(key.clone()));
+                    if answered.len() > MAX_ANSWERS {
+                        return Err(CallFailure::input(format!(
+                            "the tool still wants input after {MAX_ANSWERS} answers"
+                        )));
+                    }
+                    if !requests.is_empty() {
+                        let (answers, _) = self.inputs(&requests).await?;
+                        let params = json!({ "taskId": task.id, "inputResponses": answers });
+                        self.ask("tasks/update", params, clock).await?;
+                    }
+                }
+                "completed" => {
+                    let missing = || CallFailure::malformed("its task ended without a result");
+                    return Ok(state.result.ok_or_else(missing)?.to_owned());
+                }
+                "failed" | "cancelled" => {
+                    let error = state.error.map(read_error).unwrap_or_else(|| {
+                        let message = format!("the server's task is {status}");
+                        let message = state.status_message.unwrap_or(message);
+                        ErrorData::internal_error(message, None)
+                    });
+                    return Err(CallFailure::refused(session.redacted_error(error)));
+                }
+                _ => {
+                    let reason = "its task has a status that clients do not know";
+                    return Err(CallFailure::malformed(reason));
+                }
+            }
         }
-        let answer = answer?;
-        let state = read(&answer)?;
-        self.pause = pause(&state);
-        self.is_over = matches!(state.status.as_str(), "completed" | "failed" | "cancelled");
-        match state.status.as_str() {
-            "working" => Ok(Step::Working),
-            "input_required" => {
-                let wants = state.input_requests.map(RawValue::to_owned);
-                Ok(wants.map_or(Step::Working, Step::Wants))
-            }
-            "completed" => {
-                let missing =
-                    || CallFailure::malformed("its task ended without a result".to_owned());
-                Ok(Step::Done(state.result.ok_or_else(missing)?.to_owned()))
-            }
-            "failed" => Err(self.failed(&state)),
-            "cancelled" => {
-                let error = ErrorData::internal_error("the server cancelled the task", None);
-                Err(CallFailure::refused(error))
-            }
-            _ => {
-                let reason = "its task has a status that clients do not know";
-                Err(CallFailure::malformed(reason.to_owned()))
-            }
-        }
     }
 
-    /// Whether a request of the task has been answered.
-    pub(crate) fn has_answered(&self, key: &str) -> bool {
-        self.answered.contains(key)
-    }
-
-    /// Gives the task these answers, by the names of its requests.
-    pub(crate) async fn answer(
-        &mut self,
-        answers: &Value,
-        clock: &mut Clock,
-    ) -> Result<(), CallFailure> {
-        for (key, _) in answers.as_object().into_iter().flatten() {
-            if key.len() > MAX_ID_BYTES || self.answered.len() == MAX_ANSWERS {
-                return Err(CallFailure::input(format!(
-                    "the tool still wants input after {MAX_ANSWERS} answers, or by a name of more \
-                     than {MAX_ID_BYTES} bytes"
-                )));
-            }
-            self.answered.insert(key.clone());
-        }
-        let params = json!({ "taskId": self.id, "inputResponses": answers });
-        self.ask("tasks/update", params, clock).await.map(drop)
-    }
-
-    /// Sends a request about the task.
+    /// Sends a request about a task.
     async fn ask(
         &self,
         method: &'static str,
@@ -160,40 +162,9 @@ impl Task {
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, CallFailure> {
         let request = Request {
-            who: Some(self.who.clone()),
+            who: Some(self.who()),
             ..Request::new(method, params)
         };
         self.session.request_within(request, clock).await
     }
-
-    fn failed(&self, state: &TaskState<'_>) -> CallFailure {
-        let error = match (state.error, &state.status_message) {
-            (Some(error), _) => read_error(error),
-            (None, Some(message)) => ErrorData::internal_error(message.clone(), None),
-            (None, None) => ErrorData::internal_error("the task failed", None),
-        };
-        CallFailure::refused(self.session.redacted_error(error))
-    }
-}
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        if !self.is_over {
-            let params = json!({ "taskId": self.id });
-            self.session.send_off(Request::new("tasks/cancel", params));
-        }
-    }
-}
-
-fn read(answer: &RawValue) -> Result<TaskState<'_>, CallFailure> {
-    serde_json::from_str(answer.get())
-        .map_err(|error| CallFailure::malformed(format!("its task: {}", misfit(&error))))
-}
-
-fn pause(state: &TaskState<'_>) -> Duration {
-    let suggested = state.poll_interval_ms.filter(|ms| *ms >= 0.0);
-    let suggested = suggested.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
-    suggested.map_or(DEFAULT_POLL, |pause| {
-        pause.clamp(SHORTEST_POLL, LONGEST_POLL)
-    })
 }

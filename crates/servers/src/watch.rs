@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use rmcp::model::RequestId;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::caller::{Log, Progress};
-use crate::pages::Pages;
+use crate::questions::page_id;
 use crate::server_log::{self, FloodGate, Message, fit};
 use crate::slot::Who;
 use crate::tap::Tap;
@@ -23,7 +23,7 @@ pub(crate) struct Notifications {
     server: Arc<str>,
     pub(crate) redact: Redact,
     flood: FloodGate,
-    pages: Arc<Pages>,
+    pages: broadcast::Sender<String>,
     /// Counts the reasons for a new tool list.
     reasons: Arc<watch::Sender<u64>>,
     /// The last subscription that the server acknowledged.
@@ -34,7 +34,7 @@ impl Notifications {
     pub(crate) fn new(
         server: Arc<str>,
         redact: Redact,
-        pages: Arc<Pages>,
+        pages: broadcast::Sender<String>,
         reasons: Arc<watch::Sender<u64>>,
     ) -> Self {
         Self {
@@ -113,8 +113,8 @@ impl Notifications {
             }
             "notifications/elicitation/complete" => {
                 let params: Value = serde_json::from_str(params).unwrap_or_default();
-                if let Some(id) = params["elicitationId"].as_str() {
-                    self.pages.complete(id);
+                if let Some(id) = page_id(&params) {
+                    let _ = self.pages.send(id.to_owned());
                 }
             }
             "notifications/subscriptions/acknowledged" => self.acknowledge(tap, params),

@@ -22,12 +22,7 @@ pub(crate) struct ToolArray {
 
 impl ToolArray {
     /// The tools of a mode.
-    pub(crate) fn new(
-        gate: &Gate,
-        mode: ToolMode,
-        options: &ServeConfig,
-        client: &Client,
-    ) -> Self {
+    pub(crate) fn new(gate: &Gate, mode: ToolMode, options: &ServeConfig, client: &Client) -> Self {
         let servers = gate.servers();
         let tokens = (options.context.window as f64 * options.context.share) as usize;
         let mut names: Vec<&str> = Vec::new();

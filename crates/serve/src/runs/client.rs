@@ -1,10 +1,11 @@
 //! The client of a request: its capabilities, and how it is asked.
 
-use callgate::caller::{LogLevel, Offers, UnknownLogLevel};
+use callgate::caller::{LogLevel, Offers};
 use rmcp::model::{
     ClientCapabilities, ElicitRequestParams, ErrorData, InputRequest, ProtocolVersion,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 /// The member of `_meta` with the log level of a stateless request.
@@ -67,8 +68,9 @@ impl Client {
 
 /// The level that a client names.
 pub(crate) fn log_level(level: &Value) -> Result<LogLevel, ErrorData> {
-    let named = level.as_str().unwrap_or_default().parse();
-    named.map_err(|unknown: UnknownLogLevel| ErrorData::invalid_params(unknown.to_string(), None))
+    LogLevel::deserialize(level).map_err(|error| {
+        ErrorData::invalid_params(format!("this is not a log level: {error}"), None)
+    })
 }
 
 fn offers(capabilities: &ClientCapabilities) -> Offers {

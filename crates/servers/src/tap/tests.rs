@@ -1,13 +1,16 @@
 use callgate_auth::Redact;
 use expect_test::{Expect, expect};
 
+use tokio::sync::broadcast;
+
 use super::*;
 use crate::failure::Reader;
 use crate::json_rpc::{Members, text};
 
 fn new_tap() -> Arc<Tap> {
     let redact = Redact::default();
-    let notifications = Notifications::new("s".into(), redact, Arc::default(), Arc::default());
+    let notifications =
+        Notifications::new("s".into(), redact, broadcast::channel(1).0, Arc::default());
     Tap::new(Arc::new(notifications))
 }
 

@@ -1,0 +1,140 @@
+//! The clock of a call, which stands still while people or models are asked.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::failure::CallFailure;
+
+/// Counts the people and models that are asked on a server's behalf.
+#[derive(Debug, Clone)]
+pub(crate) struct Asking(Arc<watch::Sender<usize>>);
+
+impl Default for Asking {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(0)))
+    }
+}
+
+impl Asking {
+    /// Stops the clocks until the guard is dropped.
+    pub(crate) fn begin(&self) -> AskingGuard {
+        self.0.send_modify(|count| *count += 1);
+        AskingGuard(Arc::clone(&self.0))
+    }
+}
+
+/// Keeps the clocks of a server's requests still.
+#[derive(Debug)]
+pub(crate) struct AskingGuard(Arc<watch::Sender<usize>>);
+
+impl Drop for AskingGuard {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+/// The only clock of a call: it counts over all of the call's requests.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    idle: Duration,
+    left: Duration,
+    limit: Duration,
+    asking: watch::Receiver<usize>,
+}
+
+/// A time later than another; a time that no clock shows is a year later.
+pub(crate) fn later(from: Instant, by: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(86_400 * 365);
+    from.checked_add(by).unwrap_or(from + YEAR)
+}
+
+impl Clock {
+    /// A clock of this time without a sign of work from the server, and of this time in all.
+    pub(crate) fn new(idle: Duration, most: Duration, asking: &Asking) -> Self {
+        Self {
+            idle,
+            left: most,
+            limit: most,
+            asking: asking.0.subscribe(),
+        }
+    }
+
+    /// The time by which something without signs of work has to be done.
+    pub(crate) fn deadline(&self) -> Instant {
+        later(Instant::now(), self.idle.min(self.left))
+    }
+
+    pub(crate) fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// Awaits something that is not an answer of the server; `None` if it takes too long. The time
+    /// counts.
+    pub(crate) async fn wait<T>(&mut self, what: impl Future<Output = T>) -> Option<T> {
+        let began = Instant::now();
+        let done = timeout(self.idle.min(self.left), what).await;
+        self.left = self.left.saturating_sub(began.elapsed());
+        done.ok()
+    }
+
+    /// Awaits an answer while there is time; each of the `signs` restarts the idle time.
+    pub(crate) async fn limit<T>(
+        &mut self,
+        signs: &Notify,
+        mut answer: Pin<&mut impl Future<Output = Result<T, CallFailure>>>,
+    ) -> Result<T, CallFailure> {
+        let mut idle_left = self.idle;
+        // With nothing left a quick answer would still be taken.
+        while !self.left.is_zero() {
+            let is_paused = *self.asking.borrow_and_update() > 0;
+            let begun = Instant::now();
+            let mut restarted = false;
+            let mut answered = None;
+            tokio::select! {
+                biased;
+                answer = answer.as_mut() => answered = Some(answer),
+                () = signs.notified() => restarted = true,
+                changed = self.asking.changed() => {
+                    restarted = is_paused;
+                    if changed.is_err() {
+                        break;
+                    }
+                }
+                () = sleep(idle_left.min(self.left)), if !is_paused => {
+                    if idle_left < self.left {
+                        return Err(CallFailure::timeout(self.idle));
+                    }
+                    self.left = Duration::ZERO;
+                }
+            }
+            if !is_paused {
+                let spent = begun.elapsed();
+                self.left = self.left.saturating_sub(spent);
+                idle_left = idle_left.saturating_sub(spent);
+            }
+            if let Some(answer) = answered {
+                return answer;
+            }
+            if restarted {
+                idle_left = self.idle;
+            }
+        }
+        Err(CallFailure::timeout(self.limit))
+    }
+
+    /// Waits this long, unless the time is over before.
+    pub(crate) async fn pause(&mut self, pause: Duration) -> Result<(), CallFailure> {
+        let paused = pin!(async {
+            sleep(pause).await;
+            Ok(())
+        });
+        let idle = std::mem::replace(&mut self.idle, Duration::MAX);
+        let result = self.limit(&Notify::new(), paused).await;
+        self.idle = idle;
+        result
+    }
+}
