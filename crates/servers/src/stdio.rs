@@ -1,29 +1,28 @@
 //! The streams of a server's process as an rmcp `Transport`: lines of bounded length, and
 //! messages written in the order in which they were sent.
 
+use std::collections::VecDeque;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::sleep;
 
 use crate::failure::{CallFailure, Lost};
 use crate::json_rpc::{self, END_BYTES};
 use crate::tap::Tap;
 
-/// The bytes that may wait for a server that does not read, beside one message.
-const MAX_UNREAD: usize = 64 << 20;
+/// The messages that may wait for a server that does not read.
+const MAX_UNREAD: usize = 1_000;
 /// The wait for answers that a server wrote before it exited.
 const LAST_ANSWERS: Duration = Duration::from_millis(250);
-/// The messages that wait for rmcp.
-const CHANNEL: usize = 64;
 
 /// A message on its way to the server.
 struct Outgoing {
@@ -34,55 +33,42 @@ struct Outgoing {
 
 /// The transport.
 pub(crate) struct Stdio {
-    /// Messages of the server; `None` is the end.
-    arrived: mpsc::Receiver<Option<ServerJsonRpcMessage>>,
-    write: Option<mpsc::UnboundedSender<Outgoing>>,
-    unread: Arc<AtomicUsize>,
+    lines: Lines<ChildStdout>,
+    /// Ends a while after the process.
+    over: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Messages for rmcp that were read.
+    read: VecDeque<ServerJsonRpcMessage>,
+    /// Messages for rmcp that settle requests which could not be written.
+    unwritten: UnboundedReceiver<ServerJsonRpcMessage>,
+    write: Option<mpsc::Sender<Outgoing>>,
     tap: Arc<Tap>,
-    reader: JoinHandle<()>,
+    is_closed: bool,
 }
 
 impl Stdio {
-    /// Reads lines of up to `limit` bytes and writes in tasks of its own. `exited` is the end of the
-    /// process.
+    /// Reads lines of up to `limit` bytes. `exited` is the end of the process.
     pub(crate) fn new(
-        stdout: impl AsyncRead + Unpin + Send + 'static,
-        stdin: impl AsyncWrite + Unpin + Send + 'static,
+        stdout: ChildStdout,
+        stdin: ChildStdin,
         exited: impl Future<Output = ()> + Send + 'static,
         tap: Arc<Tap>,
         limit: usize,
     ) -> Self {
-        let (arrive, arrived) = mpsc::channel(CHANNEL);
-        let (write, writes) = mpsc::unbounded_channel();
-        let unread = Arc::<AtomicUsize>::default();
-        let writer = Writer {
-            writes,
-            unread: Arc::clone(&unread),
-            tap: Arc::clone(&tap),
-            arrive: arrive.clone(),
-        };
-        tokio::spawn(writer.write_all(stdin));
-        let lines = Lines::new(stdout, limit);
-        let reader = tokio::spawn(read_all(lines, exited, Arc::clone(&tap), arrive));
+        let (write, writes) = mpsc::channel(MAX_UNREAD);
+        let (failed, unwritten) = mpsc::unbounded_channel();
+        tokio::spawn(write_all(writes, stdin, Arc::clone(&tap), failed));
         Self {
-            arrived,
+            lines: Lines::new(stdout, limit),
+            over: Box::pin(async move {
+                exited.await;
+                sleep(LAST_ANSWERS).await;
+            }),
+            read: VecDeque::new(),
+            unwritten,
             write: Some(write),
-            unread,
             tap,
-            reader,
+            is_closed: false,
         }
-    }
-
-    /// Puts a message in the queue of the writer.
-    fn enqueue(&self, text: Vec<u8>, id: Option<RequestId>) -> io::Result<()> {
-        let waiting = self.unread.load(Ordering::Relaxed);
-        if waiting > 0 && waiting.saturating_add(text.len()) > MAX_UNREAD {
-            return Err(io::Error::other("the server does not read its input"));
-        }
-        self.unread.fetch_add(text.len(), Ordering::Relaxed);
-        let closed = || io::Error::from(io::ErrorKind::NotConnected);
-        let write = self.write.as_ref().ok_or_else(closed)?;
-        write.send(Outgoing { text, id }).map_err(|_| closed())
     }
 }
 
@@ -102,16 +88,48 @@ impl Transport<RoleClient> for Stdio {
             _ => None,
         };
         self.tap.outgoing(&message);
-        let enqueued = self.enqueue(text, id.clone());
-        if let (Err(error), Some(id)) = (&enqueued, &id) {
-            let failure = CallFailure::lost(Lost::Unreachable, error.to_string(), false);
+        let outgoing = Outgoing {
+            text,
+            id: id.clone(),
+        };
+        let queued = match &self.write {
+            Some(write) => write
+                .try_send(outgoing)
+                .map_err(|_| "the server does not read its input"),
+            None => Err("the connection was closed"),
+        };
+        if let (Err(reason), Some(id)) = (queued, &id) {
+            let failure = CallFailure::lost(Lost::Unreachable, reason, false);
             self.tap.fail(id, failure);
         }
-        std::future::ready(enqueued)
+        std::future::ready(queued.map_err(io::Error::other))
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        self.arrived.recv().await.flatten()
+        loop {
+            if let Some(message) = self.read.pop_front() {
+                return Some(message);
+            }
+            if self.is_closed {
+                return None;
+            }
+            let line = tokio::select! {
+                biased;
+                Some(message) = self.unwritten.recv() => return Some(message),
+                line = self.lines.next() => line,
+                () = &mut self.over => Ok(None),
+            };
+            let messages = match line {
+                Ok(Some(line)) if line.is_cut => self.tap.too_long(&line.text, self.lines.limit),
+                Ok(Some(line)) => self.tap.incoming(&line.text, None),
+                // Calls in flight end at once, not when rmcp has closed the transport.
+                Ok(None) | Err(_) => {
+                    self.is_closed = true;
+                    self.tap.end("the server closed its standard output")
+                }
+            };
+            self.read.extend(messages);
+        }
     }
 
     /// Closes the server's input. Its process is ended by its owner.
@@ -121,158 +139,81 @@ impl Transport<RoleClient> for Stdio {
     }
 }
 
-impl Drop for Stdio {
-    fn drop(&mut self) {
-        self.reader.abort();
-    }
-}
-
 /// Writes messages in their order.
-struct Writer {
-    writes: mpsc::UnboundedReceiver<Outgoing>,
-    unread: Arc<AtomicUsize>,
+async fn write_all(
+    mut writes: mpsc::Receiver<Outgoing>,
+    mut stdin: ChildStdin,
     tap: Arc<Tap>,
-    arrive: mpsc::Sender<Option<ServerJsonRpcMessage>>,
-}
-
-impl Writer {
-    async fn write_all(mut self, mut stdin: impl AsyncWrite + Unpin) {
-        while let Some(Outgoing { text, id }) = self.writes.recv().await {
-            let written = async {
-                let (line, end) = text.split_at(text.len().saturating_sub(1));
-                stdin.write_all(line).await?;
-                // With its end, the server may read it.
-                if let Some(id) = &id {
-                    self.tap.sent(id);
-                }
-                stdin.write_all(end).await?;
-                stdin.flush().await
-            };
-            let written = written.await;
-            self.unread.fetch_sub(text.len(), Ordering::Relaxed);
-            if let (Err(_), Some(id)) = (written, &id) {
-                let reason = "the server closed its standard input";
-                let failed = self.tap.fail(id, CallFailure::closed(reason, false));
-                self.tap.close(reason);
-                if let Some(failed) = failed {
-                    let _ = self.arrive.send(Some(failed)).await;
-                }
-            }
-        }
-    }
-}
-
-async fn read_all(
-    mut lines: Lines<impl AsyncRead + Unpin>,
-    exited: impl Future<Output = ()>,
-    tap: Arc<Tap>,
-    arrive: mpsc::Sender<Option<ServerJsonRpcMessage>>,
+    failed: UnboundedSender<ServerJsonRpcMessage>,
 ) {
-    let limit = lines.limit;
-    let mut exited = std::pin::pin!(exited);
-    let mut end: Option<Instant> = None;
-    loop {
-        let line = tokio::select! {
-            biased;
-            line = lines.next() => line,
-            () = &mut exited, if end.is_none() => {
-                end = Some(Instant::now() + LAST_ANSWERS);
-                continue;
+    while let Some(Outgoing { text, id }) = writes.recv().await {
+        let written = async {
+            let (line, end) = text.split_at(text.len().saturating_sub(1));
+            stdin.write_all(line).await?;
+            // With its end, the server may read it.
+            if let Some(id) = &id {
+                tap.sent(id);
             }
-            () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => break,
+            stdin.write_all(end).await?;
+            stdin.flush().await
         };
-        let messages = match line {
-            Ok(Some(Line::Whole(text))) if text.trim_ascii().is_empty() => continue,
-            Ok(Some(Line::Whole(text))) => tap.incoming(&text, None),
-            Ok(Some(Line::TooLong(ends))) => tap.too_long(&ends, limit),
-            Ok(None) | Err(_) => break,
-        };
-        for message in messages {
-            if arrive.send(Some(message)).await.is_err() {
-                return;
+        if let (Err(_), Some(id)) = (written.await, &id) {
+            let reason = "the server closed its standard input";
+            let settled = tap.fail(id, CallFailure::closed(reason, false));
+            tap.close(reason);
+            if let Some(settled) = settled {
+                let _ = failed.send(settled);
             }
         }
     }
-    // Calls in flight end at once, not when rmcp has closed the transport.
-    for message in tap.end("the server closed its standard output") {
-        let _ = arrive.send(Some(message)).await;
-    }
-    let _ = arrive.send(None).await;
 }
 
 /// Lines of bounded length.
-pub(crate) struct Lines<R> {
+struct Lines<R> {
     stream: BufReader<R>,
     limit: usize,
-    line: Vec<u8>,
-    /// The last bytes of a line over the limit.
-    end: Option<Vec<u8>>,
+    line: Line,
 }
 
 /// A line without its end.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Line {
-    Whole(Vec<u8>),
-    /// The first and the last bytes of a line over the limit.
-    TooLong(Vec<u8>),
+#[derive(Debug, Default, PartialEq)]
+struct Line {
+    text: Vec<u8>,
+    /// True if it is over the limit, and the text is its first and its last bytes.
+    is_cut: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    pub(crate) fn new(stream: R, limit: usize) -> Self {
+    fn new(stream: R, limit: usize) -> Self {
         Self {
             stream: BufReader::with_capacity(64 << 10, stream),
             limit,
-            line: Vec::new(),
-            end: None,
+            line: Line::default(),
         }
     }
 
     /// The next line; `None` at the end. Nothing is lost when the future is dropped.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
+    async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let available = self.stream.fill_buf().await?;
             if available.is_empty() {
                 return Ok(None);
             }
             let newline = memchr::memchr(b'\n', available);
-            let taken = available
-                .get(..newline.unwrap_or(available.len()))
-                .unwrap_or_default();
-            if let Some(end) = &mut self.end {
-                end.extend_from_slice(last(taken));
-                end.drain(..end.len().saturating_sub(END_BYTES));
-            } else if self.line.len() + taken.len() > self.limit {
-                self.line
-                    .extend_from_slice(taken.get(..END_BYTES.min(taken.len())).unwrap_or_default());
-                let mut end = last(&self.line).to_vec();
-                end.extend_from_slice(last(taken));
-                end.drain(..end.len().saturating_sub(END_BYTES));
-                self.end = Some(end);
-                self.line.truncate(END_BYTES);
-                self.line.shrink_to_fit();
-            } else {
-                self.line.extend_from_slice(taken);
+            let taken = newline.unwrap_or(available.len());
+            let Line { text, is_cut } = &mut self.line;
+            text.extend_from_slice(available.get(..taken).unwrap_or_default());
+            *is_cut |= text.len() > self.limit;
+            if *is_cut {
+                let end = text.len().saturating_sub(END_BYTES);
+                text.drain(END_BYTES.min(end)..end);
             }
-            let used = taken.len() + usize::from(newline.is_some());
-            self.stream.consume(used);
+            self.stream.consume(taken + usize::from(newline.is_some()));
             if newline.is_some() {
-                let mut line = std::mem::take(&mut self.line);
-                return Ok(Some(match self.end.take() {
-                    Some(end) => {
-                        line.extend(end);
-                        Line::TooLong(line)
-                    }
-                    None => Line::Whole(line),
-                }));
+                return Ok(Some(std::mem::take(&mut self.line)));
             }
         }
     }
-}
-
-fn last(bytes: &[u8]) -> &[u8] {
-    bytes
-        .get(bytes.len().saturating_sub(END_BYTES)..)
-        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -284,16 +225,16 @@ mod tests {
         let long = format!("{}{}", "a".repeat(600), "b".repeat(600));
         let text = format!("{}\n{long}\n\nend\nrest", "x".repeat(1_000));
         let mut lines = Lines::new(text.as_bytes(), 1_000);
-        let whole = |text: &str| Some(Line::Whole(text.as_bytes().to_vec()));
-        assert_eq!(
-            lines.next().await.expect("a line"),
-            whole(&"x".repeat(1_000))
-        );
         let ends = format!("{}{}", "a".repeat(512), "b".repeat(512));
-        let too_long = Some(Line::TooLong(ends.into_bytes()));
-        assert_eq!(lines.next().await.expect("a line"), too_long);
-        assert_eq!(lines.next().await.expect("a line"), whole(""));
-        assert_eq!(lines.next().await.expect("a line"), whole("end"));
+        for (text, is_cut) in [("x".repeat(1_000), false), (ends, true)] {
+            let text = text.into_bytes();
+            let line = lines.next().await.expect("a line");
+            assert_eq!(line, Some(Line { text, is_cut }));
+        }
+        for expected in ["", "end"] {
+            let line = lines.next().await.expect("a line").expect("a line");
+            assert_eq!(line.text, expected.as_bytes());
+        }
         assert_eq!(lines.next().await.expect("the end"), None);
     }
 }
