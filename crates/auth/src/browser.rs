@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::AuthError;
+use crate::manage::LoginRequest;
 
 /// The number of pages until another login appears, not counting those for a login that lasted
 /// a while. A server that names another scope each time has no more pages shown, nor has one
@@ -77,8 +78,11 @@ impl Browser {
         }
     }
 
-    pub(crate) fn opener(&self) -> &dyn OpenUrl {
-        &*self.opener
+    /// A login whose page is shown here.
+    pub(crate) fn request(&self, scopes: &[String]) -> LoginRequest {
+        let mut request = LoginRequest::new(Arc::clone(&self.opener));
+        request.scopes = scopes.to_vec();
+        request
     }
 
     /// Waits until no other page is open for the login of this file.

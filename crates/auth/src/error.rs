@@ -26,6 +26,8 @@ pub(crate) enum Remedy {
     OpenPage,
     /// The server takes no login by its configuration.
     NoLogin,
+    /// Another login later: the person or the authorization server refused this one.
+    Declined,
     /// A change of the configuration, or of something outside.
     Repair,
 }
@@ -58,10 +60,11 @@ impl AuthError {
     /// A server takes no login by its configuration. `reason` says what to do, too.
     pub fn no_login(server: &str, reason: &str) -> Self {
         let problem = format!("server `{server}` takes no login: {reason}");
-        Self {
-            remedy: Remedy::NoLogin,
-            ..Self::new(server, problem)
-        }
+        Self::new(server, problem).with(Remedy::NoLogin)
+    }
+
+    pub(crate) fn with(self, remedy: Remedy) -> Self {
+        Self { remedy, ..self }
     }
 
     /// An error with this way out, and advice for the operator.
@@ -89,7 +92,7 @@ impl AuthError {
                 "{problem}; the person who runs Callgate must log in to server `{server}`: use \
                  other servers, or tell the user"
             ),
-            Remedy::NoLogin | Remedy::Repair => format!(
+            Remedy::NoLogin | Remedy::Declined | Remedy::Repair => format!(
                 "{problem}; only the person who runs Callgate can mend that: use other servers, or \
                  tell the user"
             ),

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
-use std::time::Duration;
 
 use rmcp::transport::auth::{
     AuthError as RmcpError, InMemoryStateStore, OAuthClientConfig, StateStore as _,
@@ -10,12 +9,12 @@ use rmcp::transport::auth::{
 use url::Url;
 
 use crate::account::Account;
-use crate::browser::OpenUrl;
 use crate::discovery::{Found, describe, discover, parameter};
-use crate::error::{AuthError, auth_command};
+use crate::error::{AuthError, Remedy, auth_command};
+use crate::manage::LoginRequest;
 use crate::redirect::{Callback, Redirect};
 use crate::store::{ClientAuthentication, Login};
-use crate::tokens::{self, NoToken, is_scope, shown_code};
+use crate::tokens::{self, is_scope, shown_code};
 
 /// The client's name in a registration.
 const CLIENT_NAME: &str = "Callgate";
@@ -24,47 +23,20 @@ const MAX_CLIENT_ID: usize = 2_048;
 /// The scope that some authorization servers want for a refresh token.
 pub(crate) const OFFLINE: &str = "offline_access";
 
-/// One attempt at a login.
-pub(crate) struct Attempt<'a> {
-    /// The scopes to ask for, besides those of the login before.
-    pub(crate) scopes: Vec<String>,
-    /// The server's challenge, if there is one.
-    pub(crate) challenge: Option<&'a str>,
-    /// The person's time limit.
-    pub(crate) patience: Duration,
-}
-
-/// The reason why an attempt gave no login.
-pub(crate) struct NoLogin {
-    pub(crate) error: AuthError,
-    /// True if the person or the authorization server refused it; false if another attempt may
-    /// work.
-    pub(crate) is_refused: bool,
-}
-
-impl From<AuthError> for NoLogin {
-    fn from(error: AuthError) -> Self {
-        Self {
-            error,
-            is_refused: false,
-        }
-    }
-}
-
 /// Has a person log in, and keeps the login.
 pub(crate) async fn log_in(
     account: &Account,
-    opener: &dyn OpenUrl,
-    attempt: Attempt<'_>,
-) -> Result<Login, NoLogin> {
-    let mut found = discover(account, attempt.challenge).await?;
+    request: &LoginRequest,
+    challenge: Option<&str>,
+) -> Result<Login, AuthError> {
+    let mut found = discover(account, challenge).await?;
     let redirect = Redirect::listen(account.settings.redirect_port).await;
     let redirect = redirect.map_err(|error| {
         account.exchange(format!("no port on 127.0.0.1 to come back to: {error}"))
     })?;
     let redirect_uri = redirect.uri();
     let before = scopes_before(account).await;
-    let asked = scopes(account, &found, attempt.scopes, before)?;
+    let asked = scopes(account, &found, &request.scopes, before)?;
     let client = client(account, &mut found, &redirect_uri, &asked).await?;
     let states = InMemoryStateStore::new();
     found.manager.set_state_store(states.clone());
@@ -75,7 +47,7 @@ pub(crate) async fn log_in(
     let begun = states.load(&state).await.ok().flatten();
     let begun = begun.ok_or_else(|| account.exchange("there is no state"))?;
 
-    let callback = callback(account, opener, redirect, &url, &state, attempt.patience).await?;
+    let callback = callback(account, request, redirect, &url, &state).await?;
     let code = code(account, &found, callback)?;
     account.redact.learn("authorization code", &code);
 
@@ -90,10 +62,7 @@ pub(crate) async fn log_in(
     ];
     let (web, secret) = (account.web().await?, client.secret.as_deref());
     let issued = tokens::request(web, &record, secret, &grant, &record.asked).await;
-    let mut tokens = issued.map_err(|refused| match refused {
-        NoToken::Other(reason) => account.exchange(reason),
-        NoToken::InvalidGrant => account.exchange("the authorization server refuses its own code"),
-    })?;
+    let mut tokens = issued.map_err(|refused| account.exchange(refused.reason))?;
     tokens.client_secret = client.secret.filter(|_| client.is_new);
     let mut login = Login { record, tokens };
     account.hide(&login);
@@ -105,14 +74,13 @@ pub(crate) async fn log_in(
 /// Shows the page, and waits for the browser to come back.
 async fn callback(
     account: &Account,
-    opener: &dyn OpenUrl,
+    request: &LoginRequest,
     redirect: Redirect,
     url: &str,
     state: &str,
-    patience: Duration,
-) -> Result<Callback, NoLogin> {
+) -> Result<Callback, AuthError> {
     let opened = async {
-        match opener.open(url).await {
+        match request.browser.open(url).await {
             Ok(()) => std::future::pending().await,
             Err(error) => error,
         }
@@ -121,15 +89,12 @@ async fn callback(
         callback = redirect.callback(state) => Ok(callback),
         error = opened => {
             let reason = format!("its page cannot be shown: {error}");
-            Err(account.exchange(reason).into())
+            Err(account.exchange(reason))
         }
-        () = tokio::time::sleep(patience) => {
-            let seconds = patience.as_secs();
+        () = tokio::time::sleep(request.patience) => {
+            let seconds = request.patience.as_secs();
             let reason = format!("the browser did not come back within {seconds} s");
-            Err(NoLogin {
-                error: account.exchange(reason),
-                is_refused: true,
-            })
+            Err(account.exchange(reason).with(Remedy::Declined))
         }
     }
 }
@@ -233,11 +198,10 @@ async fn scopes_before(account: &Account) -> Vec<String> {
 fn scopes(
     account: &Account,
     found: &Found,
-    wanted: Vec<String>,
+    wanted: &[String],
     before: Vec<String>,
 ) -> Result<Vec<String>, AuthError> {
-    let mut asked = wanted;
-    asked.extend(account.settings.scopes.iter().cloned());
+    let mut asked = [wanted, &account.settings.scopes].concat();
     if let Some(unfit) = asked.iter().find(|scope| !is_scope(scope)) {
         return Err(account.settings(format!("{unfit:?} is not a scope")));
     }
@@ -261,16 +225,14 @@ pub(crate) fn dedup(scopes: &mut Vec<String>) {
 
 /// The code of a callback from the right issuer. An error from another issuer counts for
 /// nothing either (RFC 9207, section 2.4).
-fn code(account: &Account, found: &Found, callback: Callback) -> Result<String, NoLogin> {
+fn code(account: &Account, found: &Found, callback: Callback) -> Result<String, AuthError> {
     let is_announced = found.supports("authorization_response_iss_parameter_supported");
     match callback.issuer {
         Some(issuer) if issuer != found.issuer => {
-            let reason = "the browser came back from another issuer";
-            return Err(account.exchange(reason).into());
+            return Err(account.exchange("the browser came back from another issuer"));
         }
         None if is_announced => {
-            let reason = "the browser came back without the issuer's name";
-            return Err(account.exchange(reason).into());
+            return Err(account.exchange("the browser came back without the issuer's name"));
         }
         _ => {}
     }
@@ -286,10 +248,10 @@ fn code(account: &Account, found: &Found, callback: Callback) -> Result<String, 
         reason +=
             &format!("; to log in without the scopes of an earlier login, run `{logout}` first");
     }
-    // RFC 6749, section 4.1.2.1: these say that the authorization server is not well.
-    Err(NoLogin {
-        error: account.exchange(reason),
-        is_refused: !["server_error", "temporarily_unavailable"].contains(&error.as_str()),
+    Err(match error.as_str() {
+        // RFC 6749, section 4.1.2.1: these say that the authorization server is not well.
+        "server_error" | "temporarily_unavailable" => account.exchange(reason),
+        _ => account.exchange(reason).with(Remedy::Declined),
     })
 }
 

@@ -8,7 +8,7 @@ use crate::account::Account;
 use crate::browser::OpenUrl;
 use crate::discovery::probe;
 use crate::error::AuthError;
-use crate::login::{Attempt, log_in};
+use crate::login::log_in;
 use crate::redact::{Redact, url_secrets};
 use crate::settings::{Endpoint, Grant};
 use crate::store::{Kept, Login};
@@ -93,13 +93,7 @@ pub fn takes_login(endpoint: &Endpoint) -> Result<(), AuthError> {
 pub async fn login(endpoint: &Endpoint, request: LoginRequest) -> Result<LoginStatus, AuthError> {
     let account = persons_account(endpoint)?;
     let challenge = probe(&account, endpoint.url.as_str()).await?;
-    let attempt = Attempt {
-        scopes: request.scopes,
-        challenge: challenge.as_deref(),
-        patience: request.patience,
-    };
-    let login = log_in(&account, &*request.browser, attempt).await;
-    let login = login.map_err(|none| none.error)?;
+    let login = log_in(&account, &request, challenge.as_deref()).await?;
     Ok(describe(&account, login))
 }
 

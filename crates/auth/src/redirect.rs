@@ -7,16 +7,16 @@ use std::io;
 use std::net::Ipv4Addr;
 
 use axum::Router;
-use axum::extract::RawQuery;
-use axum::http::StatusCode;
+use axum::extract::Query;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::http::{StatusCode, Uri};
 use axum::response::{Html, IntoResponse as _};
 use axum::routing::get;
+use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use url::form_urlencoded;
 
 /// A listener for one login.
 #[derive(Debug)]
@@ -51,8 +51,8 @@ impl Redirect {
     pub(crate) async fn callback(self, state: &str) -> Callback {
         let (received, mut callbacks) = mpsc::channel(1);
         let state = state.to_owned();
-        let callback = get(async move |RawQuery(query): RawQuery| {
-            let callback = parse(query.as_deref().unwrap_or_default(), &state);
+        let callback = get(async move |uri: Uri| {
+            let callback = parse(&uri, &state);
             let (status, text) = match &callback {
                 Some(Callback { outcome: Ok(_), .. }) => (
                     StatusCode::OK,
@@ -93,31 +93,30 @@ impl Redirect {
     }
 }
 
+/// The query of a callback. No parameter may stand twice (RFC 6749, section 3.1).
+#[derive(Deserialize)]
+struct Answer {
+    code: Option<String>,
+    error: Option<String>,
+    state: Option<String>,
+    iss: Option<String>,
+}
+
 /// Parses a query; `None` if it is not this login's callback.
-fn parse(query: &str, state: &str) -> Option<Callback> {
-    let (mut code, mut error, mut received_state, mut issuer) = (None, None, None, None);
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        let place = match name.as_ref() {
-            "code" => &mut code,
-            "error" => &mut error,
-            "state" => &mut received_state,
-            "iss" => &mut issuer,
-            _ => continue,
-        };
-        // No parameter may stand twice (RFC 6749, section 3.1).
-        if place.replace(value.into_owned()).is_some() {
-            return None;
-        }
-    }
-    if received_state? != state {
+fn parse(uri: &Uri, state: &str) -> Option<Callback> {
+    let Query(answer) = Query::<Answer>::try_from_uri(uri).ok()?;
+    if answer.state? != state {
         return None;
     }
-    let outcome = match (error, code) {
+    let outcome = match (answer.error, answer.code) {
         (Some(error), _) => Err(error),
         (None, Some(code)) if !code.is_empty() => Ok(code),
         _ => return None,
     };
-    Some(Callback { outcome, issuer })
+    Some(Callback {
+        outcome,
+        issuer: answer.iss,
+    })
 }
 
 #[cfg(test)]
@@ -148,7 +147,8 @@ mod tests {
                 outcome: outcome.map(str::to_owned).map_err(str::to_owned),
                 issuer: issuer.map(str::to_owned),
             });
-            assert_eq!(parse(query, "st8"), expected, "{query}");
+            let uri = format!("/callback?{query}").parse().expect("a URI");
+            assert_eq!(parse(&uri, "st8"), expected, "{query}");
         }
     }
 }

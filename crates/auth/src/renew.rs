@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::HeaderValue;
 use parking_lot::Mutex;
@@ -14,14 +14,11 @@ use crate::account::{Account, covers};
 use crate::browser::Page;
 use crate::discovery::{challenged_scopes, discover, probe, update_endpoints};
 use crate::error::{AuthError, Remedy};
-use crate::login::{Attempt, OFFLINE, dedup, log_in};
+use crate::login::{OFFLINE, dedup, log_in};
 use crate::redact::Redact;
 use crate::settings::{Endpoint, Grant};
 use crate::store::Login;
-use crate::tokens::{self, NoToken};
-
-/// A person's time limit for a login that a call waits for.
-const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
+use crate::tokens;
 
 /// The authorization of requests to one server. Clones are the same one. Default: nothing beyond
 /// the configured headers.
@@ -324,9 +321,9 @@ impl Inner {
                 login.tokens = tokens;
                 Ok(())
             }
-            Err(NoToken::InvalidGrant) => Err(ended()),
-            Err(NoToken::Other(reason)) => {
-                let reason = account.redact.message(&reason);
+            Err(refused) if refused.is_invalid_grant => Err(ended()),
+            Err(refused) => {
+                let reason = account.redact.message(&refused.reason);
                 let server = &account.server;
                 let problem = format!("the token of server `{server}` cannot be renewed: {reason}");
                 let advice = format!("try again later, or run `{}`", account.login_command(&[]));
@@ -380,10 +377,7 @@ impl Inner {
         }
         let (web, secret) = (account.web().await?, Some(secret.as_str()));
         let issued = tokens::request(web, &record, secret, &grant, &record.asked).await;
-        let tokens = issued.map_err(|refused| match refused {
-            NoToken::InvalidGrant => account.exchange("the client's credentials were refused"),
-            NoToken::Other(reason) => account.exchange(reason),
-        })?;
+        let tokens = issued.map_err(|refused| account.exchange(refused.reason))?;
         self.adopt(Some(Login { record, tokens })).map(drop)
     }
 
@@ -417,22 +411,23 @@ impl Inner {
                 Some(challenge) => Some(challenge.clone()),
                 None => probe(&self.account, self.account.url.as_str()).await?,
             };
-            let attempt = Attempt {
-                scopes: scopes.clone(),
-                challenge: challenge.as_deref(),
-                patience: LOGIN_PATIENCE,
-            };
-            log_in(&self.account, browser.opener(), attempt).await
+            log_in(
+                &self.account,
+                &browser.request(&scopes),
+                challenge.as_deref(),
+            )
+            .await
         };
         let made = made.await;
         let page = match &made {
             Ok(login) => Page::Granted(login.record.id.clone()),
-            Err(none) if none.is_refused => Page::Declined(self.declined(&scopes)),
-            Err(none) => Page::Failed(none.error.clone()),
+            Err(error) if error.remedy == Remedy::Declined => {
+                Page::Declined(self.declined(&scopes))
+            }
+            Err(error) => Page::Failed(error.clone()),
         };
         browser.note(&file, &scopes, page);
-        let login = made.map_err(|none| none.error)?;
-        self.adopt(Some(login)).map(drop)
+        self.adopt(Some(made?)).map(drop)
     }
 
     /// The error about a token that does not have these scopes, or others that are not named.

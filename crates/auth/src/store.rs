@@ -94,7 +94,7 @@ pub enum Kept {
 }
 
 /// A login and its secrets.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Login {
     pub(crate) record: Record,
     pub(crate) tokens: Tokens,

@@ -170,7 +170,8 @@ async fn a_damaged_file_ends_with_a_logout() {
     let store = store(folder.path(), TokenPlace::KeyringOrFile);
     store.create(&login("first")).await.expect("it is kept");
     fs::write(store.file(), "{").expect("the file");
-    let error = store.load().await.expect_err("it is damaged").to_string();
+    let error = store.load().await.err().expect("it is damaged");
+    let error = error.to_string();
     assert!(
         error.ends_with("it is not one of ours; log in again"),
         "{error}"
