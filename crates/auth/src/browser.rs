@@ -15,13 +15,10 @@ use tokio::sync::OwnedMutexGuard;
 use crate::error::AuthError;
 use crate::manage::LoginRequest;
 
-/// The number of pages until another login appears, not counting those for a login that lasted
-/// a while. A server that names another scope each time has no more pages shown, nor has one
-/// that accepts each login for a moment.
+/// The number of pages in [`PERIOD`] until another login appears. A server that names another
+/// scope each time has no more pages shown, nor has one that accepts each login for a moment.
 const MAX_PAGES: usize = 8;
-
-/// A login that ends so soon after its page was of little use.
-const SOON: Duration = Duration::from_secs(60);
+const PERIOD: Duration = Duration::from_secs(30 * 60);
 
 /// Shows URLs to a person.
 pub trait OpenUrl: Send + Sync {
@@ -51,10 +48,8 @@ struct Pages {
     login: Option<String>,
     /// The scopes of each page, and its result: [`Page::Granted`] or [`Page::Declined`].
     pages: HashMap<BTreeSet<String>, Page>,
-    /// The time of the last login by a page.
-    granted: Option<Instant>,
-    /// The number of logins that came soon after the one before.
-    quick: usize,
+    /// The times of the pages in the last [`PERIOD`].
+    shown: Vec<Instant>,
     /// The last failure that says nothing of the next page.
     failed: Option<(Instant, AuthError)>,
 }
@@ -107,16 +102,17 @@ impl Browser {
         if asked.login.as_deref() != login {
             asked.login = login.map(str::to_owned);
             asked.pages.clear();
-            asked.quick = 0;
+            asked.shown.clear();
         }
         if let Some((at, error)) = &asked.failed
             && since < *at
         {
             return Err(error.clone());
         }
+        asked.shown.retain(|at| at.elapsed() < PERIOD);
         match asked.pages.get(&scopes.iter().cloned().collect()) {
             Some(Page::Declined(error)) => Err(error.clone()),
-            None if asked.pages.len() + asked.quick < MAX_PAGES => Ok(()),
+            None if asked.shown.len() < MAX_PAGES => Ok(()),
             _ => Err(useless),
         }
     }
@@ -130,13 +126,10 @@ impl Browser {
                 asked.failed = Some((Instant::now(), error));
                 return;
             }
-            Page::Granted(ref login) => {
-                asked.login = Some(login.clone());
-                let before = asked.granted.replace(Instant::now());
-                asked.quick += usize::from(before.is_some_and(|at| at.elapsed() < SOON));
-            }
+            Page::Granted(ref login) => asked.login = Some(login.clone()),
             Page::Declined(_) => {}
         }
+        asked.shown.push(Instant::now());
         asked.pages.insert(scopes.iter().cloned().collect(), page);
     }
 
@@ -237,7 +230,6 @@ mod tests {
             }
             0
         };
-        assert_eq!(shown(false), MAX_PAGES + 1);
-        assert!(shown(true) <= MAX_PAGES);
+        assert_eq!((shown(false), shown(true)), (MAX_PAGES, MAX_PAGES));
     }
 }

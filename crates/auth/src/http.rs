@@ -182,37 +182,30 @@ impl Allowed {
     }
 
     fn check(&self, url: &Url) -> Result<(), String> {
-        let refused = |why: &str| {
-            let place = match url.origin() {
-                Origin::Tuple(..) => url.origin().ascii_serialization(),
-                Origin::Opaque(_) => format!("a {}: URL", url.scheme()),
-            };
-            Err(format!("a login must not go to {place}: {why}"))
-        };
-        let literal = match url.host() {
+        let ip = match url.host() {
             Some(Host::Ipv4(ip)) => Some(IpAddr::from(ip)),
             Some(Host::Ipv6(ip)) => Some(ip.into()),
-            Some(Host::Domain(_)) => None,
-            None => return refused("it is not a web address"),
+            _ => None,
         };
-        let is_on_loopback = self.nearness == Nearness::Loopback;
-        match url.scheme() {
-            "https" => {}
-            "http" if is_loopback(url) && is_on_loopback => {}
-            "http" => return refused("it is not https"),
-            _ => return refused("it is not a web address"),
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return refused("it holds a user name");
-        }
-        if is_loopback(url) && !is_on_loopback {
-            return refused("it is this machine, and the server is not");
-        }
         let host = url.host().map(|host| host.to_owned());
-        match literal {
-            Some(ip) if !self.allows(host.as_ref(), ip) => refused("it is a private address"),
-            _ => Ok(()),
-        }
+        let (is_here, may_be_here) = (is_loopback(url), self.nearness == Nearness::Loopback);
+        let why = match url.scheme() {
+            "http" if !(is_here && may_be_here) => "it is not https",
+            "http" | "https" if !url.username().is_empty() || url.password().is_some() => {
+                "it holds a user name"
+            }
+            "https" if is_here && !may_be_here => "it is this machine, and the server is not",
+            "http" | "https" if ip.is_some_and(|ip| !self.allows(host.as_ref(), ip)) => {
+                "it is a private address"
+            }
+            "http" | "https" => return Ok(()),
+            _ => "it is not a web address",
+        };
+        let place = match url.origin() {
+            Origin::Tuple(..) => url.origin().ascii_serialization(),
+            Origin::Opaque(_) => format!("a {}: URL", url.scheme()),
+        };
+        Err(format!("a login must not go to {place}: {why}"))
     }
 
     /// The addresses of a name that a login may reach.

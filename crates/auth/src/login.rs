@@ -67,7 +67,7 @@ pub(crate) async fn log_in(
     let mut login = Login { record, tokens };
     account.hide(&login);
     let _lock = account.store.lock().await?;
-    login.record.kept = account.store.create(&login).await?;
+    account.store.create(&mut login).await?;
     Ok(login)
 }
 

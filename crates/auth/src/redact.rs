@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use parking_lot::RwLock;
 use serde_json::Value;
-use url::form_urlencoded;
+use url::{Url, form_urlencoded};
 
 /// Shorter values are not hidden: they are settings such as `1` or `true`, and a message
 /// without every `1` would be useless.
@@ -267,8 +267,9 @@ pub fn cut_message(message: &mut String) {
 
 /// The values of a URL's query, its user and its password, each with the name to show in its place.
 pub fn url_secrets(url: &str) -> Vec<(String, String)> {
-    let plain = url.split('#').next().unwrap_or_default();
-    let (place, query) = plain.split_once('?').unwrap_or((plain, ""));
+    let Ok(url) = Url::parse(url) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     let mut add = |name: &str, value: &str| {
         let pair = format!("={}", value.replace('&', "%26"));
@@ -276,22 +277,14 @@ pub fn url_secrets(url: &str) -> Vec<(String, String)> {
         found.push((name.to_owned(), value.to_owned()));
         found.extend(decoded.map(|(_, value)| (name.to_owned(), value.into_owned())));
     };
-    for pair in query.split('&') {
-        match pair.split_once('=') {
-            Some((name, value)) if !name.is_empty() => add(name, value),
-            Some((_, value)) => add("URL query", value),
-            None => add("URL query", pair),
+    for pair in url.query().unwrap_or_default().split('&') {
+        match pair.split_once('=').unwrap_or(("", pair)) {
+            ("", value) => add("URL query", value),
+            (name, value) => add(name, value),
         }
     }
-    let authority = place.split_once("://").map_or(place, |(_, rest)| rest);
-    let authority = authority.split('/').next().unwrap_or_default();
-    if let Some((user, _host)) = authority.rsplit_once('@') {
-        add("URL user", user);
-        if let Some((user, password)) = user.split_once(':') {
-            add("URL user", user);
-            add("URL password", password);
-        }
-    }
+    add("URL user", url.username());
+    add("URL password", url.password().unwrap_or_default());
     found
 }
 

@@ -4,6 +4,7 @@
 //! A login belongs to a server's name and URL together. The same name with another URL, as
 //! in a changed configuration, has no login.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -141,7 +142,7 @@ impl Store {
             None => default_folder().ok_or_else(|| {
                 failed(
                     server,
-                    "there is no folder for them: neither XDG_STATE_HOME nor HOME is set",
+                    &"there is no folder for them: neither XDG_STATE_HOME nor HOME is set",
                 )
             })?,
         };
@@ -171,16 +172,11 @@ impl Store {
         self.file().exists()
     }
 
-    fn lock_file(&self) -> PathBuf {
-        self.path.with_extension("lock")
-    }
-
     /// The identifier of the login; `None` without one.
     pub(crate) fn login_id(&self) -> Result<Option<String>, AuthError> {
-        let path = self.file();
-        let document = read_document(&path)
-            .map_err(|error| self.failed(format!("{}: {error}", path.display())))?;
-        Ok(document.map(|document| document.record.id))
+        let read = read_document(&self.file());
+        let read = read.map_err(|error| self.failed(error))?;
+        Ok(read.map(|document| document.record.id))
     }
 
     /// The record of the login, with tokens or without; `None` also if it cannot be read.
@@ -208,31 +204,31 @@ impl Store {
     /// Reads the tokens of this login from the keyring.
     async fn read_entry(&self, record: &Record) -> Result<Option<Tokens>, AuthError> {
         let text = keyring::read(SERVICE, &self.account).await;
-        let Some(text) = text.map_err(|error| self.failed(error.to_string()))? else {
+        let Some(text) = text.map_err(|error| self.failed(error))? else {
             return Ok(None);
         };
         let entry: Entry = serde_json::from_str(&text)
-            .map_err(|_| self.failed("the keyring's entry is not one of ours".to_owned()))?;
+            .map_err(|_| self.failed("the keyring's entry is not one of ours"))?;
         // Another login's tokens must not go where this record says.
         Ok((entry.login == record.id).then_some(entry.tokens))
     }
 
-    /// Keeps a new login and returns its place. If it fails, the login before stays.
-    pub(crate) async fn create(&self, login: &Login) -> Result<Kept, AuthError> {
-        let mut login = login.clone();
+    /// Keeps a new login, and notes its place in its record. If it fails, the login before stays.
+    pub(crate) async fn create(&self, login: &mut Login) -> Result<(), AuthError> {
         let before = self.record().await;
         if self.place != TokenPlace::File {
             login.record.kept = Kept::Keyring;
-            match self.put(&login).await {
-                Ok(()) => return Ok(Kept::Keyring),
+            match self.put(login).await {
+                Ok(()) => return Ok(()),
                 Err(error) if self.place == TokenPlace::Keyring => return Err(error),
                 Err(error) => tracing::info!(server = self.server, %error, "tokens go to a file"),
             }
         }
         login.record.kept = Kept::File;
-        self.put(&login).await?;
+        self.put(login).await?;
+        let was_in_keyring = before.is_some_and(|before| before.kept == Kept::Keyring);
         if self.place == TokenPlace::File
-            && before.is_some_and(|before| before.kept == Kept::Keyring)
+            && was_in_keyring
             && let Err(error) = keyring::remove(SERVICE, &self.account).await
         {
             tracing::warn!(
@@ -240,7 +236,7 @@ impl Store {
                 "an earlier login's tokens may stay in the keyring until a logout"
             );
         }
-        Ok(Kept::File)
+        Ok(())
     }
 
     /// Writes a login to the place that its record names. The file is prepared first, so that
@@ -252,7 +248,7 @@ impl Store {
             record: login.record.clone(),
             tokens: (!in_keyring).then(|| login.tokens.clone()),
         };
-        let text = serde_json::to_vec_pretty(&document).map_err(|e| self.failed(e.to_string()))?;
+        let text = serde_json::to_vec_pretty(&document).map_err(|e| self.failed(e))?;
         let path = self.file();
         let prepared = self.blocking(move || prepare(&path, &text)).await?;
         if in_keyring {
@@ -260,9 +256,9 @@ impl Store {
                 login: login.record.id.clone(),
                 tokens: login.tokens.clone(),
             };
-            let entry = serde_json::to_string(&entry).map_err(|e| self.failed(e.to_string()))?;
+            let entry = serde_json::to_string(&entry).map_err(|e| self.failed(e))?;
             let written = keyring::write(SERVICE, &self.account, entry).await;
-            written.map_err(|error| self.failed(error.to_string()))?;
+            written.map_err(|error| self.failed(error))?;
         }
         let path = self.file();
         self.blocking(move || prepared.persist(path).map(drop).map_err(io::Error::from))
@@ -296,7 +292,7 @@ impl Store {
 
     /// Waits until no other process changes the login. None does until the file is dropped.
     pub(crate) async fn lock(&self) -> Result<File, AuthError> {
-        let path = self.lock_file();
+        let path = self.path.with_extension("lock");
         let locked = self.blocking(move || {
             make_folder(&path)?;
             let mut options = File::options();
@@ -320,17 +316,16 @@ impl Store {
         act: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> Result<T, AuthError> {
         let done = tokio::task::spawn_blocking(act).await;
-        done.map_err(io::Error::other)
-            .and_then(|result| result)
-            .map_err(|error| self.failed(format!("{}: {error}", self.file().display())))
+        let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
+        done.map_err(|error| self.failed(format!("{}: {error}", self.file().display())))
     }
 
-    fn failed(&self, reason: String) -> AuthError {
+    fn failed(&self, reason: impl fmt::Display) -> AuthError {
         failed(&self.server, &reason)
     }
 }
 
-fn failed(server: &str, reason: &str) -> AuthError {
+fn failed(server: &str, reason: &dyn fmt::Display) -> AuthError {
     let problem = format!("the tokens of server `{server}` cannot be read or kept: {reason}");
     AuthError::new(server, problem)
 }

@@ -65,7 +65,7 @@ fn of(id: &str) -> Option<String> {
 async fn the_files_format_stays() {
     let folder = TempDir::new().expect("a folder");
     let store = store(folder.path(), TokenPlace::File);
-    store.create(&login("a")).await.expect("it is kept");
+    store.create(&mut login("a")).await.expect("it is kept");
     let text = fs::read_to_string(store.file()).expect("the file");
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let expected = serde_json::json!({
@@ -92,7 +92,9 @@ async fn folders_have_logins_of_their_own_in_one_keyring() {
     let one = store(one.path(), TokenPlace::KeyringOrFile);
     let other = store(other.path(), TokenPlace::Keyring);
     for (store, id) in [(&one, "alice"), (&other, "bob")] {
-        assert_eq!(store.create(&login(id)).await, Ok(Kept::Keyring));
+        let mut login = login(id);
+        store.create(&mut login).await.expect("it is kept");
+        assert_eq!(login.record.kept, Kept::Keyring);
     }
     assert_eq!(kept(&one).await, of("alice"));
     assert_eq!(kept(&other).await, of("bob"));
@@ -105,9 +107,12 @@ async fn folders_have_logins_of_their_own_in_one_keyring() {
 async fn tokens_do_not_go_with_the_record_of_another_login() {
     let folder = TempDir::new().expect("a folder");
     let store = store(folder.path(), TokenPlace::Keyring);
-    store.create(&login("first")).await.expect("it is kept");
+    store.create(&mut login("first")).await.expect("it is kept");
     let text = fs::read(store.file()).expect("the file");
-    store.create(&login("second")).await.expect("it is kept");
+    store
+        .create(&mut login("second"))
+        .await
+        .expect("it is kept");
     assert_eq!(kept(&store).await, of("second"));
     // As if the second login had only come as far as the keyring.
     fs::write(store.file(), text).expect("the file");
@@ -122,12 +127,12 @@ async fn a_locked_keyring() {
     let in_keyring = store(folder.path(), TokenPlace::Keyring);
     let account = in_keyring.account.as_str();
     in_keyring
-        .create(&login("first"))
+        .create(&mut login("first"))
         .await
         .expect("it is kept");
     fake::lock(account, true);
     in_keyring
-        .create(&login("second"))
+        .create(&mut login("second"))
         .await
         .expect_err("it is locked");
     let error = in_keyring.remove().await.expect_err("it is locked");
@@ -138,7 +143,9 @@ async fn a_locked_keyring() {
     // A file takes its place, and can be removed without the keyring.
     fake::lock(account, true);
     let in_either = store(folder.path(), TokenPlace::KeyringOrFile);
-    assert_eq!(in_either.create(&login("third")).await, Ok(Kept::File));
+    let mut third = login("third");
+    in_either.create(&mut third).await.expect("it is kept");
+    assert_eq!(third.record.kept, Kept::File);
     assert_eq!(kept(&in_either).await, of("third"));
     assert!(in_either.remove().await.expect("removed"));
     // Without a file, the keyring may hold tokens.
@@ -155,11 +162,14 @@ async fn tokens_of_a_login_before_leave_the_keyring() {
     let folder = TempDir::new().expect("a folder");
     let in_keyring = store(folder.path(), TokenPlace::Keyring);
     in_keyring
-        .create(&login("first"))
+        .create(&mut login("first"))
         .await
         .expect("it is kept");
     let in_file = store(folder.path(), TokenPlace::File);
-    assert_eq!(in_file.create(&login("second")).await, Ok(Kept::File));
+    in_file
+        .create(&mut login("second"))
+        .await
+        .expect("it is kept");
     assert_eq!(fake::password(SERVICE, &in_file.account), None);
     assert_eq!(kept(&in_file).await, of("second"));
 }
@@ -168,7 +178,7 @@ async fn tokens_of_a_login_before_leave_the_keyring() {
 async fn a_damaged_file_ends_with_a_logout() {
     let folder = TempDir::new().expect("a folder");
     let store = store(folder.path(), TokenPlace::KeyringOrFile);
-    store.create(&login("first")).await.expect("it is kept");
+    store.create(&mut login("first")).await.expect("it is kept");
     fs::write(store.file(), "{").expect("the file");
     let error = store.load().await.err().expect("it is damaged");
     let error = error.to_string();
@@ -194,7 +204,7 @@ async fn a_login_at_another_issuer_is_none_until_it_is_ended() {
         })
     };
     let store = store(folder.path(), TokenPlace::File);
-    store.create(&login("first")).await.expect("it is kept");
+    store.create(&mut login("first")).await.expect("it is kept");
     let is_used = async |issuer| {
         let status = status(&server(issuer)).await;
         status.expect("it can be read").is_some()
