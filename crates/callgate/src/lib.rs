@@ -34,7 +34,6 @@ pub mod auth;
 mod cache;
 pub mod config;
 mod error;
-mod foresight;
 mod gate;
 mod harmless;
 mod host_functions;

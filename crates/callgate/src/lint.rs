@@ -21,8 +21,8 @@ use crate::names::ServerNames;
 pub(crate) struct Lint {
     pub(crate) rules: Arc<Rules>,
     pub(crate) flows: Arc<FlowRules>,
-    pub(crate) settings: Arc<ToolSettings>,
-    pub(crate) names: Arc<ServerNames>,
+    pub(crate) settings: ToolSettings,
+    pub(crate) names: ServerNames,
     /// Servers of the configuration that this gate does not have, with the beginnings of their
     /// functions.
     pub(crate) withheld: Vec<(String, String)>,

@@ -8,18 +8,19 @@ use std::time::Duration;
 
 use callgate_catalog::{Catalog, Malformed, Tool, ToolDefinition};
 use callgate_gate::{CallError, CallErrorKind, CallOptions, code};
+use callgate_policy::{Because, Decision, Rules, Verdict};
 use callgate_script::Named;
 use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
+use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::cache::Cache;
-use crate::config::ToolSettings;
 use crate::harmless::one_line;
 use crate::lint::Lint;
 use crate::model_tools;
-use crate::names::{ServerNames, unavailable_message, unknown_tool_message};
+use crate::names::{unavailable_message, unknown_tool_message};
 use crate::scope::Scope;
 
 /// The time that fresh lists are waited for; after that, the known lists serve.
@@ -29,11 +30,9 @@ const MAX_GAPS: usize = 500;
 
 /// The current catalog.
 pub(crate) struct LiveCatalog {
-    broker: Servers,
-    names: Arc<ServerNames>,
-    settings: Arc<ToolSettings>,
-    lint: Arc<Lint>,
-    cache: Option<Arc<Cache>>,
+    pub(crate) broker: Servers,
+    pub(crate) lint: Lint,
+    pub(crate) cache: Option<Arc<Cache>>,
     known: RwLock<Arc<Known>>,
     updating: Mutex<()>,
 }
@@ -49,18 +48,14 @@ impl LiveCatalog {
     /// Reads the servers' lists, and follows their changes from now on.
     pub(crate) async fn follow(
         broker: Servers,
-        names: Arc<ServerNames>,
-        settings: Arc<ToolSettings>,
-        lint: Arc<Lint>,
+        lint: Lint,
         cache: Option<Arc<Cache>>,
     ) -> Arc<Self> {
         let mut changes = broker.watch();
         changes.mark_unchanged();
-        let catalog = Catalog::reserving(model_tools::FUNCTIONS, names.all());
+        let catalog = Catalog::reserving(model_tools::FUNCTIONS, lint.names.all());
         let live = Arc::new(Self {
             broker,
-            names,
-            settings,
             lint,
             cache,
             known: RwLock::new(Arc::new(Known {
@@ -147,9 +142,9 @@ impl LiveCatalog {
             .await
     }
 
-    /// The tool that a call of this function means, and the catalog that has it. Connects
-    /// to an idle server first: it may list other tools by now.
-    pub(crate) async fn tool(self: &Arc<Self>, function: &str) -> (Arc<Catalog>, Option<Tool>) {
+    /// The tool that a call of this function means. Connects to an idle server first: it may list
+    /// other tools by now.
+    async fn tool(self: &Arc<Self>, function: &str) -> Option<Tool> {
         let mut catalog = self.having([function]).await;
         if let Some(tool) = catalog.get(function)
             && self.broker.is_resting(&tool.definition.server)
@@ -159,8 +154,7 @@ impl LiveCatalog {
             self.update().await;
             catalog = self.catalog();
         }
-        let tool = catalog.get(function).cloned();
-        (catalog, tool)
+        catalog.get(function).cloned()
     }
 
     /// As [`LiveCatalog::tool`], within the time of a call: the wait counts against it.
@@ -169,12 +163,12 @@ impl LiveCatalog {
         self: &Arc<Self>,
         function: &str,
         options: &mut CallOptions,
-    ) -> Result<(Arc<Catalog>, Option<Tool>), CallError> {
+    ) -> Result<Option<Tool>, CallError> {
         let began = Instant::now();
-        let found = self.tool(function);
-        let found = match options.timeout {
-            None => found.await,
-            Some(limit) => timeout(limit, found).await.map_err(|_| {
+        let finding = self.tool(function);
+        let tool = match options.timeout {
+            None => finding.await,
+            Some(limit) => timeout(limit, finding).await.map_err(|_| {
                 let catalog = self.catalog();
                 let server = catalog.get(function).map(|tool| &tool.definition.server);
                 CallError {
@@ -188,19 +182,36 @@ impl LiveCatalog {
                 }
             })?,
         };
-        if let Some(reason) = self.lint.refusal(&found.0, &self.servers()) {
-            let server = found.1.as_ref().map(|tool| tool.definition.server.as_str());
+        if let Some(reason) = self.lint.refusal(&self.catalog(), &self.servers()) {
+            let server = tool.as_ref().map(|tool| tool.definition.server.as_str());
             let server = server.unwrap_or_default();
             return Err(CallError::protocol(function, server, code::REFUSED, reason));
         }
         options.waited = began.elapsed();
-        Ok(found)
+        Ok(tool)
     }
 
-    /// True if a server is disabled.
-    pub(crate) fn is_disabled(&self, server: &str) -> bool {
-        let mut servers = self.broker.list();
-        servers.any(|state| state.name == server && state.phase == Phase::Disabled)
+    /// The decision of the rules about a tool, whatever its arguments.
+    pub(crate) fn decision(&self, rules: &Rules, tool: &Tool) -> Decision {
+        let is_trusted = self.broker.is_trusted(&tool.definition.server);
+        rules.decide(&tool.facts(is_trusted, Timestamp::now()))
+    }
+
+    /// The rule that denies every call of a tool, such as `permissions.deny: "git_reset"`.
+    pub(crate) fn denial(&self, rules: &Rules, tool: &Tool) -> Option<String> {
+        match self.decision(rules, tool) {
+            Decision {
+                verdict: Verdict::Deny,
+                because: Because::Rule(rule),
+                ..
+            } => Some(format!("{}: \"{}\"", rule.written_in, rule.pattern)),
+            decision => (decision.verdict == Verdict::Deny).then(|| decision.to_string()),
+        }
+    }
+
+    /// The mark of a tool that the rules deny, for lists and declarations.
+    pub(crate) fn mark(&self, rules: &Rules, tool: &Tool) -> Option<String> {
+        Some(format!("DENIED ({})", self.denial(rules, tool)?))
     }
 
     /// The disabled server that this name belongs to.
@@ -217,23 +228,32 @@ impl LiveCatalog {
 
     /// The first server of this kind that this name belongs to.
     fn owner(&self, function: &str, is_kind: impl Fn(&ServerState) -> bool) -> Option<String> {
-        let names = &self.names;
+        let names = &self.lint.names;
         let mut servers = self.broker.list();
         servers
             .find(|server| is_kind(server) && names.owns(&server.name, function))
             .map(|server| server.name)
     }
 
-    /// The message for a name that no tool has because several tools would have it, the tool was
-    /// dropped, or the list of its server is not whole. `near` is a similar name.
-    pub(crate) fn gap_message(
+    /// The message for a name that no tool has for a known reason: its server is disabled, several
+    /// tools would have it, its tool was dropped, or the list of its server is not whole. `near`
+    /// is a similar name.
+    pub(crate) fn why_missing(
         &self,
         function: &str,
         near: Option<&str>,
         scope: &Scope,
     ) -> Option<String> {
+        if self.catalog().get(function).is_some() {
+            return None;
+        }
+        let disabled = self.disabled_message(function, scope);
+        disabled.or_else(|| self.gap_message(function, near, scope))
+    }
+
+    fn gap_message(&self, function: &str, near: Option<&str>, scope: &Scope) -> Option<String> {
         let known = self.known();
-        let names = &self.names;
+        let names = &self.lint.names;
         let is_owner =
             |list: &&Arc<ReadList>| scope.has(&list.server) && names.owns(&list.server, function);
         let owners: Vec<_> = known.lists.iter().filter(is_owner).collect();
@@ -256,11 +276,11 @@ impl LiveCatalog {
 
     /// The message for a name that belongs to a disabled server, unless that server is
     /// out of scope.
-    pub(crate) fn disabled_message(&self, function: &str, scope: &Scope) -> Option<String> {
+    fn disabled_message(&self, function: &str, scope: &Scope) -> Option<String> {
         let (server, why) = match self.disabled_server_of(function) {
             Some(server) => (server, "is disabled"),
             None => {
-                let server = self.names.left_out_owner(function)?;
+                let server = self.lint.names.left_out_owner(function)?;
                 (
                     server.to_owned(),
                     "is disabled in the configuration, or left out for a mistake there",
@@ -320,7 +340,7 @@ impl LiveCatalog {
         let catalog = Arc::new(Catalog::build_without(
             before.catalog.names(),
             definitions.collect(),
-            |function, other_names| self.settings.hides(function, other_names),
+            |function, other_names| self.lint.settings.hides(function, other_names),
         ));
         let known = Arc::new(Known {
             catalog: Arc::clone(&catalog),

@@ -76,6 +76,11 @@ impl Models {
         self.small.is_some()
     }
 
+    /// True if there is a model that answers prompts, here or at this caller.
+    pub(crate) fn can_ask(&self, caller: Option<&Arc<dyn Caller>>) -> bool {
+        self.has_small() || caller.is_some_and(|caller| caller.offers().sampling)
+    }
+
     /// True if the configuration has an embeddings endpoint.
     pub(crate) fn has_embeddings(&self) -> bool {
         self.embeddings.is_some()

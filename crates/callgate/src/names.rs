@@ -1,15 +1,12 @@
 //! Function names that no tool has: those of the host, and unknown ones with the server they
 //! belong to and the message about them.
 
-use callgate_gate::CallError;
+use callgate_policy::nearest;
 use callgate_servers::{ServerState, Status};
 use callgate_typegen::names::beginning;
 
 use crate::harmless::one_line;
 
-/// JSON-RPC's "invalid params", the answer of MCP servers for an unknown tool
-/// (MCP 2025-11-25, server/tools, "Error Handling").
-pub(crate) const INVALID_PARAMS: i64 = -32602;
 /// Unknown names of a run for which the nearest tool is searched. The search reads the
 /// whole catalog, and a script can cause any number of them.
 pub(crate) const MAX_SUGGESTIONS: u64 = 10;
@@ -120,7 +117,8 @@ pub(crate) fn did_you_mean(near: Option<&str>) -> String {
 }
 
 /// The message for a name of no server, with the names that there are.
-pub(crate) fn no_server(name: &str, near: Option<&str>, known: &[String]) -> String {
+pub(crate) fn no_server(name: &str, known: &[&str]) -> String {
+    let near = nearest(name, known.iter().copied());
     let shown = known.iter().take(SHOWN_SERVERS);
     let mut list: Vec<String> = shown.map(|name| one_line(name, SHOWN_NAME)).collect();
     if known.len() > SHOWN_SERVERS {
@@ -141,11 +139,6 @@ pub(crate) fn no_server(name: &str, near: Option<&str>, known: &[String]) -> Str
 pub(crate) fn unavailable_message(function: &str, server: &str, why: &str) -> String {
     let shown = one_line(function, SHOWN_NAME);
     format!("{shown} is not available: server {server:?} {why}")
-}
-
-/// The error for a name that is not a tool.
-pub(crate) fn unknown_tool(function: &str, server: &str, message: String) -> CallError {
-    CallError::protocol(function, server, INVALID_PARAMS, message)
 }
 
 /// The purpose of a server in one line: from the configuration, else from the server.

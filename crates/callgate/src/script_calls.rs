@@ -1,8 +1,8 @@
 //! The calls of a script: a function name becomes a tool, and the tool is called.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use callgate_catalog::{Catalog, Tool};
 use callgate_gate::{CallError, CallErrorKind, CallOptions, Dispatcher, code};
@@ -17,12 +17,9 @@ use serde_json::value::RawValue;
 
 use crate::host_functions::extract::Extractions;
 use crate::host_functions::extract_schema::SchemaReader;
-use crate::host_functions::lookup::LookupCounts;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
-use crate::names::{
-    HostFunction, MAX_SUGGESTIONS, unavailable_message, unknown_tool, unknown_tool_message,
-};
+use crate::names::{HostFunction, MAX_SUGGESTIONS, unavailable_message, unknown_tool_message};
 use crate::run_request::{CallEnd, Event, Observer};
 use crate::scope::Scope;
 use crate::script_errors::thrown;
@@ -58,7 +55,9 @@ pub(crate) struct RunCalls {
 pub(crate) struct Counts {
     next_call: AtomicU64,
     unknown_names: AtomicU64,
-    pub(crate) lookups: LookupCounts,
+    pub(crate) lookups: AtomicU64,
+    /// When the first search for vectors began.
+    pub(crate) searching_since: OnceLock<Instant>,
     pub(crate) extractions: Mutex<Extractions>,
 }
 
@@ -117,9 +116,8 @@ impl RunCalls {
             live, run, scope, ..
         } = self;
         // The server may just have said that its tools are others.
-        let (catalog, tool) = live.tool_in_time(function, &mut options).await?;
-        let Some(tool) = tool else {
-            return Err(self.no_tool(&catalog, function));
+        let Some(tool) = live.tool_in_time(function, &mut options).await? else {
+            return Err(self.no_tool(function));
         };
         let number = self.counts.next_call.fetch_add(1, Ordering::Relaxed);
         let mut watched = WatchedCall::start(self.observer.as_ref(), number, &tool);
@@ -139,37 +137,33 @@ impl RunCalls {
 
     /// The error for a name that is not a tool now. Such a name reaches no server, so it has no
     /// number and no ledger line.
-    fn no_tool(&self, now: &Catalog, function: &str) -> CallError {
-        let Self {
-            catalog,
-            live,
-            scope,
-            ..
-        } = self;
-        if let Some(tool) = catalog.get(function) {
-            let server = &tool.definition.server;
-            let message = if live.is_disabled(server) {
-                format!("{function} is gone: server {server:?} is disabled")
-            } else {
-                let tool = &tool.definition.name;
-                format!("{function} is gone: its server no longer lists the tool {tool:?}")
-            };
-            return unknown_tool(function, server, message);
-        }
-        if let Some(message) = live.disabled_message(function, scope) {
-            return unknown_tool(function, "", message);
-        }
+    fn no_tool(&self, function: &str) -> CallError {
+        let Self { live, scope, .. } = self;
         if let Some(server) = live.unlisted_server_of(function, scope) {
             // The report says why it did not start: that may quote the server.
             let message = unavailable_message(function, &server, "did not start");
             return CallError::protocol(function, &server, code::CONNECTION_CLOSED, message);
         }
+        let catalog = live.catalog();
+        let near = self.suggestion(&catalog, function);
+        let before = self.catalog.get(function).map(|tool| &tool.definition);
+        let gone = before.map(|tool| {
+            let tool = &tool.name;
+            format!("{function} is gone: its server no longer lists the tool {tool:?}")
+        });
+        let message = live.why_missing(function, near, scope).or(gone);
+        let message = message.unwrap_or_else(|| unknown_tool_message(function, near));
+        let server = before.map_or("", |tool| tool.server.as_str());
+        CallError::protocol(function, server, code::INVALID_ARGUMENTS, message)
+    }
+
+    /// The tool most like a name that is not a tool, for the first such names of a run.
+    pub(crate) fn suggestion<'c>(&self, catalog: &'c Catalog, name: &str) -> Option<&'c str> {
         let unknown = self.counts.unknown_names.fetch_add(1, Ordering::Relaxed);
-        let is_searched = unknown < MAX_SUGGESTIONS;
-        let near = is_searched.then(|| scope.nearest(now, function)).flatten();
-        let gap = live.gap_message(function, near, scope);
-        let message = gap.unwrap_or_else(|| unknown_tool_message(function, near));
-        unknown_tool(function, "", message)
+        if unknown >= MAX_SUGGESTIONS {
+            return None;
+        }
+        self.scope.nearest(catalog, name)
     }
 }
 

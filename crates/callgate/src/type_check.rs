@@ -14,7 +14,8 @@ use callgate_script::Checkable;
 use serde::Serialize;
 
 use crate::position::Position;
-use crate::scope::{Advice, Scope};
+use crate::run_request::RunRequest;
+use crate::scope::Advice;
 use crate::settings::CheckMode;
 
 /// The most and the least time of a check, whatever the script's own limit. A check takes
@@ -121,17 +122,6 @@ struct Found {
     program: String,
 }
 
-/// A script to check.
-pub(crate) struct CheckInput<'a> {
-    pub(crate) source: &'a str,
-    /// The name of its file.
-    pub(crate) file: &'a str,
-    pub(crate) checkable: &'a Checkable,
-    pub(crate) catalog: &'a Catalog,
-    pub(crate) scope: &'a Scope,
-    pub(crate) script_time: Duration,
-}
-
 impl TypeChecker {
     pub(crate) fn new(
         mode: CheckMode,
@@ -158,24 +148,19 @@ impl TypeChecker {
         }
     }
 
-    /// Checks a script. `disabled_message` gives the message for names of disabled servers.
+    /// Checks a script. `why_missing` has the reasons for names that are no tool.
     pub(crate) async fn check(
         &self,
-        input: CheckInput<'_>,
-        disabled_message: impl Fn(&str) -> Option<String>,
+        request: &RunRequest,
+        checkable: &Checkable,
+        catalog: &Catalog,
+        script_time: Duration,
+        why_missing: impl Fn(&str) -> Option<String>,
     ) -> TypeCheck {
-        let CheckInput {
-            source,
-            file,
-            checkable,
-            catalog,
-            scope,
-            script_time,
-        } = input;
-        let is_javascript = checkable.is_javascript
-            || file
-                .rsplit_once('.')
-                .is_some_and(|(_, ending)| JAVASCRIPT.contains(&ending));
+        let scope = &request.scope;
+        let ending = request.name.rsplit_once('.').map(|(_, ending)| ending);
+        let is_javascript =
+            checkable.is_javascript || ending.is_some_and(|it| JAVASCRIPT.contains(&it));
         let language = if is_javascript {
             Language::JavaScript
         } else {
@@ -215,7 +200,7 @@ impl TypeChecker {
                     Advice::Said(advice) => format!("{unknown}: {advice}"),
                 })
             };
-            disabled_message(name).or_else(excluded).or_else(advised)
+            why_missing(name).or_else(excluded).or_else(advised)
         };
         let errors = checked.diagnostics.into_iter().map(|found| {
             let unknown = found.unknown.as_ref();
@@ -223,7 +208,7 @@ impl TypeChecker {
             TypeError {
                 message: better.unwrap_or(found.message),
                 code: found.code,
-                position: Position::find(source, found.line, found.column),
+                position: Position::find(&request.source, found.line, found.column),
             }
         });
         let errors: Vec<TypeError> = errors.collect();

@@ -197,13 +197,11 @@ impl GateBuilder {
         let (cache, uncached) = open_cache(self.cache, self.cache_scope, &mut servers).await;
         let broker = Servers::connect(servers, |_| {}).await;
         let in_use = broker.list().map(|server| server.name);
-        let names = Arc::new(ServerNames::new(in_use, config.disabled));
-        let tool_settings = Arc::new(config.tools);
-        let lint = Arc::new(Lint {
+        let lint = Lint {
             rules: Arc::new(config.permissions),
             flows: Arc::new(config.flows),
-            settings: Arc::clone(&tool_settings),
-            names: Arc::clone(&names),
+            settings: config.tools,
+            names: ServerNames::new(in_use, config.disabled),
             withheld: config
                 .withheld
                 .into_iter()
@@ -212,20 +210,14 @@ impl GateBuilder {
             consults: models_in_use(&config.models),
             told: Mutex::default(),
             pending: Mutex::default(),
-        });
-        let live = LiveCatalog::follow(
-            broker.clone(),
-            Arc::clone(&names),
-            Arc::clone(&tool_settings),
-            Arc::clone(&lint),
-            cache.clone(),
-        );
-        let live = live.await;
+        };
+        let live = LiveCatalog::follow(broker, lint, cache.clone()).await;
+        let lint = &live.lint;
         let void = lint.begin(&live.catalog(), &live.servers());
         if config.allow_unmatched {
             lint.pending.lock().clear();
         } else if !void.is_empty() {
-            broker.shut_down().await;
+            live.broker.shut_down().await;
             checker.shut_down().await;
             return Err(unmatched(&void));
         }
@@ -238,39 +230,27 @@ impl GateBuilder {
         }
         let models = Arc::new(Models::new(config.models));
         let folder = cache.as_ref().map(|cache| cache.vectors());
-        let searcher = Searcher::new(
-            Arc::clone(&live),
-            Arc::clone(&tool_settings),
-            &broker,
-            Arc::clone(&models),
-            Arc::new(Vectors::new(Arc::clone(&models), folder)),
-            config.search,
-            self.reader,
-        );
+        let vectors = Arc::new(Vectors::new(Arc::clone(&models), folder));
+        let searcher = Searcher::new(Arc::clone(&live), vectors, config.search, self.reader);
         Ok(Gate {
-            broker,
+            rules: Arc::clone(&lint.rules),
+            flows: Arc::clone(&lint.flows),
             live,
             searcher: Arc::new(searcher),
             launcher: workers.launcher,
-            rules: Arc::clone(&lint.rules),
             limits: config.limits,
             models,
             extract: config.extract,
             caller: self.caller,
             roots: config.roots,
             asker: self.asker,
-            flows: Arc::clone(&lint.flows),
             reviewers: self.reviewers,
             session: Arc::default(),
             reader: self.reader,
             keep: self.keep,
             journal,
             checker,
-            names,
-            lint,
-            tool_settings,
             skills: config.skills,
-            cache,
             uncached,
         })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_gate::{
-    Asker, CallError, CallErrorKind, CallOptions, Dispatcher, DryRun, LedgerLine, Withheld,
+    Asker, CallError, CallErrorKind, CallOptions, Dispatcher, DryRun, LedgerLine, Withheld, code,
 };
 use callgate_policy::{Grant, Rules, SessionGrants};
 use callgate_schema::without_lone_surrogates;
@@ -13,7 +13,6 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::Gate;
-use crate::names::unknown_tool;
 use crate::report::text::write_dry_run;
 use crate::run_request::CallSettings;
 use crate::setters::call_setters;
@@ -133,15 +132,16 @@ impl Gate {
             found = finding => found,
         };
         let tool = match found {
-            Ok((_, Some(tool))) => tool,
-            Ok((_, None)) => {
-                return unknown_tool(function, "", self.unknown_tool_message(function)).into();
+            Ok(Some(tool)) => tool,
+            Ok(None) => {
+                let message = self.unknown_tool_message(function);
+                return CallError::protocol(function, "", code::INVALID_ARGUMENTS, message).into();
             }
             Err(late) => return late.into(),
         };
         let mut setup = self.setup(&request.settings);
         setup.one_call = true;
-        let run = Dispatcher::new(self.broker.clone(), setup);
+        let run = Dispatcher::new(self.live.broker.clone(), setup);
         let arguments = without_lone_surrogates(request.arguments);
         let result = tokio::select! {
             biased;

@@ -16,14 +16,10 @@ use callgate_gate::{Asker, DryRun, Keep, LedgerFile, Reviewer};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, SessionGrants};
 use callgate_sandbox::{Launcher, Limits};
-use callgate_servers::{Caller, Reader, Root, Servers};
+use callgate_servers::{Caller, Reader, Root};
 
-use crate::cache::Cache;
-use crate::config::ToolSettings;
-use crate::lint::Lint;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
-use crate::names::ServerNames;
 use crate::search::Searcher;
 use crate::settings::ExtractLimits;
 use crate::skill::Skill;
@@ -34,7 +30,6 @@ use crate::type_check::TypeChecker;
 /// A gate is made once and used for many runs, also at the same time. Each run has a worker
 /// process, grants and a ledger of its own.
 pub struct Gate {
-    broker: Servers,
     live: Arc<LiveCatalog>,
     searcher: Arc<Searcher>,
     launcher: Launcher,
@@ -53,11 +48,7 @@ pub struct Gate {
     keep: Option<Arc<dyn Keep>>,
     journal: Option<Arc<LedgerFile>>,
     checker: TypeChecker,
-    names: Arc<ServerNames>,
-    lint: Arc<Lint>,
-    tool_settings: Arc<ToolSettings>,
     skills: Vec<Skill>,
-    cache: Option<Arc<Cache>>,
     /// Why there is no cache, if there should be one.
     uncached: Option<String>,
 }
@@ -67,7 +58,7 @@ impl Gate {
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.live.warnings();
         warnings.extend(self.uncached.clone());
-        if let Some(cache) = &self.cache {
+        if let Some(cache) = &self.live.cache {
             warnings.extend(cache.warnings());
         }
         warnings
@@ -78,7 +69,9 @@ impl Gate {
     /// Rules about servers without a known list of tools are left out. When lists of tools
     /// change, new warnings are logged, each once.
     pub fn unmatched_rules(&self) -> Vec<String> {
-        self.lint.find(&self.live.catalog(), &self.live.servers())
+        self.live
+            .lint
+            .find(&self.live.catalog(), &self.live.servers())
     }
 
     /// Those of them that should forbid something. Without
@@ -86,7 +79,7 @@ impl Gate {
     /// being built.
     pub fn void_rules(&self) -> Vec<String> {
         let servers = self.live.servers();
-        self.lint.void_messages(&self.live.catalog(), &servers)
+        self.live.lint.void_messages(&self.live.catalog(), &servers)
     }
 
     /// The native TypeScript that checks scripts, with its version.
@@ -106,7 +99,7 @@ impl Gate {
     pub fn cache_folder(&self) -> Result<Option<PathBuf>, String> {
         match &self.uncached {
             Some(reason) => Err(reason.clone()),
-            None => Ok(self.cache.as_ref().map(|cache| cache.folder())),
+            None => Ok(self.live.cache.as_ref().map(|cache| cache.folder())),
         }
     }
 
@@ -114,7 +107,7 @@ impl Gate {
     pub fn unmatched_in(&self, dry_run: &DryRun) -> Vec<String> {
         let servers = self.live.servers();
         let catalog = self.live.catalog();
-        self.lint.of_dry_run(dry_run, &catalog, &servers)
+        self.live.lint.of_dry_run(dry_run, &catalog, &servers)
     }
 
     /// The limits of a run that brings none of its own.
@@ -130,7 +123,7 @@ impl Gate {
     /// Ends the servers and the type checker.
     pub async fn shutdown(&self) {
         self.live.save().await;
-        self.broker.shut_down().await;
+        self.live.broker.shut_down().await;
         self.checker.shut_down().await;
     }
 }

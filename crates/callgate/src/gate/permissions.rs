@@ -8,7 +8,6 @@ use callgate_servers::Caller;
 use jiff::Timestamp;
 
 use super::Gate;
-use crate::foresight::Foresight;
 use crate::model_tools::EXTRACTION;
 use crate::roots::with_roots;
 use crate::run_request::CallSettings;
@@ -52,8 +51,7 @@ impl Gate {
     /// The rule that denies every call of this tool, such as `permissions.deny: "git_reset"`.
     pub fn denial(&self, function: &str) -> Option<String> {
         let catalog = self.live.catalog();
-        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.list());
-        foresight.denial(catalog.get(function)?)
+        self.live.denial(&self.rules, catalog.get(function)?)
     }
 
     /// True if scripts can use `mcp.extract`: there is a model for it, here or at the caller,
@@ -73,13 +71,12 @@ impl Gate {
     /// The decision about a tool, whatever its arguments; `None` for a name that is not a tool.
     pub(super) fn decision(&self, function: &str) -> Option<Decision> {
         let catalog = self.live.catalog();
-        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.list());
-        Some(foresight.decision(catalog.get(function)?))
+        Some(self.live.decision(&self.rules, catalog.get(function)?))
     }
 
     /// The definitions that were granted for good, to compare changed ones with.
     pub(super) fn definitions(&self) -> Option<Arc<dyn Definitions>> {
-        let cache = self.cache.clone()?;
+        let cache = self.live.cache.clone()?;
         Some(cache)
     }
 
@@ -94,7 +91,6 @@ impl Gate {
     /// The setup of a run or call with these settings.
     pub(super) fn setup(&self, settings: &CallSettings) -> Setup {
         let caller = settings.caller.clone();
-        let samples = |caller: &Arc<dyn Caller>| caller.offers().sampling;
         Setup {
             rules: Arc::clone(settings.rules.as_ref().unwrap_or(&self.rules)),
             asker: settings.asker.clone().or_else(|| self.asker.clone()),
@@ -112,9 +108,7 @@ impl Gate {
             reviewers: self.reviewers.clone(),
             reader: self.reader,
             caller: caller.map(|caller| with_roots(&self.roots, caller)),
-            consults: self.models.has_small()
-                || self.models.has_embeddings()
-                || self.caller_of(settings).is_some_and(samples),
+            consults: self.models.has_embeddings() || self.models.can_ask(self.caller_of(settings)),
             ..Setup::default()
         }
     }

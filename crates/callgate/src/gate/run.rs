@@ -18,7 +18,7 @@ use crate::run_request::{ReadScript, RunRequest};
 use crate::scope::{Advice, Scope};
 use crate::script_calls::{Counts, RunCalls, ScriptCalls};
 use crate::settings::CheckMode;
-use crate::type_check::{CheckInput, TypeCheck};
+use crate::type_check::TypeCheck;
 
 impl Gate {
     /// Runs a script and reports, however it ends.
@@ -42,7 +42,7 @@ impl Gate {
         let request = &*request.as_read(&prepared);
         // The catalog of this run, whatever changes while it lasts.
         let catalog = self.live.for_script(&prepared.named).await;
-        if let Some(reason) = self.lint.refusal(&catalog, &self.live.servers()) {
+        if let Some(reason) = self.live.lint.refusal(&catalog, &self.live.servers()) {
             return Err(Box::new(build::refused(request, &reason)));
         }
         self.check_servers(request, &prepared.named)?;
@@ -52,7 +52,7 @@ impl Gate {
             script: Some(Arc::clone(&request.source)),
             ..self.setup(settings)
         };
-        let run = Arc::new(Dispatcher::new(self.broker.clone(), setup));
+        let run = Arc::new(Dispatcher::new(self.live.broker.clone(), setup));
         let calls = ScriptCalls(Arc::new(RunCalls {
             catalog,
             live: Arc::clone(&self.live),
@@ -121,22 +121,17 @@ impl Gate {
         if mode == CheckMode::Off {
             return Ok(None);
         }
-        let input = CheckInput {
-            source: &request.source,
-            file: &request.name,
-            checkable: &prepared.checkable,
-            catalog,
-            scope: &request.scope,
-            script_time: request.limits.as_ref().unwrap_or(&self.limits).script_time,
-        };
-        let better_message = |name: &str| {
-            let disabled = self.live.disabled_message(name, &request.scope);
+        let limits = request.limits.as_ref().unwrap_or(&self.limits);
+        let why_missing = |name: &str| {
             let near = request.scope.nearest(catalog, name);
-            let gap = || self.live.gap_message(name, near, &request.scope);
-            disabled.or_else(|| gap().filter(|_| catalog.get(name).is_none()))
+            self.live.why_missing(name, near, &request.scope)
         };
+        let checkable = &prepared.checkable;
+        let checking =
+            self.checker
+                .check(request, checkable, catalog, limits.script_time, why_missing);
         let mut checked = tokio::select! {
-            checked = self.checker.check(input, better_message) => checked,
+            checked = checking => checked,
             () = request.settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
         };
         if self.reader == Reader::Caller && checked.is_unavailable() {
@@ -155,20 +150,17 @@ impl Gate {
         if let Some(server) = self.unavailable_server_of(name) {
             return Some(format!("{name} is not available: {}", server.reason));
         }
-        if let Some(message) = self.live.disabled_message(name, scope) {
-            return Some(message);
-        }
         let catalog = self.live.catalog();
         if catalog.get(name).is_some() {
             // The script deleted the function.
             return None;
         }
         let near = scope.nearest(&catalog, name);
-        if let Some(message) = self.live.gap_message(name, near, scope) {
+        if let Some(message) = self.live.why_missing(name, near, scope) {
             return Some(message);
         }
         if catalog.tools().is_empty() && name.contains('_') {
-            let why = if self.broker.list().len() == 0 {
+            let why = if self.live.broker.list().len() == 0 {
                 "no server is configured, or all are disabled"
             } else {
                 "no server that is in use offers one"

@@ -1,15 +1,12 @@
 //! The servers of a gate: state, enabling and disabling.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use callgate_policy::nearest;
 use callgate_servers::{Phase, Reader, Status};
 use serde::Serialize;
 
 use super::Gate;
 use crate::error::GateError;
-use crate::foresight::Foresight;
 use crate::names::{no_server, server_description};
 use crate::report::Unavailable;
 
@@ -56,14 +53,13 @@ impl Gate {
     /// The servers, in the order of the configuration.
     pub fn servers(&self) -> Vec<Server> {
         let catalog = self.live.catalog();
-        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.list());
         let mut counts: HashMap<&str, [usize; 2]> = HashMap::new();
         for tool in catalog.tools() {
             let [tools, denied] = counts.entry(&tool.definition.server).or_default();
             *tools += 1;
-            *denied += usize::from(foresight.denial(tool).is_some());
+            *denied += usize::from(self.live.denial(&self.rules, tool).is_some());
         }
-        let servers = self.broker.list().map(|server| {
+        let servers = self.live.broker.list().map(|server| {
             let tools = counts.get(server.name.as_str()).copied();
             Server::new(server, tools.unwrap_or_default(), self.reader)
         });
@@ -76,15 +72,12 @@ impl Gate {
     ///
     /// [`GateError`], with the nearest name.
     pub fn server(&self, name: &str) -> Result<Server, GateError> {
-        let mut servers = self.servers();
-        match servers.iter().position(|server| server.name == name) {
-            Some(place) => Ok(servers.swap_remove(place)),
-            None => {
-                let known: Vec<String> = servers.into_iter().map(|server| server.name).collect();
-                let near = nearest(name, known.iter().map(String::as_str));
-                Err(GateError(no_server(name, near, &known)))
-            }
-        }
+        let servers = self.servers();
+        let found = servers.iter().find(|server| server.name == name).cloned();
+        found.ok_or_else(|| {
+            let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+            GateError(no_server(name, &known))
+        })
     }
 
     /// Enables a server and connects to it. A server in use that is idle or down is connected
@@ -96,7 +89,7 @@ impl Gate {
     /// enabled all the same, and tried again.
     pub async fn enable(&self, name: &str) -> Result<Server, GateError> {
         self.server(name)?;
-        let enabled = self.broker.enable(name).await;
+        let enabled = self.live.broker.enable(name).await;
         self.live.update().await;
         enabled.map_err(|reason| {
             let reason = reason.to(self.reader);
@@ -114,7 +107,7 @@ impl Gate {
     pub async fn disable(&self, name: &str) -> Result<Server, GateError> {
         self.server(name)?;
         // The only error is an unknown name.
-        let _ = self.broker.disable(name).await;
+        let _ = self.live.broker.disable(name).await;
         self.live.update().await;
         self.server(name)
     }
@@ -123,7 +116,7 @@ impl Gate {
     /// have changed. Servers up to 2025-11-25 may ask for them again. Servers of 2026-07-28 ask
     /// within each call and are not told.
     pub fn roots_changed(&self) {
-        self.broker.roots_changed();
+        self.live.broker.roots_changed();
     }
 
     /// Servers in use that could not be connected to, with reasons. They are tried again.
@@ -133,7 +126,7 @@ impl Gate {
 
     /// [`Gate::unavailable`], in the words of this reader.
     pub fn unavailable_for(&self, reader: Reader) -> Vec<Unavailable> {
-        let servers = self.broker.list();
+        let servers = self.live.broker.list();
         let reasons = servers.filter_map(|server| unavailable(&server, reader));
         reasons.collect()
     }
@@ -144,9 +137,9 @@ impl Gate {
         let tool = catalog.get(function);
         let owns = |server: &str| match tool {
             Some(tool) => tool.definition.server == server,
-            None => self.names.owns(server, function),
+            None => self.live.lint.names.owns(server, function),
         };
-        let mut servers = self.broker.list().filter(|server| owns(&server.name));
+        let mut servers = self.live.broker.list().filter(|server| owns(&server.name));
         servers.find_map(|server| unavailable(&server, self.reader))
     }
 

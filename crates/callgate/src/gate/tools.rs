@@ -1,7 +1,5 @@
 //! Questions about tools.
 
-use std::sync::Arc;
-
 use callgate_catalog::Detail;
 use callgate_rust_types::RustTypes;
 use callgate_schema::Declared;
@@ -11,7 +9,6 @@ use serde_json::{Map, Value, json};
 use super::Gate;
 use crate::config::Visibility;
 use crate::error::GateError;
-use crate::foresight::Foresight;
 use crate::lint;
 use crate::names;
 use crate::scope::Scope;
@@ -68,14 +65,14 @@ impl Gate {
     pub fn visibility(&self, function: &str) -> Visibility {
         let catalog = self.live.catalog();
         let names = catalog.get(function).map(|tool| &tool.other_names);
-        self.tool_settings.visibility(function, names)
+        self.live.lint.settings.visibility(function, names)
     }
 
     /// True if this function's tool is shown even where not all can be.
     pub fn always_on(&self, function: &str) -> bool {
         let catalog = self.live.catalog();
         let names = catalog.get(function).map(|tool| &tool.other_names);
-        self.tool_settings.always_on(function, names)
+        self.live.lint.settings.always_on(function, names)
     }
 
     /// Searches the current tools.
@@ -112,13 +109,10 @@ impl Gate {
     }
 
     fn no_tool_message(&self, name: &str, message: fn(&str, Option<&str>) -> String) -> String {
-        let disabled = self.live.disabled_message(name, &Scope::default());
-        disabled.unwrap_or_else(|| {
-            let catalog = self.live.catalog();
-            let near = catalog.suggest(name);
-            let gap = self.live.gap_message(name, near, &Scope::default());
-            gap.unwrap_or_else(|| message(name, near))
-        })
+        let catalog = self.live.catalog();
+        let near = catalog.suggest(name);
+        let why = self.live.why_missing(name, near, &Scope::default());
+        why.unwrap_or_else(|| message(name, near))
     }
 
     /// Why no tool has this name, if its server hides it from models. For people: models do
@@ -143,9 +137,8 @@ impl Gate {
     /// As [`Gate::declarations`], of these functions in this order, without unknown names. Tools
     /// that the rules deny are marked `DENIED`, with the rule.
     pub fn declarations_of(&self, detail: Detail, functions: &[&str]) -> String {
-        let foresight = Foresight::new(Arc::clone(&self.rules), self.broker.list());
         let catalog = self.live.catalog();
-        catalog.declarations_of(detail, functions, |tool| foresight.mark(tool))
+        catalog.declarations_of(detail, functions, |tool| self.live.mark(&self.rules, tool))
     }
 
     /// Rust types of the chosen tools' arguments and results, for a host that calls the tools
@@ -175,8 +168,7 @@ impl Gate {
         let catalog = self.live.catalog();
         let tool = catalog.get(function)?;
         let definition = &tool.definition;
-        let mut servers = self.broker.list();
-        let is_trusted = servers.any(|it| it.trusted && it.name == definition.server);
+        let is_trusted = self.live.broker.is_trusted(&definition.server);
         let hints = &definition.hints;
         let safer = |hint: Option<bool>, safe: bool| hint.filter(|it| is_trusted || *it != safe);
         let mut annotations = json!({

@@ -11,7 +11,6 @@ use callgate_gate::{CallErrorKind, Unanswered, code};
 use callgate_models::Said;
 use callgate_sandbox::{ErrorClass, Thrown};
 use callgate_schema::Schema;
-use callgate_servers::Caller;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -136,12 +135,10 @@ impl RunCalls {
         used.calls += 1;
         used.input_bytes += bytes;
         used.by_schema.insert(schema, same + 1);
-        let samples = |caller: &Arc<dyn Caller>| caller.offers().sampling;
-        if self.models.has_small() || self.caller.as_ref().is_some_and(samples) {
-            Ok(())
-        } else {
-            Err(Failed::new("unavailable", NoAnswer::NoModel.to_string()))
+        if !self.models.can_ask(self.caller.as_ref()) {
+            return Err(Failed::new("unavailable", NoAnswer::NoModel.to_string()));
         }
+        Ok(())
     }
 
     /// Asks the model, a second time if its answer does not fit.

@@ -5,20 +5,17 @@
 //! number of lookups.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use callgate_catalog::{Catalog, Detail, Tool};
+use callgate_catalog::{Detail, Tool};
 use callgate_gate::code;
 use callgate_sandbox::{ErrorClass, Thrown};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::foresight::Foresight;
-use crate::names::{HostFunction, INVALID_PARAMS, MAX_SUGGESTIONS};
-use crate::scope::Scope;
+use crate::names::HostFunction;
 use crate::script_calls::RunCalls;
 use crate::script_errors::own_error;
 use crate::search::pick::Consult;
@@ -40,20 +37,10 @@ const SHOWN_NAME: usize = 80;
 /// The time that the searches of one run together wait for missing vectors.
 const VECTORS_TIME: Duration = Duration::from_secs(30);
 
-/// Lookups so far.
-#[derive(Default)]
-pub(crate) struct LookupCounts {
-    made: AtomicU64,
-    unknown_names: Arc<AtomicU64>,
-    /// When the first search for vectors began.
-    waiting_since: OnceLock<Instant>,
-}
-
 impl RunCalls {
     /// The lookups so far, without refused ones.
     pub(crate) fn lookups(&self) -> u64 {
-        let made = &self.counts.lookups.made;
-        made.load(Ordering::Relaxed).min(MAX_LOOKUPS)
+        self.counts.lookups.load(Ordering::Relaxed).min(MAX_LOOKUPS)
     }
 
     /// Answers a call, with JSON or with an error to throw.
@@ -64,37 +51,30 @@ impl RunCalls {
         line: Option<u32>,
     ) -> Result<Box<RawValue>, Thrown> {
         let answer = async {
-            self.admit_lookup()?;
-            if function == HostFunction::SearchTools {
-                self.find_tools(input, line).await
-            } else {
-                self.describe_tools(input).await
+            if self.counts.lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
+                let message = format!(
+                    "a run may look up {MAX_LOOKUPS} times, and this one has; search for more at \
+                     once and keep what was found"
+                );
+                let code = code::TOO_MANY_CALLS;
+                return Err(Failed { code, message });
             }
+            let found = if function == HostFunction::SearchTools {
+                self.find_tools(input, line).await?
+            } else {
+                self.describe_tools(input).await?
+            };
+            answer(&found)
         };
-        answer
-            .await
-            .map_err(|failed: Failed| failed.thrown(function))
-    }
-
-    /// Counts a lookup, and refuses it past the limit.
-    fn admit_lookup(&self) -> Result<(), Failed> {
-        if self.counts.lookups.made.fetch_add(1, Ordering::Relaxed) < MAX_LOOKUPS {
-            return Ok(());
-        }
-        Err(Failed {
-            code: code::TOO_MANY_CALLS,
-            message: format!(
-                "a run may look up {MAX_LOOKUPS} times, and this one has; search for more at once \
-                 and keep what was found"
-            ),
+        answer.await.map_err(|failed| {
+            let name = function.name();
+            let fields = json!({ "tool": name, "code": failed.code, "retryable": false });
+            let message = format!("{name}: {}", failed.message);
+            own_error(ErrorClass::Protocol, message, &fields)
         })
     }
 
-    async fn find_tools(
-        &self,
-        input: &RawValue,
-        line: Option<u32>,
-    ) -> Result<Box<RawValue>, Failed> {
+    async fn find_tools(&self, input: &RawValue, line: Option<u32>) -> Result<Value, Failed> {
         let input: SearchInput = parse(input)?;
         if input.query.len() > MAX_QUERY {
             let bytes = input.query.len();
@@ -113,29 +93,34 @@ impl RunCalls {
             }
             request.limit = limit;
         }
-        let consult = Consult {
-            run: &self.run,
-            line,
-        };
-        let found = self.searcher.search(&request, &self.rules, Some(consult));
-        let found = found.await.map_err(|error| invalid(error.to_string()))?;
-        let (catalog, foresight) = (self.live.catalog(), self.foresight());
-        answer(move || {
-            let tools = found.hits.iter().filter_map(|hit| {
-                let tool = catalog.get(&hit.function)?;
-                Some(found_tool(&catalog, tool, input.detail, &foresight))
-            });
-            json!({
-                "tools": tools.collect::<Vec<_>>(),
-                "searched": found.searched,
-                "notes": found.notes,
-            })
-        })
-        .await
-    }
-
-    fn foresight(&self) -> Foresight {
-        Foresight::new(Arc::clone(&self.rules), self.live.servers())
+        let run = &self.run;
+        let consult = Some(Consult { run, line });
+        let found = self.searcher.search(&request, &self.rules, consult).await;
+        let found = found.map_err(|error| invalid(error.to_string()))?;
+        let catalog = self.live.catalog();
+        let tools = found.hits.iter().filter_map(|hit| {
+            let tool = catalog.get(&hit.function)?;
+            let text =
+                |detail| catalog.declarations_of(detail, &[&tool.function], |tool| self.mark(tool));
+            let mut found = json!({ "name": tool.function, "server": tool.definition.server });
+            if let Some(rule) = &hit.denied {
+                found["denied"] = rule.as_str().into();
+            }
+            if input.detail >= Detail::Summary
+                && let Some((_, summary)) = text(Detail::Summary).trim_end().split_once(": ")
+            {
+                found["summary"] = summary.into();
+            }
+            if input.detail >= Detail::Signature {
+                found["declaration"] = text(input.detail).into();
+            }
+            Some(found)
+        });
+        Ok(json!({
+            "tools": tools.collect::<Vec<_>>(),
+            "searched": found.searched,
+            "notes": found.notes,
+        }))
     }
 
     /// The time that a search may wait for vectors. Without a request for vectors, not at all.
@@ -143,11 +128,17 @@ impl RunCalls {
         if !matches!(by, SearchBy::Vectors | SearchBy::Hybrid) {
             return Duration::ZERO;
         }
-        let since = self.counts.lookups.waiting_since.get_or_init(Instant::now);
+        let since = self.counts.searching_since.get_or_init(Instant::now);
         VECTORS_TIME.saturating_sub(since.elapsed())
     }
 
-    async fn describe_tools(&self, input: &RawValue) -> Result<Box<RawValue>, Failed> {
+    fn mark(&self, tool: &Tool) -> Option<String> {
+        self.live.mark(&self.rules, tool)
+    }
+
+    /// The details of tools, in the order of the names. Unknown names come with the nearest tool,
+    /// for the first unknown names of a run.
+    async fn describe_tools(&self, input: &RawValue) -> Result<Value, Failed> {
         let input: DetailsInput = parse(input)?;
         let names = match input.names {
             Names::One(name) => vec![name],
@@ -159,21 +150,33 @@ impl RunCalls {
             return Err(invalid(message));
         }
         let catalog = self.live.having(names.iter().map(String::as_str)).await;
-        let (scope, unknown) = (
-            self.scope.clone(),
-            Arc::clone(&self.counts.lookups.unknown_names),
-        );
-        let foresight = self.foresight();
-        answer(move || details(&catalog, &names, &scope, &unknown, &foresight)).await
+        let mut seen = HashSet::new();
+        let (mut functions, mut tools, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for name in names.iter().filter(|name| seen.insert(name.as_str())) {
+            let tool = catalog.get(name);
+            if let Some(tool) = tool.filter(|tool| self.scope.has(&tool.definition.server)) {
+                functions.push(tool.function.as_str());
+                tools.push(described(tool, self.live.denial(&self.rules, tool)));
+            } else {
+                let near = self.suggestion(&catalog, name);
+                let shown: String = name.chars().take(SHOWN_NAME).collect();
+                others.push(json!({ "name": shown, "near": near }));
+            }
+        }
+        let mark = |tool: &Tool| self.mark(tool);
+        Ok(json!({
+            "declarations": catalog.declarations_of(Detail::Full, &functions, mark),
+            "tools": tools,
+            "unknown": others,
+        }))
     }
 }
 
-/// Builds an answer on a blocking thread: declarations of a large catalog take time.
-async fn answer(build: impl FnOnce() -> Value + Send + 'static) -> Result<Box<RawValue>, Failed> {
-    let built = tokio::task::spawn_blocking(move || to_raw_value(&build())).await;
-    match built {
-        Ok(Ok(text)) if text.get().len() <= MAX_ANSWER => Ok(text),
-        Ok(Ok(text)) => Err(Failed {
+/// An answer as text, if it is not too long.
+fn answer(value: &Value) -> Result<Box<RawValue>, Failed> {
+    match to_raw_value(value) {
+        Ok(text) if text.get().len() <= MAX_ANSWER => Ok(text),
+        Ok(text) => Err(Failed {
             code: code::RESULT_TOO_LARGE,
             message: format!(
                 "the answer would have {} bytes, over the limit of {MAX_ANSWER}; ask for fewer \
@@ -181,59 +184,8 @@ async fn answer(build: impl FnOnce() -> Value + Send + 'static) -> Result<Box<Ra
                 text.get().len()
             ),
         }),
-        Ok(Err(_)) | Err(_) => Err(invalid("the answer could not be made")),
+        Err(_) => Err(invalid("the answer could not be made")),
     }
-}
-
-/// A search result.
-fn found_tool(catalog: &Catalog, tool: &Tool, detail: Detail, foresight: &Foresight) -> Value {
-    let function = tool.function.as_str();
-    let text = |detail| catalog.declarations_of(detail, &[function], |tool| foresight.mark(tool));
-    let mut found = json!({ "name": function, "server": tool.definition.server });
-    if let Some(rule) = foresight.denial(tool) {
-        found["denied"] = rule.into();
-    }
-    if detail >= Detail::Summary
-        && let Some((_, summary)) = text(Detail::Summary).trim_end().split_once(": ")
-    {
-        found["summary"] = summary.into();
-    }
-    if detail >= Detail::Signature {
-        found["declaration"] = text(detail).into();
-    }
-    found
-}
-
-/// The details of these tools, in the order of the names. Unknown names come with the
-/// nearest tool, for the first unknown names of a run.
-fn details(
-    catalog: &Catalog,
-    names: &[String],
-    scope: &Scope,
-    unknown: &AtomicU64,
-    foresight: &Foresight,
-) -> Value {
-    let mut seen = HashSet::new();
-    let (mut functions, mut tools, mut others) = (Vec::new(), Vec::new(), Vec::new());
-    for name in names.iter().filter(|name| seen.insert(name.as_str())) {
-        let tool = catalog.get(name);
-        if let Some(tool) = tool.filter(|tool| scope.has(&tool.definition.server)) {
-            functions.push(tool.function.as_str());
-            tools.push(described(tool, foresight.denial(tool)));
-            continue;
-        }
-        let is_searched = unknown.fetch_add(1, Ordering::Relaxed) < MAX_SUGGESTIONS;
-        let near = is_searched.then(|| scope.nearest(catalog, name)).flatten();
-        let shown: String = name.chars().take(SHOWN_NAME).collect();
-        others.push(json!({ "name": shown, "near": near }));
-    }
-    json!({
-        "declarations": catalog.declarations_of(Detail::Full, &functions, |tool| {
-            foresight.mark(tool)
-        }),
-        "tools": tools,
-        "unknown": others,
-    })
 }
 
 fn described(tool: &Tool, denied: Option<String>) -> Value {
@@ -321,16 +273,7 @@ struct Failed {
 
 fn invalid(message: impl Into<String>) -> Failed {
     Failed {
-        code: INVALID_PARAMS,
+        code: code::INVALID_ARGUMENTS,
         message: message.into(),
-    }
-}
-
-impl Failed {
-    fn thrown(self, function: HostFunction) -> Thrown {
-        let name = function.name();
-        let fields = json!({ "tool": name, "code": self.code, "retryable": false });
-        let message = format!("{name}: {}", self.message);
-        own_error(ErrorClass::Protocol, message, &fields)
     }
 }

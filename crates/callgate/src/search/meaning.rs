@@ -35,12 +35,7 @@ impl Searcher {
             .await;
         let near = match near {
             Ok(near) => near,
-            Err(reason) => {
-                return Found {
-                    notes: vec![format!("only words were compared: {reason}")],
-                    ..search.by_words(query, limit)
-                };
-            }
+            Err(reason) => return search.only_by_words(query, limit, &reason),
         };
         let mut found = Found::default();
         if near.missing > 0 {

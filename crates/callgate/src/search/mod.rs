@@ -1,30 +1,25 @@
 //! Search for tools: by words, regular expression, meaning or a model.
 
-mod index;
 mod meaning;
 pub(crate) mod pick;
 pub(crate) mod request;
-mod vector_store;
 mod vector_text;
 pub(crate) mod vectors;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_catalog::search::SearchIndex;
+use callgate_catalog::search::{Entry, SearchIndex};
 use callgate_catalog::{Catalog, Tool};
-use callgate_policy::{Rules, nearest};
-use callgate_servers::{Phase, Reader, ServerState, Servers};
+use callgate_policy::Rules;
+use callgate_servers::{Phase, Reader, ServerState};
 use futures::FutureExt as _;
 
-use crate::config::ToolSettings;
 use crate::error::GateError;
-use crate::foresight::Foresight;
 use crate::live_catalog::LiveCatalog;
-use crate::models::Models;
-use crate::names::no_server;
+use crate::names::{no_server, server_description};
 use crate::settings::SearchBy;
-use index::IndexCache;
 use pick::Consult;
 use request::{Found, Hit, SearchRequest};
 use vectors::Vectors;
@@ -41,9 +36,7 @@ const SHOWN_NAME: usize = 80;
 /// The search of one gate, for hosts and scripts.
 pub(crate) struct Searcher {
     live: Arc<LiveCatalog>,
-    index: IndexCache,
     vectors: Arc<Vectors>,
-    models: Arc<Models>,
     /// The way of searching for requests that leave it open.
     by: SearchBy,
     /// The reader of notes.
@@ -53,9 +46,8 @@ pub(crate) struct Searcher {
 /// One search.
 struct Search<'a> {
     catalog: &'a Arc<Catalog>,
-    servers: &'a [ServerState],
     index: &'a SearchIndex,
-    rules: &'a Arc<Rules>,
+    rules: &'a Rules,
     request: &'a SearchRequest,
     limit: usize,
 }
@@ -72,35 +64,28 @@ impl Search<'_> {
         }
     }
 
-    /// The searched tools that the rules do not deny, and the number of denied ones.
-    fn allowed(&self) -> (Vec<&Tool>, usize) {
-        let foresight = Foresight::new(Arc::clone(self.rules), self.servers.iter().cloned());
-        let tools = self.catalog.tools().iter();
-        let tools = tools.filter(|tool| self.request.is_of(&tool.definition.server));
-        let (denied, allowed): (Vec<_>, Vec<_>) =
-            tools.partition(|tool| foresight.denial(tool).is_some());
-        (allowed, denied.len())
+    /// As [`Self::by_words`], with a note that gives the reason.
+    fn only_by_words(&self, query: &str, limit: usize, reason: &str) -> Found {
+        Found {
+            notes: vec![format!("only words were compared: {reason}")],
+            ..self.by_words(query, limit)
+        }
     }
 }
 
 impl Searcher {
     pub(crate) fn new(
         live: Arc<LiveCatalog>,
-        settings: Arc<ToolSettings>,
-        broker: &Servers,
-        models: Arc<Models>,
         vectors: Arc<Vectors>,
         by: SearchBy,
         reader: Reader,
     ) -> Self {
-        if vectors.can_be_made() {
-            vectors.follow(&live, broker);
+        if vectors.models.has_embeddings() {
+            vectors.follow(&live);
         }
         Self {
             live,
-            index: IndexCache::new(settings),
             vectors,
-            models,
             by,
             reader,
         }
@@ -109,7 +94,9 @@ impl Searcher {
     /// The way of searching that a request's way stands for.
     pub(crate) fn way(&self, by: SearchBy) -> SearchBy {
         match (by, self.by) {
-            (SearchBy::Auto, SearchBy::Auto) if self.vectors.can_be_made() => SearchBy::Hybrid,
+            (SearchBy::Auto, SearchBy::Auto) if self.vectors.models.has_embeddings() => {
+                SearchBy::Hybrid
+            }
             (SearchBy::Auto, SearchBy::Auto) => SearchBy::Words,
             (SearchBy::Auto, configured) => configured,
             (by, _) => by,
@@ -122,85 +109,110 @@ impl Searcher {
     pub(crate) async fn search(
         &self,
         request: &SearchRequest,
-        rules: &Arc<Rules>,
+        rules: &Rules,
         consult: Option<Consult<'_>>,
     ) -> Result<Found, GateError> {
         let catalog = self.live.fresh().await;
         let servers = self.live.servers();
         check_server(request, &servers)?;
-        let limit = request.limit.min(MAX_LIMIT);
-        let tools = catalog.tools().iter();
-        let tools = tools.filter(|tool| request.is_of(&tool.definition.server));
         let reader = consult.is_none().then_some(self.reader);
-        let mut found = Found {
-            searched: tools.clone().count(),
-            notes: server_notes(request, &servers, &catalog, reader),
-            ..Found::default()
-        };
+        let mut notes = server_notes(request, &servers, &catalog, reader);
+        let tools = catalog.tools().iter();
+        let tools: Vec<&Tool> = tools
+            .filter(|tool| request.is_of(&tool.definition.server))
+            .collect();
+        let searched = tools.len();
+        let mut found = self
+            .ranked(request, rules, &catalog, tools, consult)
+            .await?;
+        for hit in &mut found.hits {
+            let tool = catalog.get(&hit.function);
+            hit.denied = tool.and_then(|tool| self.live.denial(rules, tool));
+        }
+        if found.is_poor {
+            notes.insert(0, "nothing fits well; these are the nearest".to_owned());
+        }
+        notes.append(&mut found.notes);
+        if found.more > 0 {
+            let note = "more; raise limit, name a server, or narrow the query";
+            notes.push(format!("{} {note}", found.more));
+        }
+        Ok(Found {
+            searched,
+            notes,
+            ..found
+        })
+    }
+
+    /// The hits among the tools of the searched servers, with notes about the way of searching.
+    async fn ranked(
+        &self,
+        request: &SearchRequest,
+        rules: &Rules,
+        catalog: &Arc<Catalog>,
+        mut tools: Vec<&Tool>,
+        consult: Option<Consult<'_>>,
+    ) -> Result<Found, GateError> {
+        let limit = request.limit.min(MAX_LIMIT);
         let query = request.query.trim();
-        let finished = |mut found: Found| {
-            let foresight = Foresight::new(Arc::clone(rules), servers.iter().cloned());
-            for hit in &mut found.hits {
-                let tool = catalog.get(&hit.function);
-                hit.denied = tool.and_then(|tool| foresight.denial(tool));
-            }
-            if found.is_poor {
-                let note = "nothing fits well; these are the nearest".to_owned();
-                found.notes.insert(0, note);
-            }
-            if found.more > 0 {
-                let note = "more; raise limit, name a server, or narrow the query";
-                found.notes.push(format!("{} {note}", found.more));
-            }
-            found
-        };
         if query.is_empty() {
-            let mut tools: Vec<_> = tools.collect();
             tools.sort_by_key(|tool| tool.definition.is_deprecated());
-            found.more = tools.len().saturating_sub(limit);
-            let tools = tools.into_iter().take(limit);
-            found.hits = tools.map(|tool| Hit::new(tool, 0.0)).collect();
-            return Ok(finished(found));
+            let hits = tools.iter().take(limit).map(|tool| Hit::new(tool, 0.0));
+            return Ok(Found {
+                hits: hits.collect(),
+                more: tools.len().saturating_sub(limit),
+                ..Found::default()
+            });
         }
         let way = self.way(request.by);
-        let index = self.index.of(&catalog, &servers).await;
+        let index = self.index(catalog).await;
         if way == SearchBy::Regex {
-            by_regex(index, request, limit, &mut found).await?;
-            return Ok(finished(found));
+            return by_regex(index, request, limit).await;
         }
-        let end = query.floor_char_boundary(MAX_WORDS_BYTES);
-        if end < query.len() {
-            let note = format!("only the first {MAX_WORDS_BYTES} bytes of the query count");
-            found.notes.push(note);
-        }
-        let query = query.get(..end).unwrap_or_default();
+        let words = query.get(..query.floor_char_boundary(MAX_WORDS_BYTES));
+        let words = words.unwrap_or_default();
         let search = Search {
-            catalog: &catalog,
-            servers: &servers,
+            catalog,
             index: &index,
             rules,
             request,
             limit,
         };
-        let ranked = match consult.filter(|_| self.gives_away(way, request)) {
-            None => self.rank(way, &search, query).await,
+        let mut found = match consult.filter(|_| self.gives_away(way, request)) {
+            None => self.rank(way, &search, words).await,
             Some(consult) => {
                 let search = &search;
                 let rank =
                     |query: String| async move { self.rank(way, search, &query).await }.boxed();
-                let ranked = consult.rank(query, rank).await;
-                ranked.unwrap_or_else(|reason| Found {
-                    notes: vec![format!("only words were compared: {reason}")],
-                    ..search.by_words(query, limit)
-                })
+                let ranked = consult.rank(words, rank).await;
+                ranked.unwrap_or_else(|reason| search.only_by_words(words, limit, &reason))
             }
         };
-        found.notes.extend(ranked.notes);
-        Ok(finished(Found {
-            searched: found.searched,
-            notes: found.notes,
-            ..ranked
-        }))
+        if words.len() < query.len() {
+            let note = format!("only the first {MAX_WORDS_BYTES} bytes of the query count");
+            found.notes.insert(0, note);
+        }
+        Ok(found)
+    }
+
+    /// The word index of a catalog, made on a blocking thread.
+    async fn index(&self, catalog: &Arc<Catalog>) -> SearchIndex {
+        let (live, catalog) = (Arc::clone(&self.live), Arc::clone(catalog));
+        let making = tokio::task::spawn_blocking(move || {
+            let servers = live.servers();
+            let about = servers.iter().filter_map(|server| {
+                let description = server_description(server)?;
+                Some((server.name.as_str(), description))
+            });
+            let about: HashMap<&str, String> = about.collect();
+            SearchIndex::build(catalog.tools().iter().map(|tool| Entry {
+                function: &tool.function,
+                definition: &tool.definition,
+                keywords: (live.lint.settings).keywords(&tool.function, Some(&tool.other_names)),
+                about: about.get(&*tool.definition.server).map(String::as_str),
+            }))
+        });
+        making.await.unwrap_or_default()
     }
 
     async fn rank(&self, way: SearchBy, search: &Search<'_>, query: &str) -> Found {
@@ -217,14 +229,10 @@ impl Searcher {
 
     /// True if such a search gives the query to a model or an endpoint.
     fn gives_away(&self, way: SearchBy, request: &SearchRequest) -> bool {
+        let models = &self.vectors.models;
         match way {
-            SearchBy::Vectors | SearchBy::Hybrid => self.vectors.can_be_made(),
-            SearchBy::Model => {
-                let caller = request.caller.as_ref();
-                self.vectors.can_be_made()
-                    || self.models.has_small()
-                    || caller.is_some_and(|caller| caller.offers().sampling)
-            }
+            SearchBy::Vectors | SearchBy::Hybrid => models.has_embeddings(),
+            SearchBy::Model => models.has_embeddings() || models.can_ask(request.caller.as_ref()),
             SearchBy::Auto | SearchBy::Words | SearchBy::Regex => false,
         }
     }
@@ -232,32 +240,31 @@ impl Searcher {
 
 /// Matches on a blocking thread, for a limited time.
 async fn by_regex(
-    index: Arc<SearchIndex>,
+    index: SearchIndex,
     request: &SearchRequest,
     limit: usize,
-    found: &mut Found,
-) -> Result<(), GateError> {
+) -> Result<Found, GateError> {
     let request = request.clone();
     let matching = tokio::task::spawn_blocking(move || {
         let until = Instant::now() + REGEX_TIME;
         let accepts = |server: &str| request.is_of(server);
         let go_on = || Instant::now() < until;
         let matched = index.by_pattern(&request.query, accepts, limit, go_on);
-        matched.map(|matched| {
-            let hits: Vec<Hit> = matched.ranked.iter().map(Hit::from).collect();
-            (hits, matched.more, matched.is_complete)
+        let matched = matched.map_err(|fault| {
+            GateError(format!("the query is not a regular expression: {fault}"))
+        })?;
+        let note = "the expression takes long, so not all tools were looked at; use a simpler one";
+        let note = (!matched.is_complete).then(|| note.to_owned());
+        Ok(Found {
+            hits: matched.ranked.iter().map(Hit::from).collect(),
+            more: matched.more,
+            notes: note.into_iter().collect(),
+            ..Found::default()
         })
     });
-    let matched = matching.await;
-    let matched = matched.map_err(|panic| GateError(panic.to_string()))?;
-    let (hits, more, is_complete) = matched
-        .map_err(|fault| GateError(format!("the query is not a regular expression: {fault}")))?;
-    (found.hits, found.more) = (hits, more);
-    if !is_complete {
-        let note = "the expression takes long, so not all tools were looked at; use a simpler one";
-        found.notes.push(note.to_owned());
-    }
-    Ok(())
+    matching
+        .await
+        .unwrap_or_else(|panic| Err(GateError(panic.to_string())))
 }
 
 /// An error if no server has the requested name.
@@ -270,10 +277,8 @@ fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), 
     if names.contains(&name.as_str()) {
         return Ok(());
     }
-    let near = nearest(name, names.iter().copied());
     let shown: String = name.chars().take(SHOWN_NAME).collect();
-    let known: Vec<String> = names.iter().copied().map(str::to_owned).collect();
-    Err(GateError(no_server(&shown, near, &known)))
+    Err(GateError(no_server(&shown, &names)))
 }
 
 /// Notes about searched servers that are down or disabled. A script does not learn why a server is

@@ -81,11 +81,14 @@ impl Searcher {
     /// model gets nothing but the query and these tools. Without an answer, the candidates
     /// stay as ranked, and a note says so.
     pub(super) async fn by_model(&self, search: &Search<'_>, query: &str) -> Found {
-        let (allowed, denied) = search.allowed();
+        let tools = search.catalog.tools().iter();
+        let tools = tools.filter(|tool| search.request.is_of(&tool.definition.server));
+        let (denied, allowed): (Vec<&Tool>, Vec<&Tool>) =
+            tools.partition(|tool| self.live.denial(search.rules, tool).is_some());
         let most = CANDIDATES.max(search.limit);
         // So many that enough are left, whichever are denied.
-        let ranked = most + denied;
-        let mut found = if self.vectors.can_be_made() {
+        let ranked = most + denied.len();
+        let mut found = if self.vectors.models.has_embeddings() {
             self.by_meaning(SearchBy::Hybrid, search, query, ranked)
                 .await
         } else {
@@ -104,7 +107,11 @@ impl Searcher {
             text: &prompt,
             schema: Some(&schema),
         };
-        let answer = self.models.ask(search.request.caller.as_ref(), &task).await;
+        let answer = self
+            .vectors
+            .models
+            .ask(search.request.caller.as_ref(), &task)
+            .await;
         let names = answer.map_err(|none| none.to_string()).and_then(|said| {
             let names = said.json().and_then(names);
             names.ok_or_else(|| "the model did not answer with a list of names".to_owned())

@@ -1,8 +1,6 @@
 //! The text of a tool that an embeddings model turns into a vector.
 
 use callgate_catalog::Tool;
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 /// Bytes of a description in the text; small models read no more.
 const MAX_DESCRIPTION: usize = 1_000;
@@ -10,20 +8,6 @@ const MAX_DESCRIPTION: usize = 1_000;
 const MAX_PARAMETERS: usize = 30;
 /// Bytes of a name or title.
 const MAX_NAME: usize = 100;
-
-/// A vector of length 1.
-pub(crate) type Vector = Vec<f32>;
-
-/// The hash of a tool's text, by which its vector is stored.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Key(pub(super) String);
-
-impl Key {
-    pub(super) fn of(text: &str) -> Self {
-        let hash = Sha256::digest(text);
-        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-}
 
 /// Server, name as words, title, description and the parameters' names.
 pub(super) fn vector_text(tool: &Tool) -> String {

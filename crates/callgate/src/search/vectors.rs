@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 
 use callgate_catalog::Catalog;
 use callgate_models::Embedder;
-use callgate_servers::Servers;
 use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::spawn_blocking;
 
-use super::vector_store::Store;
-use super::vector_text::{Key, Vector, vector_text};
+use super::vector_text::vector_text;
 use crate::cache::Folder;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
@@ -27,15 +26,23 @@ const RETRY: Duration = Duration::from_secs(60);
 const QUERY_TIME: Duration = Duration::from_secs(10);
 /// The most vectors that are kept for tools that may come back.
 const MAX_KEPT: usize = 20_000;
+/// Size limit of a file, in bytes. A larger file is ignored, and its vectors are computed again.
+const MAX_FILE: u64 = 256 << 20;
+
+/// A vector of length 1.
+type Vector = Vec<f32>;
+/// Vectors by the hash of their texts.
+type Known = HashMap<String, Vector>;
 
 /// The vectors of one gate.
 pub(crate) struct Vectors {
-    models: Arc<Models>,
+    pub(super) models: Arc<Models>,
     /// The folder for files of vectors; `None` keeps them in memory only.
     folder: Option<Folder>,
-    known: Mutex<HashMap<Key, Vector>>,
-    /// Locked while vectors are made, so that none is made twice.
-    making: AsyncMutex<Option<Store>>,
+    known: Mutex<Known>,
+    /// Locked while vectors are made, so that none is made twice. The file of the endpoint and
+    /// model, once it was read.
+    making: AsyncMutex<Option<String>>,
     failed: Mutex<Option<(Instant, String)>>,
 }
 
@@ -58,14 +65,9 @@ impl Vectors {
         }
     }
 
-    /// True if an endpoint is configured.
-    pub(super) fn can_be_made(&self) -> bool {
-        self.models.has_embeddings()
-    }
-
     /// Makes the vectors of the tools, and again when the tools change.
-    pub(super) fn follow(self: &Arc<Self>, live: &Arc<LiveCatalog>, broker: &Servers) {
-        let mut changes = broker.watch();
+    pub(super) fn follow(self: &Arc<Self>, live: &Arc<LiveCatalog>) {
+        let mut changes = live.broker.watch();
         let (vectors, live) = (Arc::clone(self), Arc::downgrade(live));
         tokio::spawn(async move {
             loop {
@@ -96,9 +98,9 @@ impl Vectors {
         if let Some(folder) = &self.folder
             && making.is_none()
         {
-            let store = Store::new(folder, &embedder.identity());
-            self.insert(store.read());
-            *making = Some(store);
+            let file = format!("{}.json", hash(&embedder.identity()));
+            self.known.lock().extend(read(folder, &file));
+            *making = Some(file);
         }
         let keys = keys(catalog);
         let missing = self.missing(&keys);
@@ -112,7 +114,7 @@ impl Vectors {
             match embedder.embed(&texts).await {
                 Ok(vectors) => {
                     let made = step.iter().filter_map(|place| keys.get(*place)).cloned();
-                    self.insert(made.zip(vectors));
+                    self.known.lock().extend(made.zip(vectors));
                 }
                 Err(error) => {
                     made = Err(self.note_failure(error.to_string()));
@@ -121,21 +123,17 @@ impl Vectors {
             }
         }
         let known = self.forget_old(&keys);
-        if let Some(store) = making.clone() {
-            let written = spawn_blocking(move || store.write(&known)).await;
-            if let Ok(Err(error)) = written {
+        if let (Some(folder), Some(file)) = (self.folder.clone(), making.clone()) {
+            let writing = spawn_blocking(move || folder.write(&file, &serde_json::to_vec(&known)?));
+            if let Ok(Err(error)) = writing.await {
                 tracing::warn!(%error, "the vectors of tools are not kept on disk");
             }
         }
         made
     }
 
-    fn insert(&self, vectors: impl IntoIterator<Item = (Key, Vector)>) {
-        self.known.lock().extend(vectors);
-    }
-
     /// The places of tools without a vector, each text once.
-    fn missing(&self, keys: &[Key]) -> Vec<usize> {
+    fn missing(&self, keys: &[String]) -> Vec<usize> {
         let known = self.known.lock();
         let mut seen = HashSet::new();
         let places = keys.iter().enumerate();
@@ -146,10 +144,10 @@ impl Vectors {
     }
 
     /// Drops the vectors of tools that are gone, if there are many. Returns the others.
-    fn forget_old(&self, keys: &[Key]) -> HashMap<Key, Vector> {
+    fn forget_old(&self, keys: &[String]) -> Known {
         let mut known = self.known.lock();
         if known.len() > MAX_KEPT + keys.len() {
-            let current: HashSet<&Key> = keys.iter().collect();
+            let current: HashSet<&String> = keys.iter().collect();
             known.retain(|key, _| current.contains(key));
         }
         known.clone()
@@ -186,7 +184,7 @@ impl Vectors {
     fn compare(
         &self,
         catalog: &Catalog,
-        keys: &[Key],
+        keys: &[String],
         query: &[f32],
         accepts: &impl Fn(&str) -> bool,
     ) -> Near {
@@ -238,8 +236,52 @@ impl Vectors {
     }
 }
 
-/// The keys of a catalog's tools, in its order.
-fn keys(catalog: &Catalog) -> Vec<Key> {
+/// The hashes of the texts of a catalog's tools, in its order.
+fn keys(catalog: &Catalog) -> Vec<String> {
     let texts = catalog.tools().iter().map(vector_text);
-    texts.map(|text| Key::of(&text)).collect()
+    texts.map(|text| hash(&text)).collect()
+}
+
+fn hash(text: &str) -> String {
+    let hash = Sha256::digest(text);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The vectors in a file; none if there is no file or a damaged one.
+fn read(folder: &Folder, file: &str) -> Known {
+    let read = folder.read(file, MAX_FILE);
+    let parsed = read.and_then(|bytes| match bytes {
+        Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
+        None => Ok(Known::new()),
+    });
+    let mut vectors: Known = parsed.unwrap_or_else(|error| {
+        tracing::warn!(file, %error, "vectors cannot be read, and are computed again");
+        Known::new()
+    });
+    let length = |vector: &Vector| vector.iter().map(|it| it * it).sum::<f32>();
+    vectors.retain(|_, vector| (0.99..=1.01).contains(&length(vector)));
+    vectors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_files_of_vectors_are_ignored() {
+        let place = tempfile::TempDir::new().unwrap();
+        let folder = Folder::open(place.path().to_owned()).unwrap();
+        assert_eq!(read(&folder, "a"), Known::new());
+        for (text, expected) in [
+            (r#"{"1":[0.6,0.8]}"#, 1),
+            ("", 0),
+            ("{", 0),
+            (r#"{"1":[1e30,0]}"#, 0),
+            (r#"{"1":[]}"#, 0),
+            (r#"{"1":[null]}"#, 0),
+        ] {
+            folder.write("a", text.as_bytes()).unwrap();
+            assert_eq!(read(&folder, "a").len(), expected, "{text}");
+        }
+    }
 }
