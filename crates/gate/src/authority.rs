@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use callgate_catalog::Tool;
 use callgate_policy::flow::Finding;
@@ -31,11 +31,9 @@ pub(crate) struct Authority {
     keep: Option<Arc<dyn Keep>>,
     definitions: Option<Arc<dyn Definitions>>,
     script: Option<Arc<str>>,
-    /// The number of questions that have been answered.
-    answered: AtomicU64,
-    /// The number of the last refusal, by the hash of function and arguments. Held while the
-    /// asker is asked, so that questions come one at a time.
-    refusals: Mutex<HashMap<u64, u64>>,
+    /// The time of the last refusal, by the hash of function and arguments. Held while the asker
+    /// is asked, so that questions come one at a time.
+    refusals: Mutex<HashMap<u64, Instant>>,
     hasher: RandomState,
 }
 
@@ -71,7 +69,6 @@ impl Authority {
             keep: setup.keep,
             definitions: setup.definitions,
             script: setup.script,
-            answered: AtomicU64::new(0),
             refusals: Mutex::default(),
             hasher: RandomState::new(),
         }
@@ -131,7 +128,7 @@ impl Authority {
         decision: Decision,
         ledger: &Ledger,
     ) -> Ruling {
-        let before = self.answered.load(Ordering::Acquire);
+        let asked = Instant::now();
         let mut refusals = self.refusals.lock().await;
         // An earlier answer may have granted it.
         let decision = match &decision.because {
@@ -149,7 +146,7 @@ impl Authority {
         // The same call may have been refused while this one waited.
         let key = (&call.tool.function, call.arguments.text());
         let key = self.hasher.hash_one(key);
-        if refusals.get(&key).is_some_and(|number| *number > before) {
+        if refusals.get(&key).is_some_and(|refused| *refused > asked) {
             return Ruling::new(decision, Some(Answer::Deny));
         }
         let question = self.question(call, review, &decision, ledger);
@@ -158,13 +155,12 @@ impl Authority {
             Some(asker) => about.limit(asker.ask(question).await),
             None => Answer::NoAsker,
         };
-        let number = self.answered.fetch_add(1, Ordering::AcqRel) + 1;
         if matches!(answer, Answer::Run | Answer::Session | Answer::Always) {
             self.flows.pass(call.flows);
         }
         match answer {
             Answer::Deny => {
-                refusals.insert(key, number);
+                refusals.insert(key, Instant::now());
             }
             // Leave for these data says nothing of the function's other calls.
             _ if !about.call => {}

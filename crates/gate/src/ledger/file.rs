@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-use super::events::{CallEvent, LedgerEvent, LedgerSink};
+use super::events::{LedgerEvent, LedgerSink};
 use super::line::{Event, line};
 
 /// The size that a ledger file may have unless another is set: 1 GiB.
@@ -93,10 +93,6 @@ impl LedgerFile {
     /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    fn line(&self, event: Event, call: &CallEvent<'_>) -> Result<Vec<u8>, LedgerError> {
-        line(event, call, &self.options).map_err(|error| self.unwritten(error))
     }
 
     /// Appends a line. The line of a call that is over may go beyond the size limit, and is kept
@@ -216,13 +212,14 @@ impl LedgerFile {
 
 impl LedgerSink for LedgerFile {
     fn event(&self, event: &LedgerEvent<'_>) -> Result<(), LedgerError> {
+        let options = &self.options;
         match event {
             LedgerEvent::RunStarted { .. } => Ok(()),
-            LedgerEvent::CallDecided(call) => self.write(self.line(Event::Before, call)?, false),
+            LedgerEvent::CallDecided(call) => self.write(line(Event::Before, call, options), false),
             LedgerEvent::CallEnded(call) if call.was_sent => {
-                self.write(self.line(Event::After, call)?, true)
+                self.write(line(Event::After, call, options), true)
             }
-            LedgerEvent::CallEnded(call) => self.write(self.line(Event::NotSent, call)?, false),
+            LedgerEvent::CallEnded(call) => self.write(line(Event::NotSent, call, options), false),
             LedgerEvent::RunEnded { .. } => self.write_pending(&mut self.state.lock()),
         }
     }

@@ -1,14 +1,11 @@
 //! A call event as a line of a ledger file.
 
-use std::borrow::Cow;
-
-use callgate_policy::flow::FlowRecord;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::events::CallEvent;
 use super::file::LedgerOptions;
-use super::outcome::Outcome;
 
 /// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -22,101 +19,57 @@ pub(super) enum Event {
     NotSent,
 }
 
-/// The members of a line, in their order. A reader finds a line by the first two behind one that
-/// was cut off: quotation marks within texts are escaped.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    v: u8,
-    event: Event,
-    run: &'a str,
-    call: usize,
-    time: String,
-    function: &'a str,
-    server: &'a str,
-    tool: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<&'a str>,
-    /// JSON within a text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<String>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    flows: &'a [FlowRecord],
-    #[serde(skip_serializing_if = "super::call_line::is_zero")]
-    more_flows: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<Body<'a>>,
-    #[serde(flatten)]
-    outcome: Option<Cow<'a, Outcome>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    took_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Body<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<&'a str>,
-}
-
-/// Arguments or a result.
-#[derive(Serialize)]
-struct Body<'a> {
-    bytes: usize,
-    sha256: &'a str,
-    /// The JSON, as a text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
-}
-
-/// The line of an event, with its line feed.
-pub(super) fn line(
-    event: Event,
-    call: &CallEvent<'_>,
-    options: &LedgerOptions,
-) -> serde_json::Result<Vec<u8>> {
+/// The line of an event, with its line feed. A reader finds a line by its first two members behind
+/// one that was cut off: quotation marks within texts are escaped.
+pub(super) fn line(event: Event, call: &CallEvent<'_>, options: &LedgerOptions) -> Vec<u8> {
     let of = call.line;
-    let text = |body| Option::filter(body, |_: &&str| options.bodies);
-    // The line before the call has the decision and the arguments already.
-    let is_first = event != Event::After;
-    let line = Line {
-        v: 1,
-        event,
-        run: call.run,
-        call: of.ordinal,
-        time: format!("{:.3}", call.time),
-        function: &of.function,
-        server: &of.server,
-        tool: &of.tool,
-        decision: Some(of.decision.as_str()).filter(|text| is_first && !text.is_empty()),
-        rule: call
-            .rule
-            .filter(|_| is_first)
-            .map(|rule| rule.to_json().to_string()),
-        flows: if is_first { &of.flows } else { &[] },
-        more_flows: if is_first { of.more_flows } else { 0 },
-        arguments: of
-            .argument_sha256
-            .as_deref()
-            .filter(|_| is_first)
-            .map(|sha256| Body {
-                bytes: of.argument_bytes,
-                sha256,
-                text: text(call.arguments),
-            }),
-        outcome: match event {
-            Event::Before => None,
-            _ if options.bodies => Some(Cow::Borrowed(&of.outcome)),
-            _ => Some(Cow::Owned(of.outcome.without_message())),
-        },
-        took_ms: of.took_ms,
-        result: of.result_sha256.as_deref().map(|sha256| Body {
-            bytes: of.result_bytes.unwrap_or_default(),
-            sha256,
-            text: text(call.result),
-        }),
-        user: options.user.as_deref(),
+    let body = |bytes: usize, sha256: &Option<String>, text: Option<&str>| {
+        let mut body = json!({ "bytes": bytes, "sha256": sha256.as_deref()? });
+        if let Some(text) = text.filter(|_| options.bodies) {
+            body["text"] = text.into();
+        }
+        Some(body)
     };
-    let mut line = serde_json::to_vec(&line)?;
-    line.push(b'\n');
-    Ok(line)
+    let head = json!({
+        "v": 1,
+        "event": event,
+        "run": call.run,
+        "call": of.ordinal,
+        "time": format!("{:.3}", call.time),
+        "function": of.function,
+        "server": of.server,
+        "tool": of.tool,
+    });
+    let decided = json!({
+        "decision": Some(&of.decision).filter(|text| !text.is_empty()),
+        "rule": call.rule.map(|rule| rule.to_json().to_string()),
+        "flows": Some(&of.flows).filter(|flows| !flows.is_empty()),
+        "moreFlows": Some(of.more_flows).filter(|more| *more > 0),
+        "arguments": body(of.argument_bytes, &of.argument_sha256, call.arguments),
+    });
+    let mut outcome = json!(of.outcome);
+    if !options.bodies {
+        // The server's words.
+        outcome["message"] = Value::Null;
+    }
+    let end = json!({
+        "tookMs": of.took_ms,
+        "result": body(of.result_bytes.unwrap_or_default(), &of.result_sha256, call.result),
+        "user": options.user,
+    });
+    // The line before the call has the decision and the arguments already.
+    let parts = match event {
+        Event::Before => vec![head, decided, end],
+        Event::After => vec![head, outcome, end],
+        Event::NotSent => vec![head, decided, outcome, end],
+    };
+    let parts = parts.into_iter().filter_map(|part| match part {
+        Value::Object(members) => Some(members),
+        _ => None,
+    });
+    let mut line: Map<String, Value> = parts.flatten().collect();
+    line.retain(|_, member| !member.is_null());
+    format!("{}\n", Value::Object(line)).into_bytes()
 }
 
 /// SHA-256 in hexadecimal.

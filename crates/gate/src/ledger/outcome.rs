@@ -59,19 +59,6 @@ impl Outcome {
         let message = cut(message);
         Self::ToolError { message }
     }
-
-    /// The same outcome without the server's words.
-    pub(super) fn without_message(&self) -> Self {
-        let message = String::new();
-        match self {
-            Self::ToolError { .. } => Self::ToolError { message },
-            Self::ProtocolError { code, .. } => Self::ProtocolError {
-                code: *code,
-                message,
-            },
-            other => other.clone(),
-        }
-    }
 }
 
 pub(super) fn cut(message: &str) -> String {
