@@ -15,8 +15,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use crate::host_functions::extract::Extractions;
-use crate::host_functions::extract_schema::SchemaReader;
+use crate::host_functions::extract::{Extractions, SchemaReader};
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
 use crate::names::{HostFunction, MAX_SUGGESTIONS, unavailable_message, unknown_tool_message};

@@ -111,15 +111,9 @@ pub(crate) struct TypeChecker {
     /// The project's folder, in or below a folder with `node_modules`.
     project: Option<PathBuf>,
     confinement: Confinement,
-    /// TypeScript, or why there is none; searched at the first use.
-    checker: OnceLock<Result<Found, String>>,
+    /// TypeScript, with its version and path, or why there is none; searched at the first use.
+    checker: OnceLock<Result<(TypeScript, String), String>>,
     said: AtomicBool,
-}
-
-/// TypeScript, with its version and path.
-struct Found {
-    checker: TypeScript,
-    program: String,
 }
 
 impl TypeChecker {
@@ -142,7 +136,7 @@ impl TypeChecker {
     /// Starts TypeScript, if scripts are checked.
     pub(crate) fn start(&self) {
         if self.mode != CheckMode::Off
-            && let Ok(checker) = self.checker()
+            && let Ok((checker, _)) = self.found()
         {
             checker.start();
         }
@@ -166,8 +160,8 @@ impl TypeChecker {
         } else {
             Language::TypeScript
         };
-        let checker = match self.checker() {
-            Ok(checker) => checker,
+        let checker = match self.found() {
+            Ok((checker, _)) => checker,
             Err(reason) => return self.unchecked(reason.clone(), None),
         };
         let names = callgate_check::words(&checkable.text);
@@ -226,8 +220,8 @@ impl TypeChecker {
 
     /// Ends the TypeScript process.
     pub(crate) async fn shut_down(&self) {
-        if let Some(Ok(found)) = self.checker.get() {
-            found.checker.shut_down().await;
+        if let Some(Ok((checker, _))) = self.checker.get() {
+            checker.shut_down().await;
         }
     }
 
@@ -244,15 +238,11 @@ impl TypeChecker {
 
     /// The program, with its version; an error says why there is none.
     pub(crate) fn program(&self) -> Result<String, String> {
-        let found = self.found().map_err(String::clone)?;
-        Ok(found.program.clone())
+        let (_, program) = self.found().map_err(String::clone)?;
+        Ok(program.clone())
     }
 
-    fn checker(&self) -> Result<&TypeScript, &String> {
-        self.found().map(|found| &found.checker)
-    }
-
-    fn found(&self) -> Result<&Found, &String> {
+    fn found(&self) -> Result<&(TypeScript, String), &String> {
         let found = self.checker.get_or_init(|| {
             let program = std::env::current_exe().ok();
             let (named, project) = (self.named.as_deref(), self.project.as_deref());
@@ -260,10 +250,8 @@ impl TypeChecker {
             let executable = found.map_err(|error| error.to_string())?;
             let (path, version) = (executable.path.display(), &executable.version);
             tracing::info!(%path, version, "found TypeScript");
-            Ok(Found {
-                checker: TypeScript::new(&executable, self.confinement),
-                program: format!("TypeScript {version} ({path})"),
-            })
+            let program = format!("TypeScript {version} ({path})");
+            Ok((TypeScript::new(&executable, self.confinement), program))
         });
         found.as_ref()
     }

@@ -10,7 +10,7 @@ use callgate_script::{Named, Prepared};
 use callgate_servers::Reader;
 
 use super::Gate;
-use crate::host_functions::extract_schema::SchemaReader;
+use crate::host_functions::extract::SchemaReader;
 use crate::names::unknown_tool_message;
 use crate::read_script::read;
 use crate::report::{RunReport, build};

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use callgate_gate::{CallErrorKind, Unanswered, code};
 use callgate_models::Said;
-use callgate_sandbox::{ErrorClass, Thrown};
-use callgate_schema::Schema;
+use callgate_sandbox::{ErrorClass, Launcher, Limits, NotRead, Thrown};
+use callgate_schema::{Author, Schema};
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
-use super::extract_schema::NoSchema;
 use crate::model_tools::EXTRACTION;
 use crate::models::{NoAnswer, Task};
 use crate::names::HostFunction;
@@ -72,18 +72,13 @@ impl RunCalls {
         let admitted = async {
             let given = Input::parse(input.get())?;
             self.admit_extraction(&given)?;
-            let schema = self.schemas.read(given.schema.get()).await?;
-            Ok((given.schema, schema))
+            self.schemas.read(given.schema.get()).await
         };
-        let (given, schema) = admitted.await.map_err(Failed::thrown)?;
+        let schema = admitted.await.map_err(Failed::thrown)?;
         // The text is the input as rules, reviewers and the ledger saw it.
         let work = async |text: Arc<str>| {
             let extracted = async {
                 let seen = Input::parse(&text)?;
-                if seen.schema.get() == given.get() {
-                    return self.extract_value(seen.value, &schema).await;
-                }
-                let schema = self.schemas.read(seen.schema.get()).await?;
                 self.extract_value(seen.value, &schema).await
             };
             extracted.await.map_err(|failed| Unanswered {
@@ -238,6 +233,7 @@ fn checked(said: Said, schema: &Schema) -> Result<Box<RawValue>, WrongAnswer> {
 }
 
 /// An error to throw.
+#[derive(Debug)]
 struct Failed {
     /// The error's `reason`: `schema`, `value`, `limit`, `loop`, `unavailable`, `invalid` or
     /// `timeout`.
@@ -263,21 +259,71 @@ impl Failed {
     }
 }
 
-impl From<NoSchema> for Failed {
-    fn from(none: NoSchema) -> Self {
-        match none {
-            NoSchema::Refused(message) => Self::new("schema", message),
-            NoSchema::Unread => Self::new(
-                "unavailable",
-                "no process could read the type; try again, or give a JSON Schema",
-            ),
+fn schema_fault(message: impl Into<String>) -> Failed {
+    Failed::new("schema", message)
+}
+
+/// Reads schemas. Types are parsed one at a time, each in a worker of its own: a hostile text
+/// can crash the parser.
+pub(crate) struct SchemaReader {
+    launcher: Mutex<Launcher>,
+    /// The limits of the waiting workers.
+    limits: Limits,
+}
+
+impl SchemaReader {
+    pub(crate) fn new(launcher: Launcher, limits: Limits) -> Self {
+        Self {
+            launcher: Mutex::new(launcher),
+            limits,
         }
+    }
+
+    /// Reads a JSON Schema, or a TypeScript type in a JSON string.
+    async fn read(&self, text: &str) -> Result<Schema, Failed> {
+        Author::Script.takes(text.len()).map_err(schema_fault)?;
+        let value = serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            schema_fault(if message.starts_with("recursion limit exceeded") {
+                "the schema is nested too deep".to_owned()
+            } else {
+                format!("the schema could not be read: {message}")
+            })
+        })?;
+        let schema = match value {
+            Value::String(type_text) => self.read_type(&type_text).await?,
+            Value::Object(_) => value,
+            _ => {
+                let message =
+                    "the schema must be a JSON Schema object, or a TypeScript type as text";
+                return Err(schema_fault(message));
+            }
+        };
+        let compiled = tokio::task::spawn_blocking(|| Schema::new(schema, Author::Script)).await;
+        let compiled = compiled.map_err(|_panic| schema_fault("the schema could not be read"))?;
+        compiled.map_err(schema_fault)
+    }
+
+    async fn read_type(&self, text: &str) -> Result<Value, Failed> {
+        // A script does not learn why the host's processes fail.
+        let unread = |reason: &dyn std::fmt::Debug| {
+            tracing::warn!(?reason, "a type was not read");
+            let message = "no process could read the type; try again, or give a JSON Schema";
+            Failed::new("unavailable", message)
+        };
+        let launcher = self.launcher.lock().await;
+        let worker = launcher.take(&self.limits).await;
+        let worker = worker.map_err(|reason| unread(&reason))?;
+        worker.read_type(text).await.map_err(|error| match error {
+            NotRead::Refused(error) => schema_fault(error.to_string()),
+            NotRead::Ended(end) => unread(&end),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use callgate_schema::Author;
+    use callgate_sandbox::{LauncherOptions, WorkerProgram};
     use expect_test::{Expect, expect};
 
     use super::*;
@@ -322,5 +368,42 @@ mod tests {
                 /tags/1: 2 is not of type "string"
                 /tags/2: 3 is not of type "string""#]],
         );
+    }
+
+    #[tokio::test]
+    async fn schemas_are_read_and_refused() {
+        let program = WorkerProgram::Path("/nonexistent/worker".into());
+        let options = LauncherOptions {
+            spares: 0,
+            ..LauncherOptions::default()
+        };
+        let reader = SchemaReader::new(Launcher::new(program, options), Limits::default());
+        let schema = json!({ "items": { "$ref": "#/$defs/a" }, "$defs": { "a": {} } });
+        let read = reader.read(&schema.to_string()).await.expect("a schema");
+        assert_eq!(read.text(), schema.to_string());
+        let not_object = "the schema must be a JSON Schema object, or a TypeScript type as text";
+        let long = json!({ "description": "x".repeat(70_000) });
+        for (schema, expected) in [
+            (json!(5), ("schema", not_object)),
+            // No worker can be started here.
+            (
+                json!("Date"),
+                (
+                    "unavailable",
+                    "no process could read the type; try again, or give a JSON Schema",
+                ),
+            ),
+            (
+                long,
+                (
+                    "schema",
+                    "the schema has 70018 bytes, over the limit of 65536",
+                ),
+            ),
+        ] {
+            let read = reader.read(&schema.to_string()).await;
+            let error = read.err().expect("no schema");
+            assert_eq!((error.reason, &*error.message), expected);
+        }
     }
 }

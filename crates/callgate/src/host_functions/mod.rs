@@ -1,7 +1,6 @@
 //! Functions of `mcp` that the host answers itself.
 
 pub(crate) mod extract;
-pub(crate) mod extract_schema;
 pub(crate) mod lookup;
 
 use callgate_gate::CallOptions;
