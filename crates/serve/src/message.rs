@@ -4,9 +4,8 @@
 use std::borrow::Cow;
 
 use callgate_schema::extent;
-use rmcp::model::ErrorData;
+use rmcp::model::{ErrorCode, RequestId};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The deepest nesting of objects and arrays.
@@ -21,41 +20,42 @@ pub(crate) const NOT_ITS_FORM: &str = "the message does not have the form of its
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Envelope {
     /// The `id` of a request or an answer.
-    pub(crate) id: Option<Value>,
+    pub(crate) id: Option<RequestId>,
     pub(crate) method: Option<String>,
 }
 
 /// The reason why a message cannot be served.
 #[derive(Debug)]
 pub(crate) struct Malformed {
+    pub(crate) code: ErrorCode,
     /// The `id` of the request, if it could be read.
-    pub(crate) id: Option<Value>,
-    pub(crate) error: ErrorData,
+    pub(crate) id: Option<RequestId>,
+    pub(crate) message: Cow<'static, str>,
 }
 
 impl Malformed {
     /// JSON of the wrong form.
     pub(crate) fn new(message: impl Into<Cow<'static, str>>) -> Self {
-        ErrorData::invalid_request(message, None).into()
+        Self {
+            code: ErrorCode::INVALID_REQUEST,
+            id: None,
+            message: message.into(),
+        }
     }
 
     /// Text that is not JSON; `what` names the text.
     pub(crate) fn no_json(what: &str, error: &serde_json::Error) -> Self {
         let (line, column) = (error.line(), error.column());
-        let message = format!("{what} is not JSON (line {line}, column {column})");
-        ErrorData::parse_error(message, None).into()
+        Self {
+            code: ErrorCode::PARSE_ERROR,
+            ..Self::new(format!("{what} is not JSON (line {line}, column {column})"))
+        }
     }
 
     /// The error with the `id` of its request.
-    pub(crate) fn to(mut self, id: Option<Value>) -> Self {
+    pub(crate) fn to(mut self, id: Option<RequestId>) -> Self {
         self.id = id;
         self
-    }
-}
-
-impl From<ErrorData> for Malformed {
-    fn from(error: ErrorData) -> Self {
-        Self { id: None, error }
     }
 }
 
@@ -113,20 +113,19 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
 }
 
 /// Reads an `id`: a string or a whole number.
-fn read_id(id: &RawValue) -> Result<Value, Malformed> {
+fn read_id(id: &RawValue) -> Result<RequestId, Malformed> {
     // Objects and arrays are not read: their size is not checked yet.
-    let value = Some(id.get()).filter(|id| !id.starts_with(['{', '[']));
-    match value.and_then(|id| serde_json::from_str(id).ok()) {
-        Some(Value::String(id)) => Ok(id.into()),
-        Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Ok(Value::Number(id)),
-        _ => Err(Malformed::new("\"id\" must be a string or a whole number")),
-    }
+    let id = Some(id.get()).filter(|id| !id.starts_with(['{', '[']));
+    let id = id.and_then(|id| serde_json::from_str(id).ok());
+    id.ok_or_else(|| Malformed::new("\"id\" must be a string or a whole number"))
 }
 
 /// Reads the bytes as UTF-8.
 pub(crate) fn text<'a>(what: &str, bytes: &'a [u8]) -> Result<&'a str, Malformed> {
-    std::str::from_utf8(bytes)
-        .map_err(|_| ErrorData::parse_error(format!("{what} is not UTF-8"), None).into())
+    std::str::from_utf8(bytes).map_err(|_| Malformed {
+        code: ErrorCode::PARSE_ERROR,
+        ..Malformed::new(format!("{what} is not UTF-8"))
+    })
 }
 
 /// Refuses a text with too deep nesting or too many values.
@@ -144,14 +143,11 @@ pub(crate) fn bounded(text: &str) -> Result<(), Malformed> {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::ErrorCode;
-
     use super::*;
 
-    fn refused(text: &str) -> (ErrorCode, Option<Value>, String) {
+    fn refused(text: &str) -> (ErrorCode, Option<RequestId>, String) {
         let refused = envelope("the line", text.as_bytes()).expect_err(text);
-        let ErrorData { code, message, .. } = refused.error;
-        (code, refused.id, message.into_owned())
+        (refused.code, refused.id, refused.message.into_owned())
     }
 
     #[test]
@@ -160,10 +156,13 @@ mod tests {
         let ping = read(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
         assert_eq!(
             (ping.id, ping.method.as_deref()),
-            (Some(1.into()), Some("ping"))
+            (Some(RequestId::Number(1)), Some("ping"))
         );
         let answer = read(r#" {"id":"a","result":{},"jsonrpc":"2.0"} "#);
-        assert_eq!((answer.id, answer.method), (Some("a".into()), None));
+        assert_eq!(
+            (answer.id, answer.method),
+            (Some(RequestId::String("a".into())), None)
+        );
     }
 
     #[test]
@@ -171,7 +170,10 @@ mod tests {
         let (code, _, message) = refused("{\n\"secret\": hunter2");
         assert_eq!(code, ErrorCode::PARSE_ERROR);
         assert_eq!(message, "the line is not JSON (line 2, column 11)");
-        assert_eq!(refused(r#"{"id":1,"method":"ping"}"#).1, Some(1.into()));
+        assert_eq!(
+            refused(r#"{"id":1,"method":"ping"}"#).1,
+            Some(RequestId::Number(1))
+        );
         assert_eq!(refused(r#"{"id":1,"result":{}}"#).1, None, "the id is ours");
         for wrong in [
             "[]",
@@ -198,7 +200,7 @@ mod tests {
         for deep in [99, 1 << 20] {
             let (_, id, message) = refused(&nested(deep));
             assert_eq!(message, "the message is nested deeper than 100 levels");
-            assert_eq!(id, Some(1.into()));
+            assert_eq!(id, Some(RequestId::Number(1)));
         }
         refused(&"[".repeat(1 << 20));
         // Six values are outside of the array.

@@ -94,10 +94,9 @@ where
         let read = callgate_schema::read(text("the line", line)?);
         let message = match (read, envelope.id, envelope.method) {
             (Ok(message), ..) => message,
-            (Err(_), Some(id), Some(_)) => return Err(Malformed::new(NOT_ITS_FORM).to(Some(id))),
+            (Err(_), id @ Some(_), Some(_)) => return Err(Malformed::new(NOT_ITS_FORM).to(id)),
             // Ends our request that has this id.
-            (Err(_), Some(id), None) => {
-                let id = serde_json::from_value(id).ok();
+            (Err(_), id @ Some(_), None) => {
                 JsonRpcMessage::error(ErrorData::invalid_request(NOT_ITS_FORM, None), id)
             }
             (Err(error), None, _) => {
@@ -121,9 +120,9 @@ where
     }
 
     /// Answers a message that is not served. Nothing waits for a client that reads slowly.
-    fn refuse(&mut self, Malformed { id, error }: Malformed) {
-        tracing::warn!(reason = %error.message, "a message of the client was refused");
-        let id = id.and_then(|id| serde_json::from_value(id).ok());
+    fn refuse(&mut self, Malformed { code, id, message }: Malformed) {
+        tracing::warn!(reason = %message, "a message of the client was refused");
+        let error = ErrorData::new(code, message, None);
         tokio::spawn(self.send(ServerJsonRpcMessage::error(error, id)));
     }
 }

@@ -38,7 +38,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 
 use crate::arguments::quoted;
-use crate::runs::{Client, ClientAsker, Purpose, Roots, Runs, ToolRequest, log_level, resources};
+use crate::runs::{Client, ClientAsker, Purpose, Roots, ToolRequest, log_level, resources};
 
 use call_tool::ToolCall;
 use search::Search;
@@ -158,7 +158,6 @@ impl Session {
             Err(wrong) => return Ok(answer(Err(wrong))),
         };
         if !search.is_by_model(&gate) || !request.client.capabilities.sampling {
-            Runs::expect_no_state(request.params)?;
             return Ok(answer(search.run(&gate).await));
         }
         let described = Value::Object(given.cloned().unwrap_or_default()).to_string();
@@ -181,9 +180,6 @@ impl Session {
         mode: ToolMode,
     ) -> Result<CallToolResponse, ErrorData> {
         let name: &str = &request.params.name;
-        if own_tools::asks_nothing(name) {
-            Runs::expect_no_state(request.params)?;
-        }
         let given = request.params.arguments.as_ref();
         let full = own_tools::full_detail(mode);
         let runs = &self.service.runs;

@@ -35,11 +35,6 @@ const UNSHOWN: [&str; 4] = ["additionalProperties", "minimum", "minItems", "maxI
 static TOOLS: LazyLock<Vec<Tool>> =
     LazyLock::new(|| serde_json::from_str(include_str!("own_tools.json")).unwrap_or_default());
 
-/// True if a call of the tool never asks the client anything.
-pub(crate) fn asks_nothing(tool: &str) -> bool {
-    tool == GET_TOOL_DETAILS || SERVER_TOOLS.contains(&tool)
-}
-
 /// True if the tool can be called in a mode, whether or not it is shown.
 pub(crate) fn is_in_mode(tool: &str, mode: ToolMode) -> bool {
     let of_mode: &[&str] = match mode {

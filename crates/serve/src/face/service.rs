@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::Session;
-use crate::runs::{Keep, OneClient, PendingGate, Runs};
+use crate::runs::{OneClient, PendingGate, Runs};
 
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {
@@ -27,7 +27,7 @@ impl Service {
     ) -> Arc<Self> {
         let gate = gate.shared();
         Arc::new(Self {
-            runs: Arc::new(Runs::new(options.clone(), Keep::default())),
+            runs: Arc::new(Runs::new(options.clone())),
             gate,
             options,
             client,

@@ -9,9 +9,8 @@ use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use rmcp::model::InitializeRequest;
+use rmcp::model::{InitializeRequest, RequestId};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
-use serde_json::Value;
 
 use super::body;
 use super::door::{Admitted, Door};
@@ -36,13 +35,13 @@ pub(crate) async fn answer(
 }
 
 async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {
-    let (mut id, mut bytes) = (Value::Null, Bytes::new());
+    let (mut id, mut bytes) = (None, Bytes::new());
     if parts.method == Method::POST {
         body::expect_json(&parts.headers)?;
         let (most, time) = (door.config.max_body, door.config.request_time);
         bytes = body::read(&parts.headers, body, most, time).await?;
         let envelope = envelope(body::BODY, &bytes)?;
-        id = envelope.id.unwrap_or_default();
+        id = envelope.id;
         let checked = check(door, user, &parts, envelope.method.as_deref(), &bytes).await;
         checked.map_err(|refused| refused.to(id.clone()))?;
     } else if parts.method == Method::DELETE
@@ -106,7 +105,7 @@ fn no_session() -> Refusal {
 }
 
 /// Turns rmcp's own refusals into JSON-RPC errors. Internal errors are logged.
-async fn reworded(response: Response, id: Value) -> Result<Response, Refusal> {
+async fn reworded(response: Response, id: Option<RequestId>) -> Result<Response, Refusal> {
     let status = response.status();
     let kind = response.headers().get(CONTENT_TYPE);
     let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
-use rmcp::model::ErrorCode;
+use rmcp::model::{ErrorCode, RequestId};
 use serde_json::{Value, json};
 
 use crate::message::Malformed;
@@ -15,8 +15,8 @@ pub(crate) struct Refusal {
     status: StatusCode,
     code: ErrorCode,
     message: String,
-    /// The request's id; null if it could not be read.
-    id: Box<Value>,
+    /// The request's id, if it could be read.
+    id: Option<RequestId>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -31,7 +31,7 @@ impl Refusal {
                 ErrorCode::INVALID_REQUEST
             },
             message: message.into(),
-            id: Box::default(),
+            id: None,
             headers: Vec::new(),
         }
     }
@@ -48,8 +48,8 @@ impl Refusal {
     }
 
     /// The refusal with the `id` of its request.
-    pub(crate) fn to(mut self, id: Value) -> Self {
-        self.id = Box::new(id);
+    pub(crate) fn to(mut self, id: Option<RequestId>) -> Self {
+        self.id = id;
         self
     }
 
@@ -90,8 +90,8 @@ impl Refusal {
         let error = json!({ "code": self.code, "message": self.message });
         let mut body = json!({ "jsonrpc": "2.0", "error": error });
         // MCP's schema has no null here, unlike JSON-RPC.
-        if !self.id.is_null() {
-            body["id"] = *self.id;
+        if let Some(id) = self.id {
+            body["id"] = id.into_json_value();
         }
         answer(self.status, "application/json", &body, self.headers)
     }
@@ -99,10 +99,10 @@ impl Refusal {
 
 impl From<Malformed> for Refusal {
     fn from(malformed: Malformed) -> Self {
-        let Malformed { id, error } = malformed;
+        let Malformed { code, id, message } = malformed;
         Self {
-            code: error.code,
-            ..Self::bad(error.message).to(id.unwrap_or_default())
+            code,
+            ..Self::bad(message).to(id)
         }
     }
 }

@@ -101,13 +101,8 @@ mod tests {
     #[tokio::test]
     async fn a_late_answer_ends_the_run() {
         let (hour, cancel) = (Duration::from_secs(3600), CancellationToken::new());
-        let run = ServedRun::new(
-            Purpose::new(Purpose::SCRIPT, ""),
-            Duration::ZERO,
-            hour,
-            cancel,
-        )
-        .expect("random bytes");
+        let purpose = Purpose::new(Purpose::SCRIPT, "");
+        let run = ServedRun::new(purpose, Duration::ZERO, hour, cancel);
         let asker = ClientAsker {
             capabilities: Offers::default(),
             logs: None,

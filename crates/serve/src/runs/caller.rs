@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::asker::ClientAsker;
 use super::pending::{NewRequest, NoAnswer};
-use super::progress::LogLine;
+use super::progress::Notice;
 use super::roots::{self, Roots};
 
 /// A caller for servers that start before there is a client: it offers all that a client may be
@@ -124,16 +124,16 @@ impl Caller for ClientAsker {
             Some(own) => format!("{}.{own}", log.server),
             None => log.server.to_owned(),
         };
-        self.run.progress.log(LogLine {
-            level: log.level,
-            logger,
-            data: log.data.clone(),
-        });
+        let params = json!({ "level": log.level.as_str(), "logger": logger, "data": log.data });
+        let message = json!({ "method": "notifications/message", "params": params });
+        if let Ok(message) = serde_json::from_value(message) {
+            self.run.progress.notify(Notice::Log(log.level, message));
+        }
     }
 
     /// A call that a server runs as a task becomes a task of the client, if it has tasks.
     fn is_task(&self, _server: &str, _tool: &str) {
-        self.run.become_long();
+        self.run.is_long.cancel();
     }
 
     fn progress(&self, progress: Progress<'_>) {
@@ -145,7 +145,7 @@ impl Caller for ClientAsker {
         if let Some(message) = progress.message {
             text += &format!(" {message}");
         }
-        self.run.progress.notify(text);
+        self.run.progress.notify(Notice::Progress(text));
     }
 }
 
@@ -199,9 +199,6 @@ impl ClientAsker {
                     let server_id = params.get("elicitationId").and_then(Value::as_str);
                     let server_id = server_id.unwrap_or_default();
                     let id = self.run.pages.add(wanted.server, server_id);
-                    let id = id.map_err(|error| {
-                        Refusal::Failed(format!("no random bytes are available: {error}"))
-                    })?;
                     params.insert("elicitationId".to_owned(), id.into());
                 }
                 params

@@ -25,14 +25,16 @@ pub use caller::{AnyClient, OneClient};
 pub(crate) use client::{Client, log_level};
 pub(crate) use resume::Purpose;
 pub(crate) use roots::{PendingGate, Roots};
-pub(crate) use store::{Keep, NoRun};
+pub(crate) use store::NoRun;
 
 use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate::config::ServeConfig;
 use callgate::{Asker, Caller, Gate, NoAsker, NoCaller, RunReport, RunRequest};
+use futures::FutureExt as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
     ErrorData, InputRequiredResult, JsonObject,
@@ -47,7 +49,7 @@ use outcome::Outcome;
 use resume::{NO_RUN, UNANNOUNCED, other_request};
 use roots::Folders;
 use served_run::ServedRun;
-use store::{EndGuard, Store};
+use store::{KEPT_OUTPUT, KEPT_TIME, MAX_PARKED, Store};
 use wait::{WaitEnd, Waiter};
 
 /// The time that runs have to end when the service ends.
@@ -75,9 +77,9 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    pub(crate) fn new(options: ServeConfig, keep: Keep) -> Self {
+    pub(crate) fn new(options: ServeConfig) -> Self {
         Self {
-            store: Arc::new(Store::new(keep)),
+            store: Arc::default(),
             options,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -118,15 +120,14 @@ impl Runs {
     {
         let max_time = gate.limits().run_time;
         let begin = |run: &Arc<ServedRun>, asker| {
-            let (guard, work, cancel) = (self.end_guard(run), work(asker), run.cancel.clone());
-            self.tasks.spawn(async move {
+            let (work, cancel) = (work(asker), run.cancel.clone());
+            self.spawn(run, async move {
                 let outcome = tokio::select! {
                     answer = work => Outcome::of_call(answer),
                     () = cancel.cancelled() => Outcome::cancelled_call(),
                     () = tokio::time::sleep(max_time) => Outcome::cancelled_call(),
                 };
-                guard.run.end(outcome);
-                drop(guard);
+                (outcome, ())
             });
         };
         self.serve(gate, call, purpose, None, max_time, begin).await
@@ -191,7 +192,7 @@ impl Runs {
                 "there is no run {} to wait for: it never was, it ended with its first answer, or \
                  it ended more than {} s ago",
                 crate::arguments::quoted(&given.run),
-                self.store.keep.time.as_secs()
+                KEPT_TIME.as_secs()
             )));
         };
         if request.request_state.is_some() {
@@ -243,14 +244,6 @@ impl Runs {
         self.store.clear();
     }
 
-    /// Refuses a request with a `requestState` for a tool that never asks.
-    pub(crate) fn expect_no_state(request: &CallToolRequestParams) -> Result<(), ErrorData> {
-        match &request.request_state {
-            None => Ok(()),
-            Some(_) => Err(invalid(other_request(Purpose::CALL))),
-        }
-    }
-
     /// The run that a client comes again for, after its answers are taken. The run may have
     /// ended, or wait for another answer.
     fn resume(
@@ -295,10 +288,7 @@ impl Runs {
     fn new_run(&self, purpose: Purpose, max_time: Duration) -> Result<Arc<ServedRun>, NoRun> {
         let cancel = self.stop.child_token();
         let run = ServedRun::new(purpose, self.options.answer_time, max_time, cancel);
-        let run = Arc::new(run.map_err(|error| {
-            tracing::error!(%error, "a run cannot begin: no random bytes are available");
-            NoRun::Failed
-        })?);
+        let run = Arc::new(run);
         self.store.begin(&run)?;
         Ok(run)
     }
@@ -313,7 +303,7 @@ impl Runs {
     ) -> JoinHandle<RunReport> {
         let mut limits = given.limits(gate.limits());
         if client.is_some() {
-            limits.whole_bytes = self.store.keep.output;
+            limits.whole_bytes = KEPT_OUTPUT;
             // A message that is cut when it is printed would be whole nowhere.
             limits.message_bytes = limits.message_bytes.max(limits.whole_bytes);
         }
@@ -333,20 +323,32 @@ impl Runs {
         if self.options.asks {
             request = request.asker(asker);
         }
-        let guard = self.end_guard(run);
-        self.tasks.spawn(async move {
+        let id = run.id.clone();
+        self.spawn(run, async move {
             let report = gate.run(request).await;
-            guard.run.end(Outcome::of_script(&report, &guard.run.id));
-            drop(guard);
-            report
+            (Outcome::of_script(&report, &id), report)
         })
     }
 
-    fn end_guard(&self, run: &Arc<ServedRun>) -> EndGuard {
-        EndGuard {
-            run: Arc::clone(run),
-            store: Arc::clone(&self.store),
-        }
+    /// Does the work of a run in a task. The run ends with it, normally or not.
+    fn spawn<T: Send + 'static>(
+        &self,
+        run: &Arc<ServedRun>,
+        work: impl Future<Output = (Outcome, T)> + Send + 'static,
+    ) -> JoinHandle<T> {
+        let (run, store) = (Arc::clone(run), Arc::clone(&self.store));
+        self.tasks.spawn(async move {
+            match AssertUnwindSafe(work).catch_unwind().await {
+                Ok((outcome, made)) => {
+                    store.end(&run, outcome);
+                    made
+                }
+                Err(panic) => {
+                    store.end(&run, Outcome::lost());
+                    resume_unwind(panic)
+                }
+            }
+        })
     }
 
     /// Waits for a run until there is something to answer.
@@ -362,15 +364,15 @@ impl Runs {
                     if let Some(outcome) = run.leave() {
                         return outcome.answer.clone().map(Into::into);
                     }
-                    if waiter.may_be_task() {
+                    if waiter.owns_run && waiter.client.tasks {
                         return Ok(CreateTaskResult::new(self.task(run)).into());
                     }
                     return Ok(goes_on(run));
                 }
                 WaitEnd::Questions(questions) => {
                     // This run counts as parked by now.
-                    if self.store.parked() > self.store.keep.parked {
-                        run.pending.refuse(waiter.capabilities());
+                    if self.store.parked() > MAX_PARKED {
+                        run.pending.refuse(waiter.client.capabilities);
                     } else if run.ask_again() {
                         let state = Some(resume::state(&run.id, *run.pending.subscribe().borrow()));
                         return Ok(InputRequiredResult::new(Some(questions), state).into());

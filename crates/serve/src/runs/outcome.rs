@@ -1,6 +1,7 @@
 //! The end of a run as an answer.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use callgate::{RunReport, Status};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData};
@@ -16,6 +17,9 @@ pub(crate) struct Outcome {
     pub(crate) whole: Option<Arc<str>>,
     /// The time of the end, in RFC 3339.
     pub(crate) ended: String,
+    pub(crate) since: Instant,
+    /// The size in bytes, roughly.
+    pub(crate) bytes: usize,
 }
 
 /// The URI of a run's whole output.
@@ -44,10 +48,12 @@ impl Outcome {
     /// The answer of a call without a script.
     pub(crate) fn of_call(answer: Result<CallToolResult, ErrorData>) -> Self {
         Self {
+            bytes: serde_json::to_string(&answer).map_or(0, |json| json.len()),
             answer,
             is_cancelled: false,
             whole: None,
             ended: current_timestamp(),
+            since: Instant::now(),
         }
     }
 
@@ -73,10 +79,12 @@ impl Outcome {
         } else {
             CallToolResult::error(content)
         };
+        let call = Self::of_call(Ok(answer));
         Self {
             is_cancelled: report.status == Status::Cancelled,
+            bytes: call.bytes + report.whole.as_ref().map_or(0, |whole| whole.len()),
             whole: report.whole.clone(),
-            ..Self::of_call(Ok(answer))
+            ..call
         }
     }
 
@@ -93,11 +101,5 @@ impl Outcome {
     pub(crate) fn lost() -> Self {
         let lost = "the task of the run ended abnormally";
         Self::of_call(Err(ErrorData::internal_error(lost, None)))
-    }
-
-    /// The size in bytes, roughly.
-    pub(crate) fn bytes(&self) -> usize {
-        let whole = self.whole.as_ref().map_or(0, |whole| whole.len());
-        whole + serde_json::to_string(&self.answer).map_or(0, |json| json.len())
     }
 }

@@ -7,8 +7,7 @@ use callgate::caller::PageDone;
 use rmcp::model::{CustomNotification, ElicitRequestParams, InputRequest, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::json;
-
-use super::resume::random_hex;
+use uuid::Uuid;
 
 /// The most pages of one run that are remembered.
 const MAX_PAGES: usize = 64;
@@ -30,8 +29,8 @@ struct Page {
 
 impl Pages {
     /// Adds a page, and returns the id for the client.
-    pub(crate) fn add(&self, server: &str, server_id: &str) -> std::io::Result<String> {
-        let client_id = random_hex()?;
+    pub(crate) fn add(&self, server: &str, server_id: &str) -> String {
+        let client_id = Uuid::new_v4().simple().to_string();
         let mut pages = self.lock();
         if pages.len() >= MAX_PAGES {
             pages.remove(0);
@@ -42,7 +41,7 @@ impl Pages {
             client_id: client_id.clone(),
             sent_to: None,
         });
-        Ok(client_id)
+        client_id
     }
 
     /// Notes the client that a request was sent to.

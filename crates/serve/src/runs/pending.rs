@@ -21,8 +21,8 @@ const MAX_KEYS: usize = 1_000;
 #[derive(Debug)]
 pub(crate) struct PendingRequests {
     inner: Mutex<Inner>,
-    /// The number of the last request.
-    last: watch::Sender<u64>,
+    /// The number of requests so far.
+    count: watch::Sender<u64>,
     /// The time that each request waits.
     pub(crate) answer_time: Duration,
 }
@@ -30,15 +30,14 @@ pub(crate) struct PendingRequests {
 #[derive(Debug, Default)]
 struct Inner {
     count: u64,
-    open: BTreeMap<u64, PendingRequest>,
+    /// By their keys in answers, which are unique in the run.
+    open: BTreeMap<String, PendingRequest>,
     /// Keys that were used in the run: a late answer must not fit another request.
     keys: HashSet<String>,
 }
 
 #[derive(Debug)]
 struct PendingRequest {
-    /// The request's key in answers, unique in the run.
-    key: String,
     request: InputRequest,
     answer: oneshot::Sender<Result<Value, NoAnswer>>,
     /// The request was sent to a client, which works on it.
@@ -65,29 +64,29 @@ impl PendingRequests {
     pub(crate) fn new(answer_time: Duration) -> Self {
         Self {
             inner: Mutex::default(),
-            last: watch::Sender::new(0),
+            count: watch::Sender::new(0),
             answer_time,
         }
     }
 
     /// Changes with each new request.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.last.subscribe()
+        self.count.subscribe()
     }
 
     /// Opens requests at once, and waits for the answers. Dropping the future withdraws them.
     pub(crate) async fn ask(&self, requests: Vec<NewRequest<'_>>) -> Vec<Result<Value, NoAnswer>> {
-        let waiting: Vec<_> = {
+        let mut waiting = Vec::new();
+        let count = {
             let mut inner = self.lock();
-            let opened = requests
-                .into_iter()
-                .map(|(key, request)| inner.open(key, request));
-            opened
-                .map(|(number, answer)| (Withdraw(self, number), answer))
-                .collect()
+            for (key, request) in requests {
+                let (key, answer) = inner.open(key, request);
+                waiting.push((Withdraw(self, key), answer));
+            }
+            inner.count
         };
-        if let Some((Withdraw(_, last), _)) = waiting.last() {
-            self.last.send_replace(*last);
+        if !waiting.is_empty() {
+            self.count.send_replace(count);
         }
         let answers = waiting.into_iter().map(|(withdraw, answer)| async move {
             let _withdraw = withdraw;
@@ -101,13 +100,11 @@ impl PendingRequests {
     }
 
     /// Marks the requests that this client can answer as sent, and returns them.
-    pub(crate) fn send_all(&self, client: Offers) -> Vec<(u64, InputRequest)> {
+    pub(crate) fn send_all(&self, client: Offers) -> Vec<(String, InputRequest)> {
         let mut inner = self.lock();
-        let numbers = inner.unsent(client);
-        let sent = numbers.into_iter().filter_map(|number| {
-            let request = inner.open.get_mut(&number)?;
+        let sent = inner.unsent(client).map(|(key, request)| {
             request.is_sent = true;
-            Some((number, request.request.clone()))
+            (key.clone(), request.request.clone())
         });
         sent.collect()
     }
@@ -115,18 +112,16 @@ impl PendingRequests {
     /// The requests for a client's next answer, by key; `None` if there are none.
     pub(crate) fn show(&self, client: Offers) -> Option<InputRequests> {
         let mut inner = self.lock();
-        let numbers = inner.unsent(client);
-        let requests = numbers.iter().filter_map(|number| {
-            let request = inner.open.get_mut(number)?;
+        let requests = inner.unsent(client).map(|(key, request)| {
             request.is_shown = true;
-            Some((request.key.clone(), request.request.clone()))
+            (key.clone(), request.request.clone())
         });
-        (!numbers.is_empty()).then(|| requests.collect())
+        Some(requests.collect()).filter(|requests: &InputRequests| !requests.is_empty())
     }
 
     /// True if a request is open that this client can answer.
     pub(crate) fn can_be_answered(&self, client: Offers) -> bool {
-        !self.lock().unsent(client).is_empty()
+        self.lock().unsent(client).next().is_some()
     }
 
     /// True if a request is open that was not sent to a client.
@@ -135,8 +130,8 @@ impl PendingRequests {
     }
 
     /// Answers one request.
-    pub(crate) fn answer(&self, number: u64, answer: Result<Value, NoAnswer>) {
-        if let Some(request) = self.lock().open.remove(&number) {
+    pub(crate) fn answer(&self, key: &str, answer: Result<Value, NoAnswer>) {
+        if let Some(request) = self.lock().open.remove(key) {
             // A call that was cancelled does not wait any more.
             let _ = request.answer.send(answer);
         }
@@ -144,19 +139,19 @@ impl PendingRequests {
 
     /// Answers the requests for this client with [`NoAnswer::NoClient`].
     pub(crate) fn refuse(&self, client: Offers) {
-        let numbers = self.lock().unsent(client);
-        for number in numbers {
-            self.answer(number, Err(NoAnswer::NoClient));
-        }
+        self.lock()
+            .open
+            .retain(|_, request| !request.is_for(client));
     }
 
     /// Takes the answers that fit, and ignores others. A request without an answer stays open.
-    pub(crate) fn answer_all(&self, mut responses: InputResponses) {
+    pub(crate) fn answer_all(&self, responses: InputResponses) {
         let mut inner = self.lock();
-        let open: Vec<u64> = inner.open.keys().copied().collect();
-        for number in open {
-            if let Some(response) = inner.response(number, &mut responses)
-                && let Some(request) = inner.open.remove(&number)
+        for (key, response) in responses {
+            // It was shown, and no other client works on it.
+            let is_asked = |request: &PendingRequest| request.is_shown && !request.is_sent;
+            if inner.open.get(&key).is_some_and(is_asked)
+                && let Some(request) = inner.open.remove(&key)
             {
                 let _ = request.answer.send(Ok(response));
             }
@@ -173,24 +168,23 @@ impl Inner {
         &mut self,
         key: Option<&str>,
         request: InputRequest,
-    ) -> (u64, oneshot::Receiver<Result<Value, NoAnswer>>) {
+    ) -> (String, oneshot::Receiver<Result<Value, NoAnswer>>) {
         let (answer, answered) = oneshot::channel();
         self.count += 1;
-        let number = self.count;
+        let key = self.unused_key(key);
         let request = PendingRequest {
-            key: self.unused_key(key, number),
             request,
             answer,
             is_sent: false,
             is_shown: false,
         };
-        self.open.insert(number, request);
-        (number, answered)
+        self.open.insert(key.clone(), request);
+        (key, answered)
     }
 
     /// The server's own key, if no other request of the run had it.
-    fn unused_key(&mut self, key: Option<&str>, number: u64) -> String {
-        let is_full = self.keys.len() >= MAX_KEYS;
+    fn unused_key(&mut self, key: Option<&str>) -> String {
+        let (number, is_full) = (self.count, self.keys.len() >= MAX_KEYS);
         let own = key.filter(|key| !is_full && (1..=MAX_KEY).contains(&key.len()));
         let mut key = own.map_or_else(|| format!("question-{number}"), str::to_owned);
         while self.keys.contains(&key) {
@@ -202,24 +196,21 @@ impl Inner {
         key
     }
 
-    /// The numbers of the open requests that this client can answer and no client works on.
-    fn unsent(&self, client: Offers) -> Vec<u64> {
-        let fits =
-            |request: &PendingRequest| !request.is_sent && can_answer(client, &request.request);
-        let open = self.open.iter().filter(|(_, request)| fits(request));
-        open.map(|(number, _)| *number).collect()
+    fn unsent(&mut self, client: Offers) -> impl Iterator<Item = (&String, &mut PendingRequest)> {
+        let open = self.open.iter_mut();
+        open.filter(move |(_, request)| request.is_for(client))
     }
+}
 
-    /// The answer to this request, if it was shown and no other client works on it.
-    fn response(&self, number: u64, responses: &mut InputResponses) -> Option<Value> {
-        let request = self.open.get(&number)?;
-        let is_asked = request.is_shown && !request.is_sent;
-        is_asked.then(|| responses.remove(&request.key)).flatten()
+impl PendingRequest {
+    /// True if this client can answer, and no client works on it.
+    fn is_for(&self, client: Offers) -> bool {
+        !self.is_sent && can_answer(client, &self.request)
     }
 }
 
 /// Withdraws a request when it is dropped.
-struct Withdraw<'a>(&'a PendingRequests, u64);
+struct Withdraw<'a>(&'a PendingRequests, String);
 
 impl Drop for Withdraw<'_> {
     fn drop(&mut self) {

@@ -1,10 +1,10 @@
 //! Progress and log of a run, for requests that wait for it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use callgate::{Event, caller::LogLevel};
-use serde_json::Value;
+use rmcp::model::ServerNotification;
 use tokio::sync::broadcast;
 
 /// Notices that wait to be sent. Beyond, the oldest are dropped.
@@ -22,17 +22,9 @@ pub(crate) struct RunProgress {
 /// A server's message about its work.
 #[derive(Debug, Clone)]
 pub(crate) enum Notice {
-    Progress(Arc<str>),
-    Log(Arc<LogLine>),
-}
-
-/// A server's log message.
-#[derive(Debug)]
-pub(crate) struct LogLine {
-    pub(crate) level: LogLevel,
-    /// The server and its logger.
-    pub(crate) logger: String,
-    pub(crate) data: Value,
+    Progress(String),
+    /// For clients that want this level.
+    Log(LogLevel, Box<ServerNotification>),
 }
 
 /// The work of a run so far.
@@ -58,14 +50,9 @@ impl RunProgress {
         self.notices.subscribe()
     }
 
-    /// Passes a server's progress on to requests that wait.
-    pub(crate) fn notify(&self, text: String) {
-        let _ = self.notices.send(Notice::Progress(text.into()));
-    }
-
-    /// Passes a server's log message on to requests that wait.
-    pub(crate) fn log(&self, line: LogLine) {
-        let _ = self.notices.send(Notice::Log(Arc::new(line)));
+    /// Passes a notice on to requests that wait.
+    pub(crate) fn notify(&self, notice: Notice) {
+        let _ = self.notices.send(notice);
     }
 
     /// Counts an event of the run.

@@ -1,9 +1,6 @@
 //! Clients that come again for a run (MCP 2026-07-28, "Multi Round-Trip Requests"). Their
 //! `requestState` is the run's id, which cannot be guessed, and a number that grows by round.
 
-use std::fmt::Write as _;
-use std::io::Read as _;
-
 use sha2::{Digest as _, Sha256};
 
 /// The request that begins a run. A client that comes again repeats it.
@@ -49,15 +46,4 @@ pub(crate) fn state(run: &str, round: u64) -> String {
 pub(crate) fn read(state: &str) -> Option<(&str, u64)> {
     let (run, round) = state.split_once('.')?;
     Some((run, round.parse().ok()?))
-}
-
-/// 128 random bits as 32 hexadecimal digits.
-pub(crate) fn random_hex() -> std::io::Result<String> {
-    let mut bytes = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let mut hex = String::new();
-    for byte in bytes {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    Ok(hex)
 }

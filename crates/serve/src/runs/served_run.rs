@@ -7,17 +7,18 @@ use std::time::{Duration, Instant};
 use rmcp::task_manager::current_timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::outcome::Outcome;
 use super::pages::Pages;
 use super::pending::PendingRequests;
 use super::progress::RunProgress;
-use super::resume::{Purpose, random_hex};
+use super::resume::Purpose;
 
 /// A run of a script, or of one call or search without a script.
 #[derive(Debug)]
 pub(crate) struct ServedRun {
-    /// `r-` and 128 random bits: a client that knows the id may see the run.
+    /// `r-` and a random UUID: a client that knows the id may see the run.
     pub(crate) id: String,
     pub(crate) purpose: Purpose,
     pub(crate) pending: PendingRequests,
@@ -30,8 +31,8 @@ pub(crate) struct ServedRun {
     pub(crate) max_time: Duration,
     pub(crate) cancel: CancellationToken,
     outcome: watch::Sender<Option<Arc<Outcome>>>,
-    /// A server has said that its part takes long.
-    is_long: watch::Sender<bool>,
+    /// Cancelled when a server says that its part takes long.
+    pub(crate) is_long: CancellationToken,
     /// A client was told the id while the run went on.
     is_left: AtomicBool,
     /// A client was asked to come again.
@@ -48,9 +49,9 @@ impl ServedRun {
         answer_time: Duration,
         max_time: Duration,
         cancel: CancellationToken,
-    ) -> std::io::Result<Self> {
-        Ok(Self {
-            id: format!("r-{}", random_hex()?),
+    ) -> Self {
+        Self {
+            id: format!("r-{}", Uuid::new_v4().simple()),
             purpose,
             pending: PendingRequests::new(answer_time),
             progress: RunProgress::new(),
@@ -60,11 +61,11 @@ impl ServedRun {
             max_time,
             cancel,
             outcome: watch::Sender::new(None),
-            is_long: watch::Sender::new(false),
+            is_long: CancellationToken::new(),
             is_left: AtomicBool::new(false),
             is_asked_again: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
-        })
+        }
     }
 
     /// Watches for the outcome.
@@ -75,6 +76,10 @@ impl ServedRun {
     /// The outcome, if the run has ended.
     pub(crate) fn outcome(&self) -> Option<Arc<Outcome>> {
         self.outcome.borrow().clone()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.outcome.borrow().is_some()
     }
 
     /// Sets the outcome if there is none. True if a client may still come for it: the id was
@@ -91,19 +96,6 @@ impl ServedRun {
         });
         // Read after the outcome is set; see `leave` and `ask_again`.
         is_needed || self.is_left() || self.is_asked_again.load(Ordering::SeqCst)
-    }
-
-    /// Notes that a server's part takes long.
-    pub(crate) fn become_long(&self) {
-        self.is_long.send_replace(true);
-    }
-
-    /// Resolves when a server's part takes long.
-    pub(crate) async fn becomes_long(&self) {
-        let mut is_long = self.is_long.subscribe();
-        if is_long.wait_for(|is_long| *is_long).await.is_err() {
-            std::future::pending().await
-        }
     }
 
     /// Lets the run go on without a waiting request. The outcome, if there is one by now.
@@ -180,13 +172,8 @@ mod tests {
 
     fn run() -> ServedRun {
         let hour = Duration::from_secs(3600);
-        ServedRun::new(
-            Purpose::new(Purpose::SCRIPT, ""),
-            hour,
-            hour,
-            CancellationToken::new(),
-        )
-        .expect("random bytes")
+        let purpose = Purpose::new(Purpose::SCRIPT, "");
+        ServedRun::new(purpose, hour, hour, CancellationToken::new())
     }
 
     #[test]

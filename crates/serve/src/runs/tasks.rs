@@ -16,6 +16,7 @@ use super::Runs;
 use super::client::Client;
 use super::progress::RunState;
 use super::served_run::ServedRun;
+use super::store::KEPT_TIME;
 
 /// The interval at which a client is to ask for a task's state.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -63,7 +64,7 @@ impl Runs {
         let updated = updated.unwrap_or_else(current_timestamp);
         let begun = run.begun.clone();
         let task = Task::new(run.id.clone(), TaskStatus::Working, begun, updated)
-            .with_ttl_ms(millis(run.max_time.saturating_add(self.store.keep.time)))
+            .with_ttl_ms(millis(run.max_time.saturating_add(KEPT_TIME)))
             .with_poll_interval_ms(millis(POLL_INTERVAL));
         let state = run.progress.state();
         if outcome.is_none() && state != RunState::default() {

@@ -23,16 +23,12 @@ struct Bench {
 type Answered = Result<CallToolResponse, String>;
 
 impl Bench {
-    async fn new(kept_runs: usize) -> Self {
+    async fn new() -> Self {
         let gate = Gate::builder().spare_workers(0).check(CheckMode::Off);
-        let keep = Keep {
-            runs: kept_runs,
-            ..Keep::default()
-        };
         let (ours, _theirs) = tokio::io::duplex(1);
         Self {
             gate: gate.build().await.expect("a gate"),
-            runs: Runs::new(ServeConfig::default(), keep),
+            runs: Runs::new(ServeConfig::default()),
             served: rmcp::service::serve_directly(Handler, tokio::io::split(ours), None),
         }
     }
@@ -143,7 +139,7 @@ fn unknown() -> Result<Value, String> {
 
 #[tokio::test]
 async fn a_run_that_ended_meanwhile_is_answered() {
-    let bench = Bench::new(64).await;
+    let bench = Bench::new().await;
     let (give_up, given_up) = oneshot::channel();
     let state = wanted(bench.ask(given_up, false).await, "question-1");
     give_up.send(()).expect("it waits");
@@ -157,7 +153,7 @@ async fn a_run_that_ended_meanwhile_is_answered() {
 
 #[tokio::test]
 async fn a_run_with_another_question_asks_it() {
-    let bench = Bench::new(64).await;
+    let bench = Bench::new().await;
     let (give_up, given_up) = oneshot::channel();
     let state = wanted(bench.ask(given_up, true).await, "question-1");
     let run = bench.run(&state);
@@ -171,24 +167,5 @@ async fn a_run_with_another_question_asks_it() {
     assert_eq!(said(bench.come(&second).await), expected);
     bench.all_end().await;
     assert_eq!(said(bench.come(&second).await), expected);
-    bench.runs.end().await;
-}
-
-#[tokio::test]
-async fn runs_kept_for_their_clients_are_bounded() {
-    let bench = Bench::new(1).await;
-    let mut states = Vec::new();
-    for _ in 0..2 {
-        let (give_up, given_up) = oneshot::channel();
-        let state = wanted(bench.ask(given_up, false).await, "question-1");
-        let mut ended = bench.run(&state).subscribe();
-        give_up.send(()).expect("it waits");
-        while ended.changed().await.is_ok() && ended.borrow().is_none() {}
-        states.push(state);
-    }
-    bench.all_end().await;
-    assert_eq!(bench.runs.store.ended().len(), 1);
-    assert_eq!(said(bench.come(&states[0]).await), unknown());
-    assert_eq!(said(bench.come(&states[1]).await), Ok(json!("given up ")));
     bench.runs.end().await;
 }

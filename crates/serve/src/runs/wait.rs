@@ -4,13 +4,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate::caller::{LogLevel, Offers};
+use callgate::caller::LogLevel;
 use rmcp::model::{
     ClientResult, GetExtensions as _, InputRequest, InputRequests, ProgressNotification,
     ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest,
 };
 use rmcp::service::{OriginatingRequestId, RequestContext, RoleServer, ServiceError};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
@@ -18,7 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use super::client::Client;
 use super::outcome::Outcome;
 use super::pending::NoAnswer;
-use super::progress::{LogLine, Notice, RunProgress};
+use super::progress::{Notice, RunProgress};
 use super::served_run::{ServedRun, WaitingRequest};
 
 /// The interval at which the client is told the run's state, besides servers' notices.
@@ -28,7 +28,7 @@ const LAST_NOTICES: Duration = Duration::from_secs(5);
 
 /// A request that waits for a run.
 pub(crate) struct Waiter<'a> {
-    client: &'a Client,
+    pub(crate) client: &'a Client,
     context: &'a RequestContext<RoleServer>,
     /// The time that the request waits.
     wait: Duration,
@@ -72,16 +72,6 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// True if the client can take a task for an answer.
-    pub(crate) fn may_be_task(&self) -> bool {
-        self.owns_run && self.client.tasks
-    }
-
-    /// The capabilities of the client.
-    pub(crate) fn capabilities(&self) -> Offers {
-        self.client.capabilities
-    }
-
     /// Waits until there is something to answer.
     pub(crate) async fn wait(&mut self, run: &Arc<ServedRun>) -> WaitEnd {
         let waiting = WaitingRequest::new(run, self.owns_run);
@@ -115,7 +105,7 @@ impl<'a> Waiter<'a> {
                     } else if let Some(shown) = run.pending.show(client.capabilities) {
                         break WaitEnd::Questions(shown);
                     },
-                    () = run.becomes_long(), if leaves_long => break WaitEnd::TimeOver,
+                    () = run.is_long.cancelled(), if leaves_long => break WaitEnd::TimeOver,
                     () = &mut time_over => break WaitEnd::TimeOver,
                     never = &mut notices => match never {},
                 }
@@ -137,7 +127,7 @@ impl<'a> Waiter<'a> {
 /// Sends a run's questions to the client, each in a task: the answer may come after the end of
 /// the request that waits.
 fn ask(run: &Arc<ServedRun>, client: &Client, context: &RequestContext<RoleServer>) {
-    for (number, request) in run.pending.send_all(client.capabilities) {
+    for (key, request) in run.pending.send_all(client.capabilities) {
         run.pages.sent(&request, &client.peer);
         let (run, peer) = (Arc::clone(run), client.peer.clone());
         // Over HTTP the question goes on this request's stream, the only one that a client must
@@ -145,7 +135,7 @@ fn ask(run: &Arc<ServedRun>, client: &Client, context: &RequestContext<RoleServe
         let origin = OriginatingRequestId(context.id.clone());
         tokio::spawn(async move {
             let Some(mut request) = server_request(request) else {
-                return run.pending.answer(number, Err(NoAnswer::NoClient));
+                return run.pending.answer(&key, Err(NoAnswer::NoClient));
             };
             request.extensions_mut().insert(origin);
             let sent = peer.send_request(request);
@@ -157,7 +147,7 @@ fn ask(run: &Arc<ServedRun>, client: &Client, context: &RequestContext<RoleServe
                 Ok(Err(_gone)) => Err(NoAnswer::NoClient),
                 Err(_late) => Err(NoAnswer::Late),
             };
-            run.pending.answer(number, answer);
+            run.pending.answer(&key, answer);
         });
     }
 }
@@ -182,7 +172,7 @@ impl Notifier<'_> {
         loop {
             tokio::select! {
                 notice = self.notices.recv() => match notice {
-                    Ok(notice) => self.notify(&notice).await,
+                    Ok(notice) => self.notify(notice).await,
                     Err(RecvError::Lagged(_)) => {}
                     // The run, which is waited for, holds the sender.
                     Err(RecvError::Closed) => std::future::pending().await,
@@ -202,22 +192,21 @@ impl Notifier<'_> {
     async fn pass_on_rest(&mut self) {
         loop {
             match self.notices.try_recv() {
-                Ok(notice) => self.notify(&notice).await,
+                Ok(notice) => self.notify(notice).await,
                 Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }
         }
     }
 
-    async fn notify(&mut self, notice: &Notice) {
+    async fn notify(&mut self, notice: Notice) {
         match notice {
-            Notice::Progress(text) => self.progress(text).await,
-            Notice::Log(line) if self.logs.is_some_and(|least| line.level >= least) => {
-                if let Some(message) = log_message(line) {
-                    self.send(message).await;
+            Notice::Progress(text) => self.progress(&text).await,
+            Notice::Log(level, message) => {
+                if self.logs.is_some_and(|least| level >= least) {
+                    self.send(*message).await;
                 }
             }
-            Notice::Log(_) => {}
         }
     }
 
@@ -235,12 +224,6 @@ impl Notifier<'_> {
         // A client that is gone is noticed elsewhere.
         let _ = self.context.peer.send_notification(notification).await;
     }
-}
-
-fn log_message(line: &LogLine) -> Option<ServerNotification> {
-    let params = json!({ "level": line.level.as_str(), "logger": line.logger, "data": line.data });
-    let message = json!({ "method": "notifications/message", "params": params });
-    serde_json::from_value(message).ok()
 }
 
 fn server_request(request: InputRequest) -> Option<ServerRequest> {
@@ -279,18 +262,13 @@ mod tests {
         let mut context = RequestContext::new(RequestId::Number(1), served.peer().clone());
         let token = ProgressToken(NumberOrString::Number(1));
         context.meta.set_progress_token(token);
-        let run = ServedRun::new(
-            Purpose::new(Purpose::SCRIPT, ""),
-            HOUR,
-            HOUR,
-            CancellationToken::new(),
-        )
-        .expect("random bytes");
-        let run = Arc::new(run);
+        let (purpose, cancel) = (Purpose::new(Purpose::SCRIPT, ""), CancellationToken::new());
+        let run = Arc::new(ServedRun::new(purpose, HOUR, HOUR, cancel));
         let client = Client::of_request(&context, None).expect("a client");
         let mut waiter = Waiter::new(&client, &context, &run, HOUR);
         for _ in 0..2 {
-            run.progress.notify("something".to_owned());
+            run.progress
+                .notify(Notice::Progress("something".to_owned()));
         }
         let others = async {
             // The first notice is under way by now.

@@ -50,12 +50,12 @@ async fn report(door: &Door, user: &User, request: Request) -> Result<Vec<u8>, R
 fn refused(none: NoRun) -> Refusal {
     let status = match none {
         NoRun::Wrong(_) => StatusCode::BAD_REQUEST,
-        NoRun::Full(_) => StatusCode::TOO_MANY_REQUESTS,
-        NoRun::Failed | NoRun::Lost => StatusCode::INTERNAL_SERVER_ERROR,
+        NoRun::Full => StatusCode::TOO_MANY_REQUESTS,
+        NoRun::Lost => StatusCode::INTERNAL_SERVER_ERROR,
     };
     let refused = Refusal::new(status, none.to_string());
     match none {
-        NoRun::Full(_) => refused.with(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS)),
+        NoRun::Full => refused.with(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS)),
         _ => refused,
     }
 }

@@ -87,7 +87,7 @@ async fn a_sent_request_is_not_shown_to_another_client() {
     let other = responses(json!({ "question-1": "other" }));
     pending.answer_all(other);
     let failed = Err(NoAnswer::Failed("no".to_owned()));
-    pending.answer(1, failed.clone());
+    pending.answer("question-1", failed.clone());
     assert_eq!(waiting.await.expect("an end"), [failed]);
 }
 
