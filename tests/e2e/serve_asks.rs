@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use callgate_tests::Workbench;
 use expect_test::expect;
-use rmcp::model::{CallToolRequestParams, InputRequest};
+use rmcp::model::InputRequest;
 use serde_json::{Value, json};
 
 use crate::serve_client::{NEWEST, NO_RUN, OLDER, User, can, connect, one_ends, value};

@@ -33,6 +33,6 @@ pub async fn serve_stdio(
     client: OneClient,
     options: ServeConfig,
 ) -> Result<(), ServeError> {
-    let service = Service::new(gate.boxed(), options, Some(client));
+    let service = Service::new(gate.map(Ok).boxed(), options, Some(client));
     stdio::serve(&service, tokio::io::stdin(), tokio::io::stdout()).await
 }

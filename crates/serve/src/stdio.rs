@@ -192,7 +192,7 @@ mod tests {
 
     /// Sends the lines to a server whose gate is never made, and reads its answers.
     async fn answers(lines: &[String]) -> Vec<Value> {
-        let gate = futures::future::pending::<Arc<Gate>>().boxed();
+        let gate = futures::future::pending::<Result<Arc<Gate>, ()>>().boxed();
         let service = Service::new(gate, ServeConfig::default(), Some(OneClient::default()));
         let (mut to, from_client) = duplex(1 << 16);
         let (to_client, mut from) = duplex(1 << 16);

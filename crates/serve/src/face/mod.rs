@@ -101,8 +101,10 @@ impl Session {
     /// The gate, once it is made.
     async fn gate(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Gate>, ErrorData> {
         tokio::select! {
-            gate = self.service.gate.clone() => Ok(gate),
-            () = context.ct.cancelled() => Err(cancelled()),
+            Ok(gate) = self.service.gate.clone() => Ok(gate),
+            () = context.ct.cancelled() => {
+                Err(ErrorData::internal_error("the request was cancelled", None))
+            }
         }
     }
 
@@ -351,7 +353,7 @@ impl ServerHandler for Session {
     /// 2026-07-28, "Custom Headers from Tool Parameters").
     fn get_tool(&self, name: &str) -> Option<Tool> {
         // `http::mcp` has waited for the gate.
-        let gate = self.service.gate.peek()?;
+        let gate = self.service.gate.peek()?.as_ref().ok()?;
         if gate.denies(name) {
             return None;
         }
@@ -432,10 +434,6 @@ impl ServerHandler for Session {
     ) -> Result<(), ErrorData> {
         self.service.runs.cancel_task(&request)
     }
-}
-
-fn cancelled() -> ErrorData {
-    ErrorData::internal_error("the request was cancelled", None)
 }
 
 /// True if the request is of a revision without sessions.

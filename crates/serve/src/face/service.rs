@@ -21,7 +21,7 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn new(
-        gate: BoxFuture<'static, Arc<Gate>>,
+        gate: BoxFuture<'static, Result<Arc<Gate>, ()>>,
         options: ServeConfig,
         client: Option<OneClient>,
     ) -> Arc<Self> {

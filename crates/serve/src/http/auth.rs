@@ -109,7 +109,7 @@ impl Auth {
     fn challenge(&self, rejected: Rejected) -> Refusal {
         let mut parts = Vec::new();
         if let Some(resource) = &self.resource {
-            parts.push(format!("resource_metadata=\"{}\"", resource.metadata_url()));
+            parts.push(format!("resource_metadata=\"{}\"", resource.metadata_url));
             if let Some(scope) = resource.scope()
                 && !matches!(rejected, Rejected::Scope(_))
             {

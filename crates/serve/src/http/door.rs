@@ -12,7 +12,7 @@ use axum::http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use callgate::config::HttpConfig;
@@ -20,20 +20,14 @@ use futures::StreamExt as _;
 
 use super::auth::Auth;
 use super::guard::Guard;
-use super::limits::{Rates, Sender};
 use super::oauth::METADATA_PATH;
 use super::refusal::Refusal;
 use super::users::{Lease, Users};
-
-/// The prefix of headers that repeat arguments (MCP 2026-07-28, "Custom Headers from Tool
-/// Parameters").
-const ARGUMENT_PREFIX: &str = "mcp-param-";
 
 /// The state that all requests share.
 pub(crate) struct Door {
     pub(crate) guard: Guard,
     pub(crate) auth: Auth,
-    pub(crate) rates: Rates,
     pub(crate) users: Arc<Users>,
     pub(crate) config: HttpConfig,
     /// No request is let in any more.
@@ -88,24 +82,21 @@ pub(super) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     response
 }
 
-/// Allows a page the headers of the protocol, and those it asks for that repeat arguments.
+/// Allows a page, whose origin is allowed, the headers that it asks for.
 fn preflight(asked: &HeaderMap) -> Response {
-    let mut allowed = "Authorization, Content-Type, Accept, Last-Event-ID, If-None-Match, \
-                       Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, X-MCP-Tool-Mode"
-        .to_owned();
-    let asked = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
-    let names = asked.flat_map(|list| list.as_bytes().split(|byte| *byte == b','));
-    let names = names.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok());
-    for name in names.filter(|name| name.as_str().starts_with(ARGUMENT_PREFIX)) {
-        allowed.push_str(", ");
-        allowed.push_str(name.as_str());
-    }
-    let headers = [
-        (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
-        (ACCESS_CONTROL_ALLOW_HEADERS, &allowed),
-        (ACCESS_CONTROL_MAX_AGE, "600"),
+    let headers = asked.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+    let allowed = [
+        (
+            ACCESS_CONTROL_ALLOW_METHODS,
+            HeaderValue::from_static("GET, POST, DELETE"),
+        ),
+        (
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            headers.unwrap_or(HeaderValue::from_static("")),
+        ),
+        (ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
     ];
-    (StatusCode::NO_CONTENT, headers).into_response()
+    (StatusCode::NO_CONTENT, allowed).into_response()
 }
 
 /// Lets a known user in, within the rate, and holds a place until the answer is sent.
@@ -143,27 +134,19 @@ pub(super) async fn admit(
 }
 
 async fn enter(door: &Door, peer: SocketAddr, headers: &HeaderMap) -> Result<Lease, Refusal> {
-    let identity = match door.auth.identify(headers).await {
-        Ok(identity) => identity,
-        Err(refused) => {
-            // Only failures count for an address: all users may come through one proxy.
-            door.rates.count(&Sender::Address(peer.ip()))?;
-            return Err(refused);
-        }
-    };
-    let sender = identity
-        .user
-        .clone()
-        .map_or(Sender::Address(peer.ip()), Sender::User);
-    door.rates.count(&sender)?;
-    door.users.lease(&identity)
+    let identity = door.auth.identify(headers).await;
+    // Only failures count for an address: all users may come through one proxy.
+    let user = identity.as_ref().ok().and_then(|it| it.user.clone());
+    let sender = user.unwrap_or_else(|| format!("address {}", peer.ip()));
+    door.users.rates.count(&sender)?;
+    door.users.lease(&identity?)
 }
 
 /// Answers with the metadata of the protected resource (RFC 9728), without authentication.
 pub(super) async fn metadata(State(door): State<Arc<Door>>, request: Request) -> Response {
     match &door.auth.resource {
         Some(resource)
-            if resource.metadata_url().ends_with(request.uri().path())
+            if resource.metadata_url.ends_with(request.uri().path())
                 || request.uri().path() == METADATA_PATH =>
         {
             Json(resource.metadata()).into_response()

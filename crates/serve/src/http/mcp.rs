@@ -37,9 +37,7 @@ pub(crate) async fn answer(
 async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {
     let (mut id, mut bytes) = (None, Bytes::new());
     if parts.method == Method::POST {
-        body::expect_json(&parts.headers)?;
-        let (most, time) = (door.config.max_body, door.config.request_time);
-        bytes = body::read(&parts.headers, body, most, time).await?;
+        bytes = body::read(&door.config, &parts.headers, body).await?;
         let envelope = envelope(body::BODY, &bytes)?;
         id = envelope.id;
         let checked = check(door, user, &parts, envelope.method.as_deref(), &bytes).await;

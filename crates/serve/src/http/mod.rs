@@ -41,7 +41,6 @@ use tokio_util::task::AbortOnDropHandle;
 use auth::Auth;
 use door::{Door, Peer};
 use guard::Guard;
-use limits::Rates;
 use oauth::METADATA_PATH;
 use users::Users;
 
@@ -100,7 +99,6 @@ pub async fn serve_http(
     let door = Arc::new(Door {
         guard,
         auth: auth.map_err(ServeError)?,
-        rates: Rates::new(&config.http.rate),
         users: Arc::clone(&users),
         config: config.http,
         closing: AtomicBool::new(false),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use axum::http::StatusCode;
 use callgate::Gate;
 use callgate::config::{HttpConfig, ServeConfig};
-use futures::future::{BoxFuture, Shared, join_all};
+use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::auth::Identity;
+use super::limits::Rates;
 use super::refusal::Refusal;
 use crate::face::{Service, Session};
 
@@ -35,6 +36,7 @@ pub(crate) struct Users {
     make: MakeGate,
     config: ServeConfig,
     known: Mutex<HashMap<Identity, Arc<User>>>,
+    pub(crate) rates: Rates,
     /// Requests under way, without streams of sessions.
     pub(crate) answering: TaskTracker,
     /// Users that end.
@@ -49,7 +51,6 @@ pub(crate) struct User {
     pub(crate) sessions: Arc<LocalSessionManager>,
     /// Ends sessions and streams, also when the gate cannot be made.
     stop: CancellationToken,
-    gate: Shared<BoxFuture<'static, Result<Arc<Gate>, ()>>>,
     /// The task that makes the gate.
     _making: AbortOnDropHandle<()>,
     /// Free places for requests.
@@ -68,6 +69,7 @@ impl Users {
     pub(crate) fn new(make: MakeGate, config: ServeConfig) -> Arc<Self> {
         Arc::new(Self {
             make,
+            rates: Rates::new(&config.http.rate),
             config,
             known: Mutex::default(),
             answering: TaskTracker::new(),
@@ -98,7 +100,7 @@ impl Users {
         user.session_count() < self.config.http.sessions_per_user && all < self.config.http.sessions
     }
 
-    /// Ends idle users, again and again.
+    /// Ends idle users and forgets idle senders, again and again.
     pub(crate) async fn sweep(self: Arc<Self>) {
         let mut ticks = tokio::time::interval(self.config.users.idle.clamp(SHORTEST_SWEEP, SWEEP));
         loop {
@@ -106,6 +108,7 @@ impl Users {
             let most = self.config.users.idle;
             let is_idle =
                 |_: &Identity, user: &mut Arc<User>| user.idle().is_some_and(|it| it >= most);
+            self.rates.forget_idle();
             for (identity, user) in self.known().extract_if(is_idle) {
                 tracing::info!(user = identity.user, "a user was idle, and has ended");
                 self.end_later(user);
@@ -185,15 +188,8 @@ impl Users {
                 stop.cancel();
             })
         };
-        let gate = made.boxed().shared();
-        let pending = gate.clone().then(|made| async move {
-            match made {
-                Ok(gate) => gate,
-                // The user ends.
-                Err(()) => std::future::pending().await,
-            }
-        });
-        let service = Service::new(pending.boxed(), self.config.clone(), None);
+        let service = Service::new(made.boxed(), self.config.clone(), None);
+        let making = service.gate.clone().map(drop);
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(self.config.http.session_idle);
         let sessions = Arc::new(sessions);
@@ -211,8 +207,7 @@ impl Users {
             mcp,
             sessions,
             stop,
-            _making: AbortOnDropHandle::new(tokio::spawn(gate.clone().map(drop))),
-            gate,
+            _making: AbortOnDropHandle::new(tokio::spawn(making)),
             requests: Arc::new(Semaphore::new(max_requests)),
             max_requests,
             last: Mutex::new(Instant::now()),
@@ -236,7 +231,7 @@ impl User {
 
     /// True if the gate could not be made.
     pub(crate) fn failed(&self) -> bool {
-        matches!(self.gate.peek(), Some(Err(())))
+        matches!(self.service.gate.peek(), Some(Err(())))
     }
 
     /// The refusal of requests for a user that has ended.
@@ -251,7 +246,7 @@ impl User {
     /// The gate, once it is made.
     pub(crate) async fn made_gate(&self) -> Result<Arc<Gate>, Refusal> {
         tokio::select! {
-            gate = self.service.gate.clone() => Ok(gate),
+            gate = self.service.gate.clone() => gate.map_err(|()| self.gone()),
             () = self.ended() => Err(self.gone()),
         }
     }
@@ -274,7 +269,7 @@ impl User {
     async fn end(&self) {
         self.service.runs.end().await;
         self.stop.cancel();
-        if let Some(Ok(gate)) = self.gate.peek() {
+        if let Some(Ok(gate)) = self.service.gate.peek() {
             let _ = tokio::time::timeout(SERVERS_END, gate.shutdown()).await;
         }
     }

@@ -15,8 +15,8 @@ use super::client::Client;
 /// The time that a client has to name its folders.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// A gate that may still be starting.
-pub(crate) type PendingGate = Shared<BoxFuture<'static, Arc<Gate>>>;
+/// A gate that may still be starting; the error if it cannot be made.
+pub(crate) type PendingGate = Shared<BoxFuture<'static, Result<Arc<Gate>, ()>>>;
 
 /// The folders that a client has named; `None` until it is asked.
 #[derive(Debug, Clone, Default)]
@@ -74,8 +74,12 @@ impl Roots {
     pub(crate) async fn follow(&self, client: &Client, gate: PendingGate) {
         let has_roots = client.capabilities.roots && !client.is_stateless;
         // The client answers while servers start.
-        if self.is_only_client && has_roots && self.ask_if_changed(client).await {
-            gate.await.roots_changed();
+        if self.is_only_client
+            && has_roots
+            && self.ask_if_changed(client).await
+            && let Ok(gate) = gate.await
+        {
+            gate.roots_changed();
         }
     }
 

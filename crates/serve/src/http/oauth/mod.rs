@@ -24,6 +24,8 @@ pub(crate) struct Resource {
     pub(crate) issuer: Arc<Issuer>,
     /// The resource's URL, which clients ask tokens for.
     resource: String,
+    /// The URL of its metadata.
+    pub(crate) metadata_url: String,
     audience: String,
     scopes: Vec<String>,
 }
@@ -55,7 +57,10 @@ impl Resource {
     /// `url` is the resource's URL if the configuration has none.
     pub(crate) fn new(config: &ResourceConfig, url: &str) -> Result<Self, String> {
         let resource = config.resource.clone().unwrap_or_else(|| url.to_owned());
+        let url = Url::parse(&resource).map_err(|error| format!("the resource: {error}"))?;
+        let (origin, path) = (url.origin().ascii_serialization(), url.path());
         Ok(Self {
+            metadata_url: format!("{origin}{METADATA_PATH}{}", path.trim_end_matches('/')),
             issuer: Arc::new(Issuer::new(&config.issuer, &config.algorithms)?),
             audience: config.audience.clone().unwrap_or_else(|| resource.clone()),
             resource,
@@ -106,17 +111,5 @@ impl Resource {
             metadata["scopes_supported"] = json!(self.scopes);
         }
         metadata
-    }
-
-    /// The URL of the metadata.
-    pub(crate) fn metadata_url(&self) -> String {
-        // The configuration accepts only URLs.
-        Url::parse(&self.resource).map_or_else(
-            |_| String::new(),
-            |url| {
-                let (origin, path) = (url.origin().ascii_serialization(), url.path());
-                format!("{origin}{METADATA_PATH}{}", path.trim_end_matches('/'))
-            },
-        )
     }
 }

@@ -453,7 +453,7 @@ fn metadata_of_the_resource() {
             "issuer": "https://login.example", "resource": resource
         } } } });
         let resource = Resource::new(&config(&text).oauth.expect("oauth"), "");
-        assert_eq!(resource.expect("a resource").metadata_url(), expected);
+        assert_eq!(resource.expect("a resource").metadata_url, expected);
     };
     check(
         "https://a.example/mcp",

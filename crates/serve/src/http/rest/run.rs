@@ -35,9 +35,7 @@ pub(super) async fn answer(
 
 async fn report(door: &Door, user: &User, request: Request) -> Result<Vec<u8>, Refusal> {
     let (parts, body) = request.into_parts();
-    body::expect_json(&parts.headers)?;
-    let (most, time) = (door.config.max_body, door.config.request_time);
-    let bytes = body::read(&parts.headers, body, most, time).await?;
+    let bytes = body::read(&door.config, &parts.headers, body).await?;
     let arguments = body::object(&bytes)?;
     let gate = user.made_gate().await?;
     let report = user.service.runs.report(gate, &arguments).await;

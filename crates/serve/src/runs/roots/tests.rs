@@ -27,7 +27,7 @@ impl Bench {
     async fn new() -> Self {
         let gate = Gate::builder().spare_workers(0).check(CheckMode::Off);
         let gate = Arc::new(gate.build().await.expect("a gate"));
-        let gate: BoxFuture<'static, _> = Box::pin(async move { gate });
+        let gate: BoxFuture<'static, _> = Box::pin(async move { Ok(gate) });
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (from, to) = tokio::io::split(theirs);
         let served = rmcp::service::serve_directly(Handler, tokio::io::split(ours), None);
