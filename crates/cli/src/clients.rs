@@ -24,94 +24,71 @@ pub struct Facts {
     pub name: &'static str,
     /// The key of its servers.
     pub key: &'static str,
-    /// Its files. The first one is written to.
-    pub files: &'static [(Base, &'static str)],
+    /// Its files, as [`Folders::path`] reads them. The first one is written to.
+    pub files: &'static [&'static str],
     /// The beginning of the path of a project's file in its configuration.
     pub project: &'static str,
     /// The `type` or `source` that it wants of an entry.
     pub kind: Option<(&'static str, &'static str)>,
 }
 
-/// The folder that a path begins at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Base {
-    /// The project's.
-    Project,
-    /// The user's home.
-    Home,
-    /// The folder of Codex: `$CODEX_HOME`, else `~/.codex`.
-    Codex,
-    /// `~/.config`, but on Windows that of applications.
-    Config,
-    /// That of applications: `~/.config`, `~/Library/Application Support` or `%APPDATA%`.
-    Applications,
-}
-
-use Base::{Applications, Codex, Config, Home, Project};
-
 impl Client {
     /// The one table of clients.
     pub fn facts(self) -> Facts {
-        let (name, key, files): (_, _, &[_]) = match self {
+        let (name, key, files): (_, _, &[&str]) = match self {
             Self::ClaudeCode => (
                 "Claude Code",
                 "mcpServers",
                 &[
-                    (Project, ".mcp.json"),
-                    (Home, ".claude.json"),
-                    (Project, ".claude/settings.local.json"),
-                    (Project, ".claude/settings.json"),
+                    ".mcp.json",
+                    "~/.claude.json",
+                    ".claude/settings.local.json",
+                    ".claude/settings.json",
                 ],
             ),
             Self::ClaudeDesktop => (
                 "Claude Desktop",
                 "mcpServers",
-                &[(Applications, "Claude/claude_desktop_config.json")],
+                &["APPLICATIONS/Claude/claude_desktop_config.json"],
             ),
             Self::VsCode => (
                 "VS Code",
                 "servers",
                 &[
-                    (Project, ".vscode/mcp.json"),
-                    (Applications, "Code/User/mcp.json"),
-                    (Applications, "Code/User/profiles/*/mcp.json"),
-                    (Applications, "Code - Insiders/User/mcp.json"),
-                    (Project, ".vscode/settings.json"),
-                    (Applications, "Code/User/settings.json"),
-                    (Applications, "Code/User/profiles/*/settings.json"),
-                    (Applications, "Code - Insiders/User/settings.json"),
+                    ".vscode/mcp.json",
+                    "APPLICATIONS/Code/User/mcp.json",
+                    "APPLICATIONS/Code/User/profiles/*/mcp.json",
+                    "APPLICATIONS/Code - Insiders/User/mcp.json",
+                    ".vscode/settings.json",
+                    "APPLICATIONS/Code/User/settings.json",
+                    "APPLICATIONS/Code/User/profiles/*/settings.json",
+                    "APPLICATIONS/Code - Insiders/User/settings.json",
                 ],
             ),
             Self::Cursor => (
                 "Cursor",
                 "mcpServers",
-                &[(Project, ".cursor/mcp.json"), (Home, ".cursor/mcp.json")],
+                &[".cursor/mcp.json", "~/.cursor/mcp.json"],
             ),
             Self::Codex => (
                 "Codex",
                 "mcp_servers",
-                &[(Codex, "config.toml"), (Project, ".codex/config.toml")],
+                &["CODEX/config.toml", ".codex/config.toml"],
             ),
             Self::Gemini => (
                 "Gemini CLI",
                 "mcpServers",
-                &[
-                    (Project, ".gemini/settings.json"),
-                    (Home, ".gemini/settings.json"),
-                ],
+                &[".gemini/settings.json", "~/.gemini/settings.json"],
             ),
             Self::Windsurf => (
                 "Windsurf",
                 "mcpServers",
-                &[(Home, ".codeium/windsurf/mcp_config.json")],
+                &["~/.codeium/windsurf/mcp_config.json"],
             ),
             Self::Zed => (
                 "Zed",
                 "context_servers",
-                &[
-                    (Config, "zed/settings.json"),
-                    (Project, ".zed/settings.json"),
-                ],
+                &["CONFIG/zed/settings.json", ".zed/settings.json"],
             ),
         };
         Facts {
@@ -135,53 +112,39 @@ impl Client {
 pub struct Folders {
     pub project: PathBuf,
     home: Option<PathBuf>,
-    codex: Option<PathBuf>,
-    config: Option<PathBuf>,
-    applications: Option<PathBuf>,
 }
 
 impl Folders {
-    /// The folders that the environment names.
+    /// The folders of a project and of the user that the environment names.
     pub fn of(project: PathBuf) -> Self {
-        let folder = |name: &str| {
-            let path = PathBuf::from(std::env::var_os(name)?);
-            path.is_absolute().then_some(path)
-        };
-        let home = folder("HOME").or_else(|| folder("USERPROFILE"));
-        let below = |path: &str| home.as_ref().map(|home| home.join(path));
-        let roaming = folder("APPDATA").filter(|_| cfg!(windows));
-        let config = roaming.clone().or_else(|| folder("XDG_CONFIG_HOME"));
-        let config = config.or_else(|| below(".config"));
-        let applications = if cfg!(target_os = "macos") {
-            below("Library/Application Support")
-        } else {
-            config.clone()
-        };
-        Self {
-            codex: folder("CODEX_HOME").or_else(|| below(".codex")),
-            project,
-            config,
-            applications,
-            home,
-        }
+        let home = variable("HOME").or_else(|| variable("USERPROFILE"));
+        Self { project, home }
     }
 
-    /// A path; `None` if the system does not say where its base is.
-    pub fn path(&self, base: Base, path: &str) -> Option<PathBuf> {
-        let folder = match base {
-            Project => Some(&self.project),
-            Home => self.home.as_ref(),
-            Codex => self.codex.as_ref(),
-            Config => self.config.as_ref(),
-            Applications => self.applications.as_ref(),
+    /// The place of a path, which is in the project, or begins with another folder: `~`, `CODEX`,
+    /// `CONFIG`, or `APPLICATIONS`. `None` if the system does not say where that is.
+    pub fn path(&self, path: &str) -> Option<PathBuf> {
+        let home = |below: &str| self.home.as_ref().map(|home| home.join(below));
+        let roaming = || variable("APPDATA").filter(|_| cfg!(windows));
+        let config = || {
+            let named = roaming().or_else(|| variable("XDG_CONFIG_HOME"));
+            named.or_else(|| home(".config"))
         };
-        folder.map(|folder| folder.join(path))
+        let (base, below) = path.split_once('/').unwrap_or_default();
+        let base = match base {
+            "~" => home(""),
+            "CODEX" => variable("CODEX_HOME").or_else(|| home(".codex")),
+            "APPLICATIONS" if cfg!(target_os = "macos") => home("Library/Application Support"),
+            "APPLICATIONS" | "CONFIG" => config(),
+            _ => return Some(self.project.join(path)),
+        };
+        Some(base?.join(below))
     }
 
     /// The files of a client that exist.
     pub fn files(&self, client: Client) -> Vec<PathBuf> {
         let files = client.facts().files.iter();
-        let paths = files.filter_map(|(base, path)| self.path(*base, path));
+        let paths = files.filter_map(|path| self.path(path));
         let mut found: Vec<PathBuf> = paths.flat_map(|path| expanded(&path)).collect();
         found.retain(|path| path.is_file());
         found.dedup();
@@ -200,6 +163,12 @@ impl Folders {
             _ => path.display().to_string(),
         }
     }
+}
+
+/// The absolute path that a variable names.
+fn variable(name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(std::env::var_os(name)?);
+    path.is_absolute().then_some(path)
 }
 
 /// The path, with each folder that its `*` may stand for.

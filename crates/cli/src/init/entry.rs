@@ -1,5 +1,8 @@
 //! The entry of another client's server as `callgate.json` has it.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::read::Found;
@@ -8,7 +11,7 @@ use crate::clients::Client;
 
 /// A server for `callgate.json`.
 pub struct Entry {
-    pub entry: Map<String, Value>,
+    pub entry: Value,
     /// The only tools that the client uses, by their own names.
     pub only: Option<Vec<String>>,
     /// The tools that it does not use.
@@ -18,164 +21,120 @@ pub struct Entry {
 }
 
 /// Keys that need no mention.
-const SILENT: [&str; 9] = [
-    "active",
-    "description",
-    "disabled",
-    "enabled",
-    "isActive",
-    "name",
-    "source",
-    "icon",
-    "version",
-];
+const SILENT: &str =
+    "active description disabled enabled icon isActive name source transport type version";
+
+/// An entry in the forms of all clients. Numbers and booleans are texts, and `null` is left out.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Theirs {
+    #[serde(alias = "path")]
+    command: Option<String>,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+    /// Variables of the client that are handed on.
+    env_vars: Vec<String>,
+    cwd: Option<String>,
+    #[serde(alias = "serverUrl")]
+    url: Option<String>,
+    #[serde(rename = "httpUrl")]
+    http_url: Option<String>,
+    #[serde(alias = "http_headers")]
+    headers: BTreeMap<String, String>,
+    /// Headers whose values are in variables.
+    env_http_headers: BTreeMap<String, String>,
+    bearer_token_env_var: Option<String>,
+    startup_timeout_sec: Option<String>,
+    tool_timeout_sec: Option<String>,
+    timeout: Option<String>,
+    #[serde(alias = "includeTools")]
+    enabled_tools: Option<Vec<String>>,
+    #[serde(alias = "excludeTools", alias = "disabledTools")]
+    disabled_tools: Vec<String>,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
 
 /// Converts an entry. An error says why it is of no use.
 pub fn convert(found: &Found, secrets: &mut Secrets) -> Result<Entry, String> {
-    let mut reader = Reader {
-        found,
-        left: found.entry.clone(),
-    };
-    let kind = reader
-        .text(&["type", "transport", "transportType"])
-        .unwrap_or_default();
-    if kind.to_ascii_lowercase().contains("sse") {
+    let server = &found.name;
+    let mut entry = found.entry.clone();
+    // Zed once had the command as an object.
+    if let Some(Value::Object(command)) = entry.get("command").cloned() {
+        entry.remove("command");
+        entry.extend(command);
+    }
+    let theirs = serde_json::from_value(texts(found.client, entry.into()));
+    let mut theirs: Theirs = theirs.map_err(|error| error.to_string())?;
+    let kinds = ["type", "transport"].map(|key| theirs.rest.get(key).and_then(Value::as_str));
+    if kinds.contains(&Some("sse")) {
         return Err(
             "it uses the transport SSE, which MCP gave up; if the server has a streamable \
                     HTTP address, add it there"
                 .to_owned(),
         );
     }
-    let server = &found.name;
-    let mut entry = Map::new();
-    // Zed once had the command as an object.
-    if let Some(Value::Object(command)) = reader.left.get("command").cloned() {
-        reader.left.remove("command");
-        reader.left.extend(command);
+    let reference = |name: &str| format!("${{{name}}}");
+    for (name, value) in &mut theirs.env {
+        *value = secrets.environment(server, name, value);
     }
-    let command = reader.text(&["command", "cmd", "path"]);
-    let url = reader.text(&["httpUrl", "serverUrl", "url"]);
-    match (command, url) {
+    for name in theirs.env_vars {
+        theirs.env.insert(name.clone(), reference(&name));
+    }
+    for (name, value) in &mut theirs.headers {
+        *value = secrets.header(server, name, value);
+    }
+    for (name, from) in theirs.env_http_headers {
+        theirs.headers.insert(name, reference(&from));
+    }
+    if let Some(from) = theirs.bearer_token_env_var {
+        let bearer = format!("Bearer {}", reference(&from));
+        theirs.headers.insert("Authorization".to_owned(), bearer);
+    }
+    let milliseconds = |time: Option<String>, unit: f64| {
+        let time = time?.parse::<f64>().ok()? * unit;
+        (time >= 1.0).then(|| format!("{}ms", time.round()))
+    };
+    let call = milliseconds(theirs.tool_timeout_sec, 1000.0);
+    let times = json!({
+        "startTimeout": milliseconds(theirs.startup_timeout_sec, 1000.0),
+        "callTimeout": call.or_else(|| milliseconds(theirs.timeout, 1.0)),
+    });
+    let mut entry = match (theirs.command, theirs.http_url.or(theirs.url)) {
         (Some(command), _) => {
-            entry.insert("command".to_owned(), command.into());
-            let args = secrets.arguments(server, &reader.texts(&["args"]).unwrap_or_default());
-            if !args.is_empty() {
-                entry.insert("args".to_owned(), json!(args));
-            }
-            let mut env = Map::new();
-            for name in reader.texts(&["env_vars"]).unwrap_or_default() {
-                env.insert(name.clone(), format!("${{{name}}}").into());
-            }
-            for (name, value) in reader.map(&["env", "environment"]) {
-                let value = secrets.environment(server, &name, &value);
-                env.insert(name, value.into());
-            }
-            if !env.is_empty() {
-                entry.insert("env".to_owned(), env.into());
-            }
-            if let Some(cwd) = reader.text(&["cwd", "workingDirectory", "working_directory"]) {
-                entry.insert("cwd".to_owned(), cwd.into());
-            }
+            let args = secrets.arguments(server, &theirs.args);
+            json!({ "command": command, "args": args, "env": theirs.env, "cwd": theirs.cwd })
         }
         (None, Some(url)) => {
-            entry.insert("url".to_owned(), secrets.url(server, &url).into());
-            let headers = headers(&mut reader, secrets);
-            if !headers.is_empty() {
-                entry.insert("headers".to_owned(), headers.into());
-            }
+            json!({ "url": secrets.url(server, &url), "headers": theirs.headers })
         }
         (None, None) => return Err("it has neither a command nor an address".to_owned()),
+    };
+    if let (Value::Object(entry), Value::Object(times)) = (&mut entry, times) {
+        entry.extend(times);
+        entry.retain(|_, value| ![json!(null), json!([]), json!({})].contains(value));
     }
-    for (keys, ours, per_second) in [
-        (&["startup_timeout_sec"][..], "startTimeout", 1000.0),
-        (&["startup_timeout_ms"], "startTimeout", 1.0),
-        (&["tool_timeout_sec"], "callTimeout", 1000.0),
-        (&["timeout"], "callTimeout", 1.0),
-    ] {
-        let time = reader.take(keys).and_then(|time| time.as_f64());
-        if let Some(time) = time.map(|time| time * per_second).filter(|ms| *ms >= 1.0) {
-            entry.insert(ours.to_owned(), format!("{}ms", time.round()).into());
-        }
-    }
-    let only = reader.texts(&["includeTools", "enabled_tools"]);
-    let without = reader.texts(&["excludeTools", "disabled_tools", "disabledTools"]);
-    let mut passed_over: Vec<String> = reader.left.keys().cloned().collect();
-    passed_over.retain(|key| !SILENT.contains(&key.as_str()));
+    let mut passed_over: Vec<String> = theirs.rest.into_iter().map(|(key, _)| key).collect();
+    passed_over.retain(|key| !SILENT.split(' ').any(|silent| silent == key));
     Ok(Entry {
         entry,
-        only,
-        without: without.unwrap_or_default(),
+        only: theirs.enabled_tools,
+        without: theirs.disabled_tools,
         passed_over,
     })
 }
 
-fn headers(reader: &mut Reader<'_>, secrets: &mut Secrets) -> Map<String, Value> {
-    let server = &reader.found.name;
-    let mut headers = Map::new();
-    for (name, value) in reader.map(&["headers", "http_headers"]) {
-        let value = secrets.header(server, &name, &value);
-        headers.insert(name, value.into());
-    }
-    for (name, from) in reader.map(&["env_http_headers"]) {
-        headers.insert(name, format!("${{{from}}}").into());
-    }
-    let bearer = reader
-        .text(&["bearer_token_env_var"])
-        .map(|from| format!("Bearer ${{{from}}}"));
-    let token = reader
-        .text(&["bearer_token"])
-        .map(|token| format!("Bearer {token}"));
-    let token = token.map(|token| secrets.header(server, "Authorization", &token));
-    if let Some(bearer) = bearer.or(token) {
-        headers.insert("Authorization".to_owned(), bearer.into());
-    }
-    headers
-}
-
-/// Takes members out of an entry.
-struct Reader<'a> {
-    found: &'a Found,
-    /// What was not taken yet.
-    left: Map<String, Value>,
-}
-
-impl Reader<'_> {
-    fn take(&mut self, keys: &[&str]) -> Option<Value> {
-        let mut found = None;
-        for key in keys {
-            let value = self.left.remove(*key).filter(|value| !value.is_null());
-            found = found.or(value);
+/// A value with its numbers and booleans as texts, with Callgate's form of references in all texts,
+/// and without `null`.
+fn texts(client: Client, value: Value) -> Value {
+    match value {
+        Value::String(text) => references(client, &text).into(),
+        Value::Array(array) => array.into_iter().map(|it| texts(client, it)).collect(),
+        Value::Object(object) => {
+            let members = object.into_iter().filter(|(_, it)| !it.is_null());
+            members.map(|(key, it)| (key, texts(client, it))).collect()
         }
-        found
-    }
-
-    fn text(&mut self, keys: &[&str]) -> Option<String> {
-        let value = self.take(keys)?;
-        self.as_text(&value).filter(|text| !text.is_empty())
-    }
-
-    fn texts(&mut self, keys: &[&str]) -> Option<Vec<String>> {
-        let value = self.take(keys)?;
-        let texts = value.as_array()?.iter();
-        Some(texts.filter_map(|text| self.as_text(text)).collect())
-    }
-
-    fn map(&mut self, keys: &[&str]) -> Vec<(String, String)> {
-        let Some(Value::Object(map)) = self.take(keys) else {
-            return Vec::new();
-        };
-        let members = map.into_iter();
-        let members = members.filter_map(|(name, value)| Some((name, self.as_text(&value)?)));
-        members.collect()
-    }
-
-    fn as_text(&self, value: &Value) -> Option<String> {
-        match value {
-            Value::String(text) => Some(references(self.found.client, text)),
-            Value::Number(number) => Some(number.to_string()),
-            Value::Bool(boolean) => Some(boolean.to_string()),
-            _ => None,
-        }
+        other => other.to_string().into(),
     }
 }
 
@@ -206,14 +165,14 @@ fn references(client: Client, text: &str) -> String {
             rest = after;
             continue;
         }
-        let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        let (name, after) = after.split_at(end.unwrap_or(after.len()));
-        if client == Client::Gemini && name.starts_with(|c: char| !c.is_ascii_digit()) {
-            changed += &format!("${{{name}}}");
+        rest = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let (name, _) = after.split_at(after.len() - rest.len());
+        let is_variable = client == Client::Gemini && !name.is_empty();
+        changed += &if is_variable {
+            format!("${{{name}}}")
         } else {
-            changed += &format!("${name}");
-        }
-        rest = after;
+            format!("${name}")
+        };
     }
     changed + rest
 }
@@ -235,7 +194,7 @@ mod tests {
             project: None,
         };
         let converted = convert(&found, &mut Secrets::default());
-        assert_eq!(&Value::Object(converted.expect("a server").entry), expected);
+        assert_eq!(&converted.expect("a server").entry, expected);
     }
 
     #[test]

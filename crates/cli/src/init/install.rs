@@ -1,6 +1,8 @@
 //! Writes Callgate into another client's configuration.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -11,7 +13,7 @@ use similar::TextDiff;
 
 use super::{Dialogue, finish};
 use crate::args::InitArgs;
-use crate::clients::{Base, Client, Folders};
+use crate::clients::{Client, Folders};
 use crate::print;
 use crate::setup::Sources;
 
@@ -37,27 +39,22 @@ pub async fn execute(
         },
     };
     let facts = client.facts();
-    let first = facts.files.first().copied();
-    let (base, file) = first.context("the client has no file")?;
-    let file = folders
-        .path(base, file)
-        .context("neither HOME nor XDG_CONFIG_HOME is set")?;
+    let first = facts.files.first().and_then(|file| folders.path(file));
+    let file = first.context("neither HOME nor XDG_CONFIG_HOME is set")?;
     let shown = folders.shown(&file);
-    let entry = entry(client, base, folders, &config)?;
+    let entry = entry(client, folders, &config)?;
     let old = match std::fs::read_to_string(&file) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => bail!("{shown} cannot be read: {error}"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        old => old.with_context(|| format!("{shown} cannot be read"))?,
     };
     let change = |old: &str| with_entry(&file, old, facts.key, &entry);
-    let changed = change(old.as_deref().unwrap_or_default());
-    let new = changed.map_err(|reason| anyhow::anyhow!("{shown} cannot be changed: {reason}"))?;
-    if old.as_ref() == Some(&new) {
+    let new = change(&old).map_err(anyhow::Error::msg);
+    let new = new.with_context(|| format!("{shown} cannot be changed"))?;
+    if old == new {
         print::out(&format!("{shown} has Callgate already\n"))?;
         return Ok(0);
     }
-    let before = old.as_deref().unwrap_or_default();
-    let diff = TextDiff::from_lines(before, &new);
+    let diff = TextDiff::from_lines(&old, &new);
     let diff = diff.unified_diff().header(&shown, &shown).to_string();
     if args.print {
         print::out(&diff)?;
@@ -67,24 +64,14 @@ pub async fn execute(
     match &mut dialogue {
         Some(dialogue) => {
             dialogue.show(&diff).await?;
-            if !dialogue
-                .agrees(&format!("write that into {shown}?"))
-                .await?
-            {
-                bail!("nothing was written");
-            }
+            let question = format!("write that into {shown}?");
+            dialogue.agree_or_end(&question).await?;
         }
         None if args.yes => print::out(&diff)?,
         None => bail!("there is no terminal to ask at; --yes writes it, --print only shows it"),
     }
     drop(dialogue);
-    if old.is_none() {
-        write_new(&file, &new, false)?;
-    } else {
-        let backup = back_up(&file)?;
-        callgate::config::rewrite(&file, change).map_err(anyhow::Error::msg)?;
-        print::out(&format!("{shown} is kept as {}\n", folders.shown(&backup)))?;
-    }
+    write(folders, &file, false, change)?;
     print::out(&format!("wrote {shown}\n"))?;
     let sources = Sources {
         config: Some(config),
@@ -95,12 +82,8 @@ pub async fn execute(
 }
 
 /// The entry that starts this program.
-fn entry(
-    client: Client,
-    base: Base,
-    folders: &Folders,
-    config: &Path,
-) -> anyhow::Result<Map<String, Value>> {
+fn entry(client: Client, folders: &Folders, config: &Path) -> anyhow::Result<Map<String, Value>> {
+    let facts = client.facts();
     let this = std::env::current_exe().context("this program's path is not known")?;
     let is_this = |folder: PathBuf| {
         let real = folder.join(NAME).canonicalize();
@@ -108,18 +91,21 @@ fn entry(
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Other people use a project's file, too, and desktop programs have another `PATH`.
-    let is_shared = base == Base::Project;
+    let is_shared = facts
+        .files
+        .first()
+        .is_some_and(|file| file.starts_with('.'));
     let command = if is_shared && std::env::split_paths(&path).any(is_this) {
         NAME.to_owned()
     } else {
         this.display().to_string()
     };
     let config = match config.strip_prefix(&folders.project) {
-        Ok(below) if is_shared => format!("{}{}", client.facts().project, below.display()),
+        Ok(below) if is_shared => format!("{}{}", facts.project, below.display()),
         _ => config.display().to_string(),
     };
     let mut entry = Map::new();
-    if let Some((key, kind)) = client.facts().kind {
+    if let Some((key, kind)) = facts.kind {
         entry.insert(key.to_owned(), kind.into());
     }
     entry.insert("command".to_owned(), command.into());
@@ -192,7 +178,9 @@ fn with_table(body: &str, key: &str, entry: &Map<String, Value>) -> Result<Strin
     }
     let mut table = toml_edit::Table::new();
     for (key, value) in entry {
-        table.insert(key, toml(value));
+        // Texts and lists of texts are written as in JSON.
+        let value = value.to_string().parse::<toml_edit::Value>();
+        table.insert(key, value.map_err(|error| error.to_string())?.into());
     }
     servers.insert(NAME, table.into());
     Ok(format!("{before}{document}"))
@@ -206,50 +194,37 @@ fn cst(value: &Value) -> CstInputValue {
     }
 }
 
-fn toml(value: &Value) -> toml_edit::Item {
-    match value {
-        Value::Array(array) => {
-            let texts = array.iter().filter_map(Value::as_str);
-            toml_edit::value(texts.collect::<toml_edit::Array>())
-        }
-        value => toml_edit::value(value.as_str().unwrap_or_default()),
+/// Writes a file: a new one with its folder; or the old one, which is kept as the first of
+/// `FILE.bak`, `FILE.bak2`, … that does not exist.
+pub fn write(
+    folders: &Folders,
+    file: &Path,
+    is_private: bool,
+    change: impl FnOnce(&str) -> Result<String, String>,
+) -> anyhow::Result<()> {
+    let shown = folders.shown(file);
+    if file.symlink_metadata().is_err() {
+        let text = change("").map_err(anyhow::Error::msg)?;
+        let mode = if is_private { 0o600 } else { 0o666 };
+        let write = || -> std::io::Result<()> {
+            std::fs::create_dir_all(file.parent().unwrap_or(file))?;
+            let mut new = OpenOptions::new();
+            let mut new = new.write(true).create_new(true).mode(mode).open(file)?;
+            new.write_all(text.as_bytes())
+        };
+        return write().with_context(|| format!("{shown} cannot be written"));
     }
-}
-
-/// Copies a file to the first of `FILE.bak`, `FILE.bak2`, … that does not exist.
-pub fn back_up(file: &Path) -> anyhow::Result<PathBuf> {
     let name = file.display();
     let numbered = (2..).map(|number| format!("{name}.bak{number}"));
-    for backup in std::iter::once(format!("{name}.bak")).chain(numbered) {
-        match std::fs::File::create_new(&backup) {
-            Ok(_) => {
-                // With the mode of the file.
-                std::fs::copy(file, &backup).with_context(|| backup.clone())?;
-                return Ok(backup.into());
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => bail!("{backup} cannot be written: {error}"),
-        }
-    }
-    bail!("{name} has too many backups");
-}
-
-/// Writes a file that does not exist yet, and its folder.
-pub fn write_new(file: &Path, text: &str, is_private: bool) -> anyhow::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = if is_private { 0o600 } else { 0o666 };
-    let folder = file.parent().context("it has no folder")?;
-    let write = || {
-        std::fs::create_dir_all(folder)?;
-        let mut new = tempfile::Builder::new()
-            .permissions(std::fs::Permissions::from_mode(mode))
-            .tempfile_in(folder)?;
-        new.write_all(text.as_bytes())?;
-        new.as_file().sync_all()?;
-        new.persist_noclobber(file)?;
-        Ok(())
-    };
-    write().map_err(|error: std::io::Error| {
-        anyhow::anyhow!("{} cannot be written: {error}", file.display())
-    })
+    let mut backups = [format!("{name}.bak")]
+        .into_iter()
+        .chain(numbered)
+        .map(PathBuf::from);
+    let is_free = |backup: &PathBuf| backup.symlink_metadata().is_err();
+    let backup = backups.find(is_free).context("it has too many backups")?;
+    let kept = folders.shown(&backup);
+    // With the mode of the file.
+    std::fs::copy(file, &backup).with_context(|| format!("{kept} cannot be written"))?;
+    callgate::config::rewrite(file, change).map_err(anyhow::Error::msg)?;
+    print::out(&format!("the old {shown} is kept as {kept}\n"))
 }

@@ -5,14 +5,15 @@ mod install;
 mod read;
 mod secrets;
 
-use std::collections::{BTreeSet, HashMap};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use callgate::Gate;
 use callgate::config::Config;
 use callgate::present::{harmless, one_line};
 use callgate::rule::function_beginning;
+use callgate::{Gate, ToolInfo};
 use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
 
@@ -78,6 +79,14 @@ impl Dialogue {
         };
         self.ask(&prompt, &["y", "n"], read).await
     }
+
+    /// Ends the command unless the person agrees.
+    async fn agree_or_end(&mut self, question: &str) -> anyhow::Result<()> {
+        if !self.agrees(question).await? {
+            bail!("nothing was written");
+        }
+        Ok(())
+    }
 }
 
 /// Makes a configuration from the servers of other clients.
@@ -98,12 +107,9 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     let exists = file.symlink_metadata().is_ok();
     if exists && !args.force {
         let question = format!("{shown} exists; replace it, and keep the old one beside it?");
-        let agrees = match &mut dialogue {
-            Some(dialogue) => dialogue.agrees(&question).await?,
+        match &mut dialogue {
+            Some(dialogue) => dialogue.agree_or_end(&question).await?,
             None => bail!("{shown} exists; --force replaces it and keeps the old one beside it"),
-        };
-        if !agrees {
-            bail!("nothing was written");
         }
     }
     let (found, unread) = read::servers(folders, &args.from);
@@ -117,19 +123,15 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     }
     let chosen = chosen(&candidates, folders, args, &mut dialogue).await?;
     let mut secrets = Secrets::default();
-    let mut entries = converted(&chosen, &mut secrets);
-    if secrets.iter().next().is_some()
-        && let Some(dialogue) = &mut dialogue
-    {
-        let names: Vec<&str> = secrets.iter().map(|(name, _)| name).collect();
+    let mut entries = converted(&chosen, folders, &mut secrets);
+    let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
+    let mut copies = false;
+    if let Some(dialogue) = dialogue.as_mut().filter(|_| !names.is_empty()) {
         let names = names.join(", ");
         let text = format!("┌ values that may be secrets stay out of {shown}: {names}\n");
         dialogue.show(&text).await?;
         let question = "copy them into the file all the same?";
-        if dialogue.agrees(question).await? {
-            secrets = Secrets::copied();
-            entries = converted(&chosen, &mut secrets);
-        }
+        copies = dialogue.agrees(question).await?;
     }
     let allows = match (&args.read_only, &mut dialogue) {
         (Some(verdict), _) => verdict == "allow",
@@ -146,34 +148,30 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         }
     };
     drop(dialogue);
-    let config = tried(&file, &mut entries, &secrets)?;
+    let (config, mut unset) = tried(&file, &mut entries, &secrets)?;
     let permissions = permissions(&entries, config, allows).await?;
-    let text = text(&entries, Some(permissions));
-    if exists {
-        let backup = install::back_up(&file)?;
-        let rewritten = callgate::config::rewrite(&file, |_| Ok(text.clone()));
-        rewritten.map_err(anyhow::Error::msg)?;
-        print::out(&format!("the old {shown} is {}\n", folders.shown(&backup)))?;
-    } else {
-        install::write_new(&file, &text, secrets.are_copied())?;
+    let mut text = text(&entries, Some(permissions));
+    for (name, secret) in secrets.iter().filter(|_| copies) {
+        let value = Value::from(&*secret.value).to_string();
+        text = text.replace(&format!("${{{name}}}"), &value[1..value.len() - 1]);
     }
+    install::write(folders, &file, copies, |_| Ok(text.clone()))?;
     let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
     let names = one_line(&names.join(", "), usize::MAX);
     print::out(&format!("wrote {shown} with the servers {names}\n"))?;
-    let unset = unset_variables(&text);
+    // A reference with a default needs no variable.
+    unset.retain(|name| {
+        ["${", "${env:"]
+            .iter()
+            .any(|it| text.contains(&format!("{it}{name}}}")))
+    });
     if !unset.is_empty() {
         print::out("set these variables, which the configuration refers to:\n")?;
     }
     for name in &unset {
-        let place = secrets.iter().find(|(known, _)| known == name);
-        let place = place
-            .map(|(_, secret)| secret.place.as_str())
-            .unwrap_or_default();
-        let server = chosen.iter().find(|it| it.name == place);
-        let place = server.map(|it| {
-            let (server, file) = (one_line(&it.name, SHOWN), folders.shown(&it.file));
-            format!("  (its value is in {file}, server {server})")
-        });
+        let place = secrets
+            .get(name)
+            .map(|it| format!("  (its value is in {})", it.place));
         print::out(&format!("  {name}{}\n", place.unwrap_or_default()))?;
     }
     let set: String = unset
@@ -202,7 +200,7 @@ fn nothing_found(folders: &Folders, from: &[Client]) -> String {
     let clients = clients.filter(|it| from.is_empty() || from.contains(it));
     let looked: Vec<String> = clients
         .flat_map(|client| client.facts().files)
-        .filter_map(|(base, path)| Some(folders.shown(&folders.path(*base, path)?)))
+        .filter_map(|path| Some(folders.shown(&folders.path(path)?)))
         .collect();
     format!(
         "there are no MCP servers in {}; write a callgate.json, such as\n  \
@@ -297,13 +295,14 @@ async fn chosen(
 }
 
 /// The entries of the servers that are of use.
-fn converted(chosen: &[Found], secrets: &mut Secrets) -> Vec<(String, Entry)> {
+fn converted(chosen: &[Found], folders: &Folders, secrets: &mut Secrets) -> Vec<(String, Entry)> {
     let mut entries = Vec::new();
     for server in chosen {
         let name = one_line(&server.name, SHOWN);
+        secrets.place = format!("{}, server {name}", folders.shown(&server.file));
         match entry::convert(server, secrets) {
             Ok(entry) => {
-                if !entry.passed_over.is_empty() && !secrets.are_copied() {
+                if !entry.passed_over.is_empty() {
                     let keys = one_line(&entry.passed_over.join(", "), SHOWN);
                     print::warning(&format!("server {name}: not taken over: {keys}"));
                 }
@@ -319,7 +318,7 @@ fn converted(chosen: &[Found], secrets: &mut Secrets) -> Vec<(String, Entry)> {
 fn text(entries: &[(String, Entry)], permissions: Option<Value>) -> String {
     let servers = entries
         .iter()
-        .map(|(name, it)| (name.clone(), it.entry.clone().into()));
+        .map(|(name, it)| (name.clone(), it.entry.clone()));
     let mut root = Map::new();
     let servers = servers.collect::<Map<String, Value>>();
     root.insert("mcpServers".to_owned(), servers.into());
@@ -329,13 +328,14 @@ fn text(entries: &[(String, Entry)], permissions: Option<Value>) -> String {
     format!("{:#}\n", Value::Object(root))
 }
 
-/// Reads the configuration with the values of the secrets. Servers whose entries have mistakes are
-/// left out, so that they stop no other one.
+/// Reads the configuration with the values of the secrets, and returns it with the variables that it
+/// refers to and that are not set. Servers whose entries have mistakes are left out, so that they
+/// stop no other one.
 fn tried(
     file: &Path,
     entries: &mut Vec<(String, Entry)>,
     secrets: &Secrets,
-) -> anyhow::Result<Config> {
+) -> anyhow::Result<(Config, BTreeSet<String>)> {
     let folder = file.parent().context("the file has no folder")?;
     // It is not a file of Callgate's name: there, one mistake would be an error for all servers.
     let trial = tempfile::Builder::new()
@@ -344,7 +344,14 @@ fn tried(
         .tempfile_in(folder);
     let trial = trial.with_context(|| format!("{} cannot be written to", folder.display()))?;
     std::fs::write(trial.path(), text(entries, None))?;
-    let value = |name: &str| secrets.value(name).or_else(|| std::env::var(name).ok());
+    let unset = RefCell::new(BTreeSet::new());
+    let value = |name: &str| {
+        let set = std::env::var(name).ok();
+        if set.is_none() {
+            unset.borrow_mut().insert(name.to_owned());
+        }
+        secrets.get(name).map(|it| it.value.clone()).or(set)
+    };
     let config = Config::load_with(trial.path(), value)?;
     entries.retain(|(name, _)| {
         if config.servers.iter().any(|server| server.name == *name) {
@@ -370,7 +377,7 @@ fn tried(
     if entries.is_empty() {
         bail!("no server is left; nothing was written");
     }
-    Ok(config)
+    Ok((config, unset.into_inner()))
 }
 
 /// The rules for the servers. Where single tools count, the servers are started.
@@ -384,12 +391,13 @@ async fn permissions(
     let tools = if entries.iter().any(|(_, entry)| counts(entry)) {
         tools(config).await?
     } else {
-        HashMap::new()
+        Vec::new()
     };
     let (mut allow, mut ask, mut deny) = (Vec::new(), Vec::new(), Vec::new());
     for (name, entry) in entries {
-        let known = tools.get(name).filter(|_| counts(entry));
-        let Some(known) = known else {
+        let of_server = |(tool, _): &&(ToolInfo, bool)| tool.server == *name && counts(entry);
+        let mut known = tools.iter().filter(of_server).peekable();
+        if known.peek().is_none() {
             if is_limited(entry) {
                 print::warning(&format!(
                     "server {}: it did not start, so write the tools that are not to be used under \
@@ -398,15 +406,12 @@ async fn permissions(
                 ));
             }
             ask.push(format!("{}*", function_beginning(name)));
-            continue;
-        };
-        for tool in known {
-            let is_out = entry.without.contains(&tool.name)
-                || entry
-                    .only
-                    .as_ref()
-                    .is_some_and(|only| !only.contains(&tool.name));
-            let list = match (is_out, tool.only_reads && allows) {
+        }
+        for (tool, only_reads) in known {
+            let only = entry.only.as_ref();
+            let is_out = entry.without.contains(&tool.tool)
+                || only.is_some_and(|only| !only.contains(&tool.tool));
+            let list = match (is_out, *only_reads && allows) {
                 (true, _) => &mut deny,
                 (false, true) => &mut allow,
                 (false, false) => &mut ask,
@@ -414,22 +419,17 @@ async fn permissions(
             list.push(tool.function.clone());
         }
     }
-    let lists = [("allow", allow), ("ask", ask), ("deny", deny)].into_iter();
-    let lists = lists.filter(|(_, list)| !list.is_empty());
-    let lists = lists.map(|(key, list)| (key.to_owned(), json!(list)));
-    Ok(Value::Object(lists.collect()))
+    let mut permissions = Map::new();
+    for (key, list) in [("allow", allow), ("ask", ask), ("deny", deny)] {
+        if !list.is_empty() {
+            permissions.insert(key.to_owned(), json!(list));
+        }
+    }
+    Ok(permissions.into())
 }
 
-/// A tool of a server.
-struct Tool {
-    /// Its own name.
-    name: String,
-    function: String,
-    only_reads: bool,
-}
-
-/// The tools of the servers that start, by server.
-async fn tools(mut config: Config) -> anyhow::Result<HashMap<String, Vec<Tool>>> {
+/// The tools of the servers that start, and whether each says that it only reads.
+async fn tools(mut config: Config) -> anyhow::Result<Vec<(ToolInfo, bool)>> {
     for server in &mut config.servers {
         // So that its hints are shown.
         server.trusted = true;
@@ -440,43 +440,15 @@ async fn tools(mut config: Config) -> anyhow::Result<HashMap<String, Vec<Tool>>>
         workers: Some(setup::workers(0, Some(&config), None)),
         ..Setting::default()
     };
-    let gate: Gate = setup::builder(Some(&config), &setting)?
-        .cache(None)
-        .build()
-        .await?;
+    let builder = setup::builder(Some(&config), &setting)?;
+    let gate: Gate = builder.cache(None).build().await?;
     progress.clear();
-    let mut tools: HashMap<String, Vec<Tool>> = HashMap::new();
-    for tool in gate.tools() {
-        let entry = gate.tool_entry(&tool.function).unwrap_or_default();
-        let hints = entry
-            .get("annotations")
-            .and_then(|it| it.get("readOnlyHint"));
-        tools.entry(tool.server).or_default().push(Tool {
-            name: tool.tool,
-            only_reads: hints == Some(&Value::Bool(true)),
-            function: tool.function,
-        });
-    }
+    let tools = gate.tools().into_iter().map(|tool| {
+        let entry = Value::from(gate.tool_entry(&tool.function).unwrap_or_default());
+        let only_reads = entry["annotations"]["readOnlyHint"] == true;
+        (tool, only_reads)
+    });
+    let tools = tools.collect();
     gate.shutdown().await;
     Ok(tools)
-}
-
-/// The variables without a value that a configuration needs.
-fn unset_variables(text: &str) -> BTreeSet<String> {
-    let references = text.split("${").skip(1).filter_map(|it| it.split_once('}'));
-    let names = references.map(|(name, _)| name.strip_prefix("env:").unwrap_or(name));
-    let plain =
-        |name: &&str| !name.contains(":-") && secrets::variable(name) == name.to_ascii_uppercase();
-    let given = [
-        "workspaceFolder",
-        "workspaceFolderBasename",
-        "userHome",
-        "pathSeparator",
-    ];
-    let is_unset = |name: &&str| !given.contains(name) && std::env::var_os(name).is_none();
-    names
-        .filter(plain)
-        .filter(is_unset)
-        .map(str::to_owned)
-        .collect()
 }

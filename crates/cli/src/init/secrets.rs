@@ -3,124 +3,47 @@
 
 use std::collections::BTreeMap;
 
-/// The ending of a name that says that its value is a secret.
-const SECRET_NAMES: [&str; 12] = [
-    "key",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "pass",
-    "pwd",
-    "pat",
-    "auth",
-    "authorization",
-    "credential",
-    "credentials",
-];
+/// Words in a name that say that its value is a secret.
+const SECRET_NAMES: &str = "key token secret password passwd pass pwd pat auth authorization \
+                            credential credentials";
 /// The beginnings of the tokens of well-known services.
-const SECRET_BEGINNINGS: [&str; 22] = [
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "sk-",
-    "sk_",
-    "pk_",
-    "rk_",
-    "xox",
-    "xapp-",
-    "AKIA",
-    "AIza",
-    "ya29.",
-    "eyJ",
-    "npm_",
-    "hf_",
-    "figd_",
-    "lin_api_",
-    "ntn_",
-    "pat-",
-];
-/// Values that are settings, whatever the name says nothing of.
-const SETTINGS: [&str; 24] = [
-    "true",
-    "false",
-    "yes",
-    "no",
-    "on",
-    "off",
-    "none",
-    "auto",
-    "default",
-    "debug",
-    "info",
-    "warn",
-    "warning",
-    "error",
-    "trace",
-    "silent",
-    "production",
-    "development",
-    "test",
-    "staging",
-    "local",
-    "stdio",
-    "utf-8",
-    "C.UTF-8",
-];
+const SECRET_BEGINNINGS: &str = "ghp_ gho_ ghu_ ghs_ github_pat_ glpat- sk- sk_ pk_ rk_ xox xapp- \
+                                 AKIA AIza ya29. eyJ npm_ hf_ figd_ lin_api_ ntn_ pat-";
+/// Values that are settings, where the name says nothing of a secret.
+const SETTINGS: &str = "true false yes no on off none auto default debug info warn warning error \
+                        trace silent production development test staging local stdio utf-8 C.UTF-8";
 
 /// The values that the configuration does not have, by the names of their variables.
 #[derive(Default)]
 pub struct Secrets {
     values: BTreeMap<String, Secret>,
-    /// True if the values are copied all the same.
-    copies: bool,
+    /// The place of the values that come next.
+    pub place: String,
 }
 
 /// A value that was kept out.
 pub struct Secret {
     pub value: String,
-    /// The place that it is for, such as `env of server github`.
+    /// The place that it is in.
     pub place: String,
 }
 
 impl Secrets {
-    /// None: the values are copied.
-    pub fn copied() -> Self {
-        Self {
-            copies: true,
-            ..Self::default()
-        }
-    }
-
-    /// True if the values are copied.
-    pub fn are_copied(&self) -> bool {
-        self.copies
-    }
-
-    /// The variables to set, with the place of each.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Secret)> {
-        self.values
-            .iter()
-            .map(|(name, secret)| (name.as_str(), secret))
+    /// The values, by the variables to set.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &Secret)> {
+        self.values.iter()
     }
 
     /// The value of a variable.
-    pub fn value(&self, name: &str) -> Option<String> {
-        self.values.get(name).map(|secret| secret.value.clone())
+    pub fn get(&self, name: &str) -> Option<&Secret> {
+        self.values.get(name)
     }
 
     /// The value of `env` under this name.
     pub fn environment(&mut self, server: &str, name: &str, value: &str) -> String {
-        let hides = |part: &str| names_a_secret(name) || !is_setting(part);
-        self.outside_references(value, &mut |secrets, part| {
-            if !hides(part) {
-                return part.to_owned();
-            }
-            secrets.reference(part, &[name.to_owned(), format!("{server}_{name}")], server)
-        })
+        let is_named = names_a_secret(name);
+        let names = [name.to_owned(), format!("{server}_{name}")];
+        self.hide(value, &names, |part| is_named || !is_setting(part))
     }
 
     /// The value of a header, whose scheme is kept.
@@ -135,13 +58,8 @@ impl Secrets {
             _ => (String::new(), value),
         };
         let word = if is_authorization { "TOKEN" } else { name };
-        let hidden = self.outside_references(token, &mut |secrets, part| {
-            if part.trim().is_empty() {
-                return part.to_owned();
-            }
-            secrets.reference(part, &[format!("{server}_{word}")], server)
-        });
-        scheme + &hidden
+        let names = [format!("{server}_{word}")];
+        scheme + &self.hide(token, &names, |part| !part.trim().is_empty())
     }
 
     /// The arguments of a command.
@@ -192,39 +110,27 @@ impl Secrets {
         let Some((scheme, rest)) = url.split_once("://") else {
             return url.to_owned();
         };
-        let (rest, query) = match rest.split_once('?') {
-            Some((rest, query)) => (rest, Some(query)),
-            None => (rest, None),
-        };
-        let (authority, path) = match rest.split_once('/') {
-            Some((authority, path)) => (authority, Some(path)),
-            None => (rest, None),
-        };
+        let mut parts = rest.split_inclusive(['/', '?', '&', '#']);
+        let authority = parts.next().unwrap_or_default();
         let mut hidden = format!("{scheme}://");
-        match authority.rsplit_once('@') {
+        hidden += &match authority.rsplit_once('@') {
             Some((user, host)) => {
-                let (name, password) = match user.split_once(':') {
-                    Some((name, password)) => (format!("{name}:"), password),
-                    None => (String::new(), user),
-                };
+                let (name, password) = user.split_at(user.find(':').map_or(0, |at| at + 1));
                 let password = self.word(server, "password", password, true);
-                hidden += &format!("{name}{password}@{host}");
+                format!("{name}{password}@{host}")
             }
-            None => hidden += authority,
-        }
-        for part in path.iter().flat_map(|path| path.split('/')) {
-            hidden += "/";
-            hidden += &self.word(server, "key", part, false);
-        }
-        for (index, part) in query.iter().flat_map(|query| query.split('&')).enumerate() {
-            hidden.push(if index == 0 { '?' } else { '&' });
-            hidden += &match part.split_once('=') {
+            None => authority.to_owned(),
+        };
+        for part in parts {
+            let word = part.trim_end_matches(['/', '?', '&', '#']);
+            hidden += &match word.split_once('=') {
                 Some((name, value)) => {
                     let is_secret = names_a_secret(name) || !is_setting(value);
                     format!("{name}={}", self.word(server, name, value, is_secret))
                 }
-                None => self.word(server, "key", part, false),
+                None => self.word(server, "key", word, false),
             };
+            hidden += part.strip_prefix(word).unwrap_or_default();
         }
         hidden
     }
@@ -235,62 +141,42 @@ impl Secrets {
             return self.url(server, word);
         }
         let name = if is_secret { name } else { "token" };
-        self.outside_references(word, &mut |secrets, part| {
-            if part.is_empty() || !(is_secret || is_token(part)) {
-                return part.to_owned();
-            }
-            secrets.reference(part, &[format!("{server}_{name}")], server)
-        })
+        let names = [format!("{server}_{name}")];
+        self.hide(word, &names, |part| is_secret || is_token(part))
     }
 
-    /// Changes the parts of a text that are no references, and the defaults of references.
-    fn outside_references(
-        &mut self,
-        text: &str,
-        change: &mut dyn FnMut(&mut Self, &str) -> String,
-    ) -> String {
-        let mut changed = String::new();
+    /// A text with references in place of the parts that are to be hidden, and of secret defaults
+    /// of references. A variable has the first of these names that is free.
+    fn hide(&mut self, text: &str, names: &[String], hides: impl Fn(&str) -> bool) -> String {
+        let mut hidden = String::new();
         let mut rest = text;
-        while let Some((before, after)) = rest.split_once("${") {
-            let Some((reference, after)) = after.split_once('}') else {
-                break;
+        loop {
+            let found = rest.split_once("${");
+            let found = found.and_then(|(part, it)| Some((part, it.split_once('}')?)));
+            let part = found.map_or(rest, |(part, _)| part);
+            hidden += &if part.is_empty() || !hides(part) {
+                part.to_owned()
+            } else {
+                format!("${{{}}}", self.keep(part, names))
             };
-            if !before.is_empty() {
-                changed += &change(self, before);
-            }
-            changed += &match reference.split_once(":-") {
+            let Some((_, (reference, after))) = found else {
+                return hidden;
+            };
+            hidden += &match reference.split_once(":-") {
                 Some((name, default)) if names_a_secret(name) || !is_setting(default) => {
-                    self.hide_default(name, default)
+                    // The default is the variable's value until it has another.
+                    let name = name.strip_prefix("env:").unwrap_or(name);
+                    self.add(name.to_owned(), default);
+                    format!("${{{name}}}")
                 }
                 _ => format!("${{{reference}}}"),
             };
             rest = after;
         }
-        if !rest.is_empty() {
-            changed += &change(self, rest);
-        }
-        changed
     }
 
-    /// A reference without its default, which is the variable's value until it has another.
-    fn hide_default(&mut self, name: &str, default: &str) -> String {
-        if self.copies {
-            return format!("${{{name}:-{default}}}");
-        }
-        let variable = name.strip_prefix("env:").unwrap_or(name).to_owned();
-        let secret = Secret {
-            value: default.to_owned(),
-            place: String::new(),
-        };
-        self.values.entry(variable).or_insert(secret);
-        format!("${{{name}}}")
-    }
-
-    /// A reference to a variable of this value, by the first of these names that is free.
-    fn reference(&mut self, value: &str, names: &[String], server: &str) -> String {
-        if self.copies {
-            return value.to_owned();
-        }
+    /// Keeps a value; its variable.
+    fn keep(&mut self, value: &str, names: &[String]) -> String {
         let names = names.iter().map(|name| variable(name));
         let last = names.clone().next_back().unwrap_or_default();
         let numbered = (2..).map(|number| format!("{last}_{number}"));
@@ -300,12 +186,13 @@ impl Secrets {
             (None, Err(_)) => true,
         };
         let name = names.chain(numbered).find(is_free).unwrap_or_default();
-        let secret = Secret {
-            value: value.to_owned(),
-            place: server.to_owned(),
-        };
-        self.values.entry(name.clone()).or_insert(secret);
-        format!("${{{name}}}")
+        self.add(name.clone(), value);
+        name
+    }
+
+    fn add(&mut self, name: String, value: &str) {
+        let (value, place) = (value.to_owned(), self.place.clone());
+        self.values.entry(name).or_insert(Secret { value, place });
     }
 }
 
@@ -333,7 +220,9 @@ fn names_a_secret(name: &str) -> bool {
     }
     let words = words.split(|c: char| !c.is_alphanumeric());
     words.into_iter().any(|word| {
-        SECRET_NAMES.contains(&word) || word.ends_with("key") || word.ends_with("token")
+        SECRET_NAMES.split(' ').any(|it| it == word)
+            || word.ends_with("key")
+            || word.ends_with("token")
     })
 }
 
@@ -349,7 +238,7 @@ fn is_setting(value: &str) -> bool {
     is_number
         || is_path
         || is_address
-        || SETTINGS.iter().any(|it| value.eq_ignore_ascii_case(it))
+        || SETTINGS.split(' ').any(|it| value.eq_ignore_ascii_case(it))
         || value.chars().all(|c| !c.is_alphanumeric())
 }
 
@@ -362,7 +251,7 @@ fn is_token(word: &str) -> bool {
         && word
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "-_+=~.".contains(c));
-    let is_known = SECRET_BEGINNINGS.iter().any(|it| word.starts_with(it));
+    let is_known = SECRET_BEGINNINGS.split(' ').any(|it| word.starts_with(it));
     // A version of a package has as many digits as points.
     (is_known && word.len() >= 12) || (is_random && !word.contains('.')) || word.starts_with("eyJ")
 }
@@ -372,7 +261,9 @@ mod tests {
     use super::*;
 
     fn hidden(secrets: &Secrets) -> Vec<(&str, &str)> {
-        let all = secrets.iter().map(|(name, it)| (name, it.value.as_str()));
+        let all = secrets
+            .iter()
+            .map(|(name, it)| (name.as_str(), it.value.as_str()));
         all.collect()
     }
 
@@ -510,8 +401,5 @@ mod tests {
                 ("CG_KEY", "one")
             ]
         );
-        let mut copying = Secrets::copied();
-        assert_eq!(copying.environment("a", "CG_KEY", "one"), "one");
-        assert!(hidden(&copying).is_empty());
     }
 }
