@@ -134,7 +134,7 @@ fn large_results() -> Result<()> {
     drop(host);
     let mut host = Host::start(&config)?;
     host.run(&script("t_rows_unchecked", 60_000_000))?;
-    let status = std::fs::read_to_string(format!("/proc/{}/status", host.client.process_id()))?;
+    let status = std::fs::read_to_string(format!("/proc/{}/status", host.client.process.id()))?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak: f64 = peak
         .and_then(|peak| peak.split_whitespace().next())

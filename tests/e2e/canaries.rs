@@ -18,7 +18,7 @@ use crate::keyring::Keyring;
 use crate::logins;
 use crate::serve_client::{request, shown};
 use crate::serve_http_users::user;
-use crate::served::{Served, http, said};
+use callgate_tests::served::{Served, http, said};
 
 const VARIABLE: &str = "canary-variable-1c7d";
 const HEADER: &str = "canary-header-9e02";
@@ -121,6 +121,7 @@ impl Planted {
             .env("CANARY", VARIABLE)
             .env("CANARY_HEADER", HEADER)
             .env("CANARY_ARGUMENT", ARGUMENT)
+            // The keyring's has no logins.
             .env("XDG_STATE_HOME", self.bench.path().join("state"));
         command
     }
@@ -263,7 +264,6 @@ async fn what_clients_and_their_models_get_holds_no_secret() {
     let (_, text) = shown(&answer);
     assert!(text.contains("no luck with [access token]"), "{text}");
     check("what a model gets", text.as_bytes());
-    client.cancel().await.expect("a clean end");
     served.terminate();
     let (code, log) = served.wait();
     assert_eq!(code, Some(0), "{log}");
@@ -280,8 +280,8 @@ fn logins_and_logouts_tell_no_secret() {
     let said = [
         logins::log_in(&bench, &["-vv"]),
         logins::log_in(&bench, &wider),
-        logins::run(&bench, &["auth", "status", "-vv"]),
-        logins::run(&bench, &["auth", "logout", "web", "-vv"]),
+        bench.callgate(&["auth", "status", "-vv"]),
+        bench.callgate(&["auth", "logout", "web", "-vv"]),
     ]
     .map(|ran| {
         assert_eq!(ran.code, 0, "{ran:?}");
@@ -339,7 +339,6 @@ async fn keys_of_models_and_tokens_of_clients_are_told_to_nobody() {
     let (_, text) = shown(&answer);
     assert!(text.contains("no luck with Bearer …"), "{text}");
     check("what a model gets", text.as_bytes());
-    client.cancel().await.expect("a clean end");
     let unknown = http().post(&runs).bearer_auth(UNKNOWN);
     let unknown = unknown.json(&json!({ "code": script })).send().await;
     let unknown = said(unknown.expect("an answer")).await;

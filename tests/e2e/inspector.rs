@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use callgate_tests::{Workbench, conformance_suite, demo_logging, demo_ticketing};
 use serde_json::{Value, json};
 
-use crate::served::Served;
+use callgate_tests::served::Served;
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
 

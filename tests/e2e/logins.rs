@@ -14,29 +14,9 @@ use tempfile::TempDir;
 
 use crate::guarded::{Follow, Guarded, follow};
 
-/// `callgate auth …` with a state folder of its own and no keyring.
-pub fn command(bench: &Workbench, arguments: &[&str]) -> Command {
-    let mut command = bench.command(arguments);
-    command
-        .env("XDG_STATE_HOME", bench.path().join("state"))
-        .env_remove("DBUS_SESSION_BUS_ADDRESS")
-        .env_remove("XDG_RUNTIME_DIR");
-    command
-}
-
-pub fn run(bench: &Workbench, arguments: &[&str]) -> Ran {
-    let output = command(bench, arguments).output();
-    output.expect("start callgate").into()
-}
-
 /// Logs in through the command, as a person with a browser does.
 pub fn log_in(bench: &Workbench, flags: &[&str]) -> Ran {
-    let arguments: Vec<&str> = ["auth", "login", "web", "--no-browser"]
-        .iter()
-        .chain(flags)
-        .copied()
-        .collect();
-    log_in_by(command(bench, &arguments))
+    log_in_by(bench.command(&[&["auth", "login", "web", "--no-browser"], flags].concat()))
 }
 
 /// Logs in by this command.
@@ -89,7 +69,7 @@ fn a_login_its_status_and_its_end() {
     expect![[r#"
         web: not logged in (set "oauth": false if it needs no login)
         exit code 1"#]]
-    .assert_eq(&plain(&run(&bench, &["auth", "status", "web"])));
+    .assert_eq(&plain(&bench.callgate(&["auth", "status", "web"])));
     expect![[r#"
         open this page in a browser on this machine, and log in there:
         ISSUER/authorize?…
@@ -113,7 +93,7 @@ fn a_login_its_status_and_its_end() {
             .mode();
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());
     }
-    let status = run(&bench, &["auth", "status"]);
+    let status = bench.callgate(&["auth", "status"]);
     assert!(!format!("{status:?}").contains("canary"), "{status:?}");
     expect![[r#"
         web: logged in, for 60 min, then renewed
@@ -127,15 +107,15 @@ fn a_login_its_status_and_its_end() {
     expect![[r#"
         web: logged out; the tokens are deleted and revoked
         exit code 0"#]]
-    .assert_eq(&plain(&run(&bench, &["auth", "logout", "web"])));
+    .assert_eq(&plain(&bench.callgate(&["auth", "logout", "web"])));
     expect![[r#"
         web: was not logged in
         exit code 0"#]]
-    .assert_eq(&plain(&run(&bench, &["auth", "logout", "web"])));
+    .assert_eq(&plain(&bench.callgate(&["auth", "logout", "web"])));
     expect![[r#"
         web: not logged in (set "oauth": false if it needs no login)
         exit code 1"#]]
-    .assert_eq(&plain(&run(&bench, &["auth", "status"])));
+    .assert_eq(&plain(&bench.callgate(&["auth", "status"])));
     let left = files.iter().filter(|file| file.exists());
     let left: Vec<_> = left.filter_map(|file| file.extension()).collect();
     assert_eq!(left, ["lock"]);
@@ -174,7 +154,7 @@ fn an_authorization_server_forges_no_lines() {
     let text = text.replace(r#""client-1""#, r#""c-\n  scopes: admin\u001b[2J""#);
     assert_ne!(text, login.to_string());
     std::fs::write(&file, text).expect("the login");
-    let shown = run(&bench, &["auth", "status", "web"]).stdout;
+    let shown = bench.callgate(&["auth", "status", "web"]).stdout;
     let client: Vec<&str> = shown
         .lines()
         .filter(|line| line.contains("client:"))
@@ -207,7 +187,7 @@ fn commands_that_cannot_work() {
         ["auth", "status", "own"],
         ["auth", "logout", "git"],
     ] {
-        let ran = run(&bench, &arguments);
+        let ran = bench.callgate(&arguments);
         said += &format!("{} {}", ran.code, ran.stderr);
     }
     expect![[r#"

@@ -65,7 +65,6 @@ mod serve_roots;
 mod serve_runs;
 mod serve_search;
 mod serve_tasks;
-mod served;
 mod servers;
 mod stderr;
 mod terminal;

@@ -8,9 +8,8 @@ use callgate_tests::listening::Listening;
 use callgate_tests::{Ran, Workbench, real_servers, repository};
 use serde_json::{Value, json};
 
-use crate::logins::run;
 use crate::serve_http_tokens;
-use crate::served::Served;
+use callgate_tests::served::Served;
 
 /// The authorization server.
 struct Provider(Listening);
@@ -51,7 +50,7 @@ fn client(served: &Served, scopes: &[&str]) -> Workbench {
 /// Calls a tool of the server that wants a token.
 fn call(bench: &Workbench) -> Ran {
     let script = r#"{"code":"return 6 * 7"}"#;
-    run(bench, &["call", "gate_run_script", script])
+    bench.callgate(&["call", "gate_run_script", script])
 }
 
 #[track_caller]
@@ -119,7 +118,7 @@ async fn a_login_from_its_beginning_to_its_end() {
         json!({ "registered": 1, "authorization_code": 1, "refresh_token": 6 })
     );
 
-    let logout = run(&client, &["auth", "logout", "gate"]);
+    let logout = client.callgate(&["auth", "logout", "gate"]);
     assert_eq!(logout.code, 0, "{logout:#?}");
     assert_eq!(
         provider.seen().await,
@@ -143,7 +142,7 @@ async fn a_login_by_a_metadata_document() {
         provider.seen().await,
         json!({ "documents": 1, "authorization_code": 1 })
     );
-    let status = run(&client, &["auth", "status", "gate"]);
+    let status = client.callgate(&["auth", "status", "gate"]);
     let shown = format!("  client: {document}\n");
     assert!(status.stdout.contains(&shown), "{status:#?}");
     assert_called(&call(&client));

@@ -95,7 +95,6 @@ async fn hundreds_of_runs_in_serve_leave_nothing_in_the_host() {
         !grown,
         "{before:?} descriptors, threads, processes and KiB became {after:?}"
     );
-    session.client.cancel().await.expect("a clean end");
 }
 
 /// Descriptors, threads, processes and KiB of memory of the host, once it has waited for the

@@ -6,7 +6,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::serve_http_users::{ALICE, BOB, two_users};
-use crate::served::{Served, http};
+use callgate_tests::served::{Served, http};
 
 struct Answer {
     status: u16,

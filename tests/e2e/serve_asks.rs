@@ -25,7 +25,6 @@ async fn check(answers: &[&str], expected: &str, asked: usize) {
         assert!(!is_error, "{version}: {said}");
         assert_eq!(value(&said), expected, "{version}");
         assert_eq!(session.asked().len(), asked, "{version}");
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -52,7 +51,6 @@ async fn a_yes_can_be_for_the_session() {
         assert_eq!(session.run(&script).await, (false, "true\n".to_owned()));
     }
     assert_eq!(session.asked().len(), 1);
-    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]
@@ -84,7 +82,6 @@ async fn the_form_says_what_is_asked() {
             "required": ["answer"],
         })
     );
-    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]
@@ -97,7 +94,6 @@ async fn a_client_without_forms_is_not_asked() {
         let (_, said) = session.run(&format!("{CREATE}return await make();")).await;
         assert_eq!(value(&said), "McpDeniedError");
         assert_eq!(session.asked(), Vec::<Value>::new());
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -142,7 +138,6 @@ async fn a_state_is_good_for_its_script_alone() {
         let answer = session.come(&script, &state, yes()).await;
         assert_eq!(answer, Ok("true".to_owned()));
     }
-    session.client.cancel().await.expect("a clean end");
 }
 
 /// The ledger has the one call, which was given up while somebody was asked.
@@ -187,7 +182,6 @@ async fn a_run_that_nobody_comes_for_ends() {
     let (is_error, said) = session.come_for_report(&script, &state, yes).await;
     assert!(is_error, "{said}");
     assert!(said.contains("error: the run was cancelled\n"), "{said}");
-    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::sync::{Arc, Mutex};
 
+use callgate_tests::served::lifecycle;
 use callgate_tests::{Workbench, demo_ticketing, odd};
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
@@ -18,8 +19,7 @@ use rmcp::model::{
     LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{
-    ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RequestContext, RoleClient,
-    RunningService,
+    ClientServiceExt as _, NotificationContext, RequestContext, RoleClient, RunningService,
 };
 use rmcp::transport::TokioChildProcess;
 use rmcp::{ErrorData, ServiceError};
@@ -200,21 +200,11 @@ pub fn hanging_and_asked() -> Workbench {
 
 /// Starts `callgate serve` with these flags in the folder.
 pub async fn connect(bench: &Workbench, user: User, flags: &[&str]) -> Session {
-    let mut command = tokio::process::Command::new(callgate_tests::binary("callgate"));
-    command
-        .arg("serve")
-        .args(flags)
-        .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
-    let transport = TokioChildProcess::new(command).expect("start callgate serve");
+    let command = bench.command(&[&["serve"], flags].concat());
+    let transport = TokioChildProcess::new(tokio::process::Command::from(command));
+    let transport = transport.expect("start callgate serve");
     let pid = transport.id().expect("it runs");
-    let lifecycle = if user.version == NEWEST {
-        ClientLifecycleMode::Discover {
-            preferred_versions: vec![NEWEST],
-        }
-    } else {
-        ClientLifecycleMode::Initialize
-    };
+    let lifecycle = lifecycle(&user);
     let client = user.clone().serve_with_lifecycle(transport, lifecycle);
     let client = client.await.expect("an MCP handshake");
     Session { client, pid, user }

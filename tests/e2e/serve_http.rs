@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cli::told;
 use crate::serve_client::{NEWEST, User, request, shown, value};
-use crate::served::{Served, hello, http, said};
+use callgate_tests::served::{Served, hello, http, said};
 
 const ERAS: [ProtocolVersion; 3] = [
     ProtocolVersion::V_2025_06_18,
@@ -37,7 +37,6 @@ async fn clients_of_both_eras_run_scripts() {
         let (is_error, text) = shown(&answer);
         assert!(!is_error, "{version}: {text}");
         assert_eq!(value(&text), "string", "{version}");
-        client.cancel().await.expect("a clean end");
     }
     served.terminate();
     assert_eq!(served.wait(), (Some(0), String::new()));

@@ -7,7 +7,7 @@ use callgate_tests::{Workbench, odd};
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use crate::served::{Served, hello};
+use callgate_tests::served::{Served, hello};
 
 /// A server that asks for everything, whose calls are asked about.
 fn bench() -> Workbench {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use callgate_tests::Workbench;
 use serde_json::json;
 
-use crate::served::{Served, hello, http, said};
+use callgate_tests::served::{Served, hello, http, said};
 
 /// What is answered to these bytes, until the other end closes.
 fn raw(served: &Served, bytes: &[u8]) -> String {

@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::guarded::{Guarded, follow};
-use crate::logins;
 use crate::serve_client::{request, shown};
 use crate::serve_http_users::{ALICE, BOB, two_users, user};
-use crate::served::{Served, hello, http, said};
+use callgate_tests::served::{Served, hello, http, said};
 
 #[tokio::test]
 async fn tokens_that_are_none() {
@@ -100,7 +99,7 @@ async fn logins_at_servers_are_each_users_own() {
 
 /// Logs in through the command, as a person does whose browser goes through the page.
 pub async fn log_in(bench: &Workbench, arguments: &[&str], browse: impl AsyncFn(&str)) {
-    let mut login = tokio::process::Command::from(logins::command(bench, arguments))
+    let mut login = tokio::process::Command::from(bench.command(arguments))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

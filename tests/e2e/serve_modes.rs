@@ -69,7 +69,6 @@ async fn each_mode_has_its_tools() {
         for (flags, expected) in &rows {
             let session = client(&bench, &version, flags).await;
             assert_eq!(names(&session).await, *expected, "{version} {flags:?}");
-            session.client.cancel().await.expect("a clean end");
         }
         // A server that is off can be brought in.
         for (mode, own) in [("code", &scripts[..]), ("discovery", &["call_tool"])] {
@@ -82,7 +81,6 @@ async fn each_mode_has_its_tools() {
                     .all(|name| listed.contains(&(*name).to_owned()))
             );
             assert_eq!(listed.len(), expected.len(), "{version} {mode}: {listed:?}");
-            session.client.cancel().await.expect("a clean end");
         }
     }
 }
@@ -136,7 +134,6 @@ async fn a_script_is_told_as_much_as_the_budget_holds() {
         ] {
             assert!(text.contains(always), "{window}: {text}");
         }
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -175,7 +172,6 @@ async fn hundreds_of_tools_cost_few_tokens() {
             assert!(text.contains(&begin), "{text}");
             assert!(text.contains("- mcp.extract("), "{text}");
         }
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -219,7 +215,6 @@ async fn a_model_is_told_what_it_can_do_about_a_server_that_is_down() {
                 assert!(!text.contains(word), "{tool}: {text}");
             }
         }
-        session.client.cancel().await.expect("a clean end");
     }
     let ran = bench.run("await web_read({})", &[]);
     assert!(
@@ -277,7 +272,6 @@ async fn tools_are_found_and_called_without_code() {
         let (is_error, servers) = said(&session, "list_servers", json!({})).await;
         assert!(!is_error);
         assert!(servers.starts_with("- logging (1 tool)"), "{servers}");
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -321,7 +315,6 @@ async fn wrong_arguments_are_all_told_at_once() {
             .contains("no tool is named \"run_script\"; there are search_tools, "),
         "{error}"
     );
-    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]
@@ -352,7 +345,6 @@ async fn a_call_with_wrong_arguments_is_not_sent() {
                 let expected = format!("{tool} was not called: {problem}");
                 assert_eq!(answer, (true, expected), "{version} {mode}");
             }
-            session.client.cancel().await.expect("a clean end");
         }
     }
     let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).unwrap_or_default();
@@ -381,7 +373,6 @@ async fn the_array_stays_while_tools_come_and_go() {
     // A server that ends is no other than one that changes.
     call(&session, "odd_end", json!({})).await;
     assert_eq!(tools(&session).await, before);
-    session.client.cancel().await.expect("a clean end");
 }
 
 /// Without sessions, each list is of the tools there are now; a client keeps it for a time.
@@ -396,7 +387,6 @@ async fn without_sessions_the_array_is_made_anew() {
     assert!(!names(&session).await.contains(&"odd_fresh".to_owned()));
     call(&session, "odd_add", json!({ "name": "fresh" })).await;
     while !names(&session).await.contains(&"odd_fresh".to_owned()) {}
-    session.client.cancel().await.expect("a clean end");
 
     let session = client(&bench, &OLD, &[]).await;
     let before = names(&session).await;
@@ -404,7 +394,6 @@ async fn without_sessions_the_array_is_made_anew() {
     let called = call(&session, "odd_fresh", json!({})).await;
     assert_ne!(called.is_error, Some(true), "{called:?}");
     assert_eq!(names(&session).await, before);
-    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]
@@ -443,7 +432,6 @@ async fn tools_are_shown_as_the_configuration_says() {
         is_error && answer.starts_with("no tool is named"),
         "{answer}"
     );
-    session.client.cancel().await.expect("a clean end");
     // Nor is it anywhere else.
     let ran = bench.run("await logging_getLogs({})", &["--check", "off"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
@@ -486,7 +474,6 @@ async fn a_denied_tool_is_found_and_marked_everywhere() {
     let enable = json!({ "server": "ticketing" });
     let (_, text) = said(&session, "enable_server", enable).await;
     assert!(text.contains("2 tools, 1 denied"), "{text}");
-    session.client.cancel().await.expect("a clean end");
 
     let script = "const { tools, searched } = await mcp.searchTools('list issues', { detail: 'signatures' });
         const details = await mcp.getToolDetails(['ticketing_listIssues', 'logging_getLogs']);
@@ -564,7 +551,6 @@ async fn a_search_says_what_it_does_not_show() {
             );
         }
     }
-    session.client.cancel().await.expect("a clean end");
 }
 
 /// The ways of searching that a model is offered, with what there is for them.
@@ -599,7 +585,6 @@ async fn ways_of_searching_are_offered_where_they_can_be_used() {
                 "{mode}"
             );
             assert_eq!(schema["properties"]["limit"]["default"], 10);
-            session.client.cancel().await.expect("a clean end");
         }
     }
 }

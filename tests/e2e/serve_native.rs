@@ -36,7 +36,6 @@ async fn definitions_are_the_servers_own() {
         assert_eq!(tool["_meta"], json!({ "example.com/kind": "records" }));
         assert_eq!(tool["inputSchema"]["required"], json!(["query", "project"]));
         assert_eq!(tool["outputSchema"]["required"], json!(["records"]));
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -60,7 +59,6 @@ async fn calls_are_asked_about() {
         let (is_error, said) = shown(&denied);
         assert!(is_error && said.contains("denied"), "{version}: {said}");
         assert_eq!(session.asked().len(), 2, "{version}");
-        session.client.cancel().await.expect("a clean end");
     }
     let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
     let calls = ledger.lines().filter(|line| line.contains("createIssue"));

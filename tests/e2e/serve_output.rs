@@ -34,7 +34,6 @@ async fn what_is_emitted_follows_the_text() {
             ]),
             "{version}"
         );
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -112,7 +111,6 @@ async fn output_that_is_cut_can_be_read_in_parts() {
             let code = if version == NEWEST { -32602 } else { -32002 };
             assert_eq!(error.code.0, code, "{error:?}");
         }
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -145,5 +143,4 @@ async fn a_cut_output_is_read_on_from_the_cut() {
         assert!(!said.contains(&format!("{shown}{next}")), "{code}: {said}");
         assert!(said.starts_with(begin), "{code}: {said}");
     }
-    session.client.cancel().await.expect("a clean end");
 }

@@ -58,5 +58,4 @@ async fn an_answer_to_what_is_asked_no_more_is_none_to_the_next_question() {
     assert_eq!(session.come(script, &second, no).await, report);
     let again = session.come(script, &second, yes()).await;
     assert_eq!(again, report);
-    session.client.cancel().await.expect("a clean end");
 }

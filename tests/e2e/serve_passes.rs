@@ -25,7 +25,6 @@ async fn check_passed_on(version: &ProtocolVersion, capabilities: Value, expecte
     for asked in session.asked() {
         assert_eq!(asked["message"], "The server \"odd\" asks: your name?");
     }
-    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]
@@ -89,7 +88,6 @@ async fn progress_is_passed_on() {
             let found = lines.iter().filter(|line| line.ends_with(&said)).count();
             assert_eq!(found, times, "{lines:?}");
         }
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -125,7 +123,6 @@ async fn what_servers_log_is_passed_on_to_who_wants_it() {
                 assert_eq!(log, expected, "{protocol}, {version}");
             }
             assert!(heard.try_recv().is_err(), "{protocol}, {version}");
-            session.client.cancel().await.expect("a clean end");
         }
     }
 }

@@ -59,6 +59,5 @@ async fn skills_are_prompts() {
         let message = json!({ "role": "user", "content": { "type": "text", "text": text } });
         let expected = json!({ "description": "Sort mail.", "messages": [message] });
         assert_eq!(mail, Ok(expected), "{version}");
-        session.client.cancel().await.expect("a clean end");
     }
 }

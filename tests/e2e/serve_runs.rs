@@ -52,7 +52,6 @@ async fn a_run_that_is_left_is_picked_up() {
             .await
             .expect("an answer");
         assert_eq!(shown(&again), shown(&result));
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -100,7 +99,6 @@ async fn a_question_of_a_run_that_is_left_waits_for_whoever_waits() {
         CallToolResponse::Complete(result) => assert_eq!(value(&shown(&result).1), "made"),
         other => panic!("{other:?}"),
     }
-    session.client.cancel().await.expect("a clean end");
 }
 
 /// Sends a call of a tool, to be cancelled.
@@ -135,7 +133,6 @@ async fn a_cancelled_call_takes_its_run_with_it() {
         let workers = session.workers();
         sent.cancel(Some("enough".to_owned())).await.expect("sent");
         one_ends(&workers).await;
-        session.client.cancel().await.expect("a clean end");
     }
 }
 
@@ -172,7 +169,6 @@ async fn hints_are_for_a_model() {
             assert!(!said.contains(word), "{word}: {said}");
         }
     }
-    session.client.cancel().await.expect("a clean end");
 }
 
 #[tokio::test]
@@ -238,5 +234,4 @@ async fn limits_and_servers_are_held() {
     let fine = only("return (await logging_getLogs({ query: 'x' })).entries?.length ?? 'some'");
     let (_, said) = session.result("run_script", fine).await;
     assert!(!said.contains("may use the tools"), "{said}");
-    session.client.cancel().await.expect("a clean end");
 }

@@ -49,13 +49,7 @@ impl LoggedIn {
     }
 
     fn status(&self) -> String {
-        let ran = self
-            .bench
-            .command(&["auth", "status", "web"])
-            .env("XDG_STATE_HOME", self.bench.path().join("state"))
-            .output()
-            .expect("start callgate");
-        String::from_utf8(ran.stdout).expect("text")
+        self.bench.callgate(&["auth", "status", "web"]).stdout
     }
 
     /// Expects the authorization server to have been asked so often for a renewal.
@@ -77,7 +71,6 @@ impl LoggedIn {
 fn start(bench: &Workbench, tool: &str) -> Child {
     bench
         .command(&["call", tool, r#"{"a":1}"#])
-        .env("XDG_STATE_HOME", bench.path().join("state"))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -245,13 +238,9 @@ async fn a_token_goes_nowhere_else() {
     }));
     let state = |bench: &Workbench| bench.path().join("state");
     copy(&state(&here.bench), &state(&elsewhere));
-    let ran = elsewhere
-        .command(&["auth", "status", "web"])
-        .env("XDG_STATE_HOME", state(&elsewhere))
-        .output()
-        .expect("start callgate");
+    let status = elsewhere.callgate(&["auth", "status", "web"]).stdout;
     assert_eq!(
-        String::from_utf8_lossy(&ran.stdout),
+        status,
         "web: not logged in (set \"oauth\": false if it needs no login)\n"
     );
 }

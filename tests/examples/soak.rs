@@ -9,20 +9,18 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, ExitCode, Stdio};
+use std::fs;
+use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
+use callgate_tests::served::{self, Served};
 use callgate_tests::{Workbench, children, demo_ticketing};
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
 };
-use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService};
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::service::{RoleClient, RunningService};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -32,6 +30,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 const PASSING: [&str; 3] = ["passing0", "passing1", "passing2"];
 /// The environment variable that names a server in its process.
 const MARK: &str = "SOAK_SERVER";
+const OLDER: ProtocolVersion = ProtocolVersion::V_2025_11_25;
+const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 const SECOND: Duration = Duration::from_secs(1);
 /// The time after which an answer counts as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,23 +47,24 @@ async fn main() -> Result<ExitCode> {
     let runs = option("--runs")?.map(|runs| runs as usize);
     let clients = option("--clients")?.unwrap_or(50.0) as u32;
     let bench = Workbench::with_config(config());
-    let mut host = Host::start(&bench)?;
+    let mut host = Served::start(&bench, &[]);
     let tally = Arc::new(Tally::default());
     let (stop, stopped) = watch::channel(false);
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..clients {
         let (url, tally, stopped) = (host.url.clone(), Arc::clone(&tally), stopped.clone());
+        let version = [OLDER, NEWEST][(number % 2) as usize].clone();
         tasks.spawn(async move {
             tokio::time::sleep(SECOND * number / clients).await;
-            match Client::connect(&url, number % 2 == 0, "code").await {
+            match Client::connect(&url, version, "code").await {
                 Ok(client) => client.work(number, &tally, &stopped).await,
                 Err(error) => tally.wrong("connect", error),
             }
         });
     }
-    let switching = Client::connect(&host.url, true, "discovery").await?;
+    let switching = Client::connect(&host.url, OLDER, "discovery").await?;
     let began = Instant::now();
-    let mut samples = vec![host.sample()];
+    let mut samples = vec![sample(host.pid())];
     let mut every = tokio::time::interval(SECOND);
     for step in 0_usize.. {
         every.tick().await;
@@ -71,28 +72,22 @@ async fn main() -> Result<ExitCode> {
             break;
         }
         let server = PASSING[step / 3 % PASSING.len()];
-        let switch = match step % 3 {
+        let (switch, given) = match step % 3 {
             0 => {
-                host.kill(server);
-                "list_servers"
+                kill(host.pid(), server);
+                ("list_servers", json!({}))
             }
-            1 => "disable_server",
-            _ => "enable_server",
-        };
-        let is_list = switch == "list_servers";
-        let given = if is_list {
-            json!({})
-        } else {
-            json!({ "server": server })
+            1 => ("disable_server", json!({ "server": server })),
+            _ => ("enable_server", json!({ "server": server })),
         };
         if let Err(error) = switching.call(switch, given).await {
             tally.wrong("switch", error);
         }
-        samples.push(host.sample());
+        samples.push(sample(host.pid()));
     }
     stop.send(true)?;
     tasks.join_all().await;
-    let last = Client::connect(&host.url, false, "code").await?;
+    let last = Client::connect(&host.url, NEWEST, "code").await?;
     if let Err(error) = last.compare_filed(&tally).await {
         tally.wrong("issues", error);
     }
@@ -101,7 +96,11 @@ async fn main() -> Result<ExitCode> {
     if runs.is_some_and(|runs| tally.runs() < runs) {
         wrong.push(format!("only {} runs; give it more time", tally.runs()));
     }
-    let log = host.end()?;
+    host.terminate();
+    let (code, log) = host.wait();
+    if code != Some(0) {
+        wrong.push(format!("it ended with {code:?}: {log}"));
+    }
     let panics = log.lines().filter(|line| line.contains("panicked"));
     wrong.extend(panics.map(str::to_owned));
     for line in &wrong {
@@ -141,22 +140,9 @@ impl ClientHandler for Announced {
 struct Client(RunningService<RoleClient, Announced>);
 
 impl Client {
-    async fn connect(url: &str, sessions: bool, mode: &str) -> Result<Self> {
-        let config =
-            StreamableHttpClientTransportConfig::with_uri(format!("{url}?tool_mode={mode}"));
-        let http = reqwest::Client::builder().no_proxy().build()?;
-        let transport = StreamableHttpClientTransport::with_client(http, config);
-        let newest = ProtocolVersion::V_2026_07_28;
-        let discover = ClientLifecycleMode::Discover {
-            preferred_versions: vec![newest.clone()],
-        };
-        let older = ProtocolVersion::V_2025_11_25;
-        let (version, lifecycle) = match sessions {
-            true => (older, ClientLifecycleMode::Initialize),
-            false => (newest, discover),
-        };
-        let client = Announced(version).serve_with_lifecycle(transport, lifecycle);
-        Ok(Self(client.await?))
+    async fn connect(url: &str, version: ProtocolVersion, mode: &str) -> Result<Self> {
+        let url = format!("{url}?tool_mode={mode}");
+        Ok(Self(served::connect(&url, Announced(version), None).await?))
     }
 
     /// Sends a request a second until it is told to stop.
@@ -288,117 +274,48 @@ impl Tally {
     }
 }
 
-/// `callgate serve --http`.
-struct Host {
-    process: Child,
-    url: String,
-    log: Option<thread::JoinHandle<String>>,
+/// Memory and threads of a process.
+fn sample(pid: u32) -> Sample {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let number = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let word = line.and_then(|line| line.split_whitespace().next());
+        word.and_then(|word| word.parse().ok()).unwrap_or_default()
+    };
+    [number("VmRSS:"), number("Threads:")]
 }
 
-impl Host {
-    fn start(bench: &Workbench) -> Result<Self> {
-        let mut process = bench
-            .command(&["serve", "--http", "127.0.0.1:0"])
-            .env("XDG_STATE_HOME", bench.path().join("state"))
-            .env_remove("DBUS_SESSION_BUS_ADDRESS")
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let mut reader = BufReader::new(process.stderr.take().ok_or("it has no stderr")?);
-        let url = loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line)? == 0 {
-                return Err(format!("it does not serve: {}", process.wait()?).into());
-            }
-            if let Some(url) = line.trim_end().strip_prefix("serving MCP at ") {
-                break url.to_owned();
-            }
-        };
-        let log = thread::spawn(move || {
-            let mut log = String::new();
-            let _ = reader.read_to_string(&mut log);
-            log
-        });
-        Ok(Self {
-            process,
-            url,
-            log: Some(log),
-        })
-    }
-
-    fn sample(&self) -> Sample {
-        let pid = self.process.id();
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let number = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let word = line.and_then(|line| line.split_whitespace().next());
-            word.and_then(|word| word.parse().ok()).unwrap_or_default()
-        };
-        Sample {
-            memory: number("VmRSS:"),
-            threads: number("Threads:"),
+/// Kills the process of a server of this host.
+fn kill(host: u32, server: &str) {
+    let mark = format!("{MARK}={server}");
+    for pid in children(host) {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        if variables.any(|one| one == mark.as_bytes()) {
+            // SAFETY: a system call with numbers; the process is a child of our host.
+            unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
         }
-    }
-
-    /// Kills the process of a server.
-    fn kill(&self, server: &str) {
-        let mark = format!("{MARK}={server}");
-        for pid in children(self.process.id()) {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            let mut variables = environment.split(|byte| *byte == 0);
-            if variables.any(|one| one == mark.as_bytes()) {
-                // SAFETY: a system call with numbers; the process is a child of our host.
-                unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
-            }
-        }
-    }
-
-    /// Ends it as a service manager does. Gives its log.
-    fn end(&mut self) -> Result<String> {
-        // SAFETY: a system call with numbers; the process is ours and not waited for.
-        unsafe { libc::kill(i32::try_from(self.process.id())?, libc::SIGTERM) };
-        let status = self.process.wait()?;
-        let log = self.log.take().and_then(|log| log.join().ok());
-        let log = log.unwrap_or_default();
-        if status.success() {
-            Ok(log)
-        } else {
-            Err(format!("it ended with {status}: {log}").into())
-        }
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
 /// Resident memory in KiB and threads of the host.
-struct Sample {
-    memory: u64,
-    threads: u64,
-}
+type Sample = [u64; 2];
 
 /// Resources that grew between the second and the last tenth of the time.
 fn growth(samples: &[Sample]) -> Vec<String> {
     let tenth = samples.len() / 10;
     let early = &samples[tenth..2 * tenth];
     let late = &samples[samples.len() - tenth..];
-    let median = |part: &[Sample], of: fn(&Sample) -> u64| {
-        let mut values: Vec<u64> = part.iter().map(of).collect();
-        values.sort_unstable();
-        values.get(values.len() / 2).copied().unwrap_or_default()
-    };
-    type Kind = (&'static str, fn(&Sample) -> u64, u64);
-    let kinds: [Kind; 2] = [
-        ("memory (KiB)", |sample| sample.memory, 8 * 1024),
-        ("threads", |sample| sample.threads, 8),
-    ];
     let mut grown = Vec::new();
-    for (name, of, slack) in kinds {
-        let (before, after) = (median(early, of), median(late, of));
+    for (kind, (name, slack)) in [("memory (KiB)", 8 * 1024), ("threads", 8)]
+        .into_iter()
+        .enumerate()
+    {
+        let [before, after] = [early, late].map(|part| {
+            let mut values: Vec<u64> = part.iter().map(|sample| sample[kind]).collect();
+            values.sort_unstable();
+            values.get(values.len() / 2).copied().unwrap_or_default()
+        });
         println!("{name}, median of the second and of the last tenth: {before}, {after}");
         // A short run is still warming up.
         if samples.len() >= 120 && after > before + before / 10 + slack {

@@ -1,42 +1,40 @@
 //! `callgate serve` over stdio, with a client that has no capabilities.
 
+use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Error, Lines, Result, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::{Workbench, binary};
 
-/// A process that serves, until this is dropped.
+/// A process that serves. Dropping it closes its standard input, which ends it, and waits.
 #[derive(Debug)]
 pub struct Host {
-    process: Child,
-    answers: Lines<BufReader<ChildStdout>>,
+    /// The process, whose standard streams are those below.
+    pub process: Child,
+    /// Its standard input.
+    pub requests: Option<ChildStdin>,
+    /// The lines of its standard output.
+    pub answers: Option<Lines<BufReader<ChildStdout>>>,
     id: u64,
 }
 
 impl Host {
-    /// Starts `callgate serve` with these flags in a folder.
-    ///
-    /// # Errors
-    ///
-    /// If it does not start.
+    /// Starts `callgate serve` with these flags in a folder. Fails if it does not start.
     pub fn start(bench: &Workbench, flags: &[&str]) -> Result<Self> {
-        let mut process = Command::new(program())
-            .arg("serve")
-            .args(flags)
-            .current_dir(bench.path())
-            .env("XDG_CACHE_HOME", bench.cache())
-            .env("XDG_STATE_HOME", bench.path().join("state"))
+        let mut command = bench.command_of(&program(), &[&["serve"], flags].concat());
+        let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let answers = process.stdout.take().ok_or_else(ended)?;
+        let answers = process.stdout.take();
         let mut host = Self {
+            requests: process.stdin.take(),
+            answers: answers.map(|answers| BufReader::new(answers).lines()),
             process,
-            answers: BufReader::new(answers).lines(),
             id: 0,
         };
         let client = json!({ "name": "client", "version": "1" });
@@ -44,36 +42,24 @@ impl Host {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client,
         });
         host.request("initialize", &params)?;
-        host.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        host.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
         Ok(host)
     }
 
-    /// The result of a request.
-    ///
-    /// # Errors
-    ///
-    /// If the answer is an error, or none comes.
+    /// The result of a request. Fails if the answer is an error, or none comes.
     pub fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
         self.id += 1;
         let id = self.id;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
-        loop {
-            let line = self.answers.next().ok_or_else(ended)??;
-            let mut message: Value = serde_json::from_str(&line)?;
-            if message["id"] == id {
-                return match message["result"].take() {
-                    Value::Null => Err(Error::other(line)),
-                    result => Ok(result),
-                };
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
+        match self.answer(id)? {
+            Value::Object(mut answer) if answer.contains_key("result") => {
+                Ok(answer["result"].take())
             }
+            other => Err(Error::other(other.to_string())),
         }
     }
 
     /// Calls a tool: its text, and true if the result is an error.
-    ///
-    /// # Errors
-    ///
-    /// If there is no result.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<(String, bool)> {
         let params = json!({ "name": tool, "arguments": arguments });
         let result = self.request("tools/call", &params)?;
@@ -82,31 +68,43 @@ impl Host {
         Ok((text, result["isError"] == true))
     }
 
-    /// The id of the process.
-    #[must_use]
-    pub fn process_id(&self) -> u32 {
-        self.process.id()
+    /// Sends a line.
+    pub fn send(&mut self, line: impl Display) -> Result<()> {
+        let requests = self.requests.as_mut().ok_or_else(ended)?;
+        writeln!(requests, "{line}")
     }
 
-    fn send(&mut self, message: &Value) -> Result<()> {
-        let requests = self.process.stdin.as_mut().ok_or_else(ended)?;
-        writeln!(requests, "{message}")
+    /// The next message.
+    pub fn next(&mut self) -> Result<Value> {
+        let answers = self.answers.as_mut().ok_or_else(ended)?;
+        let line = answers.next().ok_or_else(ended)??;
+        serde_json::from_str(&line).map_err(|error| Error::other(format!("{error}: {line}")))
+    }
+
+    /// The next message with this id.
+    pub fn answer(&mut self, id: u64) -> Result<Value> {
+        loop {
+            let message = self.next()?;
+            if message["id"] == id {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// Closes its standard input and waits for its end.
+    pub fn end(&mut self) -> Result<ExitStatus> {
+        drop(self.requests.take());
+        self.process.wait()
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // This closes its standard input first, which ends it.
-        let _ = self.process.wait();
+        let _ = self.end();
     }
 }
 
 /// The `callgate` to measure: that of `CALLGATE_BENCH_PROGRAM`, else the one built with this.
-///
-/// # Panics
-///
-/// If neither is there.
-#[must_use]
 pub fn program() -> PathBuf {
     std::env::var_os("CALLGATE_BENCH_PROGRAM").map_or_else(|| binary("callgate"), PathBuf::from)
 }

@@ -4,6 +4,7 @@
 pub mod host;
 pub mod listening;
 pub mod model_tasks;
+pub mod served;
 pub mod stand_in;
 
 use std::io::Write as _;
@@ -14,11 +15,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A binary of this workspace, built by `cargo xtask test` beside the tests.
-///
-/// # Panics
-///
-/// If it has not been built.
-#[must_use]
 pub fn binary(name: &str) -> PathBuf {
     let path = profile_dir().join(name);
     assert!(
@@ -30,19 +26,19 @@ pub fn binary(name: &str) -> PathBuf {
 }
 
 /// The folder that `cargo xtask setup --tests` puts other people's servers in.
-///
-/// # Panics
-///
-/// If they are not installed.
-#[must_use]
 pub fn real_servers() -> PathBuf {
-    let path = match std::env::var_os("CALLGATE_REAL_SERVERS") {
-        Some(path) => PathBuf::from(path),
-        None => profile_dir()
-            .parent()
-            .map(|target| target.join("real-servers"))
-            .unwrap_or_default(),
-    };
+    installed("CALLGATE_REAL_SERVERS", "real-servers")
+}
+
+/// The folder that `cargo xtask setup --tests` puts the conformance suite in.
+pub fn conformance_suite() -> PathBuf {
+    installed("CALLGATE_CONFORMANCE", "conformance")
+}
+
+/// What a variable names, else this folder below `target`.
+fn installed(variable: &str, folder: &str) -> PathBuf {
+    let path = std::env::var_os(variable).map(PathBuf::from);
+    let path = path.unwrap_or_else(|| profile_dir().with_file_name(folder));
     assert!(
         path.is_dir(),
         "{} does not exist; run `cargo xtask setup --tests` first",
@@ -52,7 +48,6 @@ pub fn real_servers() -> PathBuf {
 }
 
 /// A configuration's entry for one of the servers in Node, by the name of its package.
-#[must_use]
 pub fn node(package: &str, arguments: &[&str]) -> Value {
     let packages = real_servers().join("node/node_modules/@modelcontextprotocol");
     let entry = packages.join(package).join("dist/index.js");
@@ -62,14 +57,12 @@ pub fn node(package: &str, arguments: &[&str]) -> Value {
 }
 
 /// A configuration's entry for one of the servers in Python, by the name of its program.
-#[must_use]
 pub fn python(program: &str, arguments: &[&str]) -> Value {
     json!({ "command": real_servers().join("venv/bin").join(program), "args": arguments })
 }
 
 /// The servers of a configuration with more than fifty tools, for a folder that has a
 /// repository. Beside it is the memory.
-#[must_use]
 pub fn five_servers(folder: &Path) -> Value {
     let mut memory = node("server-memory", &[]);
     memory["env"] = json!({ "MEMORY_FILE_PATH": folder.with_file_name("memory.jsonl") });
@@ -83,49 +76,18 @@ pub fn five_servers(folder: &Path) -> Value {
     })
 }
 
-/// The folder that `cargo xtask setup --tests` puts the conformance suite in.
-///
-/// # Panics
-///
-/// If it is not installed.
-#[must_use]
-pub fn conformance_suite() -> PathBuf {
-    let path = match std::env::var_os("CALLGATE_CONFORMANCE") {
-        Some(path) => PathBuf::from(path),
-        None => profile_dir()
-            .parent()
-            .map(|target| target.join("conformance"))
-            .unwrap_or_default(),
-    };
-    assert!(
-        path.is_dir(),
-        "{} does not exist; run `cargo xtask setup --tests` first",
-        path.display()
-    );
-    path
-}
-
 /// Names the executable of TypeScript, where that is not where set-up puts it.
 const TYPESCRIPT: &str = "CALLGATE_TYPESCRIPT";
 
 /// The `node_modules` in which set-up installed TypeScript.
-///
-/// # Panics
-///
-/// If it is not installed.
-#[must_use]
 pub fn typescript_modules() -> PathBuf {
-    let path = match std::env::var_os(TYPESCRIPT) {
-        // node_modules/@typescript/typescript-…/lib/tsc
-        Some(program) => PathBuf::from(program)
-            .ancestors()
-            .nth(4)
-            .map(Path::to_owned),
-        None => profile_dir()
-            .parent()
-            .map(|target| target.join("typescript/node_modules")),
-    };
-    let path = path.unwrap_or_default();
+    let program = std::env::var_os(TYPESCRIPT).map(PathBuf::from);
+    // node_modules/@typescript/typescript-…/lib/tsc
+    let path = program.as_deref().and_then(|path| path.ancestors().nth(4));
+    let path = path.map_or_else(
+        || profile_dir().with_file_name("typescript/node_modules"),
+        Path::to_owned,
+    );
     assert!(
         path.is_dir(),
         "{} does not exist; run `cargo xtask setup` first",
@@ -135,11 +97,6 @@ pub fn typescript_modules() -> PathBuf {
 }
 
 /// `target/debug` or its like: test executables lie in its `deps`.
-///
-/// # Panics
-///
-/// If this is no test or benchmark that cargo built.
-#[must_use]
 pub fn profile_dir() -> PathBuf {
     let exe = std::env::current_exe().expect("the test executable has a path");
     exe.ancestors()
@@ -167,11 +124,6 @@ pub struct Ran {
 
 impl Ran {
     /// Standard output as JSON.
-    ///
-    /// # Panics
-    ///
-    /// If it is none, with all that was printed.
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("stdout is not JSON ({error}): {self:#?}"))
@@ -190,29 +142,21 @@ impl From<Output> for Ran {
 
 impl Workbench {
     /// A folder whose configuration has these servers and allows every call.
-    #[must_use]
     pub fn new(servers: Value) -> Self {
         Self::with_config(json!({ "mcpServers": servers, "permissions": { "allow": ["*"] } }))
     }
 
     /// A folder whose configuration has the demo's servers and allows every call.
-    #[must_use]
     pub fn demo() -> Self {
         Self::new(json!({ "logging": demo_logging(), "ticketing": demo_ticketing() }))
     }
 
     /// A folder whose rules leave every call of the demo's server of issues to be asked about.
-    #[must_use]
     pub fn asking() -> Self {
         Self::with_config(json!({ "mcpServers": { "ticketing": demo_ticketing() } }))
     }
 
     /// A folder with this configuration.
-    ///
-    /// # Panics
-    ///
-    /// If the folder cannot be made.
-    #[must_use]
     pub fn with_config(config: Value) -> Self {
         let bench = Self::empty();
         bench.write("callgate.json", &config.to_string());
@@ -220,11 +164,6 @@ impl Workbench {
     }
 
     /// A folder without a configuration.
-    ///
-    /// # Panics
-    ///
-    /// If the folder cannot be made.
-    #[must_use]
     pub fn empty() -> Self {
         let bench = Self {
             folder: TempDir::with_prefix("callgate-").expect("a temporary folder"),
@@ -239,10 +178,6 @@ impl Workbench {
     }
 
     /// Makes the folder a project that has the TypeScript of set-up.
-    ///
-    /// # Panics
-    ///
-    /// If it is not installed, or the folder cannot be written to.
     pub fn bring_typescript(&self) {
         let modules = self.path().join("node_modules");
         if !modules.exists() {
@@ -251,46 +186,48 @@ impl Workbench {
     }
 
     /// The folder.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// The folder that commands have for `XDG_CACHE_HOME`.
-    #[must_use]
     pub fn cache(&self) -> &Path {
         self.cache.path()
     }
 
     /// Writes a file into the folder.
-    ///
-    /// # Panics
-    ///
-    /// If it cannot be written.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::write(&path, text).expect("write into the temporary folder");
         path
     }
 
-    /// `callgate`, to be run in the folder with an environment of its own.
-    #[must_use]
+    /// `callgate`, to be run in the folder with an environment of its own and no keyring.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary("callgate"));
+        self.command_of(&binary("callgate"), arguments)
+    }
+
+    fn command_of(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .current_dir(self.path())
             .env("XDG_CACHE_HOME", self.cache())
+            .env("XDG_STATE_HOME", self.path().join("state"))
+            .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .env_remove("XDG_RUNTIME_DIR")
             .stdin(Stdio::null());
         command
     }
 
+    /// The lines of the ledger `calls.jsonl`.
+    pub fn ledger(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.path().join("calls.jsonl")).unwrap_or_default();
+        let lines = text.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().expect("JSON")
+    }
+
     /// Runs `callgate` in the folder.
-    ///
-    /// # Panics
-    ///
-    /// If it cannot be started.
-    #[must_use]
     pub fn callgate(&self, arguments: &[&str]) -> Ran {
         self.command(arguments)
             .output()
@@ -299,29 +236,21 @@ impl Workbench {
     }
 
     /// Runs a script with `callgate run - FLAGS`.
-    ///
-    /// # Panics
-    ///
-    /// If it cannot be started.
-    #[must_use]
     pub fn run(&self, script: &str, flags: &[&str]) -> Ran {
-        let mut command = self.command(&["run", "-"]);
+        let mut command = self.command(&[&["run", "-"], flags].concat());
         command
-            .args(flags)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("start callgate");
         let mut stdin = child.stdin.take().expect("a piped stdin");
-        stdin
-            .write_all(script.as_bytes())
-            .expect("hand over the script");
+        let sent = stdin.write_all(script.as_bytes());
+        sent.expect("hand over the script");
         drop(stdin);
         child.wait_with_output().expect("wait for callgate").into()
     }
 
     /// Runs a script and gives the report as JSON.
-    #[must_use]
     pub fn report(&self, script: &str, flags: &[&str]) -> Value {
         let flags: Vec<&str> = flags.iter().copied().chain(["--json"]).collect();
         self.run(script, &flags).json()
@@ -329,25 +258,21 @@ impl Workbench {
 }
 
 /// A configuration's entry for the demo's server of issues.
-#[must_use]
 pub fn demo_ticketing() -> Value {
     json!({ "command": binary("callgate-demo-ticketing") })
 }
 
 /// A configuration's entry for the demo's server of logs.
-#[must_use]
 pub fn demo_logging() -> Value {
     json!({ "command": binary("callgate-demo-logging") })
 }
 
 /// A configuration's entry for a misbehaving server.
-#[must_use]
 pub fn odd(mode: &str) -> Value {
     json!({ "command": binary("callgate-odd-server"), "args": [mode] })
 }
 
 /// The processes that a process has started and not waited for.
-#[must_use]
 pub fn children(process: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
     let tasks = tasks.into_iter().flatten().flatten();
@@ -360,7 +285,6 @@ pub fn children(process: u32) -> Vec<u32> {
 }
 
 /// The workers among them.
-#[must_use]
 pub fn workers(process: u32) -> Vec<u32> {
     let is_worker = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -370,10 +294,6 @@ pub fn workers(process: u32) -> Vec<u32> {
 }
 
 /// The JSON in each line, and what stands behind its arrow.
-///
-/// # Panics
-///
-/// If a line has no arrow, or no JSON before it.
 pub fn cases(text: &str) -> impl Iterator<Item = (Value, &str)> {
     text.trim().lines().map(|case| {
         let (given, expected) = case.trim().split_once(" → ").expect(case);
@@ -382,11 +302,6 @@ pub fn cases(text: &str) -> impl Iterator<Item = (Value, &str)> {
 }
 
 /// The root of the checkout.
-///
-/// # Panics
-///
-/// Never: this crate lies in it.
-#[must_use]
 pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()

@@ -14,11 +14,6 @@ pub struct Listening {
 
 impl Listening {
     /// Starts a server that says its port on standard error.
-    ///
-    /// # Panics
-    ///
-    /// If it cannot be started, or does not say its port.
-    #[must_use]
     pub fn start(command: &mut Command) -> Self {
         let mut process = command
             .stdin(Stdio::null())

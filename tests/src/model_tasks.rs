@@ -44,19 +44,11 @@ pub struct Model {
 }
 
 /// The tasks.
-///
-/// # Errors
-///
-/// If they cannot be read.
 pub fn tasks() -> Result<Vec<Value>> {
     Ok(serde_json::from_str(&fixture("tasks.json")?)?)
 }
 
 /// A folder with the data of the tasks, and a configuration of five servers over it.
-///
-/// # Errors
-///
-/// If the folder cannot be made.
 pub fn bench() -> Result<Workbench> {
     let bench = Workbench::empty();
     let folder = bench.path().canonicalize()?.join("shop");
@@ -79,10 +71,6 @@ pub fn bench() -> Result<Workbench> {
 
 impl Model {
     /// Begins a session in a mode, `code` or `discovery`.
-    ///
-    /// # Errors
-    ///
-    /// If `callgate serve` does not answer.
     pub fn new(mode: &'static str) -> Result<Self> {
         let bench = bench()?;
         let mut host = Host::start(&bench, &["--mode", mode])?;
@@ -97,16 +85,11 @@ impl Model {
     }
 
     /// The array of tools, and all answers so far.
-    #[must_use]
     pub fn known(&self) -> &str {
         &self.known
     }
 
     /// Does a task; nothing if it is not for this mode.
-    ///
-    /// # Errors
-    ///
-    /// If a call has no answer, or the task is not solved.
     pub fn solve(&mut self, task: &Value) -> Result<Option<Done>> {
         let solution = &task[self.mode];
         if solution.is_null() {

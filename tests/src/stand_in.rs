@@ -7,10 +7,6 @@ use serde_json::{Value, json};
 
 /// Lists these tools, and answers calls by tool and arguments with the result that `call`
 /// gives, if it gives one, until its input ends.
-///
-/// # Errors
-///
-/// If a message is not JSON, or cannot be read or written.
 pub fn serve(tools: &Value, mut call: impl FnMut(&str, &Value) -> Option<Value>) -> Result<()> {
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {

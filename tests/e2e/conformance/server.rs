@@ -12,7 +12,7 @@ use std::fs;
 use callgate_tests::{Workbench, repository};
 use serde_json::json;
 
-use crate::served::Served;
+use callgate_tests::served::Served;
 
 #[test]
 fn every_scenario_of_2025_11_25_that_applies_passes() {

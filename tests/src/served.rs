@@ -2,40 +2,31 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
-use callgate_tests::Workbench;
 use reqwest::{Client, RequestBuilder, Response};
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, User};
+use crate::Workbench;
 
 /// A server, ended with this.
+#[derive(Debug)]
 pub struct Served {
     process: Child,
     /// Where MCP is.
     pub url: String,
-    told: Arc<Mutex<String>>,
-    reader: Option<JoinHandle<()>>,
+    log: Option<JoinHandle<String>>,
 }
 
 impl Served {
     /// Starts one on a free port of loopback.
     pub fn start(bench: &Workbench, flags: &[&str]) -> Self {
-        let arguments: Vec<&str> = ["serve", "--http", "127.0.0.1:0"]
-            .iter()
-            .chain(flags)
-            .copied()
-            .collect();
-        let mut command = bench.command(&arguments);
-        command
-            .env("XDG_STATE_HOME", bench.path().join("state"))
-            .env_remove("DBUS_SESSION_BUS_ADDRESS");
-        Self::by(command)
+        Self::by(bench.command(&[&["serve", "--http", "127.0.0.1:0"], flags].concat()))
     }
 
     /// Starts it by this command.
@@ -46,33 +37,29 @@ impl Served {
             .spawn()
             .expect("start callgate serve");
         let mut lines = BufReader::new(process.stderr.take().expect("a piped stderr")).lines();
-        let mut before = String::new();
+        let mut log = String::new();
         let url = loop {
             let Some(line) = lines.next() else {
-                panic!("it does not serve: {before}");
+                panic!("it does not serve: {log}");
             };
             let line = line.expect("UTF-8");
             if let Some(url) = line.strip_prefix("serving MCP at ") {
                 break url.to_owned();
             }
             if !line.starts_with("sandbox: ") {
-                before += &line;
+                log += &line;
             }
         };
-        let told = Arc::new(Mutex::new(before));
-        let reader = {
-            let told = Arc::clone(&told);
-            std::thread::spawn(move || {
-                for line in lines.map_while(Result::ok) {
-                    *told.lock().expect("no panic") += &format!("{line}\n");
-                }
-            })
-        };
+        let log = thread::spawn(move || {
+            lines
+                .map_while(Result::ok)
+                .for_each(|line| log += &(line + "\n"));
+            log
+        });
         Self {
             process,
             url,
-            told,
-            reader: Some(reader),
+            log: Some(log),
         }
     }
 
@@ -82,25 +69,25 @@ impl Served {
         rest.strip_suffix("/mcp").expect("the path")
     }
 
+    /// The id of its process.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
     /// Asks it to end, as a service manager does.
     pub fn terminate(&self) {
-        let pid = i32::try_from(self.process.id()).expect("a process id");
         // SAFETY: a system call with numbers; the process is ours and not waited for.
-        assert_eq!(unsafe { libc::kill(pid, libc::SIGTERM) }, 0);
+        assert_eq!(
+            unsafe { libc::kill(self.pid().cast_signed(), libc::SIGTERM) },
+            0
+        );
     }
 
-    /// Waits for its end: the exit code, and what it said.
+    /// Waits for its end: the exit code, and its log.
     pub fn wait(&mut self) -> (Option<i32>, String) {
         let status = self.process.wait().expect("an end");
-        if let Some(reader) = self.reader.take() {
-            reader.join().expect("no panic");
-        }
-        let told = self.told.lock().expect("no panic").clone();
-        (status.code(), told)
+        let log = self.log.take().expect("it ends once");
+        (status.code(), log.join().expect("no panic"))
     }
 
     /// A POST to it as a client of this revision sends it.
@@ -108,6 +95,7 @@ impl Served {
         self.post_text(message.to_string())
     }
 
+    /// [`Self::post`], of a text that may be no message.
     pub fn post_text(&self, text: String) -> RequestBuilder {
         http()
             .post(&self.url)
@@ -135,32 +123,13 @@ impl Served {
     }
 
     /// An MCP client, with this token.
-    pub async fn connect(
+    pub async fn connect<H: ClientHandler>(
         &self,
-        user: User,
+        client: H,
         token: Option<&str>,
-    ) -> RunningService<RoleClient, User> {
-        self.try_connect(user, token).await.expect("a handshake")
-    }
-
-    pub async fn try_connect(
-        &self,
-        user: User,
-        token: Option<&str>,
-    ) -> Result<RunningService<RoleClient, User>, String> {
-        let mut config = StreamableHttpClientTransportConfig::with_uri(self.url.clone());
-        if let Some(token) = token {
-            config = config.auth_header(token);
-        }
-        let transport = StreamableHttpClientTransport::with_client(http(), config);
-        let lifecycle = match user.version == NEWEST {
-            true => ClientLifecycleMode::Discover {
-                preferred_versions: vec![NEWEST],
-            },
-            false => ClientLifecycleMode::Initialize,
-        };
-        let client = user.serve_with_lifecycle(transport, lifecycle).await;
-        client.map_err(|error| error.to_string())
+    ) -> RunningService<RoleClient, H> {
+        let connected = connect(&self.url, client, token).await;
+        connected.expect("a handshake")
     }
 
     /// Begins a session, and gives its id.
@@ -180,6 +149,32 @@ impl Drop for Served {
     fn drop(&mut self) {
         drop(self.process.kill());
         drop(self.process.wait());
+    }
+}
+
+/// Connects an MCP client that speaks its revision to this URL, with this token.
+pub async fn connect<H: ClientHandler>(
+    url: &str,
+    client: H,
+    token: Option<&str>,
+) -> Result<RunningService<RoleClient, H>, String> {
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.to_owned());
+    if let Some(token) = token {
+        config = config.auth_header(token);
+    }
+    let transport = StreamableHttpClientTransport::with_client(http(), config);
+    let lifecycle = lifecycle(&client);
+    let client = client.serve_with_lifecycle(transport, lifecycle).await;
+    client.map_err(|error| error.to_string())
+}
+
+/// How a client that speaks its revision begins.
+pub fn lifecycle(client: &impl ClientHandler) -> ClientLifecycleMode {
+    match client.get_info().protocol_version {
+        newest if newest == ProtocolVersion::V_2026_07_28 => ClientLifecycleMode::Discover {
+            preferred_versions: vec![newest],
+        },
+        _ => ClientLifecycleMode::Initialize,
     }
 }
 
