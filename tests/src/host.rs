@@ -75,7 +75,7 @@ impl Host {
     }
 
     /// The next message.
-    pub fn next(&mut self) -> Result<Value> {
+    pub fn receive(&mut self) -> Result<Value> {
         let answers = self.answers.as_mut().ok_or_else(ended)?;
         let line = answers.next().ok_or_else(ended)??;
         serde_json::from_str(&line).map_err(|error| Error::other(format!("{error}: {line}")))
@@ -84,7 +84,7 @@ impl Host {
     /// The next message with this id.
     pub fn answer(&mut self, id: u64) -> Result<Value> {
         loop {
-            let message = self.next()?;
+            let message = self.receive()?;
             if message["id"] == id {
                 return Ok(message);
             }

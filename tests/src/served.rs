@@ -77,10 +77,8 @@ impl Served {
     /// Asks it to end, as a service manager does.
     pub fn terminate(&self) {
         // SAFETY: a system call with numbers; the process is ours and not waited for.
-        assert_eq!(
-            unsafe { libc::kill(self.pid().cast_signed(), libc::SIGTERM) },
-            0
-        );
+        let sent = unsafe { libc::kill(self.pid().cast_signed(), libc::SIGTERM) };
+        assert_eq!(sent, 0);
     }
 
     /// Waits for its end: the exit code, and its log.

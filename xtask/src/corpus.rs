@@ -18,9 +18,6 @@ use crate::project::Project;
 use crate::stamp::fill;
 use crate::{embeddings, files, pinned, process, say, setup, test, tools};
 
-/// Names the folder with the lists to the tests.
-const VARIABLE: &str = "CALLGATE_TOOL_CORPUS";
-
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     say::result(lists(project)?.display());
     Ok(ExitCode::SUCCESS)
@@ -29,22 +26,17 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
 /// Measures how well labelled queries find their tools.
 pub(crate) fn quality(project: &Project) -> Result<ExitCode> {
     let folder = lists(project)?;
-    say::step("queries, by words");
-    let mut test = project.cargo();
-    test.args(["test", "--locked", "--workspace", "--test", "quality", "--"])
-        .args(["--nocapture", "--test-threads", "1"])
-        .env(VARIABLE, &folder);
-    process::run(&mut test)?;
-    say::step("queries, by words and by meaning");
-    match embeddings::serve(project)? {
-        Some(model) => {
-            setup::for_build(project)?;
-            test::build(project)?;
-            let mut measured = Command::new(project.built("examples/search_quality"));
-            process::run(measured.arg(folder).arg(&model.url))?;
-        }
-        None => say::detail("passed over: `cargo xtask setup --models` installs a model"),
+    setup::for_build(project)?;
+    test::build(project)?;
+    say::step("queries");
+    let mut measure = Command::new(project.built("examples/search_quality"));
+    measure.arg(folder);
+    let model = embeddings::serve(project)?;
+    match &model {
+        Some(model) => drop(measure.arg(&model.url)),
+        None => say::detail("by words alone: `cargo xtask setup --models` installs a model"),
     }
+    process::run(&mut measure)?;
     Ok(ExitCode::SUCCESS)
 }
 
