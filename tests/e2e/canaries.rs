@@ -18,7 +18,7 @@ use crate::keyring::Keyring;
 use crate::logins;
 use crate::serve_client::{request, shown};
 use crate::serve_http_users::user;
-use callgate_tests::served::{Served, http, said};
+use callgate_tests::served::{Served, hello, http, said};
 
 const VARIABLE: &str = "canary-variable-1c7d";
 const HEADER: &str = "canary-header-9e02";
@@ -172,6 +172,47 @@ fn check_log(log: &str) {
     }
 }
 
+/// That a ledger has no canary, but these.
+#[track_caller]
+fn check_journal(bench: &Workbench, parts: &[&str]) {
+    let journal = std::fs::read_to_string(bench.path().join("journal")).expect("a journal");
+    for part in parts {
+        assert!(journal.contains(part), "{part}: {journal}");
+    }
+    check("the journal", journal.as_bytes());
+}
+
+/// That a script's report has no canary, nor what a client's model gets of it, but this. Gives the
+/// log.
+async fn check_served(command: Command, token: Option<&str>, script: &str, part: &str) -> String {
+    let mut served = Served::by(command);
+    let mut run = http().post(format!("http://{}/v1/run", served.authority()));
+    if let Some(token) = token {
+        run = run.bearer_auth(token);
+    }
+    let run = run.json(&json!({ "code": script })).send().await;
+    let report = said(run.expect("an answer")).await;
+    let client = served.connect(user(), token).await;
+    let answer = client.call_tool(request(script)).await.expect("an answer");
+    for text in [report, shown(&answer).1] {
+        assert!(text.contains(part), "{text}");
+        check("what a client gets", text.as_bytes());
+    }
+    let unknown = served.post(&hello()).bearer_auth(UNKNOWN).send().await;
+    check(
+        "a refusal",
+        said(unknown.expect("an answer")).await.as_bytes(),
+    );
+    for worker in workers(served.pid()) {
+        check("a worker's memory", &memory(worker));
+    }
+    served.terminate();
+    let (code, log) = served.wait();
+    assert_eq!(code, Some(0), "{log}");
+    check("the log", log.as_bytes());
+    log
+}
+
 fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
     memchr::memmem::find(bytes, wanted).is_some()
 }
@@ -203,70 +244,34 @@ async fn reports_logs_and_errors_hold_no_secret() {
         &["auth", "status", "-vv"],
     ] {
         let ran = planted.run(arguments);
-        check(
-            &format!("the output of {arguments:?}"),
-            ran.stdout.as_bytes(),
-        );
-        check(&format!("the log of {arguments:?}"), ran.stderr.as_bytes());
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        check(&format!("what {arguments:?} says"), said.as_bytes());
     }
     // That the servers did say something, and that it was seen to: the log has it, too.
     check_log(&planted.run(&["call", "blabbing_x", "-vv"]).stderr);
-    let ran = planted.run(&["call", "web_blab"]);
-    assert!(
-        ran.stderr.contains("no luck with [access token]"),
-        "{ran:?}"
-    );
-    let ran = planted.run(&["call", "machine_blab"]);
-    assert!(
-        ran.stderr.contains("no luck with [access token]"),
-        "{ran:?}"
-    );
-    let ran = planted.run(&["call", "blabbing_x"]);
-    for name in [
-        "--key=[CANARY_ARGUMENT]",
-        "VARIABLE=[VARIABLE]",
-        "OUTPUT=[OUTPUT]",
+    for (tool, said) in [
+        ("web_blab", "no luck with [access token]"),
+        ("machine_blab", "no luck with [access token]"),
+        ("blabbing_x", "--key=[CANARY_ARGUMENT]"),
     ] {
-        assert!(ran.stderr.contains(name), "{ran:?}");
+        let ran = planted.run(&["call", tool]);
+        assert!(ran.stderr.contains(said), "{ran:?}");
     }
     let report = planted.run(&["run", "script.ts", "--json"]).json();
     assert_eq!(report["value"]["json"][1], json!({ "b": 2 }), "{report:#}");
     let seen = planted.guarded.seen().await;
     assert_eq!(seen["refresh_token"], 1, "{seen:#}");
-    let journal = std::fs::read(planted.bench.path().join("journal")).expect("a journal");
-    assert!(contains(&journal, b"quiet_echo"), "it has the calls");
-    assert!(
-        contains(&journal, b"no luck with [access token]"),
-        "and what became of them"
+    check_journal(
+        &planted.bench,
+        &["quiet_echo", "no luck with [access token]"],
     );
-    check("the journal", &journal);
 }
 
 #[tokio::test]
 async fn what_clients_and_their_models_get_holds_no_secret() {
     let planted = Planted::new().await;
     let command = planted.command(&["serve", "--http", "127.0.0.1:0", "-vv"]);
-    let mut served = Served::by(command);
-    let runs = format!("http://{}/v1/run", served.authority());
-    let run = http().post(runs).json(&json!({ "code": SCRIPT }));
-    let report = said(run.send().await.expect("an answer")).await;
-    let json = report.strip_prefix("200 ").expect("a report");
-    let json: Value = serde_json::from_str(json).expect("JSON");
-    for call in [2, 4] {
-        assert_eq!(
-            json["calls"][call]["message"],
-            "no luck with [access token]"
-        );
-    }
-    check("the report of a run", report.as_bytes());
-    let client = served.connect(user(), None).await;
-    let answer = client.call_tool(request(SCRIPT)).await.expect("an answer");
-    let (_, text) = shown(&answer);
-    assert!(text.contains("no luck with [access token]"), "{text}");
-    check("what a model gets", text.as_bytes());
-    served.terminate();
-    let (code, log) = served.wait();
-    assert_eq!(code, Some(0), "{log}");
+    let log = check_served(command, None, SCRIPT, "no luck with [access token]").await;
     check_log(&log);
 }
 
@@ -320,40 +325,15 @@ async fn keys_of_models_and_tokens_of_clients_are_told_to_nobody() {
     bench.write("bearer.txt", BEARER);
     let mut command = bench.command(&["serve", "--http", "127.0.0.1:0", "-vv"]);
     command.env("CANARY_KEY", KEY);
-    let mut served = Served::by(command);
     let script = "await quiet_echo({ a: 1 });
         try { return await mcp.extract('7', 'number') }
         catch (error: any) {
           console.log(JSON.stringify(error), error.stack, error);
           return error.message;
         }";
-    let runs = format!("http://{}/v1/run", served.authority());
-    let run = http().post(&runs).bearer_auth(BEARER);
-    let run = run.json(&json!({ "code": script })).send().await;
-    let report = said(run.expect("an answer")).await;
     // It was shown the key, and says so.
-    assert!(report.contains("no luck with Bearer …"), "{report}");
-    check("the report of a run", report.as_bytes());
-    let client = served.connect(user(), Some(BEARER)).await;
-    let answer = client.call_tool(request(script)).await.expect("an answer");
-    let (_, text) = shown(&answer);
-    assert!(text.contains("no luck with Bearer …"), "{text}");
-    check("what a model gets", text.as_bytes());
-    let unknown = http().post(&runs).bearer_auth(UNKNOWN);
-    let unknown = unknown.json(&json!({ "code": script })).send().await;
-    let unknown = said(unknown.expect("an answer")).await;
-    assert!(unknown.starts_with("401 "), "{unknown}");
-    check("a refusal", unknown.as_bytes());
-    for worker in workers(served.pid()) {
-        check("a worker's memory", &memory(worker));
-    }
-    served.terminate();
-    let (code, log) = served.wait();
-    assert_eq!(code, Some(0), "{log}");
-    check("the log of serve", log.as_bytes());
-    let journal = std::fs::read(bench.path().join("journal")).expect("a journal");
-    assert!(contains(&journal, b"model_extract"), "it has the calls");
-    check("the journal", &journal);
+    check_served(command, Some(BEARER), script, "no luck with Bearer …").await;
+    check_journal(&bench, &["model_extract"]);
 }
 
 /// The worker waits in a call that is never answered while its memory is read.

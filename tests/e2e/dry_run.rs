@@ -79,18 +79,3 @@ fn a_recorded_result_lets_it_go_on() {
     let outcomes: Vec<&Value> = outcomes.map(|call| &call["outcome"]).collect();
     assert_eq!(outcomes, ["ok", "recorded"]);
 }
-
-#[test]
-fn a_rule_that_denies_denies() {
-    let bench = Workbench::with_config(json!({
-        "mcpServers": { "ticketing": demo_ticketing() },
-        "permissions": { "deny": ["ticketing_create*"] },
-    }));
-    let ran = bench.run(
-        "await ticketing_createIssue({ title: 'x' })",
-        &["--dry-run"],
-    );
-    assert_eq!(ran.code, 3, "{ran:#?}");
-    let said = ran.stderr.lines().last();
-    assert_eq!(said, Some("dry run: no call was withheld"));
-}

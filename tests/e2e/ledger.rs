@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use callgate_tests::{Workbench, binary, demo_ticketing};
 use expect_test::expect;
@@ -31,18 +31,11 @@ await call(ticketing_createIssue({ title: 'c' }));";
         "results.json",
         r#"{ "ticketing_createIssue": { "issueId": "7" } }"#,
     );
-    let flags = [
-        "--ledger",
-        "calls.jsonl",
-        "--dry-run",
-        "--recorded",
-        "results.json",
-    ];
+    let flags = "--ledger calls.jsonl --dry-run --recorded results.json";
+    let flags: Vec<&str> = flags.split(' ').collect();
     let ran = bench.run("await ticketing_createIssue({ title: 'b' })", &flags);
     assert_eq!(ran.code, 0, "{ran:#?}");
-    let ledger = fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
-    let lines = ledger.lines().map(|line| {
-        let line: Value = serde_json::from_str(line).expect("JSON");
+    let lines = bench.ledger().into_iter().map(|line| {
         let members = ["event", "outcome", "rule", "result"].map(|key| line[key].to_string());
         members.join(" ") + "\n"
     });
@@ -97,21 +90,22 @@ fn a_program_that_is_killed_loses_no_line() {
         while lines_of(&effects) < before + more {
             std::thread::yield_now();
         }
-        kill(&mut program);
-        let mut file = File::options()
-            .append(true)
-            .open(&ledger)
-            .expect("a ledger");
-        file.write_all(TORN.as_bytes()).expect("a part of a line");
+        program.kill().expect("it runs");
+        let ended = program.wait().expect("it ends");
+        assert_eq!(ended.signal(), Some(libc::SIGKILL), "{ended}");
+        let file = File::options().append(true).open(&ledger);
+        let torn = file.expect("a ledger").write_all(TORN.as_bytes());
+        torn.expect("a part of a line");
     }
 
-    let records = records(&ledger);
-    let (mut calls, mut torn) = (HashMap::new(), 0);
+    let text = fs::read_to_string(&ledger).expect("a ledger");
+    let records: Vec<Value> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let torn = text.lines().count() - records.len();
+    let mut calls = HashMap::new();
     for record in &records {
-        let Some(record) = record else {
-            torn += 1;
-            continue;
-        };
         let call = (record["run"].as_str(), record["call"].as_u64());
         let (before, after) = calls.entry(call).or_insert((None, None));
         match record["event"].as_str() {
@@ -136,34 +130,11 @@ fn a_program_that_is_killed_loses_no_line() {
         .collect();
     assert!(made.len() >= kills.len() && !answered.is_empty());
     for id in made {
-        assert!(
-            by_id.contains_key(id),
-            "{id} was made without a line before it"
-        );
+        assert!(by_id.contains_key(id), "no line before {id}");
     }
     for id in &answered {
-        assert_eq!(
-            by_id[id],
-            Some("ok"),
-            "{id} was answered without a line after it"
-        );
+        assert_eq!(by_id[id], Some("ok"), "no line after {id}");
     }
-}
-
-/// The records of a ledger; `None` for what was cut off.
-fn records(ledger: &Path) -> Vec<Option<Value>> {
-    let file = BufReader::new(File::open(ledger).expect("a ledger"));
-    let records = file.split(b'\n').map(|line| {
-        let line = line.expect("it is read");
-        serde_json::from_slice(&line).ok()
-    });
-    records.collect()
-}
-
-fn kill(child: &mut Child) {
-    child.kill().expect("it runs");
-    let ended = child.wait().expect("it ends");
-    assert_eq!(ended.signal(), Some(libc::SIGKILL), "{ended}");
 }
 
 fn lines_of(path: &Path) -> usize {

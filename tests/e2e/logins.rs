@@ -4,15 +4,12 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use callgate::auth::{self, LoginRequest};
 use callgate_tests::{Ran, Workbench};
 use expect_test::expect;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use serde_json::json;
 
-use crate::guarded::{Follow, Guarded, follow};
+use crate::guarded::{Guarded, follow};
 
 /// Logs in through the command, as a person with a browser does.
 pub fn log_in(bench: &Workbench, flags: &[&str]) -> Ran {
@@ -124,42 +121,38 @@ fn a_login_its_status_and_its_end() {
 /// What an authorization server names is shown, and makes no line of its own.
 #[test]
 fn an_authorization_server_forges_no_lines() {
-    let guarded = Guarded::start(&json!({
-        "clientId": "c-\n  scopes: admin\u{1b}[2J",
-    }));
-    let bench = guarded.bench(&json!({ "tokens": "file" }));
-    let ran = log_in(&bench, &[]);
-    assert_eq!(ran.stdout, "");
-    let said = ran.stderr.lines().last().unwrap_or_default();
-    expect!["callgate: the login at server `web` failed: the client was registered without an id that can be used"].assert_eq(said);
+    let guarded = Guarded::start(&json!({ "clientId": "c-\n  scopes: admin\u{1b}[2J" }));
+    let ran = log_in(&guarded.bench(&json!({ "tokens": "file" })), &[]);
+    let said = "the client was registered without an id that can be used\n";
+    assert!(
+        ran.stdout.is_empty() && ran.stderr.ends_with(said),
+        "{ran:?}"
+    );
 
     let scope = "read \u{1b}[2J x\u{2028}y\nweb:\tlogged-in";
     let guarded = Guarded::start(&json!({ "answer": { "scope": scope } }));
     let bench = guarded.bench(&json!({ "tokens": "file" }));
     let shown = log_in(&bench, &[]).stdout;
-    let scopes: Vec<&str> = shown
-        .lines()
-        .filter(|line| line.contains("scopes:"))
-        .collect();
-    expect!["  scopes: read x y web: logged-in"].assert_eq(&scopes.join("\n"));
+    assert!(
+        shown.contains("\n  scopes: read x y web: logged-in\n"),
+        "{shown}"
+    );
     // A file that was written before shows it no other way.
-    let folder = bench.path().join("state/callgate/auth");
-    let files = std::fs::read_dir(folder).expect("the folder of logins");
-    let mut files = files.map(|entry| entry.expect("an entry").path());
+    let files = std::fs::read_dir(bench.path().join("state/callgate/auth"));
+    let mut files = files
+        .expect("the logins")
+        .map(|entry| entry.expect("an entry").path());
     let file = files.find(|file| file.extension().is_some_and(|has| has == "json"));
     let file = file.expect("the login");
     let login = std::fs::read_to_string(&file).expect("the login");
-    let login: Value = serde_json::from_str(&login).expect("JSON");
-    let text = login.to_string();
-    let text = text.replace(r#""client-1""#, r#""c-\n  scopes: admin\u001b[2J""#);
-    assert_ne!(text, login.to_string());
-    std::fs::write(&file, text).expect("the login");
+    let forged = login.replace(r#""client-1""#, r#""c-\n  scopes: admin\u001b[2J""#);
+    assert_ne!(forged, login);
+    std::fs::write(&file, forged).expect("the login");
     let shown = bench.callgate(&["auth", "status", "web"]).stdout;
-    let client: Vec<&str> = shown
-        .lines()
-        .filter(|line| line.contains("client:"))
-        .collect();
-    expect![[r#"  client: c-\n  scopes: admin\u001b[2J"#]].assert_eq(&client.join("\n"));
+    assert!(
+        shown.contains("\n  client: c-\\n  scopes: admin\\u001b[2J\n"),
+        "{shown}"
+    );
     assert_eq!(shown.lines().count(), 6, "{shown}");
 }
 
@@ -200,19 +193,4 @@ fn commands_that_cannot_work() {
         2 callgate: server `own` takes no login: with the grant "client_credentials" its tokens come without one, when it is connected to
         2 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"
     "#]].assert_eq(&said);
-}
-
-/// Whoever is on the way could read a token that goes over plain HTTP.
-#[tokio::test]
-async fn no_login_without_tls_off_this_machine() {
-    let guarded = Guarded::start(&json!({}));
-    let folder = TempDir::new().expect("a folder");
-    let mut server = guarded.spec(folder.path());
-    if let callgate::Transport::Http(http) = &mut server.transport {
-        http.url = "http://192.0.2.1/mcp".to_owned();
-    }
-    let login = auth::login(&server, LoginRequest::new(Arc::new(Follow))).await;
-    let error = login.expect_err("no login");
-    expect!["cannot find how to log in at server `web`: a login must not go to http://192.0.2.1: it is not https"]
-        .assert_eq(&error.to_string());
 }

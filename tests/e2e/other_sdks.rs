@@ -5,11 +5,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate::{
-    Caller, Gate, Refusal, Rules, ServerSpec, Transport,
-    caller::{Offers, Wanted, WantedKind},
-};
-use callgate_servers::{Servers, Status};
+use callgate::caller::{Offers, Wanted, WantedKind};
+use callgate::config::Config;
+use callgate::{Caller, Gate, Refusal};
 use callgate_tests::listening::Listening;
 use callgate_tests::{Workbench, node, real_servers, repository};
 use futures::future::BoxFuture;
@@ -84,49 +82,10 @@ fn check(server: &Value) {
         assert_eq!(ran.code, 0, "{setting}: {ran:#?}");
         assert_eq!(ran.stdout, "[42,true]\n", "{setting}: {ran:#?}");
     }
-    // What was found out is not shown, so the client under it is asked.
-    let found_out = found_out(server);
-    assert_eq!(found_out, "2026-07-28");
-}
-
-/// A server by its entry in a configuration.
-fn spec(server: &Value) -> ServerSpec {
-    let text = |name: &str| server[name].as_str().map(str::to_owned);
-    match text("url") {
-        Some(url) => ServerSpec::http("sdk", url),
-        None => {
-            let args = server["args"].as_array().into_iter().flatten();
-            let env = server["env"].as_object().into_iter().flatten();
-            ServerSpec::new(
-                "sdk",
-                Transport::Stdio(callgate::Stdio {
-                    command: text("command").unwrap_or_default(),
-                    args: args.filter_map(Value::as_str).map(str::to_owned).collect(),
-                    env: env
-                        .filter_map(|(name, value)| {
-                            Some((name.clone(), callgate::Source::text(value.as_str()?)))
-                        })
-                        .collect(),
-                    ..callgate::Stdio::default()
-                }),
-            )
-        }
-    }
-}
-
-/// The revision that is spoken with a server of which nothing is known.
-fn found_out(server: &Value) -> String {
-    let spec = spec(server);
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(async {
-        let broker = Servers::connect(vec![spec], |_| {}).await;
-        let state = broker.list().next().expect("one server");
-        broker.shut_down().await;
-        match state.status {
-            Status::Ready(ready) => ready.protocol_version.clone(),
-            other => panic!("{other:?}"),
-        }
-    })
+    // What is found out of a server of which nothing is known.
+    let bench = Workbench::new(json!({ "sdk": server }));
+    let logged = [(); 2].map(|()| bench.callgate(&["-v", "tools"]).stderr);
+    assert!(logged[1].contains("revision=\"2026-07-28\""), "{logged:?}");
 }
 
 /// A person who fills in forms, and whose model answers.
@@ -162,18 +121,23 @@ impl Caller for Ada {
 
 /// The server in this revision, with somebody to ask.
 async fn gate(server: &Value, revision: &str, ada: &Arc<Ada>) -> Gate {
-    let mut spec = spec(server);
-    spec.era = revision.parse().expect("a revision");
+    let mut server = server.clone();
+    server["protocol"] = revision.into();
+    let bench = Workbench::new(json!({ "sdk": server }));
+    let config = Config::load(&bench.path().join("callgate.json")).expect("a configuration");
     let gate = Gate::builder()
-        .server(spec)
-        .rules(Rules::new(["*"], [], []).expect("a pattern"))
+        .config(&config)
         .caller(Arc::clone(ada) as Arc<dyn Caller>)
         .spare_workers(0);
     gate.build().await.expect("a gate")
 }
 
 async fn call(gate: &Gate, tool: &str) -> String {
-    let arguments = to_raw_value(&json!({})).expect("JSON");
+    call_with(gate, tool, &json!({})).await
+}
+
+async fn call_with(gate: &Gate, tool: &str, arguments: &Value) -> String {
+    let arguments = to_raw_value(arguments).expect("JSON");
     let called = gate.call(tool, arguments).await;
     let called = called.unwrap_or_else(|error| panic!("{tool}: {error}"));
     called.get().to_owned()
@@ -201,9 +165,8 @@ async fn everything_samples() {
     while !gate.has_tool(tool) {
         tokio::task::yield_now().await;
     }
-    let prompt = to_raw_value(&json!({ "prompt": "why?" })).expect("JSON");
-    let called = gate.call(tool, prompt).await.expect("an answer");
-    assert!(called.get().contains("an answer"), "{called}");
+    let called = call_with(&gate, tool, &json!({ "prompt": "why?" })).await;
+    assert!(called.contains("an answer"), "{called}");
     let asked = ada.asked.lock().expect("no panic").clone();
     assert_eq!(asked, ["Resource trigger-sampling-request context: why?"]);
     gate.shutdown().await;
@@ -302,19 +265,12 @@ async fn a_restarted_server_is_called_in_a_new_session() {
         let port = listening.port;
         let server = json!({ "url": format!("http://127.0.0.1:{port}/mcp") });
         let gate = gate(&server, "2025-11-25", &Arc::default()).await;
-        let call = async || {
-            let arguments = to_raw_value(&arguments).expect("JSON");
-            let called = gate.call(tool, arguments).await;
-            called
-                .unwrap_or_else(|error| panic!("{error}"))
-                .get()
-                .to_owned()
-        };
-        let before = call().await;
+        let before = call_with(&gate, tool, &arguments).await;
         listening.kill();
         let _listening = with_sessions(sdk, port);
-        assert_eq!(call().await, before);
-        assert_eq!(call().await, before);
+        for _ in 0..2 {
+            assert_eq!(call_with(&gate, tool, &arguments).await, before);
+        }
         gate.shutdown().await;
     }
 }

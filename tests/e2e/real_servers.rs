@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use callgate_tests::{Ran, Workbench, five_servers, node, python};
+use callgate_tests::{Ran, Workbench, node, python};
 use serde_json::json;
 
 #[track_caller]
@@ -78,44 +78,4 @@ fn an_entity_made_from_the_time_is_stored_and_found() {
     assert_eq!(ran.stdout, "[[\"noon\",\"Asia/Kolkata\"]]\n");
     let stored = std::fs::read_to_string(&file).expect("the memory was written");
     assert!(stored.contains("Asia/Kolkata"), "{stored}");
-}
-
-#[test]
-fn five_servers_start_side_by_side_and_list_their_tools() {
-    let folder = tempfile::TempDir::with_prefix("callgate-five-").expect("a folder");
-    let path = folder.path().canonicalize().expect("a real path");
-    git(&path, &["init", "-q", "repository"]);
-    let bench = Workbench::new(five_servers(&path.join("repository")));
-    let ran = bench.callgate(&["tools", "--json"]);
-    completed(&ran);
-    let tools = ran.json();
-    let functions: Vec<&str> = tools
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|tool| tool["function"].as_str())
-        .collect();
-    for expected in [
-        "everything_echo",
-        "fs_read_text_file",
-        "memory_create_entities",
-        "time_get_current_time",
-        "git_log",
-    ] {
-        assert!(
-            functions.contains(&expected),
-            "{expected} is not in {functions:?}"
-        );
-    }
-    assert_eq!(ran.stderr, "");
-}
-
-#[test]
-fn everything_echoes() {
-    let bench = Workbench::new(json!({
-        "everything": node("server-everything", &["stdio"]),
-    }));
-    let ran = bench.run("return await everything_echo({ message: 'hello' })", &[]);
-    completed(&ran);
-    assert_eq!(ran.stdout, "Echo: hello\n");
 }

@@ -40,7 +40,7 @@ fn standard_output_carries_frames_only() {
     let params = json!({ "name": "run_script", "arguments": script });
     let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
     host.send(call).expect("sent");
-    assert_eq!(host.next().expect("a frame")["id"], 2);
+    assert_eq!(host.receive().expect("a frame")["id"], 2);
     assert!(host.end().expect("an end").success());
     assert!(host.answers.iter_mut().flatten().next().is_none());
 }

@@ -16,7 +16,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
     CreateMessageRequestParams, CreateMessageResult, CustomNotification, ElicitRequestParams,
     ElicitResult, ErrorCode, Implementation, InputRequiredResult, ListRootsResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion, Tool,
 };
 use rmcp::service::{
     ClientServiceExt as _, NotificationContext, RequestContext, RoleClient, RunningService,
@@ -216,6 +216,11 @@ impl Session {
         answer.unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// The tools that the client sees.
+    pub async fn tools(&self) -> Vec<Tool> {
+        self.client.list_all_tools().await.expect("a list")
+    }
+
     /// Has the user's folders be these from now on.
     pub async fn change_roots(&self, roots: &[&str]) {
         let roots = roots.iter().map(|uri| (*uri).to_owned()).collect();
@@ -224,18 +229,20 @@ impl Session {
         told.expect("it is told");
     }
 
-    /// Calls a tool that answers with a result.
+    /// Calls a tool and has the client's user asked.
+    pub async fn call(&self, name: &str, arguments: Value) -> CallToolResult {
+        let result = self.client.call_tool(call(name, arguments)).await;
+        result.expect("an answer")
+    }
+
+    /// Calls a tool: true for an error, and the text.
     pub async fn result(&self, name: &str, arguments: Value) -> (bool, String) {
-        match self.tool(name, arguments).await {
-            CallToolResponse::Complete(result) => shown(&result),
-            other => panic!("{other:?}"),
-        }
+        shown(&self.call(name, arguments).await)
     }
 
     /// Runs a script and has the client's user asked.
     pub async fn run(&self, code: &str) -> (bool, String) {
-        let result = self.client.call_tool(request(code)).await;
-        shown(&result.expect("an answer"))
+        self.result("run_script", json!({ "code": code })).await
     }
 
     /// Runs a script until it wants something.
@@ -267,22 +274,14 @@ impl Session {
         }
     }
 
-    /// Comes again, and gets the value or an error.
+    /// Comes again, and gets the report or an error.
     pub async fn come(&self, code: &str, state: &str, answers: Value) -> Result<String, String> {
         match self.again(code, state, answers).await {
-            Ok(CallToolResponse::Complete(result)) => Ok(value(&shown(&result).1).to_owned()),
+            Ok(CallToolResponse::Complete(result)) => Ok(shown(&result).1),
             Err(ServiceError::McpError(error)) => {
                 assert_eq!(error.code.0, -32602, "{error:?}");
                 Err(error.message.into_owned())
             }
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Comes again, and gets the whole report.
-    pub async fn come_for_report(&self, code: &str, state: &str, answers: Value) -> (bool, String) {
-        match self.again(code, state, answers).await {
-            Ok(CallToolResponse::Complete(result)) => shown(&result),
             other => panic!("{other:?}"),
         }
     }

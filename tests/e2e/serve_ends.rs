@@ -15,7 +15,7 @@ fn busy(bench: &Workbench) -> Host {
         json!({ "name": "run_script", "arguments": script, "_meta": { "progressToken": 1 } });
     let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
     host.send(call).expect("sent");
-    let progress = host.next().expect("progress");
+    let progress = host.receive().expect("progress");
     assert_eq!(progress["method"], "notifications/progress", "{progress}");
     host
 }

@@ -1,18 +1,14 @@
 //! `callgate serve --http`: clients of both eras, and the end.
 
-use std::ffi::CString;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
-
-use callgate_tests::{Workbench, demo_ticketing, odd};
+use callgate_tests::served::{Served, hello, http, said};
+use callgate_tests::{Workbench, odd};
 use expect_test::expect;
-use reqwest::header::HeaderMap;
+use reqwest::Response;
 use rmcp::model::ProtocolVersion;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cli::told;
 use crate::serve_client::{NEWEST, User, request, shown, value};
-use callgate_tests::served::{Served, hello, http, said};
 
 const ERAS: [ProtocolVersion; 3] = [
     ProtocolVersion::V_2025_06_18,
@@ -22,15 +18,10 @@ const ERAS: [ProtocolVersion; 3] = [
 
 #[tokio::test]
 async fn clients_of_both_eras_run_scripts() {
-    let bench = Workbench::new(json!({ "ticketing": demo_ticketing() }));
+    let bench = Workbench::demo();
     let mut served = Served::start(&bench, &[]);
     for version in ERAS {
         let client = served.connect(User::new(&version, &[]), None).await;
-        let tools = client.list_all_tools().await.expect("a list");
-        assert!(
-            tools.iter().any(|tool| tool.name == "run_script"),
-            "{tools:?}"
-        );
         let code = "const issue = await ticketing_createIssue({ title: 'A', body: 'B' });
                     return typeof issue.issueId";
         let answer = client.call_tool(request(code)).await.expect("an answer");
@@ -42,36 +33,23 @@ async fn clients_of_both_eras_run_scripts() {
     assert_eq!(served.wait(), (Some(0), String::new()));
 }
 
-/// A person is asked in both eras, over HTTP as over stdio.
-#[tokio::test]
-async fn users_are_asked() {
-    let bench = Workbench::asking();
-    let served = Served::start(&bench, &[]);
-    for version in ERAS {
-        let user = User::new(&version, &["once"]);
-        let client = served.connect(user.clone(), None).await;
-        let code = "return typeof await ticketing_createIssue({ title: 'A', body: 'B' })";
-        let answer = client.call_tool(request(code)).await.expect("an answer");
-        assert_eq!(value(&shown(&answer).1), "object", "{version}");
-        assert_eq!(user.asked.lock().expect("no panic").len(), 1, "{version}");
-    }
-}
-
 /// A run that is under way when the server is told to end comes to its own end.
 #[tokio::test]
 async fn the_end_waits_for_runs() {
     for version in ERAS {
-        let mut bench = Noting::new(&json!({}));
-        let mut served = Served::start(&bench.bench, &[]);
+        let bench = Workbench::demo();
+        let mut served = Served::start(&bench, &["--ledger", "calls.jsonl"]);
         let client = served.connect(User::new(&version, &[]), None).await;
         let run = tokio::spawn({
-            let code = "await notes_note({ id: 'begun' });
+            let code = "await ticketing_listIssues();
                         await new Promise(resolve => setTimeout(resolve, 300));
                         return 'to its end'";
             let peer = client.peer().clone();
             async move { peer.call_tool(request(code)).await }
         });
-        bench.noted().await;
+        while bench.ledger().is_empty() {
+            tokio::task::yield_now().await;
+        }
         served.terminate();
         let answer = run.await.expect("no panic").expect("a report");
         assert_eq!(value(&shown(&answer).1), "to its end", "{version}");
@@ -136,84 +114,38 @@ fn wider_than_loopback_needs_protection() {
 /// What the answers to good requests must not tell others.
 #[tokio::test]
 async fn answers_are_for_nobody_else() {
-    let bench = Workbench::with_config(json!({
-        "serve": { "http": { "allowedOrigins": ["https://app.example"] } },
-    }));
+    let app = "https://app.example";
+    let bench = Workbench::with_config(json!({ "serve": { "http": { "allowedOrigins": [app] } } }));
     let served = Served::start(&bench, &[]);
-    let plain = served.post(&hello()).send().await.expect("an answer");
-    let get = |headers: &HeaderMap, name: &str| {
-        headers
-            .get(name)
-            .map(|value| value.to_str().expect("text").to_owned())
+    let header = |answer: &Response, name: &str| {
+        let value = answer.headers().get(name);
+        value.map(|value| value.to_str().expect("text").to_owned())
     };
+    let allowed = "access-control-allow-origin";
+    let plain = served.post(&hello()).send().await.expect("an answer");
     assert_eq!(
-        get(plain.headers(), "x-content-type-options").as_deref(),
+        header(&plain, "x-content-type-options").as_deref(),
         Some("nosniff")
     );
-    assert_eq!(get(plain.headers(), "access-control-allow-origin"), None);
-    let app = "https://app.example";
-    let page = served
-        .post(&hello())
-        .header("Origin", app)
-        .send()
-        .await
-        .expect("an answer");
-    assert_eq!(
-        get(page.headers(), "access-control-allow-origin").as_deref(),
-        Some(app)
-    );
-    assert_eq!(get(page.headers(), "vary").as_deref(), Some("Origin"));
-    let asked = http().request(reqwest::Method::OPTIONS, &served.url);
+    assert_eq!(header(&plain, allowed), None);
+    let page = served.post(&hello()).header("Origin", app).send().await;
+    let page = page.expect("an answer");
+    assert_eq!(header(&page, allowed).as_deref(), Some(app));
+    assert_eq!(header(&page, "vary").as_deref(), Some("Origin"));
     let wanted = "authorization, mcp-param-region";
-    let asked = asked.header("Origin", app);
-    let asked = asked.header("Access-Control-Request-Headers", wanted);
-    let asked = asked.send().await.expect("an answer");
+    let ask = async |origin: &str| {
+        let asked = http().request(reqwest::Method::OPTIONS, &served.url);
+        let asked = asked.header("Origin", origin);
+        let asked = asked.header("Access-Control-Request-Headers", wanted);
+        asked.send().await.expect("an answer")
+    };
+    let asked = ask(app).await;
     assert_eq!(asked.status(), 204);
-    let allowed = get(asked.headers(), "access-control-allow-headers");
-    assert_eq!(allowed.as_deref(), Some(wanted));
-    let asked = http().request(reqwest::Method::OPTIONS, &served.url);
-    let asked = asked
-        .header("Origin", "https://evil.example")
-        .send()
-        .await
-        .expect("an answer");
-    assert_eq!(asked.status(), 403);
-    assert_eq!(get(asked.headers(), "access-control-allow-origin"), None);
-}
-
-/// A folder with a server that a script can tell that it has begun.
-pub struct Noting {
-    pub bench: Workbench,
-    pipe: Option<BufReader<File>>,
-}
-
-impl Noting {
-    pub fn new(serve: &Value) -> Self {
-        let bench = Workbench::empty();
-        let pipe = bench.path().join("notes");
-        let name = CString::new(pipe.display().to_string()).expect("a name");
-        // SAFETY: a system call with a name that ends with a NUL.
-        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
-        let mut notes = odd("effects");
-        notes["env"] = json!({ "EFFECTS": pipe });
-        let config = json!({
-            "mcpServers": { "notes": notes }, "permissions": { "allow": ["*"] }, "serve": serve,
-        });
-        bench.write("callgate.json", &config.to_string());
-        // For both ends, so that it waits for nobody to open the other one.
-        let pipe = File::options().read(true).write(true).open(pipe);
-        let pipe = Some(BufReader::new(pipe.expect("the pipe")));
-        Self { bench, pipe }
-    }
-
-    /// Waits for a note.
-    pub async fn noted(&mut self) {
-        let mut pipe = self.pipe.take().expect("it is noted once");
-        let note = tokio::task::spawn_blocking(move || {
-            let mut note = String::new();
-            pipe.read_line(&mut note).expect("a note");
-            note
-        });
-        assert_eq!(note.await.expect("no panic"), "done begun\n");
-    }
+    let headers = header(&asked, "access-control-allow-headers");
+    assert_eq!(headers.as_deref(), Some(wanted));
+    let asked = ask("https://evil.example").await;
+    assert_eq!(
+        (asked.status().as_u16(), header(&asked, allowed)),
+        (403, None)
+    );
 }

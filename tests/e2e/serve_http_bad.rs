@@ -32,12 +32,8 @@ async fn messages_that_are_none() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
     let session = served.session(None).await;
-    let post = async |body: &str| {
-        let request = served
-            .post_text(body.to_owned())
-            .header("Mcp-Session-Id", &session);
-        said(request.send().await.expect("an answer")).await
-    };
+    let nested = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{nested}}}}}"#);
     for (body, expected) in [
         (
             "",
@@ -48,101 +44,89 @@ async fn messages_that_are_none() {
             "400 -32600 to nothing: a JSON-RPC message is an object",
         ),
         (
-            "{\"jsonrpc\":\"2.0\",\"id\":5}",
+            r#"{"jsonrpc":"2.0","id":5}"#,
             "400 -32600 to 5: a message has one of \"method\", \"result\" and \"error\"",
         ),
+        (
+            &deep,
+            "400 -32600 to 1: the message is nested deeper than 100 levels",
+        ),
+        // The session is none the worse.
+        (r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#, "\"id\":9"),
+        (
+            r#"{"jsonrpc":"2.0","id":9,"method":"no/such"}"#,
+            r#"there is no method \"no/such\""#,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}"#,
+            "the params of tools/call do not have its form",
+        ),
     ] {
-        assert_eq!(post(body).await, expected, "{body}");
+        let request = served
+            .post_text(body.to_owned())
+            .header("Mcp-Session-Id", &session);
+        let answer = said(request.send().await.expect("an answer")).await;
+        assert!(answer.contains(expected), "{answer}, not {expected}");
     }
-    let deep = format!(
-        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":{{\"a\":{}{}}}}}",
-        "[".repeat(100_000),
-        "]".repeat(100_000)
-    );
-    assert_eq!(
-        post(&deep).await,
-        "400 -32600 to 1: the message is nested deeper than 100 levels"
-    );
-    // The session is none the worse.
-    let list = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
-    let answer = post(list).await;
-    assert!(
-        answer.starts_with("200 ") && answer.contains("\"id\":9"),
-        "{answer}"
-    );
-    let unknown = post(r#"{"jsonrpc":"2.0","id":9,"method":"no/such"}"#).await;
-    assert!(
-        unknown.contains("-32601") && unknown.contains(r#"there is no method \"no/such\""#),
-        "{unknown}"
-    );
-    let wrong = post(r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}"#).await;
-    let why = "the params of tools/call do not have its form";
-    assert!(wrong.contains("-32602") && wrong.contains(why), "{wrong}");
 }
 
 #[tokio::test]
 async fn headers_that_are_wrong() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
-    let at = |path: &str| served.url.replace("/mcp", path);
-    let send = async |request: reqwest::RequestBuilder| {
-        said(request.send().await.expect("an answer")).await
+    let post = |kind: &str| {
+        let request = http().post(&served.url).body(hello().to_string());
+        request
+            .header("Content-Type", kind)
+            .header("Accept", "application/json")
     };
-    let post = || http().post(&served.url).body(hello().to_string());
-    let json = "application/json";
-    assert_eq!(
-        send(
-            post()
-                .header("Content-Type", "text/plain")
-                .header("Accept", json)
-        )
-        .await,
-        "415 -32600 to nothing: the body must have the Content-Type application/json"
-    );
-    assert_eq!(
-        send(post().header("Content-Type", json).header("Accept", json)).await,
-        "406 -32600 to 1: Not Acceptable: Client must accept both application/json and \
-         text/event-stream"
-    );
     let list = json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/list" });
-    assert_eq!(
-        send(served.post(&list)).await,
-        "400 -32600 to \"a\": Bad Request: Session ID is required"
-    );
     let gone = "there is no such session, or it has ended; begin one with initialize";
-    for session in ["no-such", ""] {
-        let request = served.post(&list).header("Mcp-Session-Id", session);
-        assert_eq!(
-            send(request).await,
-            format!("404 -32600 to \"a\": {gone}"),
-            "{session}"
-        );
-        let request = http().delete(&served.url).header("Mcp-Session-Id", session);
-        assert_eq!(
-            send(request).await,
-            format!("404 -32600 to nothing: {gone}"),
-            "{session}"
-        );
-        let request = http().get(&served.url).header("Mcp-Session-Id", session);
-        let request = request.header("Accept", "text/event-stream");
-        assert_eq!(
-            send(request).await,
-            format!("404 -32600 to nothing: {gone}"),
-            "{session}"
-        );
-    }
     let version = served
         .post(&hello())
         .header("MCP-Protocol-Version", "1999-01-01");
-    let answer = send(version).await;
-    assert!(answer.starts_with("400 -32600 to 1: "), "{answer}");
-    let put = send(http().put(&served.url)).await;
-    assert!(put.starts_with("405 "), "{put}");
-    assert_eq!(
-        send(http().get(at("/"))).await,
-        "404 -32600 to nothing: there is nothing at this path; MCP is at /mcp, and \
-         /v1/openapi.json says what is at /v1"
-    );
+    let mut requests = vec![
+        (
+            post("text/plain"),
+            "415 -32600 to nothing: the body must have the Content-Type application/json"
+                .to_owned(),
+        ),
+        (
+            post("application/json"),
+            "406 -32600 to 1: Not Acceptable: Client must accept both application/json and \
+             text/event-stream"
+                .to_owned(),
+        ),
+        (
+            served.post(&list),
+            "400 -32600 to \"a\": Bad Request: Session ID is required".to_owned(),
+        ),
+        (version, "400 -32600 to 1: ".to_owned()),
+        (http().put(&served.url), "405 ".to_owned()),
+        (
+            http().get(served.url.replace("/mcp", "/")),
+            "404 -32600 to nothing: there is nothing at this path; MCP is at /mcp, and \
+             /v1/openapi.json says what is at /v1"
+                .to_owned(),
+        ),
+    ];
+    for session in ["no-such", ""] {
+        let stream = http()
+            .get(&served.url)
+            .header("Accept", "text/event-stream");
+        for (request, to) in [
+            (served.post(&list), "\"a\""),
+            (http().delete(&served.url), "nothing"),
+            (stream, "nothing"),
+        ] {
+            let request = request.header("Mcp-Session-Id", session);
+            requests.push((request, format!("404 -32600 to {to}: {gone}")));
+        }
+    }
+    for (request, expected) in requests {
+        let answer = said(request.send().await.expect("an answer")).await;
+        assert!(answer.starts_with(&expected), "{answer}, not {expected}");
+    }
 }
 
 /// A page whose name leads to loopback, and pages of others.
@@ -150,44 +134,45 @@ async fn headers_that_are_wrong() {
 async fn names_of_others() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &["--allowed-host", "callgate.test"]);
-    let with = async |name: &str, value: &str| {
-        let request = served.post(&hello()).header(name, value);
-        said(request.send().await.expect("an answer")).await
-    };
-    let host = with("Host", "evil.example").await;
-    assert!(
-        host.starts_with("403 -32600 to nothing: the Host header names"),
-        "{host}"
-    );
-    let origin = with("Origin", "https://evil.example").await;
-    assert!(
-        origin.starts_with("403 -32600 to nothing: pages of this Origin"),
-        "{origin}"
-    );
-    assert!(with("Host", "callgate.test").await.starts_with("200 "));
-    assert!(with("Host", "localhost").await.starts_with("200 "));
     let own = format!("http://{}", served.authority());
-    assert!(with("Origin", &own).await.starts_with("200 "));
-    // Nothing but the names is looked at before them.
-    let elsewhere = served.url.replace("/mcp", "/v1/tools");
-    let answer = http()
-        .get(elsewhere)
-        .header("Host", "evil.example")
-        .send()
-        .await;
-    assert_eq!(answer.expect("an answer").status(), 403);
-    let two = raw(
-        &served,
-        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
-    );
-    assert_eq!(status(&two), "400", "{two}");
-    let none = raw(&served, b"POST /mcp HTTP/1.1\r\nConnection: close\r\n\r\n");
-    assert_eq!(status(&none), "400", "{none}");
-    let target = raw(
-        &served,
-        b"POST http://evil.example/mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-    );
-    assert!(matches!(status(&target), "400" | "403"), "{target}");
+    for (name, value, expected) in [
+        (
+            "Host",
+            "evil.example",
+            "403 -32600 to nothing: the Host header names",
+        ),
+        (
+            "Origin",
+            "https://evil.example",
+            "403 -32600 to nothing: pages of this Origin",
+        ),
+        ("Host", "callgate.test", "200 "),
+        ("Host", "localhost", "200 "),
+        ("Origin", &own, "200 "),
+    ] {
+        let request = served.post(&hello()).header(name, value);
+        let answer = said(request.send().await.expect("an answer")).await;
+        assert!(answer.starts_with(expected), "{name}: {value}: {answer}");
+    }
+    for (line, headers, expected) in [
+        // Nothing but the names is looked at before them.
+        ("GET /v1/tools", "Host: evil.example\r\n", ["403"; 2]),
+        (
+            "POST /mcp",
+            "Host: localhost\r\nHost: evil.example\r\n",
+            ["400"; 2],
+        ),
+        ("POST /mcp", "", ["400"; 2]),
+        (
+            "POST http://evil.example/mcp",
+            "Host: localhost\r\n",
+            ["400", "403"],
+        ),
+    ] {
+        let request = format!("{line} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
+        let answer = raw(&served, request.as_bytes());
+        assert!(expected.contains(&status(&answer)), "{request}: {answer}");
+    }
 }
 
 #[tokio::test]
@@ -195,37 +180,33 @@ async fn what_is_too_large() {
     let bench = Workbench::with_config(json!({ "serve": { "http": { "maxBody": "1KiB" } } }));
     let served = Served::start(&bench, &[]);
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(2000));
-    let answer = said(
-        served
-            .post_text(large.clone())
-            .send()
-            .await
-            .expect("an answer"),
-    )
-    .await;
-    assert_eq!(
-        answer,
-        "413 -32600 to nothing: the body has more than 1024 bytes; \"maxBody\" is the limit"
-    );
+    let answer = said(served.post_text(large).send().await.expect("an answer")).await;
+    let expected = "the body has more than 1024 bytes; \"maxBody\" is the limit";
+    assert_eq!(answer, format!("413 -32600 to nothing: {expected}"));
     // Without a length, and with one that is not true.
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
                 Accept: application/json, text/event-stream\r\nConnection: close\r\n";
-    let chunked = format!(
-        "{head}Transfer-Encoding: chunked\r\n\r\n800\r\n{}\r\n0\r\n\r\n",
-        "x".repeat(2048)
-    );
-    assert_eq!(status(&raw(&served, chunked.as_bytes())), "413");
-    let announced = format!("{head}Content-Length: 99999999999\r\n\r\n");
-    assert_eq!(status(&raw(&served, announced.as_bytes())), "413");
-    let both = format!("{head}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
-    assert!(status(&raw(&served, both.as_bytes())).starts_with('4'));
-    let header = format!("{head}X-Filling: {}\r\n\r\n", "x".repeat(1 << 17));
-    assert_eq!(status(&raw(&served, header.as_bytes())), "431");
+    let filling = "x".repeat(2048);
     let many: String = (0..200).map(|n| format!("X-{n}: 1\r\n")).collect();
-    assert_eq!(
-        status(&raw(&served, format!("{head}{many}\r\n").as_bytes())),
-        "431"
-    );
+    for (rest, expected) in [
+        (
+            format!("Transfer-Encoding: chunked\r\n\r\n800\r\n{filling}\r\n0\r\n\r\n"),
+            "413",
+        ),
+        ("Content-Length: 99999999999\r\n\r\n".to_owned(), "413"),
+        (
+            "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(),
+            "4",
+        ),
+        (format!("X-Filling: {}\r\n\r\n", filling.repeat(64)), "431"),
+        (format!("{many}\r\n"), "431"),
+    ] {
+        let answer = raw(&served, format!("{head}{rest}").as_bytes());
+        assert!(
+            status(&answer).starts_with(expected),
+            "{expected}: {answer}"
+        );
+    }
     for nonsense in [
         "\0\0\0\0",
         "GET",

@@ -1,43 +1,27 @@
 //! Which tools a client of `callgate serve` sees, and that they stay.
 
 use callgate_tests::{Workbench, cases, demo_logging, demo_ticketing, odd};
-use rmcp::model::{CallToolRequestParams, CallToolResult, ProtocolVersion, Tool};
+use rmcp::model::{ProtocolVersion, Tool};
 use serde_json::{Value, json};
 
 use crate::guarded::Guarded;
-use crate::serve_client::{self, NEWEST, Session, User, can, connect, shown};
+use crate::serve_client::{NEWEST, Session, User, can, connect, shown};
 
 const OLD: ProtocolVersion = ProtocolVersion::V_2025_11_25;
 const FINDERS: [&str; 2] = ["search_tools", "get_tool_details"];
 const SWITCHES: [&str; 3] = ["list_servers", "enable_server", "disable_server"];
 
 fn demo() -> Value {
-    json!({
-        "logging": demo_logging(),
-        "ticketing": demo_ticketing(),
-    })
+    json!({ "logging": demo_logging(), "ticketing": demo_ticketing() })
 }
 
 async fn client(bench: &Workbench, version: &ProtocolVersion, flags: &[&str]) -> Session {
     connect(bench, User::new(version, &[]), flags).await
 }
 
-async fn tools(session: &Session) -> Vec<Tool> {
-    session.client.list_all_tools().await.expect("a list")
-}
-
 async fn names(session: &Session) -> Vec<String> {
-    let tools = tools(session).await;
+    let tools = session.tools().await;
     tools.iter().map(|tool| tool.name.to_string()).collect()
-}
-
-async fn call(session: &Session, tool: &str, arguments: Value) -> CallToolResult {
-    let request = serve_client::call(tool, arguments);
-    session.client.call_tool(request).await.expect("an answer")
-}
-
-async fn said(session: &Session, tool: &str, arguments: Value) -> (bool, String) {
-    shown(&call(session, tool, arguments).await)
 }
 
 /// The rows of the table in docs/serve.md.
@@ -123,7 +107,7 @@ async fn a_script_is_told_as_much_as_the_budget_holds() {
     ) {
         let [window, shown] = [0, 1].map(|at| case[at].as_str().expect("a text"));
         let session = client(&bench, &OLD, &["--context-window", window]).await;
-        let text = description(&tools(&session).await, "run_script");
+        let text = description(&session.tools().await, "run_script");
         assert!(text.contains(shown), "{window}: {text}");
         // The call that shows the form stands above.
         let below = text.split_once("\n\n").expect("two parts").1;
@@ -151,7 +135,7 @@ async fn hundreds_of_tools_cost_few_tokens() {
         let mut user = User::new(&NEWEST, &[]);
         user.can = can(json!({ "sampling": {} }));
         let session = connect(&bench, user, &["--mode", mode]).await;
-        let listed = tools(&session).await;
+        let listed = session.tools().await;
         assert!(
             tokens(&listed) <= most,
             "{} tokens in mode {mode}: {listed:#?}",
@@ -185,17 +169,7 @@ async fn a_model_is_told_what_it_can_do_about_a_server_that_is_down() {
     let bench = Workbench::new(json!({ "silent": silent, "web": web }));
     for mode in ["code", "discovery"] {
         let session = client(&bench, &NEWEST, &["--mode", mode]).await;
-        let call_it = |server: &str| match mode {
-            "code" => (
-                "run_script",
-                json!({ "code": format!("await {server}_read({{}})") }),
-            ),
-            _ => (
-                "call_tool",
-                json!({ "name": format!("{server}_read"), "args": {} }),
-            ),
-        };
-        for (tool, arguments) in [
+        let mut calls = vec![
             ("list_servers", json!({})),
             ("enable_server", json!({ "server": "silent" })),
             ("search_tools", json!({ "query": "read" })),
@@ -203,10 +177,16 @@ async fn a_model_is_told_what_it_can_do_about_a_server_that_is_down() {
                 "get_tool_details",
                 json!({ "names": ["web_read", "silent_read"] }),
             ),
-            call_it("silent"),
-            call_it("web"),
-        ] {
-            let (_, text) = said(&session, tool, arguments).await;
+        ];
+        calls.extend(["silent_read", "web_read"].map(|name| match mode {
+            "code" => (
+                "run_script",
+                json!({ "code": format!("await {name}({{}})") }),
+            ),
+            _ => ("call_tool", json!({ "name": name, "args": {} })),
+        }));
+        for (tool, arguments) in calls {
+            let (_, text) = session.result(tool, arguments).await;
             assert!(
                 text.contains("the person who runs Callgate"),
                 "{tool}: {text}"
@@ -229,24 +209,24 @@ async fn tools_are_found_and_called_without_code() {
     let bench = Workbench::demo();
     for version in [OLD, NEWEST] {
         let session = client(&bench, &version, &["--mode", "discovery"]).await;
-        let (is_error, found) = said(
-            &session,
-            "search_tools",
-            json!({ "query": "create issue", "detail": "names" }),
-        )
-        .await;
+        let (is_error, found) = session
+            .result(
+                "search_tools",
+                json!({ "query": "create issue", "detail": "names" }),
+            )
+            .await;
         assert!(!is_error, "{found}");
         assert_eq!(
             found.lines().next(),
             Some("ticketing_createIssue"),
             "{found}"
         );
-        let (is_error, details) = said(
-            &session,
-            "get_tool_details",
-            json!({ "names": ["ticketing_createIssue", "ticketing_createIsue"] }),
-        )
-        .await;
+        let (is_error, details) = session
+            .result(
+                "get_tool_details",
+                json!({ "names": ["ticketing_createIssue", "ticketing_createIsue"] }),
+            )
+            .await;
         assert!(!is_error, "{details}");
         assert!(details.contains("ticketing_createIssue({\n"), "{details}");
         for word in ["Promise", "CallOptions", "declare function"] {
@@ -261,7 +241,7 @@ async fn tools_are_found_and_called_without_code() {
         for given in ["args", "arguments"] {
             let issue =
                 json!({ "name": "ticketing_createIssue", given: { "title": "A", "body": "B" } });
-            let called = call(&session, "call_tool", issue).await;
+            let called = session.call("call_tool", issue).await;
             let (is_error, said) = shown(&called);
             assert!(!is_error, "{said}");
             // The declared result, as compact JSON.
@@ -269,52 +249,10 @@ async fn tools_are_found_and_called_without_code() {
             assert!(structured["issueId"].is_string(), "{structured}");
             assert_eq!(said, structured.to_string());
         }
-        let (is_error, servers) = said(&session, "list_servers", json!({})).await;
+        let (is_error, servers) = session.result("list_servers", json!({})).await;
         assert!(!is_error);
         assert!(servers.starts_with("- logging (1 tool)"), "{servers}");
     }
-}
-
-#[tokio::test]
-async fn wrong_arguments_are_all_told_at_once() {
-    let bench = Workbench::demo();
-    let session = client(&bench, &OLD, &["--mode", "discovery"]).await;
-    for (tool, arguments, expected) in [
-        (
-            "search_tools",
-            json!({ "qeury": "a", "limit": 0, "detail": "all" }),
-            "search_tools was not called:\n\
-             - /limit: 0 is less than the minimum of 1\n\
-             - /detail: \"all\" is not one of \"summaries\", \"names\" or 2 other candidates\n\
-             - the value: \"query\" is a required property\n\
-             - there is no argument \"qeury\"; did you mean \"query\"?",
-        ),
-        (
-            "call_tool",
-            json!({ "name": "ticketing_createIsue" }),
-            "no tool is named \"ticketing_createIsue\"; did you mean \"ticketing_createIssue\"?",
-        ),
-        (
-            "enable_server",
-            json!({ "server": "ticketin" }),
-            "no server is named \"ticketin\"; did you mean \"ticketing\"?; the servers: logging, ticketing",
-        ),
-    ] {
-        let answer = said(&session, tool, arguments).await;
-        assert_eq!(answer, (true, expected.to_owned()), "{tool}");
-    }
-    let request = CallToolRequestParams::new("run_script");
-    let error = session
-        .client
-        .call_tool(request)
-        .await
-        .expect_err("no such tool");
-    assert!(
-        error
-            .to_string()
-            .contains("no tool is named \"run_script\"; there are search_tools, "),
-        "{error}"
-    );
 }
 
 #[tokio::test]
@@ -331,24 +269,17 @@ async fn a_call_with_wrong_arguments_is_not_sent() {
                 { "title": 5, "bdy": "B" } → there is no argument "bdy"; did you mean "body"?; /title: value is not of type "string""#,
             ) {
                 let tool = "ticketing_createIssue";
-                let answer = match mode {
-                    "native" => said(&session, tool, given).await,
-                    _ => {
-                        said(
-                            &session,
-                            "call_tool",
-                            json!({ "name": tool, "args": given }),
-                        )
-                        .await
-                    }
+                let (name, given) = match mode {
+                    "native" => (tool, given),
+                    _ => ("call_tool", json!({ "name": tool, "args": given })),
                 };
+                let answer = session.result(name, given).await;
                 let expected = format!("{tool} was not called: {problem}");
                 assert_eq!(answer, (true, expected), "{version} {mode}");
             }
         }
     }
-    let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).unwrap_or_default();
-    assert!(!ledger.contains("createIssue"), "{ledger}");
+    assert_eq!(bench.ledger(), [] as [Value; 0]);
 }
 
 /// Whatever the server does, a client's array stays as it was.
@@ -356,23 +287,23 @@ async fn a_call_with_wrong_arguments_is_not_sent() {
 async fn the_array_stays_while_tools_come_and_go() {
     let bench = Workbench::new(json!({ "odd": odd("changes") }));
     let session = client(&bench, &OLD, &["--mode", "native"]).await;
-    let before = tools(&session).await;
+    let before = session.tools().await;
     for (tool, name) in [
         ("odd_add", "fresh"),
         ("odd_change", "fresh"),
         ("odd_remove", "listed"),
     ] {
-        let called = call(&session, tool, json!({ "name": name })).await;
+        let called = session.call(tool, json!({ "name": name })).await;
         assert_ne!(called.is_error, Some(true), "{called:?}");
     }
     // The change is there behind it: the new tool can be called.
-    let called = call(&session, "odd_fresh", json!({})).await;
+    let called = session.call("odd_fresh", json!({})).await;
     assert_eq!(shown(&called), (false, "fresh was called".to_owned()));
     // Calls do not wait for the list that lacks this one.
-    while call(&session, "odd_listed", json!({})).await.is_error != Some(true) {}
+    while session.call("odd_listed", json!({})).await.is_error != Some(true) {}
     // A server that ends is no other than one that changes.
-    call(&session, "odd_end", json!({})).await;
-    assert_eq!(tools(&session).await, before);
+    session.call("odd_end", json!({})).await;
+    assert_eq!(session.tools().await, before);
 }
 
 /// Without sessions, each list is of the tools there are now; a client keeps it for a time.
@@ -385,13 +316,13 @@ async fn without_sessions_the_array_is_made_anew() {
     }));
     let session = client(&bench, &NEWEST, &[]).await;
     assert!(!names(&session).await.contains(&"odd_fresh".to_owned()));
-    call(&session, "odd_add", json!({ "name": "fresh" })).await;
+    session.call("odd_add", json!({ "name": "fresh" })).await;
     while !names(&session).await.contains(&"odd_fresh".to_owned()) {}
 
     let session = client(&bench, &OLD, &[]).await;
     let before = names(&session).await;
-    call(&session, "odd_add", json!({ "name": "fresh" })).await;
-    let called = call(&session, "odd_fresh", json!({})).await;
+    session.call("odd_add", json!({ "name": "fresh" })).await;
+    let called = session.call("odd_fresh", json!({})).await;
     assert_ne!(called.is_error, Some(true), "{called:?}");
     assert_eq!(names(&session).await, before);
 }
@@ -418,16 +349,16 @@ async fn tools_are_shown_as_the_configuration_says() {
             "ticketing_listIssues"
         ]
     );
-    let (_, found) = said(
-        &session,
-        "search_tools",
-        json!({ "query": "logs issue", "detail": "names" }),
-    )
-    .await;
+    let (_, found) = session
+        .result(
+            "search_tools",
+            json!({ "query": "logs issue", "detail": "names" }),
+        )
+        .await;
     assert!(found.contains("ticketing_createIssue\n"), "{found}");
     assert!(!found.contains("logging_getLogs"), "{found}");
     let hidden = json!({ "name": "logging_getLogs", "args": {} });
-    let (is_error, answer) = said(&session, "call_tool", hidden).await;
+    let (is_error, answer) = session.result("call_tool", hidden).await;
     assert!(
         is_error && answer.starts_with("no tool is named"),
         "{answer}"
@@ -449,56 +380,59 @@ async fn a_denied_tool_is_found_and_marked_everywhere() {
     }));
     let mark = format!("DENIED ({place})");
     let session = client(&bench, &NEWEST, &["--mode", "discovery"]).await;
-    for (detail, line) in [
-        ("names", format!("ticketing_listIssues: {mark}\n")),
-        ("summaries", format!("ticketing_listIssues: {mark}: ")),
-        ("signatures", format!("/** {mark} */ ticketing_listIssues(")),
-        ("full", format!("/** {mark} */\n")),
+    let find = |detail: &str| json!({ "query": "list issues", "detail": detail });
+    let names = json!({ "names": ["ticketing_listIssues"] });
+    for (tool, arguments, shown) in [
+        (
+            "search_tools",
+            find("names"),
+            format!("ticketing_listIssues: {mark}\n"),
+        ),
+        (
+            "search_tools",
+            find("summaries"),
+            format!("ticketing_listIssues: {mark}: "),
+        ),
+        (
+            "search_tools",
+            find("signatures"),
+            format!("/** {mark} */ ticketing_listIssues("),
+        ),
+        ("search_tools", find("full"), format!("/** {mark} */\n")),
+        ("get_tool_details", names, format!("/** {mark} */\n")),
+        (
+            "list_servers",
+            json!({}),
+            "- ticketing (2 tools, 1 denied)".to_owned(),
+        ),
+        (
+            "enable_server",
+            json!({ "server": "ticketing" }),
+            "2 tools, 1 denied".to_owned(),
+        ),
     ] {
-        let arguments = json!({ "query": "list issues", "detail": detail });
-        let (is_error, text) = said(&session, "search_tools", arguments).await;
-        assert!(!is_error && text.contains(&line), "{text}");
+        let (_, text) = session.result(tool, arguments).await;
+        assert!(text.contains(&shown), "{tool}: {text}");
         assert!(
             !text.contains(&format!("ticketing_createIssue: {mark}")),
-            "{text}"
+            "{tool}: {text}"
         );
     }
-    let arguments = json!({ "names": ["ticketing_listIssues"] });
-    let (is_error, text) = said(&session, "get_tool_details", arguments).await;
-    assert!(
-        !is_error && text.contains(&format!("/** {mark} */\n")),
-        "{text}"
-    );
-    let (_, text) = said(&session, "list_servers", json!({})).await;
-    assert!(text.contains("- ticketing (2 tools, 1 denied)"), "{text}");
-    let enable = json!({ "server": "ticketing" });
-    let (_, text) = said(&session, "enable_server", enable).await;
-    assert!(text.contains("2 tools, 1 denied"), "{text}");
-
-    let script = "const { tools, searched } = await mcp.searchTools('list issues', { detail: 'signatures' });
+    let script = "const { tools } = await mcp.searchTools('list issues', { detail: 'signatures' });
         const details = await mcp.getToolDetails(['ticketing_listIssues', 'logging_getLogs']);
         const found = tools.find(tool => tool.name === 'ticketing_listIssues');
-        return [found?.denied, found?.summary, found?.declaration, details.declarations,
-            details.tools.map(tool => tool.denied ?? null), searched]";
+        return [found?.denied, details.tools.map(tool => tool.denied ?? null),
+            [found?.summary, found?.declaration, details.declarations].join()]";
     let report = bench.report(script, &["--check=require"]);
     let value = &report["value"]["json"];
-    assert_eq!(value[0], place, "{report:#}");
-    for (at, begin) in [
-        (1, format!("{mark}: ")),
-        (2, format!("/** {mark} */ ticketing_listIssues(")),
-        (3, format!("/** {mark} */\n")),
-    ] {
-        let text = value[at].as_str().unwrap_or_default();
-        assert!(text.contains(&begin), "{text}");
-    }
-    assert_eq!(value[4], json!([place, null]), "{report:#}");
-    assert_eq!(value[5], 3);
-
-    let searched = bench.callgate(&["search", "list issues"]).stdout;
-    assert!(
-        searched.contains(&format!("ticketing_listIssues: {mark}: ")),
-        "{searched}"
+    assert_eq!(
+        (&value[0], &value[1]),
+        (&json!(place), &json!([place, null])),
+        "{report:#}"
     );
+    let shown = value[2].as_str().expect("texts");
+    assert_eq!(shown.matches(&mark).count(), 3, "{shown}");
+
     let found = bench.callgate(&["search", "list issues", "--json"]).json();
     let hits = found["hits"].as_array().expect("hits");
     let denied = hits.iter().filter(|hit| hit["denied"] == place).count();
@@ -522,7 +456,7 @@ async fn a_search_says_what_it_does_not_show() {
         ("send an email", 9, "nothing found among 3 tools", ""),
     ] {
         let given = json!({ "query": query, "limit": limit, "detail": "names" });
-        let (is_error, text) = said(&session, "search_tools", given).await;
+        let (is_error, text) = session.result("search_tools", given).await;
         assert!(!is_error && text.starts_with(head), "{query}: {text}");
         assert_eq!(
             text.contains("nothing fits"),
@@ -535,20 +469,16 @@ async fn a_search_says_what_it_does_not_show() {
         let script =
             format!("return (await mcp.searchTools({query:?}, {{ limit: {limit} }})).notes");
         let notes = bench.report(&script, &[])["value"]["json"].to_string();
-        let said = bench
-            .callgate(&["search", query, "--limit", &limit.to_string()])
-            .stderr;
-        for notes in [notes, said] {
-            assert_eq!(
+        let limit = limit.to_string();
+        for notes in [
+            notes,
+            bench.callgate(&["search", query, "--limit", &limit]).stderr,
+        ] {
+            let told = [
                 notes.contains("nothing fits well"),
-                head == poor,
-                "{query}: {notes}"
-            );
-            assert_eq!(
                 notes.contains("1 more; "),
-                !note.is_empty(),
-                "{query}: {notes}"
-            );
+            ];
+            assert_eq!(told, [head == poor, !note.is_empty()], "{query}: {notes}");
         }
     }
 }
@@ -575,7 +505,7 @@ async fn ways_of_searching_are_offered_where_they_can_be_used() {
             }
             let flags = ["--mode", mode, "--context-window", "1000"];
             let session = connect(&bench, user, &flags).await;
-            let listed = tools(&session).await;
+            let listed = session.tools().await;
             let search = listed.iter().find(|tool| tool.name == "search_tools");
             let schema = Value::Object((*search.expect("the tool").input_schema).clone());
             let expected = [&["auto", "words", "regex"][..], &more].concat();

@@ -2,31 +2,18 @@
 //! the same gate as a script's calls.
 
 use callgate_tests::{Workbench, odd};
-use rmcp::model::{CallToolResult, ProtocolVersion};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::serve_client::{self, NEWEST, OLDER, Session, User, connect, shown};
+use crate::serve_client::{ERAS, User, connect, shown};
 
 const NATIVE: [&str; 2] = ["--mode", "native"];
-
-async fn call(session: &Session, tool: &str, arguments: Value) -> CallToolResult {
-    let called = session
-        .client
-        .call_tool(serve_client::call(tool, arguments))
-        .await;
-    called.expect("an answer")
-}
-
-fn eras() -> [&'static ProtocolVersion; 2] {
-    [&OLDER[1], &NEWEST]
-}
 
 #[tokio::test]
 async fn definitions_are_the_servers_own() {
     let bench = Workbench::new(json!({ "records": odd("many") }));
-    for version in eras() {
+    for version in &ERAS {
         let session = connect(&bench, User::new(version, &[]), &NATIVE).await;
-        let tools = session.client.list_all_tools().await.expect("a list");
+        let tools = session.tools().await;
         assert_eq!(tools.len(), 40);
         let tool = serde_json::to_value(&tools[7]).expect("JSON");
         assert_eq!(tool["name"], "records_search_records_7");
@@ -44,7 +31,7 @@ async fn definitions_are_the_servers_own() {
 async fn calls_are_asked_about() {
     let bench = Workbench::asking();
     let issue = || json!({ "title": "A", "body": "B" });
-    for version in eras() {
+    for version in &ERAS {
         let user = User::new(version, &["once", "deny"]);
         let session = connect(
             &bench,
@@ -52,15 +39,17 @@ async fn calls_are_asked_about() {
             &["--mode", "native", "--ledger", "calls.jsonl"],
         )
         .await;
-        let called = call(&session, "ticketing_createIssue", issue()).await;
+        let called = session.call("ticketing_createIssue", issue()).await;
         assert_ne!(called.is_error, Some(true), "{version}: {called:?}");
         assert!(called.structured_content.is_some(), "{called:?}");
-        let denied = call(&session, "ticketing_createIssue", issue()).await;
+        let denied = session.call("ticketing_createIssue", issue()).await;
         let (is_error, said) = shown(&denied);
         assert!(is_error && said.contains("denied"), "{version}: {said}");
         assert_eq!(session.asked().len(), 2, "{version}");
     }
-    let ledger = std::fs::read_to_string(bench.path().join("calls.jsonl")).expect("a ledger");
-    let calls = ledger.lines().filter(|line| line.contains("createIssue"));
-    assert!(calls.count() >= 4, "{ledger}");
+    let ledger = bench.ledger();
+    let calls = ledger
+        .iter()
+        .filter(|line| line["function"] == "ticketing_createIssue");
+    assert!(calls.count() >= 4, "{ledger:?}");
 }

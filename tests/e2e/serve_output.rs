@@ -1,7 +1,7 @@
 //! What a script of `callgate serve` prints and emits, in its answer and beside it.
 
 use callgate_tests::Workbench;
-use rmcp::model::{CallToolResponse, ReadResourceRequestParams};
+use rmcp::model::ReadResourceRequestParams;
 use serde_json::{Value, json};
 
 use crate::serve_client::{ERAS, NEWEST, User, connect};
@@ -17,10 +17,7 @@ async fn what_is_emitted_follows_the_text() {
             mcp.emit({ type: 'resource_link', uri: 'a:b', name: 'n' });
             mcp.emit('said');
             return 'done';";
-        let request = json!({ "code": script });
-        let CallToolResponse::Complete(result) = session.tool("run_script", request).await else {
-            panic!("no result");
-        };
+        let result = session.call("run_script", json!({ "code": script })).await;
         let content = serde_json::to_value(&result.content).expect("JSON");
         assert_eq!(
             content,
@@ -41,17 +38,12 @@ async fn what_is_emitted_follows_the_text() {
 fn what_is_emitted_is_in_the_report() {
     let bench = Workbench::new(json!({}));
     let script = "mcp.emit({ type: 'image', data: 'YWJj', mimeType: 'image/png' }); return 1;";
-    let report = bench.report(script, &[]);
-    assert_eq!(
-        report["emitted"],
-        json!([{ "type": "image", "data": "YWJj", "mimeType": "image/png" }])
-    );
-    let ran = bench.run(script, &[]);
-    assert_eq!(ran.stdout, "1\n");
+    let emitted = json!([{ "type": "image", "data": "YWJj", "mimeType": "image/png" }]);
+    assert_eq!(bench.report(script, &[])["emitted"], emitted);
+    let said = bench.run(script, &[]).stderr;
     assert!(
-        ran.stderr.contains("emitted: image, image/png, 3 bytes"),
-        "{}",
-        ran.stderr
+        said.contains("emitted: image, image/png, 3 bytes"),
+        "{said}"
     );
 }
 

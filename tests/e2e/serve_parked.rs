@@ -1,19 +1,11 @@
 //! What a run of `callgate serve` waits for goes away while its client is to come
 //! again with the answer.
 
-use callgate_tests::{Workbench, demo_ticketing};
+use callgate_tests::Workbench;
 use rmcp::model::InputRequiredResult;
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, User, connect};
-
-/// A folder whose rules leave all calls to be asked about but these.
-fn bench(allowed: &[&str]) -> Workbench {
-    Workbench::with_config(json!({
-        "mcpServers": { "ticketing": demo_ticketing() },
-        "permissions": { "allow": allowed },
-    }))
-}
+use crate::serve_client::{NEWEST, User, connect, value};
 
 /// A yes to either question of a run.
 fn yes() -> Value {
@@ -30,7 +22,7 @@ fn asked(required: InputRequiredResult) -> (Vec<String>, String) {
 
 #[tokio::test]
 async fn an_answer_to_what_is_asked_no_more_is_none_to_the_next_question() {
-    let bench = bench(&[]);
+    let bench = Workbench::asking();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let script = "const controller = new AbortController();
         setTimeout(() => controller.abort('given up'), 1_000);
@@ -54,8 +46,11 @@ async fn an_answer_to_what_is_asked_no_more_is_none_to_the_next_question() {
     assert_eq!(keys, ["question-2"]);
 
     let no = json!({ "question-2": { "action": "accept", "content": { "answer": "deny" } } });
-    let report = Ok(r#"["given up","McpDeniedError"]"#.to_owned());
-    assert_eq!(session.come(script, &second, no).await, report);
-    let again = session.come(script, &second, yes()).await;
-    assert_eq!(again, report);
+    for answer in [no, yes()] {
+        let report = session
+            .come(script, &second, answer)
+            .await
+            .expect("a report");
+        assert_eq!(value(&report), r#"["given up","McpDeniedError"]"#);
+    }
 }

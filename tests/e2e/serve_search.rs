@@ -3,22 +3,15 @@
 
 use callgate_tests::{Workbench, demo_logging, demo_ticketing};
 use expect_test::expect;
-use rmcp::model::{CallToolRequestParams, ProtocolVersion};
+use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
 use crate::endpoint::Endpoint;
-use crate::serve_client::{Model, NEWEST, OLDER, Session, User, call, can, connect, shown};
+use crate::serve_client::{Model, NEWEST, OLDER, Session, User, can, connect};
 
 fn bench(more: Value) -> Workbench {
-    let mut config = json!({
-        "mcpServers": {
-            "logging": demo_logging(),
-            "ticketing": demo_ticketing(),
-        },
-    });
-    if let (Value::Object(config), Value::Object(more)) = (&mut config, more) {
-        config.extend(more);
-    }
+    let mut config = more;
+    config["mcpServers"] = json!({ "logging": demo_logging(), "ticketing": demo_ticketing() });
     Workbench::with_config(config)
 }
 
@@ -29,17 +22,10 @@ fn user(version: &ProtocolVersion, capabilities: Value, model: Model) -> User {
     user
 }
 
-fn by_model(query: &str) -> CallToolRequestParams {
-    call(
-        "search_tools",
-        json!({ "query": query, "detail": "names", "by": "model" }),
-    )
-}
-
-/// What a search says, and what the client's model was asked for it.
-async fn said(session: &Session, request: CallToolRequestParams) -> (String, Vec<Value>) {
-    let result = session.client.call_tool(request).await;
-    let (is_error, text) = shown(&result.expect("an answer"));
+/// What a search by model says, and what the client's model was asked for it.
+async fn said(session: &Session, query: &str) -> (String, Vec<Value>) {
+    let search = json!({ "query": query, "detail": "names", "by": "model" });
+    let (is_error, text) = session.result("search_tools", search).await;
     assert!(!is_error, "{text}");
     let mut sampled = session.user.sampled.lock().expect("no panic");
     let sampled = sampled.drain(..);
@@ -61,7 +47,7 @@ async fn the_model_of_the_client_picks() {
         for mode in ["code", "discovery"] {
             let user = user(version, json!({ "sampling": {} }), PICKS);
             let session = connect(&bench, user, &["--mode", mode]).await;
-            let (text, sampled) = said(&session, by_model("whatever there is")).await;
+            let (text, sampled) = said(&session, "whatever there is").await;
             assert_eq!(text, PICKED, "{version} {mode}");
             assert_eq!(sampled.len(), 1, "{version} {mode}: {sampled:#?}");
             let prompt = sampled[0]["messages"][0]["content"]["text"].as_str();
@@ -83,7 +69,7 @@ async fn what_the_rules_deny_is_not_shown_to_the_model_of_the_client() {
     let bench = bench(json!({ "permissions": { "deny": ["ticketing_listIssues"] } }));
     let user = user(&NEWEST, json!({ "sampling": {} }), PICKS);
     let session = connect(&bench, user, &["--mode", "discovery"]).await;
-    let (text, sampled) = said(&session, by_model("list issues")).await;
+    let (text, sampled) = said(&session, "list issues").await;
     expect![[r#"
         nothing found among 3 tools; try other words
         note: 2 of the names that the model gave are no tools
@@ -100,38 +86,20 @@ async fn what_the_rules_deny_is_not_shown_to_the_model_of_the_client() {
 #[tokio::test]
 async fn where_no_model_answers_words_are_compared() {
     let bench = bench(json!({}));
-    for (version, capabilities, model, note) in [
-        (
-            &OLDER[1],
-            json!({ "elicitation": {} }),
-            PICKS,
-            "there is no model to ask: the client offers none (sampling)",
-        ),
-        (
-            &NEWEST,
-            json!({ "elicitation": {} }),
-            PICKS,
-            "there is no model to ask: the client offers none (sampling)",
-        ),
-        (
-            &OLDER[1],
-            json!({ "sampling": {} }),
-            Model::Declines,
-            "the client's model was not asked: rejected",
-        ),
-        (
-            &NEWEST,
-            json!({ "sampling": {} }),
-            Model::Counts,
-            "the model did not answer with a list of names",
-        ),
+    let none = "there is no model to ask: the client offers none (sampling)";
+    let rejected = "the client's model was not asked: rejected";
+    let no_list = "the model did not answer with a list of names";
+    for (version, capability, model, note) in [
+        (&OLDER[1], "elicitation", PICKS, none),
+        (&NEWEST, "elicitation", PICKS, none),
+        (&OLDER[1], "sampling", Model::Declines, rejected),
+        (&NEWEST, "sampling", Model::Counts, no_list),
     ] {
-        let user = user(version, capabilities, model);
+        let user = user(version, json!({ capability: {} }), model);
         let session = connect(&bench, user, &["--mode", "discovery"]).await;
-        let (text, _) = said(&session, by_model("create issue")).await;
-        assert_eq!(
-            text.lines().next(),
-            Some("ticketing_createIssue"),
+        let (text, _) = said(&session, "create issue").await;
+        assert!(
+            text.starts_with("ticketing_createIssue\n"),
             "{version}: {text}"
         );
         let noted = format!("\nnote: no model picked these: {note}");
