@@ -184,13 +184,6 @@ impl Names {
         self.own_name(server, suffixed_name(&natural, WHOLE_HASH, (server, tool)))
     }
 
-    /// Every (function, server, tool), ordered by function.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        self.originals
-            .iter()
-            .map(|(function, (server, tool))| (function.as_str(), server.as_str(), tool.as_str()))
-    }
-
     /// The names more than one tool wanted, ordered by name.
     pub fn collisions(&self) -> &[Collision] {
         &self.collisions

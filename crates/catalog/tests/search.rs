@@ -57,80 +57,29 @@ fn forge() -> Catalog {
 }
 
 /// Tools of files, git, a memory and the time, as real servers have them.
+const DESK: &str = "\
+fs read_file Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead.
+fs read_text_file Read the complete contents of a file from the file system as text.
+fs read_media_file Read an image or audio file.
+fs write_file Create a new file or overwrite an existing file.
+fs move_file Move or rename files and directories. Both must be within allowed directories.
+git git_log Shows the commit logs, with author and date
+git git_commit Records changes to the repository
+git git_branch List Git branches
+memory create_entities Create multiple new entities in the knowledge graph
+memory read_graph Read the entire knowledge graph
+memory search_nodes Search for nodes in the knowledge graph based on a query
+time get_current_time Get current time in a specific timezone
+time get_time Deprecated: use get_current_time";
+
 fn desk() -> Catalog {
-    let tool = |name: &str, description: &str| json!({ "name": name, "description": description });
-    catalog(&[
-        (
-            "fs",
-            tool(
-                "read_file",
-                "Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead.",
-            ),
-        ),
-        (
-            "fs",
-            tool(
-                "read_text_file",
-                "Read the complete contents of a file from the file system as text.",
-            ),
-        ),
-        (
-            "fs",
-            tool("read_media_file", "Read an image or audio file."),
-        ),
-        (
-            "fs",
-            tool(
-                "write_file",
-                "Create a new file or overwrite an existing file.",
-            ),
-        ),
-        (
-            "fs",
-            tool(
-                "move_file",
-                "Move or rename files and directories. Both must be within allowed directories, which they end in.",
-            ),
-        ),
-        (
-            "git",
-            tool("git_log", "Shows the commit logs, with author and date"),
-        ),
-        (
-            "git",
-            tool("git_commit", "Records changes to the repository"),
-        ),
-        ("git", tool("git_branch", "List Git branches")),
-        (
-            "memory",
-            tool(
-                "create_entities",
-                "Create multiple new entities in the knowledge graph",
-            ),
-        ),
-        (
-            "memory",
-            tool("read_graph", "Read the entire knowledge graph"),
-        ),
-        (
-            "memory",
-            tool(
-                "search_nodes",
-                "Search for nodes in the knowledge graph based on a query",
-            ),
-        ),
-        (
-            "time",
-            tool(
-                "get_current_time",
-                "Get current time in a specific timezone",
-            ),
-        ),
-        (
-            "time",
-            json!({ "name": "get_time", "title": "Deprecated: use get_current_time" }),
-        ),
-    ])
+    let tools = DESK.lines().map(|line| {
+        let [server, name, said] = *line.splitn(3, ' ').collect::<Vec<_>>() else {
+            panic!("{line}");
+        };
+        (server, json!({ "name": name, "description": said }))
+    });
+    catalog(&tools.collect::<Vec<_>>())
 }
 
 #[test]

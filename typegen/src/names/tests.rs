@@ -5,8 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{MAX_GONE, Names, assign, assign_after, beginning, suffixed_name};
+use super::{MAX_GONE, Names, assign, assign_after, beginning};
 use crate::reserved::is_reserved_value;
+
+/// Every function with its server and tool.
+fn all(names: &Names) -> impl Iterator<Item = (&str, &str, &str)> {
+    let originals = names.originals.iter();
+    originals.map(|(function, (server, tool))| (function.as_str(), server.as_str(), tool.as_str()))
+}
 
 fn check(pairs: &[(&str, &str)], expected: Expect) {
     let names = assign(pairs.iter().copied());
@@ -130,7 +136,7 @@ fn short_names_that_meet_are_suffixed_and_keep_their_long_ones() {
     assert_eq!(names.long(function), Some("git_git_log"));
     // Two tools with one long name have none, and no reserved name is one.
     let twins = assign([("git", "git_log"), ("git", "git-log")]);
-    assert_eq!(twins.iter().find_map(|(it, ..)| twins.long(it)), None);
+    assert_eq!(all(&twins).find_map(|(it, ..)| twins.long(it)), None);
     let reserving = Names::reserving(["git_git_log"]);
     let names = assign_after(&reserving, [("git", "git_log")]);
     assert_eq!(names.long("git_log"), None);
@@ -171,16 +177,6 @@ fn words_and_strange_names_become_identifiers() {
             "$" "$" -> $_$
         "#]],
     );
-}
-
-#[test]
-fn a_name_equal_to_anothers_suffixed_name_displaces_both() {
-    let taken = suffixed_name("s_get_user", 1, ("s", "get-user"));
-    let tool = taken.strip_prefix("s_").unwrap();
-    let names = assign([("s", "get-user"), ("s", "get_user"), ("s", tool)]);
-    assert_eq!(names.original(&taken), None);
-    assert_eq!(names.iter().count(), 3);
-    assert_eq!(names.collisions().len(), 2);
 }
 
 /// However many tools of a server stand in the way of the shorter names.
@@ -267,10 +263,10 @@ proptest! {
             pairs.iter().map(|(s, t)| (s.as_str(), t.as_str())).collect();
         let distinct: BTreeSet<_> = pairs.iter().copied().collect();
         let names = assign(pairs.iter().copied());
-        prop_assert_eq!(names.iter().count(), distinct.len());
+        prop_assert_eq!(all(&names).count(), distinct.len());
         prop_assert_eq!(&names, &assign(pairs.iter().rev().copied()));
         let mut long = BTreeSet::new();
-        for (function, server, tool) in names.iter() {
+        for (function, server, tool) in all(&names) {
             prop_assert_eq!(names.function(server, tool), Some(function));
             prop_assert!(distinct.contains(&(server, tool)));
             if let Some(name) = names.long(function) {
@@ -287,8 +283,8 @@ proptest! {
         let first = assign(before.iter().map(|(s, t)| (s.as_str(), t.as_str())));
         let second = assign_after(&first, after.iter().map(|(s, t)| (s.as_str(), t.as_str())));
         let distinct: BTreeSet<_> = after.iter().collect();
-        prop_assert_eq!(second.iter().count(), distinct.len());
-        for (function, server, tool) in first.iter() {
+        prop_assert_eq!(all(&second).count(), distinct.len());
+        for (function, server, tool) in all(&first) {
             let now = second.function(server, tool);
             prop_assert!(now.is_none() || now == Some(function));
             let holder = second.original(function);
@@ -305,7 +301,7 @@ proptest! {
         let others = others.iter().map(|(s, t)| (s.as_str(), t.as_str()));
         let alone = assign(pairs());
         let together = assign(others.chain(pairs()));
-        for (function, server, tool) in alone.iter() {
+        for (function, server, tool) in all(&alone) {
             prop_assert_eq!(together.function(server, tool), Some(function));
         }
     }
@@ -370,39 +366,12 @@ fn no_name_begins_as_those_of_a_server_with_a_longer_beginning() {
 /// Whose each name is, by the server with the longest beginning that it begins with.
 #[track_caller]
 fn check_owners(names: &Names, servers: &[&str]) {
-    for (function, server, _) in names.iter() {
+    for (function, server, _) in all(names) {
         let owners = servers.iter().map(|server| beginning(server));
         let owners = owners.filter(|owner| function.starts_with(owner));
         let longest = owners.max_by_key(String::len);
         assert_eq!(longest, Some(beginning(server)), "{function}");
     }
-}
-
-#[test]
-fn a_suffix_makes_no_name_begin_as_anothers() {
-    let servers = ["github", "github_issues_eu"];
-    let among = Names::reserving([]).among(servers);
-    let both = assign_after(&among, [("github", "issues-eu"), ("github", "issues_eu")]);
-    check_owners(&both, &servers);
-    assert_eq!(
-        both.iter().collect::<Vec<_>>(),
-        [
-            ("github_$issues_eu_44518c89", "github", "issues_eu"),
-            ("github_$issues_eu_7a0165b8", "github", "issues-eu"),
-        ]
-    );
-    // A name that is kept for a tool that is gone makes the next one's a suffixed one.
-    let first = assign_after(&among, [("github", "issues-eu")]);
-    assert_eq!(
-        first.function("github", "issues-eu"),
-        Some("github_issues_eu")
-    );
-    let second = assign_after(&first, [("github", "issues_eu")]);
-    check_owners(&second, &servers);
-    assert_eq!(
-        second.function("github", "issues_eu"),
-        Some("github_$issues_eu_44518c89")
-    );
 }
 
 proptest! {
@@ -419,7 +388,7 @@ proptest! {
             let pairs = tools.iter().map(|(server, tool)| (*server.get(&servers), tool.as_str()));
             let distinct: BTreeSet<_> = pairs.clone().collect();
             names = assign_after(&names, pairs);
-            prop_assert_eq!(names.iter().count(), distinct.len());
+            prop_assert_eq!(all(&names).count(), distinct.len());
             check_owners(&names, &servers);
         }
     }

@@ -13,6 +13,12 @@ fn permissions(lists: Value) -> Permissions {
     Permissions::new(Arc::new(rules(lists)), Arc::default())
 }
 
+/// What is decided of a call with the argument `n`.
+fn verdict(permissions: &Permissions, n: u64, count: Count) -> Verdict {
+    let arguments = json!({ "n": n });
+    permissions.decide(&facts(Some(&arguments)), count).verdict
+}
+
 fn lines(permissions: &Permissions, calls: usize) -> String {
     let arguments = json!({ "n": 1 });
     let lines = (0..calls).map(|_| line(&permissions.decide(&facts(Some(&arguments)), Count::All)));
@@ -59,50 +65,41 @@ fn calls_without_a_script_are_counted_over_their_session() {
     let run = Permissions::new(Arc::new(rules(lists.clone())), Arc::clone(&session));
     let other = Permissions::of_one_call(Arc::new(rules(lists)), Arc::default());
     for permissions in [run, other] {
-        let arguments = json!({});
-        let decision = permissions.decide(&facts(Some(&arguments)), Count::All);
-        assert_eq!(decision.verdict, Verdict::Allow);
+        assert_eq!(verdict(&permissions, 1, Count::All), Verdict::Allow);
     }
 }
 
 #[test]
 fn looking_counts_nothing() {
     let permissions = permissions(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
-    let arguments = json!({});
-    let facts = facts(Some(&arguments));
-    for _ in 0..3 {
-        assert_eq!(
-            permissions.decide(&facts, Count::Nothing).verdict,
-            Verdict::Allow
-        );
+    for count in [Count::Nothing, Count::Nothing, Count::All] {
+        assert_eq!(verdict(&permissions, 1, count), Verdict::Allow);
     }
-    assert_eq!(
-        permissions.decide(&facts, Count::All).verdict,
-        Verdict::Allow
-    );
-    assert!(matches!(
-        permissions.decide(&facts, Count::Nothing).because,
-        Because::Spent(_)
-    ));
+    let arguments = json!({});
+    let spent = permissions.decide(&facts(Some(&arguments)), Count::Nothing);
+    assert!(matches!(spent.because, Because::Spent(_)));
 }
 
 #[test]
 fn a_call_that_is_not_made_uses_nothing_of_a_session_up() {
-    let lists = json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] });
-    let rules = Arc::new(rules(lists));
-    let arguments = json!({});
-    let facts = facts(Some(&arguments));
+    let rules = Arc::new(rules(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] })));
     let session = Arc::default();
     let call = || Permissions::of_one_call(Arc::clone(&rules), Arc::clone(&session));
-    let foreseen = [(); 2].map(|()| call().decide(&facts, Count::OfRun).verdict);
-    assert_eq!(foreseen, [Verdict::Allow; 2]);
-    let taken = [(); 2].map(|()| call().decide(&facts, Count::All).verdict);
-    assert_eq!(taken, [Verdict::Allow, Verdict::Ask]);
-    assert_eq!(call().decide(&facts, Count::OfRun).verdict, Verdict::Ask);
-    // A run counts for itself, also what it does not make.
-    let run = Permissions::new(Arc::clone(&rules), Arc::clone(&session));
-    let by_rule = [(); 2].map(|()| run.decide(&facts, Count::OfRun).verdict);
-    assert_eq!(by_rule, [Verdict::Allow, Verdict::Ask]);
+    for (count, expected) in [
+        (Count::OfRun, Verdict::Allow),
+        (Count::OfRun, Verdict::Allow),
+        (Count::All, Verdict::Allow),
+        (Count::All, Verdict::Ask),
+        (Count::OfRun, Verdict::Ask),
+    ] {
+        assert_eq!(verdict(&call(), 1, count), expected);
+    }
+    // Runs count for themselves, also what they do not make.
+    for _ in 0..2 {
+        let run = Permissions::new(Arc::clone(&rules), Arc::clone(&session));
+        let by_rule = [(); 2].map(|()| verdict(&run, 1, Count::OfRun));
+        assert_eq!(by_rule, [Verdict::Allow, Verdict::Ask]);
+    }
 }
 
 #[test]
@@ -111,37 +108,9 @@ fn a_call_that_is_denied_uses_nothing_up() {
         "allow": [{ "tool": "*", "maxCalls": 1 }],
         "deny": [{ "tool": "*", "arguments": [{ "at": "/n", "equals": 2 }] }],
     }));
-    for (n, expected) in [
-        (2, Verdict::Deny),
-        (2, Verdict::Deny),
-        (1, Verdict::Allow),
-        (1, Verdict::Ask),
-    ] {
-        let arguments = json!({ "n": n });
-        assert_eq!(
-            permissions
-                .decide(&facts(Some(&arguments)), Count::All)
-                .verdict,
-            expected,
-            "{n}"
-        );
-    }
-}
-
-#[test]
-fn runs_count_for_themselves() {
-    let rules = Arc::new(rules(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] })));
-    let runs = [(); 2].map(|()| Permissions::new(Arc::clone(&rules), Arc::default()));
-    let arguments = json!({});
-    let facts = facts(Some(&arguments));
-    let take = |run: usize| line(&runs[run].decide(&facts, Count::All));
-    let taken = [take(0), take(1), take(0), take(1)];
-    expect![[r#"
-        Allow: allowed by rule "*" (1 call) in permissions.allow
-        Allow: allowed by rule "*" (1 call) in permissions.allow
-        Ask: needs approval: rule "*" (1 call) in permissions.allow is used up
-        Ask: needs approval: rule "*" (1 call) in permissions.allow is used up"#]]
-    .assert_eq(&taken.join("\n"));
+    let decided = [2, 2, 1, 1].map(|n| verdict(&permissions, n, Count::All));
+    use Verdict::{Allow, Ask, Deny};
+    assert_eq!(decided, [Deny, Deny, Allow, Ask]);
 }
 
 #[test]
@@ -154,9 +123,7 @@ fn of_calls_at_one_time_as_many_go_as_may() {
             scope.spawn(|| {
                 start.wait();
                 for _ in 0..5 {
-                    let arguments = json!({});
-                    let decision = permissions.decide(&facts(Some(&arguments)), Count::All);
-                    if decision.verdict == Verdict::Allow {
+                    if verdict(&permissions, 1, Count::All) == Verdict::Allow {
                         allowed.fetch_add(1, Ordering::Relaxed);
                     }
                 }
@@ -168,14 +135,13 @@ fn of_calls_at_one_time_as_many_go_as_may() {
 
 #[test]
 fn a_grant_is_for_what_it_was_given_for() {
-    let check = |function: &str, expected: Verdict| {
+    for (function, expected) in [
+        ("fs_write", Verdict::Allow),
+        ("fs_read", Verdict::Ask),
+        ("fs_*", Verdict::Ask),
+    ] {
         let permissions = permissions(json!({}));
         permissions.grant(Grant::new(function), Scope::Run);
-        let arguments = json!({ "n": 1 });
-        let decision = permissions.decide(&facts(Some(&arguments)), Count::All);
-        assert_eq!(decision.verdict, expected, "{function}");
-    };
-    check("fs_write", Verdict::Allow);
-    check("fs_read", Verdict::Ask);
-    check("fs_*", Verdict::Ask);
+        assert_eq!(verdict(&permissions, 1, Count::All), expected, "{function}");
+    }
 }

@@ -1,10 +1,10 @@
 //! No input panics, whatever it is, and none widens what it should not.
 
-use callgate_policy::{CallFacts, Definition, Effect, Hints, KnownTool, Rule, Rules, Verdict};
+use callgate_policy::{CallFacts, Definition, Effect, KnownTool, Rule, Rules, Verdict};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::support::{NOW, facts, time};
+use crate::support::{NOW, facts, known, time};
 
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -110,8 +110,8 @@ proptest! {
         let rules: Rules = Rule::parse(Effect::Allow, &entry).ok().into_iter().collect();
         let definition = Definition::of(&schema);
         let tool = KnownTool {
-            function: "fs_write", other_names: None, server: "fs", hints: Hints::default(), trusted: true,
             definition: Some(definition.hash()), input_schema: Some(&schema),
+            ..known("fs_write", "fs")
         };
         for unmatched in rules.unmatched([tool], time(NOW)) {
             unmatched.to_string();

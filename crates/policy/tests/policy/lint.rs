@@ -4,7 +4,7 @@ use callgate_policy::{Definition, Hints, KnownTool};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::support::{NOW, rules, time};
+use crate::support::{NOW, known, rules, time};
 
 fn check(lists: Value, expected: Expect) {
     let read_only = Hints {
@@ -22,27 +22,18 @@ fn check(lists: Value, expected: Expect) {
             "either": { "oneOf": [], "properties": {} },
         },
     });
-    let tool = |function, server, trusted, hints| KnownTool {
-        function,
-        other_names: None,
-        server,
-        hints,
-        trusted,
-        definition: None,
-        input_schema: None,
-    };
     let tools = [
-        tool("logging_getLogs", "logging", true, read_only),
-        tool(
-            "ticketing_createIssue",
-            "ticketing",
-            false,
-            Hints::default(),
-        ),
+        KnownTool {
+            trusted: true,
+            hints: read_only,
+            ..known("logging_getLogs", "logging")
+        },
+        known("ticketing_createIssue", "ticketing"),
         KnownTool {
             definition: Some(definition.hash()),
             input_schema: Some(&write),
-            ..tool("fs_write", "fs", false, read_only)
+            hints: read_only,
+            ..known("fs_write", "fs")
         },
     ];
     let found: Vec<String> = rules(lists)
@@ -76,19 +67,10 @@ fn rules_that_match_no_tool() {
 /// As other clients name them.
 #[test]
 fn names_of_other_clients_are_known() {
-    let tool = |function, server| KnownTool {
-        function,
-        other_names: None,
-        server,
-        hints: Hints::default(),
-        trusted: false,
-        definition: None,
-        input_schema: None,
-    };
     let tools = [
-        tool("files_delete_file", "files"),
-        tool("my_notes_getNote", "my-notes"),
-        tool("git_log", "git"),
+        known("files_delete_file", "files"),
+        known("my_notes_getNote", "my-notes"),
+        known("git_log", "git"),
     ];
     for (written, meant) in [
         ("mcp__files__delete_file", "files_delete_file"),

@@ -9,7 +9,7 @@ use callgate_policy::{
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::support::{NOW, facts, granted, line, rules, table, time};
+use crate::support::{NOW, facts, granted, known, line, rules, table, time};
 
 const FUNCTION: &str = "github_$issues_drop";
 const NATURAL: &str = "github_issues_drop";
@@ -172,13 +172,8 @@ fn every_rule_goes_by_the_long_name_too() {
         assert_eq!(format!("{:?}", decision.verdict), verdict, "{function}");
     }
     let tool = KnownTool {
-        function: "git_log",
         other_names: Some(&names),
-        server: "git",
-        hints: Hints::default(),
-        trusted: false,
-        definition: None,
-        input_schema: None,
+        ..known("git_log", "git")
     };
     let rules = rules(json!({ "allow": ["git_git_log"] }));
     assert_eq!(rules.unmatched([tool], time(NOW)), []);
@@ -187,20 +182,13 @@ fn every_rule_goes_by_the_long_name_too() {
 #[test]
 fn rules_that_match_no_tool_any_more_say_its_new_name() {
     let tool = KnownTool {
-        function: FUNCTION,
         other_names: Some(&NAMES),
-        server: "github",
-        hints: Hints::default(),
-        trusted: false,
-        definition: None,
-        input_schema: None,
+        ..known(FUNCTION, "github")
     };
     let s_get_user = other_names("s_get_user");
     let suffixed = KnownTool {
-        function: "s_get_user_7e0bb0c2",
         other_names: Some(&s_get_user),
-        server: "s",
-        ..tool
+        ..known("s_get_user_7e0bb0c2", "s")
     };
     let lists = json!({
         "allow": [NATURAL, "github_issues_*", "s_get_user", SUFFIXED],

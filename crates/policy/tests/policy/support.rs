@@ -1,6 +1,6 @@
 //! Rules as a file has them, and calls to ask them about.
 
-use callgate_policy::{CallFacts, Decision, Effect, Hints, Pattern, Rule, Rules};
+use callgate_policy::{CallFacts, Decision, Effect, Hints, KnownTool, Pattern, Rule, Rules};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -43,6 +43,19 @@ pub fn facts(arguments: Option<&Value>) -> CallFacts<'_> {
         definition: None,
         arguments,
         now: time(NOW),
+    }
+}
+
+/// A tool of an untrusted server without hints.
+pub fn known<'a>(function: &'a str, server: &'a str) -> KnownTool<'a> {
+    KnownTool {
+        function,
+        other_names: None,
+        server,
+        hints: Hints::default(),
+        trusted: false,
+        definition: None,
+        input_schema: None,
     }
 }
 
