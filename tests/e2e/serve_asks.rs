@@ -8,7 +8,7 @@ use expect_test::expect;
 use rmcp::model::InputRequest;
 use serde_json::{Value, json};
 
-use crate::serve_client::{NEWEST, NO_RUN, OLDER, User, call, can, connect, one_ends, value};
+use crate::serve_client::{NEWEST, NO_RUN, OLDER, User, can, connect, one_ends, value};
 
 const CREATE: &str = "const make = () => ticketing_createIssue({ title: 'A', body: 'B' })
   .then((issue) => issue.issueId !== '', (error) => error.name);
