@@ -33,7 +33,6 @@ use serde_json::value::RawValue;
 use sse_stream::{Sse, SseStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 use crate::failure::{CallFailure, Lost};
 use crate::json_rpc;
@@ -95,8 +94,6 @@ struct Endpoint {
     has_worked: AtomicBool,
     /// True if the session replaces one that was refused, and no call has gone through since.
     is_renewed: Arc<AtomicBool>,
-    /// Ends every exchange of a start that is given up.
-    ended: CancellationToken,
 }
 
 /// An exchange that gave no answer. The details are in the slot of its request.
@@ -155,7 +152,6 @@ impl Http {
             login: OnceLock::new(),
             has_worked: AtomicBool::new(false),
             is_renewed,
-            ended: CancellationToken::new(),
         })))
     }
 
@@ -171,10 +167,6 @@ impl Http {
         // A call is decided about once for each session.
         config.reinit_on_expired_session = false;
         StreamableHttpClientTransport::with_client(self.clone(), config)
-    }
-
-    pub(crate) fn end(&self) {
-        self.0.ended.cancel();
     }
 
     pub(crate) fn login(&self) -> Option<Arc<str>> {
@@ -460,7 +452,7 @@ impl StreamableHttpClient for Http {
             exchanged = exchange => exchanged,
             // rmcp's worker does not give up a greeting by itself.
             () = given_up => return self.fail(id, CallFailure::closed("it was given up", true)),
-            () = self.0.ended.cancelled() => return Err(StreamableHttpError::TransportChannelClosed),
+            () = self.0.tap.ended() => return Err(StreamableHttpError::TransportChannelClosed),
         };
         let response = match response {
             Err(lost) => return self.fail(id, lost),
@@ -495,7 +487,7 @@ impl StreamableHttpClient for Http {
             response = self.0.exchange(Method::GET, headers, Bytes::new(), Prompt::Never, None) => {
                 response
             }
-            () = self.0.ended.cancelled() => return Err(StreamableHttpError::TransportChannelClosed),
+            () = self.0.tap.ended() => return Err(StreamableHttpError::TransportChannelClosed),
         };
         self.0.stream.send_replace(true);
         let response = response.map_err(|_| StreamableHttpError::Client(ExchangeFailed))?;

@@ -13,8 +13,10 @@ mod caller;
 mod child;
 mod clock;
 mod connect;
+mod connection;
 mod failure;
 mod form;
+mod greeting;
 mod http;
 mod json_rpc;
 mod list;
@@ -39,6 +41,6 @@ pub use caller::{
 };
 pub use failure::{CallFailure, FailureKind, Lost, Reader, Reason, StartError};
 pub use servers::Servers;
-pub use spec::{Connect, EraSetting, Http, Remembered, Revision, ServerSpec, Stdio, Transport};
+pub use spec::{Connect, EraSetting, Http, Remembered, ServerSpec, Stdio, Transport};
 pub use state::{Phase, ServerState, Status};
 pub use tool_list::{ServerInfo, ToolList};

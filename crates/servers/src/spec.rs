@@ -106,7 +106,7 @@ impl ServerSpec {
         Self {
             name: name.into(),
             transport,
-            era: EraSetting::Auto,
+            era: EraSetting::default(),
             trusted: false,
             start_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(60),
@@ -326,14 +326,16 @@ impl fmt::Debug for Http {
     }
 }
 
-/// The protocol revision to speak with a server.
+/// The protocol revision to speak with a server: one and no other, or, by default, the newest that the
+/// server speaks, found out at its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum EraSetting {
-    /// The newest that the server speaks, found out at its start.
-    #[default]
-    Auto,
-    /// This revision and no other.
-    Fixed(Revision),
+pub struct EraSetting(Option<ProtocolVersion>);
+
+impl EraSetting {
+    /// The revision that is configured.
+    pub(crate) fn fixed(&self) -> Option<&ProtocolVersion> {
+        self.0.as_ref()
+    }
 }
 
 impl FromStr for EraSetting {
@@ -341,11 +343,11 @@ impl FromStr for EraSetting {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "auto" {
-            return Ok(Self::Auto);
+            return Ok(Self(None));
         }
         let known = ProtocolVersion::KNOWN_VERSIONS;
         match known.iter().find(|known| known.as_str() == text) {
-            Some(version) => Ok(Self::Fixed(Revision(version.clone()))),
+            Some(version) => Ok(Self(Some(version.clone()))),
             None => {
                 let known = known
                     .iter()
@@ -362,16 +364,9 @@ impl FromStr for EraSetting {
 
 impl fmt::Display for EraSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Auto => "auto",
-            Self::Fixed(Revision(version)) => version.as_str(),
-        })
+        f.write_str(self.fixed().map_or("auto", ProtocolVersion::as_str))
     }
 }
-
-/// A known revision of the Model Context Protocol.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Revision(pub(crate) ProtocolVersion);
 
 #[cfg(test)]
 mod tests {

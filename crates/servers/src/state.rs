@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
-use crate::connect::Connection;
+use crate::connection::Connection;
 use crate::failure::{Reason, StartError};
 use crate::spec::Connect;
 use crate::tool_list::ToolList;

@@ -136,6 +136,14 @@ impl Tap {
         self.lost.subscribe()
     }
 
+    /// Waits until the connection is gone.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + use<> {
+        let mut lost = self.lost();
+        async move {
+            let _ = lost.wait_for(Option::is_some).await;
+        }
+    }
+
     /// Registers a message that goes out.
     pub(crate) fn outgoing(&self, message: &ClientJsonRpcMessage) {
         let ClientJsonRpcMessage::Request(sent) = message else {
