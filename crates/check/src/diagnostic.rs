@@ -48,10 +48,9 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
     reported.dedup_by(|a, b| a.pos == b.pos && a.text == b.text);
     let more = reported.len().saturating_sub(MAX_DIAGNOSTICS);
     reported.truncate(MAX_DIAGNOSTICS);
-    let mut places = Places::new(&script.text);
     let mut hints = ResultHints::default();
     let diagnostics = reported.iter().map(|error| {
-        let place = places.at(error.pos);
+        let place = place(&script.text, error.pos);
         // Nothing before the author's first line is his, so nothing is wrong there.
         let (line, column) = match place.line.checked_sub(script.line_offset) {
             None | Some(0) => (1, 1),
@@ -76,55 +75,33 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+/// A place in a script. Lines and columns, in UTF-16 units, are counted from 1.
+pub(crate) struct Place {
     line: u32,
     column: u32,
-    byte: usize,
+    pub(crate) byte: usize,
 }
 
-/// Lines and columns of places that are asked for in their order.
-struct Places<'a> {
-    text: &'a str,
-    units: u64,
-    place: Place,
-}
-
-impl<'a> Places<'a> {
-    fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            units: 0,
-            place: Place {
-                line: 1,
-                column: 1,
-                byte: 0,
-            },
+/// The place `units` UTF-16 units from the start; the end, if that is sooner.
+pub(crate) fn place(text: &str, units: u64) -> Place {
+    let (mut line, mut column, mut byte, mut before) = (1, 1, 0, 0);
+    let mut characters = text.chars().peekable();
+    while before < units {
+        let Some(c) = characters.next() else { break };
+        before += c.len_utf16() as u64;
+        byte += c.len_utf8();
+        let ends_line = match c {
+            '\n' | '\u{2028}' | '\u{2029}' => true,
+            '\r' => characters.peek() != Some(&'\n'),
+            _ => false,
+        };
+        if ends_line {
+            (line, column) = (line + 1, 1);
+        } else {
+            column += c.len_utf16() as u32;
         }
     }
-
-    /// The place `units` UTF-16 units from the start; the end, if that is sooner.
-    fn at(&mut self, units: u64) -> Place {
-        let rest = self.text.get(self.place.byte..).unwrap_or_default();
-        let mut characters = rest.chars().peekable();
-        while self.units < units {
-            let Some(c) = characters.next() else { break };
-            self.units += c.len_utf16() as u64;
-            self.place.byte += c.len_utf8();
-            let ends_line = match c {
-                '\n' | '\u{2028}' | '\u{2029}' => true,
-                '\r' => characters.peek() != Some(&'\n'),
-                _ => false,
-            };
-            if ends_line {
-                self.place.line += 1;
-                self.place.column = 1;
-            } else {
-                self.place.column += c.len_utf16() as u32;
-            }
-        }
-        self.place
-    }
+    Place { line, column, byte }
 }
 
 #[cfg(test)]
@@ -134,9 +111,8 @@ mod tests {
     #[test]
     fn places_are_lines_and_utf16_columns() {
         let text = "a\r\nbc\u{2028}😀d\re";
-        let mut places = Places::new(text);
-        let mut check = |units, line, column, next: &str| {
-            let place = places.at(units);
+        let check = |units, line, column, next: &str| {
+            let place = place(text, units);
             assert_eq!((place.line, place.column), (line, column), "{units}");
             assert_eq!(&text[place.byte..], next, "{units}");
         };

@@ -3,8 +3,6 @@
 
 use serde_json::{Value, json};
 
-use crate::library::Library;
-
 pub(crate) const FOLDER: &str = "/callgate";
 pub(crate) const PROJECT: &str = "/callgate/tsconfig.json";
 pub(crate) const SCRIPT: &str = "/callgate/script.ts";
@@ -27,9 +25,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn new(library: &Library) -> Self {
+    pub(crate) fn new(library: &[String]) -> Self {
         let mut fixed: Vec<(String, String)> = library
-            .files
             .iter()
             .enumerate()
             .map(|(number, text)| (format!("{FOLDER}/lib{number}.d.ts"), content(text)))
@@ -123,9 +120,7 @@ mod tests {
     use super::*;
 
     fn files() -> Files {
-        let mut files = Files::new(&Library {
-            files: vec!["interface Array<T> {}".to_owned()],
-        });
+        let mut files = Files::new(&["interface Array<T> {}".to_owned()]);
         files.set("script", "tools");
         files
     }

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The oldest major version that is a native program with the API that is used.
-pub const MIN_MAJOR: u32 = 7;
+const MIN_MAJOR: u32 = 7;
 
 /// Bytes of a `package.json` that are read.
 const MAX_MANIFEST: u64 = 1 << 20;
@@ -21,29 +21,6 @@ pub struct Executable {
     pub version: String,
 }
 
-/// Why no TypeScript is used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum FindError {
-    #[error(
-        "TypeScript {MIN_MAJOR} was not found; install it with `npm install typescript@{MIN_MAJOR}`, or \
-         name it under \"check\", \"typescript\" in the configuration"
-    )]
-    Nowhere,
-    #[error(
-        "TypeScript {version} in {} is too old; install version {MIN_MAJOR} or later with `npm install \
-         typescript@{MIN_MAJOR}`", .path.display()
-    )]
-    TooOld { version: String, path: PathBuf },
-    #[error(
-        "TypeScript {version} in {} lacks its native program for this machine ({}); install it again \
-         with its optional dependencies", .path.display(), platform_package()
-    )]
-    NoProgram { version: String, path: PathBuf },
-    #[error("{} is not native TypeScript: {reason}; change \"check\", \"typescript\"", .path.display())]
-    Named { path: PathBuf, reason: String },
-}
-
 /// Finds the native TypeScript: `named`, or else the first that can be used of
 /// those in `typescript` beside `program` and one folder above that, in `lib/callgate` there, and
 /// in `node_modules` of `project` and of the folders above it.
@@ -51,7 +28,7 @@ pub fn find(
     named: Option<&Path>,
     program: Option<&Path>,
     project: Option<&Path>,
-) -> Result<Executable, FindError> {
+) -> Result<Executable, String> {
     if let Some(named) = named {
         return of_name(named);
     }
@@ -73,13 +50,18 @@ pub fn find(
             Err(error) => drop(unusable.get_or_insert(error)),
         }
     }
-    Err(unusable.unwrap_or(FindError::Nowhere))
+    Err(unusable.unwrap_or_else(|| {
+        format!(
+            "TypeScript {MIN_MAJOR} was not found; install it with `npm install \
+             typescript@{MIN_MAJOR}`, or name it under \"check\", \"typescript\" in the configuration"
+        )
+    }))
 }
 
-fn of_name(named: &Path) -> Result<Executable, FindError> {
-    let wrong = |reason: &str| FindError::Named {
-        path: named.to_owned(),
-        reason: reason.to_owned(),
+fn of_name(named: &Path) -> Result<Executable, String> {
+    let wrong = |reason: &str| {
+        let path = named.display();
+        format!("{path} is not native TypeScript: {reason}; change \"check\", \"typescript\"")
     };
     if named.is_dir() {
         let lacks = "it has neither lib/tsc nor node_modules with TypeScript 7";
@@ -98,7 +80,7 @@ fn of_name(named: &Path) -> Result<Executable, FindError> {
 }
 
 /// A folder with a package in it, or with `node_modules`.
-fn in_folder(folder: &Path) -> Result<Option<Executable>, FindError> {
+fn in_folder(folder: &Path) -> Result<Option<Executable>, String> {
     match in_package(folder)? {
         Some(found) => Ok(Some(found)),
         None => in_modules(&folder.join("node_modules")),
@@ -107,7 +89,7 @@ fn in_folder(folder: &Path) -> Result<Option<Executable>, FindError> {
 
 /// As package managers lay it out: the program's package beside `typescript`,
 /// or beside the place that `typescript` is a link to, or inside it.
-fn in_modules(modules: &Path) -> Result<Option<Executable>, FindError> {
+fn in_modules(modules: &Path) -> Result<Option<Executable>, String> {
     let wanted = platform_package();
     if let Some(found) = in_package(&modules.join(&wanted))? {
         return Ok(Some(found));
@@ -126,12 +108,16 @@ fn in_modules(modules: &Path) -> Result<Option<Executable>, FindError> {
     };
     let path = modules.join("typescript");
     Err(match major(&version) {
-        Some(major) if major >= MIN_MAJOR => FindError::NoProgram { version, path },
-        _ => FindError::TooOld { version, path },
+        Some(major) if major >= MIN_MAJOR => format!(
+            "TypeScript {version} in {} lacks its native program for this machine ({wanted}); \
+             install it again with its optional dependencies",
+            path.display()
+        ),
+        _ => too_old(&path, &version),
     })
 }
 
-fn in_package(package: &Path) -> Result<Option<Executable>, FindError> {
+fn in_package(package: &Path) -> Result<Option<Executable>, String> {
     let path = package.join(format!("lib/tsc{}", consts::EXE_SUFFIX));
     // Before version 7 there was a text of that name in another folder; here is
     // a program or nothing.
@@ -143,11 +129,19 @@ fn in_package(package: &Path) -> Result<Option<Executable>, FindError> {
         .transpose()
 }
 
-fn usable(path: PathBuf, version: String) -> Result<Executable, FindError> {
+fn usable(path: PathBuf, version: String) -> Result<Executable, String> {
     match major(&version) {
         Some(major) if major >= MIN_MAJOR => Ok(Executable { path, version }),
-        _ => Err(FindError::TooOld { version, path }),
+        _ => Err(too_old(&path, &version)),
     }
+}
+
+fn too_old(path: &Path, version: &str) -> String {
+    format!(
+        "TypeScript {version} in {} is too old; install version {MIN_MAJOR} or later with `npm \
+         install typescript@{MIN_MAJOR}`",
+        path.display()
+    )
 }
 
 /// `@typescript/typescript-linux-x64` and its like.

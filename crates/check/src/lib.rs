@@ -24,7 +24,7 @@ mod unknown;
 pub use confine::{Confinement, LayerUse};
 pub use diagnostic::{Checked, Diagnostic, MAX_DIAGNOSTICS, Unknown};
 pub use error::{CheckError, Failure, Unavailable};
-pub use find::{Executable, FindError, MIN_MAJOR, find};
+pub use find::{Executable, find};
 pub use scan::words;
 pub use script::{Language, Script};
 pub use typescript::TypeScript;

@@ -56,35 +56,24 @@ pub(crate) const CHANGED_LINES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The library, in files: all of it that is not a module, then each module.
-#[derive(Debug)]
-pub(crate) struct Library {
-    pub(crate) files: Vec<String>,
-}
-
-impl Library {
-    /// Reads the library from the folder of the executable.
-    pub(crate) fn load(folder: &Path) -> Result<Self, String> {
-        let mut loader = Loader {
-            folder,
-            seen: HashSet::new(),
-            bytes: 0,
-            script: String::new(),
-            modules: Vec::new(),
-        };
-        loader.add("esnext")?;
-        let mut files = vec![loader.script];
-        files.append(&mut loader.modules);
-        Ok(Self { files })
-    }
+/// Reads the library from the folder of the executable: a file of all of it that is not a module,
+/// then one of each module.
+pub(crate) fn load(folder: &Path) -> Result<Vec<String>, String> {
+    let mut loader = Loader {
+        folder,
+        seen: HashSet::new(),
+        bytes: 0,
+        files: vec![String::new()],
+    };
+    loader.add("esnext")?;
+    Ok(loader.files)
 }
 
 struct Loader<'a> {
     folder: &'a Path,
     seen: HashSet<String>,
     bytes: u64,
-    script: String,
-    modules: Vec<String>,
+    files: Vec<String>,
 }
 
 impl Loader<'_> {
@@ -113,12 +102,12 @@ impl Loader<'_> {
         }
         let text = without_comments(&text);
         if text.lines().any(|line| line.starts_with("export ")) {
-            self.modules.push(text);
-        } else {
+            self.files.push(text);
+        } else if let Some(script) = self.files.first_mut() {
             for line in text.lines() {
                 let changed = CHANGED_LINES.iter().find(|(from, _)| *from == line);
-                self.script.push_str(changed.map_or(line, |(_, to)| to));
-                self.script.push('\n');
+                script.push_str(changed.map_or(line, |(_, to)| to));
+                script.push('\n');
             }
         }
         Ok(())

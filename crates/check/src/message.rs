@@ -3,6 +3,8 @@
 
 use serde::Deserialize;
 
+use crate::scan::{without_comments, word};
+
 /// Bytes of a message.
 const MAX_MESSAGE: usize = 700;
 /// Bytes of one type or name in it.
@@ -166,32 +168,24 @@ fn shortened_type(text: &str, limit: usize) -> String {
     format!("{} …{close}", head.trim_end_matches([' ', '|', ',']))
 }
 
+/// The declaration of a tool after its name.
+pub(crate) fn declared<'d>(name: &str, declarations: &'d str) -> Option<&'d str> {
+    let (_, rest) = declarations.split_once(&format!("declare function {name}("))?;
+    rest.split("\ndeclare function ").next()
+}
+
 /// The parameters of the tool whose name the text begins with.
 fn parameters(at: &str, declarations: &str) -> Option<String> {
-    let end = at.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))?;
-    let name = at.get(..end).filter(|name| !name.is_empty())?;
-    let declaration = format!("\ndeclare function {name}(");
-    let (_, rest) = declarations.split_once(&declaration).or_else(|| {
-        // The very first line has no line end before it.
-        declarations
-            .strip_prefix(declaration.trim_start())
-            .map(|rest| ("", rest))
-    })?;
-    let (parameters, _) = rest.split_once("): Promise<")?;
+    let (name, _) = word(at)?;
+    let (parameters, _) = declared(name, declarations)?.split_once("): Promise<")?;
     // Of every function, and of no interest where its input is wrong.
     let parameters = parameters
         .strip_suffix(", options?: CallOptions")
         .unwrap_or(parameters);
-    let plain = crate::scan::without_comments(parameters);
+    let plain = without_comments(parameters);
     let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    Some(shortened_parameters(&line))
-}
-
-fn shortened_parameters(line: &str) -> String {
-    match line.split_once(": ") {
-        Some((name, ty)) => format!("{name}: {}", shortened_type(ty, MAX_PARAMETERS)),
-        None => shortened(line, MAX_PARAMETERS),
-    }
+    let (name, ty) = line.split_once(": ")?;
+    Some(format!("{name}: {}", shortened_type(ty, MAX_PARAMETERS)))
 }
 
 fn shortened(text: &str, limit: usize) -> String {

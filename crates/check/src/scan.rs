@@ -3,6 +3,9 @@
 
 use std::collections::HashSet;
 
+/// Bytes of a name.
+pub(crate) const MAX_NAME: usize = 200;
+
 /// Every run of characters that an identifier may have, wherever it stands: a superset of the names
 /// a script uses. `None` if the text may spell names with escapes, which are not looked through.
 pub fn words(text: &str) -> Option<HashSet<&str>> {
@@ -17,6 +20,13 @@ pub fn words(text: &str) -> Option<HashSet<&str>> {
     };
     let words = text.split(parts).filter(|word| !word.is_empty());
     Some(words.collect())
+}
+
+/// The identifier that a text begins with, and the rest.
+pub(crate) fn word(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));
+    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+    (!word.is_empty() && word.len() <= MAX_NAME).then_some((word, rest))
 }
 
 /// The text without comments, indentation and blank lines. Line ends stay, so

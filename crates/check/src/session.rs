@@ -14,7 +14,6 @@ use tokio::process::{ChildStdin, ChildStdout};
 use crate::confine::{self, Confinement};
 use crate::error::{Failure, Unavailable};
 use crate::files::{FOLDER, Files, PROJECT, QUESTIONS, SCRIPT};
-use crate::library::Library;
 use crate::message::Reported;
 use crate::protocol::{self, Incoming};
 
@@ -34,20 +33,15 @@ pub(crate) struct Session {
     stdout: BufReader<ChildStdout>,
     files: Files,
     questions: u64,
-    opened: Option<Opened>,
-}
-
-#[derive(Debug)]
-struct Opened {
-    snapshot: u64,
-    project: String,
+    /// The snapshot and the project that are open.
+    opened: Option<(u64, String)>,
 }
 
 impl Session {
     /// Starts a process, and has it read the library and check an empty script.
     pub(crate) async fn start(
         program: &Path,
-        library: &Library,
+        library: &[String],
         confinement: Confinement,
     ) -> Result<Self, Unavailable> {
         let args = ["--api", "--async", "--cwd", FOLDER, QUESTIONS];
@@ -85,7 +79,7 @@ impl Session {
         if self.opened.is_none() || !changed.is_empty() {
             self.update(&changed).await?;
         }
-        let Some(Opened { snapshot, project }) = &self.opened else {
+        let Some((snapshot, project)) = &self.opened else {
             return Err(protocol::protocol("no project"));
         };
         let place = json!({ "snapshot": snapshot, "project": project, "file": SCRIPT });
@@ -125,11 +119,8 @@ impl Session {
         let [project] = made.projects.as_slice() else {
             return Err(protocol::protocol("not one project"));
         };
-        let before = self.opened.replace(Opened {
-            snapshot: made.snapshot,
-            project: project.id.clone(),
-        });
-        if let Some(Opened { snapshot, .. }) = before {
+        let before = self.opened.replace((made.snapshot, project.id.clone()));
+        if let Some((snapshot, _)) = before {
             // What it still knows of the last script is of no use any more.
             let _: Value = self
                 .ask("release", &json!({ "snapshot": snapshot }))

@@ -1,7 +1,9 @@
 //! Errors that do not stop a script: they say that TypeScript knows too little, not that a tool
 //! is used wrongly.
 
+use crate::diagnostic;
 use crate::message::{self, Reported};
+use crate::scan::word;
 use crate::script::{Language, Script};
 use crate::unknown;
 
@@ -108,13 +110,15 @@ fn says_too_little(error: &Reported, script: &Script) -> bool {
         return false;
     }
     // The argument, or the value of a property.
-    let at = text_at(&script.text, error.pos);
+    let at = diagnostic::place(&script.text, error.pos).byte;
+    let at = script.text.get(at..).unwrap_or_default();
     let value = at
         .split_once(':')
-        .filter(|(key, _)| unknown::is_word(key.trim()));
+        .filter(|(key, _)| word(key.trim()).is_some_and(|(_, rest)| rest.is_empty()));
     let value = value.map_or(at, |(_, value)| value.trim_start());
-    let end = value.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));
-    let variable = value.get(..end.unwrap_or(value.len())).unwrap_or_default();
+    let Some((variable, _)) = word(value) else {
+        return false;
+    };
     let is_filled = |(at, found): (usize, &str)| {
         let rest = script.text.get(at + found.len()..).unwrap_or_default();
         let statement = rest.split([';', '\n', '(']).next().unwrap_or_default();
@@ -124,20 +128,7 @@ fn says_too_little(error: &Reported, script: &Script) -> bool {
     };
     let mut fillings = [format!("{variable}."), format!("{variable}[")].into_iter();
     let is_assigned = fillings.any(|begin| script.text.match_indices(&begin).any(is_filled));
-    !variable.is_empty()
-        && (is_assigned || script.text.contains(&format!("Object.assign({variable},")))
-}
-
-/// The text from so many UTF-16 units on.
-fn text_at(text: &str, units: u64) -> &str {
-    let mut before = 0;
-    let mut characters = text.char_indices();
-    let found = characters.find(|(_, c)| {
-        let is_here = before >= units;
-        before += c.len_utf16() as u64;
-        is_here
-    });
-    found.and_then(|(at, _)| text.get(at..)).unwrap_or_default()
+    is_assigned || script.text.contains(&format!("Object.assign({variable},"))
 }
 
 /// True for the errors of the option `noImplicitAny`, and for a `this` without a type. Turning

@@ -12,14 +12,15 @@ use crate::confine::Confinement;
 use crate::diagnostic::{Checked, checked};
 use crate::error::{CheckError, Failure, Unavailable};
 use crate::find::Executable;
-use crate::library::Library;
+use crate::library;
 use crate::message::Reported;
 use crate::script::Script;
 use crate::session::Session;
 use crate::strictness::Consequence;
 
-/// The time that a check waits for the warm process before it starts one of its own.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// The time that a check waits for the warm process, which may be starting or check another
+/// script, before it starts one of its own.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// Checks that one checker makes at a time, each with a process.
 const MAX_AT_ONCE: usize = 4;
 /// Checks that all checkers of the host make at a time. It is more than one
@@ -40,9 +41,7 @@ pub struct TypeScript {
 struct Shared {
     program: PathBuf,
     confinement: Confinement,
-    library: OnceCell<Library>,
-    /// Held while the warm process is started in the background.
-    starting: Mutex<()>,
+    library: OnceCell<Vec<String>>,
     warm: Mutex<Warm>,
     turns: Semaphore,
 }
@@ -62,7 +61,6 @@ impl TypeScript {
                 program: executable.path.clone(),
                 confinement,
                 library: OnceCell::new(),
-                starting: Mutex::default(),
                 warm: Mutex::default(),
                 turns: Semaphore::new(MAX_AT_ONCE),
             }),
@@ -79,7 +77,6 @@ impl TypeScript {
     pub fn start(&self) {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
-            let _starting = shared.starting.lock().await;
             let mut warm = shared.warm.lock().await;
             // An error comes again with the first check, which reports it.
             if let Ok(session) = shared.ready(&mut warm).await {
@@ -105,23 +102,20 @@ impl Shared {
         let turns = async { (self.turns.acquire().await, HOST_TURNS.acquire().await) };
         let turns = timeout(script.time, turns).await;
         let _turns = turns.map_err(|_| Failure::Busy(script.time))?;
-        // A process that is being started is worth waiting for; one that checks
-        // another script may take long.
-        drop(self.starting.lock().await);
-        let reported = match timeout(PATIENCE, self.warm.lock()).await {
+        let (warm, mut session) = match timeout(PATIENCE, self.warm.lock()).await {
             Ok(mut warm) => {
                 let session = self.ready(&mut warm).await?;
-                let (session, reported) = examine(session, script).await?;
-                warm.keep(session);
-                reported
+                (Some(warm), session)
             }
-            Err(_) => {
-                let (session, reported) = examine(self.session().await?, script).await?;
-                session.end().await;
-                reported
-            }
+            Err(_) => (None, self.session().await?),
         };
-        Ok(checked(script, reported))
+        let found = stopping_errors(&mut session, script).await;
+        match warm {
+            Some(mut warm) if found.is_ok() => warm.keep(session),
+            // A process that failed may go on with the script.
+            _ => session.end().await,
+        }
+        Ok(checked(script, found?))
     }
 
     /// The kept session if it can be used again, or a new one.
@@ -137,17 +131,10 @@ impl Shared {
     }
 
     async fn session(&self) -> Result<Session, Unavailable> {
-        let library = self.library.get_or_try_init(|| self.load()).await?;
+        let folder = self.program.parent().unwrap_or(Path::new("/"));
+        let load = async || library::load(folder).map_err(Unavailable::Library);
+        let library = self.library.get_or_try_init(load).await?;
         Session::start(&self.program, library, self.confinement).await
-    }
-
-    async fn load(&self) -> Result<Library, Unavailable> {
-        let folder = self.program.parent().unwrap_or(Path::new("/")).to_owned();
-        match tokio::task::spawn_blocking(move || Library::load(&folder)).await {
-            Ok(library) => library.map_err(Unavailable::Library),
-            // Loading does not panic, so the runtime is shutting down, and this task with it.
-            Err(_) => std::future::pending().await,
-        }
     }
 }
 
@@ -157,21 +144,6 @@ impl Warm {
         self.checks += 1;
         if !self.ended {
             self.session = Some(session);
-        }
-    }
-}
-
-/// The errors of a script. A session that fails is ended, because its
-/// process may go on with the script.
-async fn examine(
-    mut session: Session,
-    script: &Script,
-) -> Result<(Session, Vec<Reported>), CheckError> {
-    match stopping_errors(&mut session, script).await {
-        Ok(reported) => Ok((session, reported)),
-        Err(failure) => {
-            session.end().await;
-            Err(failure.into())
         }
     }
 }

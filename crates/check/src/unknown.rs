@@ -4,10 +4,9 @@ use std::collections::HashSet;
 
 use crate::diagnostic::Unknown;
 use crate::message::{self, Reported};
+use crate::scan::{MAX_NAME, word};
 use crate::script::Script;
 
-/// Bytes of a dotted name.
-const MAX_PATH: usize = 200;
 /// Ends of the names of functions that call the tool that they are given.
 const CALLS: [&str; 4] = ["tool", "call", "invoke", "execute"];
 /// Bytes of arguments in which the tool's name is looked for.
@@ -49,7 +48,7 @@ pub(crate) fn is_of_mcp(error: &Reported) -> bool {
 fn path(text: &str) -> Option<(String, Option<String>)> {
     let (mut last, mut rest) = word(text).unwrap_or(("", text));
     let mut path = last.to_owned();
-    while path.len() < MAX_PATH {
+    while path.len() < MAX_NAME {
         rest = rest.trim_start();
         rest = rest.strip_prefix('?').unwrap_or(rest);
         let after = rest.strip_prefix('.').unwrap_or(rest);
@@ -68,7 +67,7 @@ fn path(text: &str) -> Option<(String, Option<String>)> {
     let arguments = rest.strip_prefix('(').filter(|_| is_call);
     let tool =
         arguments.and_then(|text| named(text.get(..text.floor_char_boundary(MAX_ARGUMENTS))?));
-    (!path.is_empty() && path.len() <= MAX_PATH).then_some((path, tool))
+    (!path.is_empty() && path.len() <= MAX_NAME).then_some((path, tool))
 }
 
 /// The tool that arguments name: the first string, and a second one right after it.
@@ -83,18 +82,6 @@ fn named(arguments: &str) -> Option<String> {
         Some((second, _)) => format!("{first}.{second}"),
         None => first.to_owned(),
     })
-}
-
-/// The identifier that a text begins with, and the rest.
-fn word(text: &str) -> Option<(&str, &str)> {
-    let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));
-    let (word, rest) = text.split_at(end.unwrap_or(text.len()));
-    (!word.is_empty() && word.len() <= MAX_PATH).then_some((word, rest))
-}
-
-/// True if a text is one identifier.
-pub(crate) fn is_word(text: &str) -> bool {
-    word(text).is_some_and(|(_, rest)| rest.is_empty())
 }
 
 /// The text in the quotes at the beginning, and the rest.
@@ -145,37 +132,21 @@ impl ResultHints {
 /// the variable that it is in, or all that the script calls.
 fn untyped_tools<'s>(at: &'s str, script: &'s Script) -> Vec<&'s str> {
     let is_untyped = |name: &str| {
-        let declaration = format!("declare function {name}(");
-        let rest = script
-            .declarations
-            .split_once(&declaration)
-            .map(|(_, rest)| rest);
-        let own = rest.and_then(|rest| rest.split("\ndeclare function ").next());
-        name == "mcp.callTool"
-            || own.is_some_and(|own| own.trim_end().ends_with("): Promise<unknown>;"))
+        let own = message::declared(name, &script.declarations);
+        let is_untyped = own.map(|own| own.trim_end().ends_with("): Promise<unknown>;"));
+        name == "mcp.callTool" || is_untyped == Some(true)
     };
     let calls = |text: &'s str| {
-        let calls = text.match_indices('(').filter_map(|(at, _)| {
-            let before = text.get(..at)?;
-            let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.');
-            let start = before.rfind(|c| !is_name(c)).map_or(0, |end| {
-                end + before
-                    .get(end..)
-                    .and_then(|c| c.chars().next())
-                    .map_or(1, char::len_utf8)
-            });
-            before.get(start..).filter(|name| !name.is_empty())
-        });
-        calls.collect::<Vec<&'s str>>()
+        let is_end = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '.'));
+        let before = text.match_indices('(').filter_map(|(at, _)| text.get(..at));
+        let names = before.filter_map(|before| before.rsplit(is_end).next());
+        names.filter(|name| !name.is_empty()).collect::<Vec<_>>()
     };
     // The call in the statement itself, or the one whose result the variable got.
     let statement = at.split([';', '\n']).next().unwrap_or_default();
-    let variable = word(
-        at.trim_start_matches(['(', ' '])
-            .trim_start_matches("await "),
-    )
-    .map(|(name, _)| name);
-    let assigned = variable.and_then(|name| {
+    let value = at.trim_start_matches(['(', ' ']);
+    let variable = word(value.trim_start_matches("await "));
+    let assigned = variable.and_then(|(name, _)| {
         let assignment = [format!("{name} = "), format!("{name}=")];
         let (_, value) = assignment
             .iter()
@@ -187,8 +158,8 @@ fn untyped_tools<'s>(at: &'s str, script: &'s Script) -> Vec<&'s str> {
         if let Some(tool) = found.iter().find(|name| is_untyped(name)) {
             return vec![tool];
         }
-        let is_tool = |name: &&&str| script.declarations.contains(&format!("function {name}("));
-        if found.iter().any(|name| is_tool(&name)) {
+        let is_tool = |name: &&str| message::declared(name, &script.declarations).is_some();
+        if found.iter().any(is_tool) {
             return Vec::new();
         }
     }
