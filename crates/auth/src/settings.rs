@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 use url::Url;
 
 use crate::browser::Browser;
@@ -22,7 +23,8 @@ pub struct Endpoint {
 /// The settings of the login at an HTTP server.
 ///
 /// By default everything is found out from the server, and the client registers itself.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct OAuth {
     /// The identifier of a client that is registered with the authorization server. Default:
     /// none; see [`OAuth::client_metadata_url`].
@@ -37,14 +39,17 @@ pub struct OAuth {
     /// The `https` URL of a client ID metadata document, used as the client's identifier where
     /// the authorization server supports that. Default: none; the client registers itself again
     /// at each login.
+    #[serde(deserialize_with = "client_metadata_url")]
     pub client_metadata_url: Option<String>,
     /// The scopes to ask for. Default: those that the server names.
     pub scopes: Vec<String>,
     /// The owner of the login, where one process serves several users. Only the same user
     /// finds it. Default: no user in particular.
+    #[serde(skip)]
     pub user: Option<String>,
     /// Flags such as `--config FILE` that messages add to `callgate auth login` and `logout`,
     /// so that the command is about this login. Default: none.
+    #[serde(skip)]
     pub login_flags: Vec<String>,
     /// The way to get a token. Default: a person logs in.
     pub grant: Grant,
@@ -52,17 +57,31 @@ pub struct OAuth {
     /// with a fixed one. Default: any free port.
     pub redirect_port: Option<u16>,
     /// The place of the tokens. Default: the system's keyring, or else a file.
+    #[serde(rename = "tokens")]
     pub place: TokenPlace,
     /// The folder of the files about logins. Default: `callgate/auth` in `$XDG_STATE_HOME`,
     /// which is `~/.local/state` when it is not set.
+    #[serde(skip)]
     pub folder: Option<PathBuf>,
     /// Shows a login's page to a person while calls wait. Default: none; a call that needs a
     /// login fails.
+    #[serde(skip)]
     pub browser: Option<Browser>,
 }
 
+fn client_metadata_url<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let text = String::deserialize(deserializer)?;
+    match Url::parse(&text) {
+        Ok(url) if url.scheme() == "https" && url.path() != "/" => Ok(Some(text)),
+        _ => Err(D::Error::custom("must be an https URL with a path")),
+    }
+}
+
 /// The way to get a token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Grant {

@@ -2,10 +2,13 @@
 //! the system's keyring.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use tokio::io::AsyncReadExt as _;
 
 use crate::keyring;
@@ -19,7 +22,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 /// A value to look up, and the text to put before it.
 ///
 /// The `Debug` form tells where the value comes from, and shows no value, prefix or argument.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The text before the value, such as `"Bearer "`. Default: none.
     pub prefix: String,
@@ -28,7 +31,7 @@ pub struct Source {
 }
 
 /// The origin of a value.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Origin {
     /// The value itself.
@@ -90,6 +93,19 @@ impl Source {
         }
     }
 
+    /// The same value, with this folder as the one that its program runs in, and that a relative
+    /// path to the program starts at.
+    #[must_use]
+    pub fn in_folder(mut self, folder: &Path) -> Self {
+        if let Origin::Command { command, cwd, .. } = &mut self.origin {
+            *cwd = Some(folder.to_owned());
+            if let Some(program) = command.first_mut().filter(|it| it.contains('/')) {
+                *program = folder.join(&*program).to_string_lossy().into_owned();
+            }
+        }
+        self
+    }
+
     /// Looks the value up, for a host that needs it itself.
     /// The error: why there is none, without a value.
     pub async fn look_up(&self) -> Result<String, String> {
@@ -127,6 +143,85 @@ impl Source {
         redact.learn(name, &value);
         Ok(format!("{}{value}", self.prefix))
     }
+}
+
+impl<'de> Deserialize<'de> for Source {
+    /// Reads a text, or an object with `command` or `keyring`.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // As a string, in which a configuration has variables.
+        deserializer.deserialize_string(SourceVisitor)
+    }
+}
+
+struct SourceVisitor;
+
+impl<'de> Visitor<'de> for SourceVisitor {
+    type Value = Source;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string, or an object with \"command\" or \"keyring\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Source, E> {
+        Ok(Source::text(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Source, A::Error> {
+        let look_up = LookUp::deserialize(MapAccessDeserializer::new(map))?;
+        let timeout = look_up.timeout;
+        let origin = match (look_up.command, look_up.keyring) {
+            (Some(command), None) => Origin::Command {
+                command,
+                cwd: None,
+                timeout: timeout.unwrap_or(COMMAND_TIMEOUT),
+            },
+            (None, Some(Keyring { service, account })) if timeout.is_none() => {
+                Origin::Keyring { service, account }
+            }
+            (None, Some(_)) => {
+                let wrong = "has \"timeout\", which does not go with \"keyring\"; remove it";
+                return Err(A::Error::custom(wrong));
+            }
+            (Some(_), Some(_)) => {
+                let wrong = "has both \"command\" and \"keyring\"; keep one";
+                return Err(A::Error::custom(wrong));
+            }
+            (None, None) => return Err(A::Error::missing_field("command\" or \"keyring")),
+        };
+        Ok(Source {
+            prefix: look_up.prefix,
+            origin,
+        })
+    }
+}
+
+/// The object that says where to look a value up.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LookUp {
+    #[serde(default, deserialize_with = "command")]
+    command: Option<Vec<String>>,
+    timeout: Option<Duration>,
+    keyring: Option<Keyring>,
+    #[serde(default)]
+    prefix: String,
+}
+
+/// An entry of the system's keyring.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keyring {
+    service: String,
+    account: String,
+}
+
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    let command = Vec::<String>::deserialize(deserializer)?;
+    if command.first().is_none_or(|it| it.trim().is_empty()) {
+        let wrong = "is empty; write the program and its arguments";
+        return Err(D::Error::custom(wrong));
+    }
+    Ok(Some(command))
 }
 
 impl fmt::Debug for Source {

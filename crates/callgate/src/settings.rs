@@ -3,6 +3,9 @@
 use std::str::FromStr;
 
 use serde::Deserialize;
+use serde::de::value::{Error, StrDeserializer};
+
+use crate::config::size;
 
 /// The way of searching for tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -56,23 +59,12 @@ pub enum CheckMode {
     Require,
 }
 
-impl CheckMode {
-    /// Every mode, by its name in configurations and on command lines.
-    pub const ALL: [(&str, Self); 4] = [
-        ("off", Self::Off),
-        ("warn", Self::Warn),
-        ("on", Self::On),
-        ("require", Self::Require),
-    ];
-}
-
 impl FromStr for CheckMode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(name, _)| *name == text);
-        found.map(|(_, mode)| *mode).ok_or_else(|| {
-            let text: String = text.chars().take(80).collect();
+        let read = Self::deserialize(StrDeserializer::<Error>::new(text));
+        read.map_err(|_| {
             format!("{text:?} is not a mode of the type check; write \"off\", \"warn\", \"on\" or \"require\"")
         })
     }
@@ -80,7 +72,8 @@ impl FromStr for CheckMode {
 
 /// The limits of `mcp.extract` in one run. Past a limit, calls throw an
 /// `McpExtractError` whose reason is `limit` or `loop`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ExtractLimits {
     /// Calls of `mcp.extract`. Default: 20.
@@ -89,8 +82,10 @@ pub struct ExtractLimits {
     /// Default: 5. Reason: `loop`.
     pub same_schema: u64,
     /// Bytes of JSON of all values together, without schemas. Default: 1 MiB.
+    #[serde(rename = "input", deserialize_with = "size")]
     pub input_bytes: u64,
     /// Bytes of all answers of the model together, also of rejected ones. Default: 1 MiB.
+    #[serde(rename = "output", deserialize_with = "size")]
     pub output_bytes: u64,
 }
 

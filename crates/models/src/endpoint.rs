@@ -29,11 +29,12 @@ const MAX_SAID: usize = 200;
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// The API of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Api {
     /// `POST /chat/completions` and `POST /embeddings`, as of OpenAI.
+    #[default]
     OpenAi,
     /// `POST /messages`, as of Anthropic.
     Anthropic,

@@ -1,7 +1,10 @@
 //! The kernel layers around a worker.
 
+use serde::Deserialize;
+
 /// A kernel layer that can be required.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum JailLayer {
     /// Landlock: no files.

@@ -3,9 +3,6 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use callgate_servers::Root;
-use url::Url;
-
 /// The most bytes of a name that are shown.
 const MAX_SHOWN: usize = 64;
 
@@ -124,19 +121,6 @@ fn shown(reference: &str) -> String {
         return format!("\"${{{name}{rest}}}\"");
     }
     "\"${…}\"".to_owned()
-}
-
-/// The folder of `roots` at this path. It need not exist: a server may make it.
-pub(super) fn root(folder: &Path, path: &str) -> Option<Root> {
-    if path.trim().is_empty() {
-        return None;
-    }
-    let path = plain(&folder.join(path));
-    let name = path.file_name().map(|name| name.to_string_lossy().into());
-    Some(Root {
-        uri: Url::from_file_path(&path).ok()?.into(),
-        name,
-    })
 }
 
 /// The path without `.` and `..`, by its text.

@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 
+use callgate_servers::Root;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny};
+use url::Url;
 
+use super::expand::plain as plain_path;
 use super::units::{parse_bytes, parse_memory};
 
 /// Reads a string whose `${…}` are not replaced; `wanted` describes it.
@@ -18,32 +21,27 @@ where
     }
 }
 
-/// A string whose `${…}` are not replaced.
+/// A path, from the file's folder.
 #[derive(Deserialize)]
-struct Plain(#[serde(deserialize_with = "plain_text")] String);
+pub(super) struct FolderPath(pub(super) PathBuf);
 
-fn plain_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    plain(deserializer, "a string")
-}
-
-/// Reads texts whose `${…}` are not replaced.
-pub(super) fn plain_texts<'de, D>(deserializer: D) -> Result<Vec<String>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let texts = Vec::<Plain>::deserialize(deserializer)?;
-    Ok(texts.into_iter().map(|text| text.0).collect())
-}
-
-/// Reads a path, which may not be empty.
+/// Reads a path, from the file's folder.
 pub(super) fn path<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<PathBuf>, D::Error> {
-    let path = String::deserialize(deserializer)?;
-    if path.is_empty() {
-        return Err(D::Error::custom("is empty; write a path"));
-    }
-    Ok(Some(path.into()))
+    FolderPath::deserialize(deserializer).map(|path| Some(path.0))
+}
+
+/// Reads folders. They need not exist: a server may make one.
+pub(super) fn roots<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Root>, D::Error> {
+    let paths = Vec::<FolderPath>::deserialize(deserializer)?.into_iter();
+    let roots = paths.filter_map(|FolderPath(path)| {
+        let path = plain_path(&path);
+        let name = path.file_name().map(|name| name.to_string_lossy().into());
+        let uri = Url::from_file_path(&path).ok()?.into();
+        Some(Root { uri, name })
+    });
+    Ok(roots.collect())
 }
 
 /// Reads an array of texts with `parse`.
@@ -57,7 +55,7 @@ pub(super) fn each<'de, D: Deserializer<'de>>(
 }
 
 /// Reads a number of bytes.
-pub(super) fn size<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(crate) fn size<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: From<u64>,

@@ -4,58 +4,46 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use callgate_gate::LedgerOptions;
-use callgate_sandbox::{JailLayer, Limits};
+use callgate_sandbox::{JailLayer, JailOptions, Limits};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
 use super::fields;
-use crate::settings::{CheckMode, ExtractLimits, SearchBy};
-
-/// `extract`: the limits of `mcp.extract`.
-#[derive(Deserialize)]
-#[serde(
-    remote = "ExtractLimits",
-    rename_all = "camelCase",
-    deny_unknown_fields,
-    default = "ExtractLimits::default"
-)]
-pub(super) struct Extract {
-    calls: u64,
-    same_schema: u64,
-    #[serde(rename = "input", deserialize_with = "fields::size")]
-    input_bytes: u64,
-    #[serde(rename = "output", deserialize_with = "fields::size")]
-    output_bytes: u64,
-}
+use crate::settings::{CheckMode, SearchBy};
 
 /// `sandbox`: the kernel layers around the workers that run scripts.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Sandbox {
-    pub(super) level: Level,
-    #[serde(deserialize_with = "layers")]
-    pub(super) require: Option<Vec<JailLayer>>,
+struct Sandbox {
+    level: Level,
+    require: Option<Vec<JailLayer>>,
 }
 
 /// `level` of `sandbox`.
 #[derive(Deserialize, Default, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Level {
+enum Level {
     #[default]
     Kernel,
     Process,
 }
 
-fn layers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<JailLayer>>, D::Error> {
-    let layer = |name: &String| {
-        JailLayer::ALL
-            .into_iter()
-            .find(|layer| layer.name() == name)
+/// Reads `sandbox`.
+pub(super) fn jail<'de, D: Deserializer<'de>>(deserializer: D) -> Result<JailOptions, D::Error> {
+    let Sandbox { level, require } = Sandbox::deserialize(deserializer)?;
+    let mut jail = if level == Level::Process {
+        JailOptions::process_only()
+    } else {
+        JailOptions::default()
     };
-    let names = Vec::<String>::deserialize(deserializer)?;
-    let layers: Option<Vec<JailLayer>> = names.iter().map(layer).collect();
-    let unknown = || D::Error::custom("lists \"landlock\", \"seccomp\" and \"namespaces\"");
-    layers.ok_or_else(unknown).map(Some)
+    let is_empty = require.as_ref().is_none_or(Vec::is_empty);
+    if level == Level::Process && !is_empty {
+        return Err(D::Error::custom(
+            "has \"level\": \"process\", which uses no kernel layer, so \"require\" must be empty",
+        ));
+    }
+    jail.required = require.unwrap_or(jail.required);
+    Ok(jail)
 }
 
 /// Reads `search`.

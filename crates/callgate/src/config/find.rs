@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
 
@@ -50,8 +50,12 @@ pub fn own(path: &Path) -> Result<(), ConfigError> {
     let refused = |message: String| ConfigError::file(path, message);
     let unread = |error| ConfigError::unread(path, error);
     let user = effective_user().map_err(unread)?;
-    for (place, it) in way(path).map_err(unread)? {
-        let (shown, theirs) = (place.display(), "can put another one in its place");
+    let absolute = std::path::absolute(path).map_err(unread)?;
+    for (place, it) in way(&absolute, 0).map_err(unread)? {
+        // Without the `..` of links.
+        let plain = place.canonicalize().ok().filter(|_| it.is_dir());
+        let plain = plain.unwrap_or(place);
+        let (shown, theirs) = (plain.display(), "can put another one in its place");
         if it.uid() != user && it.uid() != 0 {
             let whose = match (it.is_symlink(), it.is_dir()) {
                 (true, _) => format!("is behind a link of another user ({shown}), who {theirs}"),
@@ -90,45 +94,25 @@ fn others_may_write(it: &Metadata, user: u32) -> bool {
     !it.is_symlink() && (by_group || it.mode() & 0o002 != 0)
 }
 
-/// The folders, links and files on the way to a path, as the kernel goes it. A user who can
+/// The file, folders and links on the way to a path, also behind these many links. A user who can
 /// replace one of them decides which file is found.
-fn way(path: &Path) -> std::io::Result<Vec<(PathBuf, Metadata)>> {
-    let mut links = 0;
+fn way(path: &Path, links: usize) -> std::io::Result<Vec<(PathBuf, Metadata)>> {
+    if links > MAX_LINKS {
+        return Err(std::io::Error::other(format!(
+            "it leads over more than {MAX_LINKS} symbolic links, maybe in a circle; put the file \
+             itself there, or a link to it"
+        )));
+    }
     let mut passed = Vec::new();
-    let mut at = PathBuf::new();
-    // The next step last.
-    let mut ahead = steps(path);
-    while let Some(step) = ahead.pop() {
-        if step == Path::new("..") {
-            // What it leads back to was passed through.
-            at.pop();
-            continue;
-        }
-        // That of an absolute path begins anew at the root.
-        let place = at.join(step);
+    for place in path.ancestors() {
         let found = place.symlink_metadata()?;
         if found.is_symlink() {
-            links += 1;
-            if links > MAX_LINKS {
-                return Err(std::io::Error::other(format!(
-                    "it leads over more than {MAX_LINKS} symbolic links, maybe in a circle; put \
-                     the file itself there, or a link to it"
-                )));
-            }
-            ahead.extend(steps(&place.read_link()?));
-        } else {
-            at.clone_from(&place);
+            let folder = place.parent().unwrap_or(place);
+            passed.extend(way(&folder.join(place.read_link()?), links + 1)?);
         }
-        passed.push((place, found));
+        passed.push((place.to_owned(), found));
     }
     Ok(passed)
-}
-
-/// The steps of a path, the first one last.
-fn steps(path: &Path) -> Vec<PathBuf> {
-    let steps = path.components().rev();
-    let steps = steps.filter(|step| *step != Component::CurDir);
-    steps.map(|step| PathBuf::from(step.as_os_str())).collect()
 }
 
 /// The user that this process acts as, who owns the pipes that it makes.

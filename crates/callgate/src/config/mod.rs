@@ -42,12 +42,12 @@ use crate::settings::{ExtractLimits, SearchBy};
 use crate::skill::Skill;
 use error::shown;
 use expand::Variables;
-use file::{Level, RESULT_BYTES, Sandbox};
-use server::ServerList;
+use file::RESULT_BYTES;
 use tree::{SYNTAX, Tree};
 
 pub use edit::{allow, rewrite, takes_rules};
 pub use error::{ConfigError, Problem};
+pub(crate) use fields::size;
 pub use file::{CacheConfig, CheckConfig};
 pub use find::{find, own};
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
@@ -97,7 +97,7 @@ pub struct Config {
     #[serde(deserialize_with = "file::limits")]
     pub limits: Limits,
     /// `sandbox`: the kernel layers around the workers that run scripts.
-    #[serde(rename = "sandbox", deserialize_with = "fields::later")]
+    #[serde(rename = "sandbox", deserialize_with = "file::jail")]
     pub jail: JailOptions,
     /// How scripts are type-checked.
     pub check: CheckConfig,
@@ -113,10 +113,9 @@ pub struct Config {
     #[serde(deserialize_with = "file::search")]
     pub search: SearchBy,
     /// `extract`: the limits of `mcp.extract`.
-    #[serde(with = "file::Extract")]
     pub extract: ExtractLimits,
     /// `roots`: the folders to work in, for servers that ask.
-    #[serde(deserialize_with = "fields::later")]
+    #[serde(deserialize_with = "fields::roots")]
     pub roots: Vec<Root>,
     /// `serve`: how `callgate serve` serves, to whom, and what its clients see.
     pub serve: ServeConfig,
@@ -190,6 +189,12 @@ impl Config {
         })
     }
 
+    /// The names of the servers, also of disabled ones.
+    fn server_names(&self) -> impl Iterator<Item = &str> {
+        let enabled = self.servers.iter().map(|server| &server.name);
+        enabled.chain(&self.disabled).map(String::as_str)
+    }
+
     /// The configuration of one user: the servers and rules of these roles, and logins, kept
     /// definitions and ledger lines under the user's name, so that no other user's are used;
     /// without a name where there is only one user. `None` if the roles give no server. Roles that
@@ -207,9 +212,8 @@ impl Config {
                 let mut given = roles.iter().flat_map(|role| &role.servers);
                 given.any(|name| name == "*" || name == server)
             };
-            let enabled = config.servers.iter().map(|server| &server.name);
-            let names = enabled.chain(&config.disabled).cloned();
-            config.withheld = names.filter(|server| !gives(server)).collect();
+            let names = self.server_names().filter(|server| !gives(server));
+            config.withheld = names.map(str::to_owned).collect();
             config.servers.retain(|server| gives(&server.name));
             config.disabled.retain(|server| gives(server));
             if config.servers.is_empty() {
@@ -254,7 +258,7 @@ fn read(
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let failed = |at, message: &str| Problem::at(&place.shown, text, at, message);
     let mut parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).map_err(|error| {
-        let message = format!("not valid JSON: {}", lower_first(&error.kind().to_string()));
+        let message = format!("not valid JSON: {}", error.kind());
         failed(error.range().start, &message)
     })?;
     let is_shared = foreign::is_shared(&place.path);
@@ -262,11 +266,7 @@ fn read(
     let passed_over = shared.map(|root| foreign::adopt(root, &place.path));
     let passed_over = passed_over.into_iter().flatten();
     let warnings = passed_over.map(|(at, message)| failed(at, &message));
-    let root = parsed.value.as_ref().ok_or_else(|| {
-        let message = "the file is empty; write an object, such as { \"mcpServers\": {} }";
-        failed(0, message)
-    })?;
-    let Value::Object(_) = root else {
+    let Some(root @ Value::Object(_)) = &parsed.value else {
         let message = "the file must hold one object, such as { \"mcpServers\": {} }";
         return Err(failed(0, message).into());
     };
@@ -285,7 +285,6 @@ fn read(
         left_out: RefCell::default(),
         used: RefCell::default(),
     };
-    tree.leave_out_duplicates(root);
     let config = sections(&tree, place);
     let (problems, mut warnings) = (tree.problems.into_inner(), tree.warnings.into_inner());
     warnings.sort_by_key(|warning| warning.place);
@@ -301,13 +300,11 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
     let mut config: Config = tree.read(tree.root).unwrap_or_default();
     config.path.clone_from(&place.path);
     config.folder.clone_from(&place.folder);
-    let mut servers = ServerList::default();
     for under in ["mcpServers", "servers"] {
         if let Some(section) = tree.find(&[under]) {
-            server::read(tree, section, &mut servers, &mut config.flows);
+            server::read(tree, section, &mut config);
         }
     }
-    (config.servers, config.disabled) = (servers.enabled, servers.disabled);
     for lost in tree.lost.take() {
         config.servers.retain(|server| server.name != lost);
         config.disabled.retain(|name| *name != lost);
@@ -329,64 +326,15 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
     if let Some(section) = tree.find(&["tools"]) {
         tools::read(tree, section, &mut config.tools);
     }
-    if let Some(section) = tree.find(&["sandbox"]) {
-        config.jail = jail(tree, section);
-    }
-    let ledger = config.ledger.iter_mut().map(|(path, _)| path);
-    let others = [&mut config.check.typescript, &mut config.cache.path];
-    for path in others.into_iter().flatten().chain(ledger) {
-        *path = place.folder.join(&*path);
-    }
     if tree.find(&["limits"]).is_none() {
         config.limits.reply_bytes = RESULT_BYTES;
     }
-    if let Some(section) = tree.find(&["roots"]) {
-        let paths: Vec<String> = tree.read(section).unwrap_or_default();
-        let roots = paths.iter().map(|path| expand::root(&place.folder, path));
-        config.roots = roots.flatten().collect();
-        if paths.len() > config.roots.len() {
-            let clause = "must hold paths of folders, such as \".\"";
-            tree.wrong(section, clause);
-        }
-    }
     models::read(tree, &mut config.models, config.search);
-    let (http, users) = (&mut config.serve.http, &mut config.serve.users);
     if let Some(tokens) = tree.find(&["serve", "http", "bearer"]) {
-        http.bearer = serve::bearer(tree, tokens);
+        config.serve.http.bearer = serve::bearer(tree, tokens);
     }
-    let enabled = config.servers.iter().map(|server| &server.name);
-    let servers = enabled.chain(&config.disabled).map(String::as_str);
-    users::read(
-        tree,
-        users,
-        &servers.collect::<Vec<_>>(),
-        http.token_names(),
-    );
+    let mut users = std::mem::take(&mut config.serve.users);
+    users::read(tree, &mut users, &config.server_names().collect::<Vec<_>>());
+    config.serve.users = users;
     config
-}
-
-fn jail(tree: &Tree<'_>, section: &Value<'_>) -> JailOptions {
-    let sandbox: Sandbox = tree.read(section).unwrap_or_default();
-    let is_process = sandbox.level == Level::Process;
-    let mut jail = if is_process {
-        JailOptions::process_only()
-    } else {
-        JailOptions::default()
-    };
-    if let Some(layers) = sandbox.require {
-        if is_process && !layers.is_empty() {
-            let message = "\"level\": \"process\" uses no kernel layer, so \"require\" in \
-                           \"sandbox\" must be empty";
-            tree.error(section.range().start, message);
-        }
-        jail.required = layers;
-    }
-    jail
-}
-
-/// A parser's message, which begins with a capital letter.
-fn lower_first(message: &str) -> String {
-    let mut characters = message.chars();
-    let first = characters.next().into_iter().flat_map(char::to_lowercase);
-    first.chain(characters.as_str().chars()).collect()
 }

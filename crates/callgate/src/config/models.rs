@@ -8,8 +8,7 @@ use callgate_models::{Api, Endpoint};
 use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
 
-use super::tree::{Tree, get};
-use super::{fields, server};
+use super::tree::Tree;
 use crate::settings::SearchBy;
 
 /// The endpoints of models that a file names.
@@ -25,7 +24,7 @@ pub struct ModelsConfig {
 
 /// An OpenAI-compatible endpoint of embeddings.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EmbeddingsConfig {
     /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or `http` on loopback.
@@ -33,20 +32,21 @@ pub struct EmbeddingsConfig {
     /// `model`: its name there.
     pub model: String,
     /// `key`: what is sent as `Authorization: Bearer`. Default: nothing.
-    #[serde(deserialize_with = "fields::later")]
     pub key: Option<Source>,
     /// `dimensions`: how many numbers the endpoint is asked for. Default: as many as it gives.
     pub dimensions: Option<usize>,
     /// `timeout`: time of one request with its retries. Default: 30 s.
+    #[serde(default = "embeddings_timeout")]
     pub timeout: Duration,
 }
 
 /// An OpenAI- or Anthropic-compatible endpoint of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SmallModelConfig {
     /// `api`: `openai` for chat completions, `anthropic` for messages. Default: `openai`.
+    #[serde(default)]
     pub api: Api,
     /// `url`: the API's base, such as `https://api.example.com/v1`; `https`, or `http` on loopback.
     pub url: BaseUrl,
@@ -54,12 +54,25 @@ pub struct SmallModelConfig {
     pub model: String,
     /// `key`: what is sent as `Authorization: Bearer`, or as `x-api-key` to
     /// `anthropic`. Default: nothing.
-    #[serde(deserialize_with = "fields::later")]
     pub key: Option<Source>,
     /// `timeout`: time of one request with its retries. Default: 60 s.
+    #[serde(default = "small_timeout")]
     pub timeout: Duration,
     /// `maxTokens`: the most tokens of one answer. Default: 4,096.
+    #[serde(default = "max_tokens")]
     pub max_tokens: u32,
+}
+
+fn embeddings_timeout() -> Duration {
+    Duration::from_secs(30)
+}
+
+fn small_timeout() -> Duration {
+    Duration::from_secs(60)
+}
+
+fn max_tokens() -> u32 {
+    4096
 }
 
 impl EmbeddingsConfig {
@@ -70,7 +83,7 @@ impl EmbeddingsConfig {
             model: model.into(),
             key: None,
             dimensions: None,
-            timeout: Duration::from_secs(30),
+            timeout: embeddings_timeout(),
         }
     }
 }
@@ -83,15 +96,28 @@ impl SmallModelConfig {
             url: BaseUrl(url.into()),
             model: model.into(),
             key: None,
-            timeout: Duration::from_secs(60),
-            max_tokens: 4096,
+            timeout: small_timeout(),
+            max_tokens: max_tokens(),
         }
     }
 }
 
 /// The base of an API. Its `Debug` form shows the origin alone, since the rest may hold a secret.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct BaseUrl(pub(crate) String);
+
+impl TryFrom<String> for BaseUrl {
+    type Error = String;
+
+    fn try_from(url: String) -> Result<Self, String> {
+        match Endpoint::new(Api::OpenAi, &url, None, Duration::from_secs(1)) {
+            Ok(_) => Ok(Self(url)),
+            // The error names the host alone.
+            Err(error) => Err(format!(": {error}")),
+        }
+    }
+}
 
 impl fmt::Debug for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,41 +127,14 @@ impl fmt::Debug for BaseUrl {
     }
 }
 
-impl Default for EmbeddingsConfig {
-    fn default() -> Self {
-        Self::new("", "")
-    }
-}
-
-impl Default for SmallModelConfig {
-    fn default() -> Self {
-        Self::new(Api::OpenAi, "", "")
-    }
-}
-
-/// Checks the endpoints, reads their keys, and warns of a search that lacks its endpoint.
+/// Lets programs for keys start in the file's folder, and warns of a search that lacks its endpoint.
 pub(super) fn read(tree: &Tree<'_>, models: &mut ModelsConfig, search: SearchBy) {
-    let wrong = |value: &_, clause: &str| tree.wrong(value, clause);
-    let endpoint = |of: &str, url: &str| {
-        let section = tree.find(&["models", of])?;
-        for key in ["url", "model"] {
-            if get(section, key).is_none() {
-                wrong(section, &format!("has no \"{key}\"; write it"));
-            }
-        }
-        // The error names the host alone, for the rest may hold a secret.
-        if let Some(place) = tree.find(&["models", of, "url"])
-            && let Err(error) = Endpoint::new(Api::OpenAi, url, None, Duration::from_secs(1))
-        {
-            wrong(place, &format!(": {error}"));
-        }
-        server::source(tree, tree.find(&["models", of, "key"])?)
-    };
-    if let Some(embeddings) = &mut models.embeddings {
-        embeddings.key = endpoint("embeddings", &embeddings.url.0);
-    }
-    if let Some(small) = &mut models.small {
-        small.key = endpoint("small", &small.url.0);
+    let keys = [
+        models.embeddings.as_mut().and_then(|it| it.key.as_mut()),
+        models.small.as_mut().and_then(|it| it.key.as_mut()),
+    ];
+    for key in keys.into_iter().flatten() {
+        *key = key.clone().in_folder(tree.variables.folder);
     }
     // A client may offer the model of a search by model.
     if let Some(section) = tree.find(&["search"])

@@ -1,13 +1,12 @@
 //! `permissions`, `flows` and labels: rules over calls, and over data between servers.
 
-use callgate_policy::flow::{FlowEnd, FlowRule, FlowRules};
-use callgate_policy::{Effect, Rule, RuleError, Rules, Verdict};
+use callgate_policy::flow::{FlowRule, FlowRules};
+use callgate_policy::{Effect, Rule, RuleError, Rules};
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny};
 
-use super::fields;
 use super::tree::Tree;
 
 /// `permissions`. Its rules are read one by one, so that a mistake costs one rule.
@@ -35,10 +34,13 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, rules: &mut Rules) -> b
             "deny" => Effect::Deny,
             _ => continue,
         };
-        for entry in tree.elements(&member.value, "an array of rules") {
-            if let Some(rule) = rule(tree, effect, entry) {
-                rules.push(rule);
-            }
+        let Value::Array(entries) = &member.value else {
+            tree.wrong_type(&member.value, "an array of rules");
+            continue;
+        };
+        let read = entries.elements.iter();
+        for rule in read.filter_map(|entry| rule(tree, effect, entry)) {
+            rules.push(rule);
         }
     }
     permissions.allow_unmatched
@@ -61,31 +63,13 @@ fn rule(tree: &Tree<'_>, effect: Effect, entry: &Value<'_>) -> Option<Rule> {
     read.inspect_err(mistake).ok()
 }
 
-/// A rule of `flows`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Flow {
-    #[serde(deserialize_with = "end")]
-    from: FlowEnd,
-    #[serde(deserialize_with = "end")]
-    to: FlowEnd,
-    #[serde(default)]
-    min_bytes: Option<usize>,
-    action: Verdict,
-}
-
-fn end<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FlowEnd, D::Error> {
-    let names_nothing = || D::Error::custom("names nothing; write \"*\" for everything");
-    FlowEnd::parse(&String::deserialize(deserializer)?).ok_or_else(names_nothing)
-}
-
 /// A list of labels.
 #[derive(Deserialize)]
 struct Labels(#[serde(deserialize_with = "labels")] Vec<String>);
 
 /// Reads a list of labels.
 pub(super) fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let labels = fields::plain_texts(deserializer)?;
+    let labels = Vec::<String>::deserialize(deserializer)?;
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_label = |label: &str| !label.is_empty() && label.chars().all(is_plain);
     match labels.iter().find(|label| !is_label(label)) {
@@ -98,16 +82,9 @@ pub(super) fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<S
 
 /// Reads `flows` and `toolLabels`.
 pub(super) fn read_flows(tree: &Tree<'_>, rules: &mut FlowRules) {
-    let flows = tree.find(&["flows"]);
-    for entry in flows.map_or(&[][..], |flows| tree.elements(flows, "an array of rules")) {
-        if let Some(flow) = tree.read::<Flow>(entry) {
-            rules.push(FlowRule {
-                from: flow.from,
-                to: flow.to,
-                min_bytes: flow.min_bytes,
-                action: flow.action,
-            });
-        }
+    if let Some(section) = tree.find(&["flows"]) {
+        let flows: Vec<FlowRule> = tree.read(section).unwrap_or_default();
+        flows.into_iter().for_each(|rule| rules.push(rule));
     }
     let tools = tree.find(&["toolLabels"]);
     for member in tools.map(|tools| tree.members(tools)).unwrap_or_default() {

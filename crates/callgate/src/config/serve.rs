@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use url::{Host, Url};
 
+use super::fields;
 use super::tree::Tree;
 use super::users::UsersConfig;
-use super::{fields, server};
 
 fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let share = serde_json::Value::deserialize(deserializer)?.as_f64();
@@ -464,7 +464,7 @@ pub(super) fn bearer(tree: &Tree<'_>, section: &Value<'_>) -> Vec<(String, Sourc
 
 /// Reads the source of a token. One that is looked up is measured when it is known.
 fn token(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
-    let token = server::source(tree, value)?;
+    let token: Source = tree.read(value)?;
     if let Origin::Text(text) = &token.origin
         && text.len() < LEAST_TOKEN
     {
@@ -474,5 +474,5 @@ fn token(tree: &Tree<'_>, value: &Value<'_>) -> Option<Source> {
         );
         tree.wrong(value, &clause);
     }
-    Some(token)
+    Some(token.in_folder(tree.variables.folder))
 }

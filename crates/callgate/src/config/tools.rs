@@ -8,7 +8,6 @@ use callgate_policy::{Finding, OtherNames, Pattern, nearest_tool};
 use jsonc_parser::ast::Value;
 use serde::{Deserialize, Deserializer};
 
-use super::fields;
 use super::tree::Tree;
 use crate::names::did_you_mean;
 
@@ -26,7 +25,7 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, settings: &mut ToolSett
 }
 
 fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let keywords = fields::plain_texts(deserializer)?;
+    let keywords = Vec::<String>::deserialize(deserializer)?;
     if keywords
         .iter()
         .any(|word| word.trim().is_empty() || word.len() > MAX_KEYWORD)

@@ -4,7 +4,7 @@
 //! out and reads again, so that every mistake of a file is reported at once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::{self, Display};
 use std::path::Path;
 
@@ -37,9 +37,6 @@ pub(super) const SYNTAX: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The most mistakes of one section that are reported.
-const MAX_MISTAKES: usize = 100;
-
 /// The most characters of a wrong word that a message repeats.
 const MAX_FOUND: usize = 40;
 
@@ -55,8 +52,8 @@ pub(super) struct Tree<'a> {
     pub(super) warnings: RefCell<Vec<Problem>>,
     /// Servers of a shared file whose entries have mistakes.
     pub(super) lost: RefCell<BTreeSet<String>>,
-    /// The beginnings of members and elements that are not read.
-    pub(super) left_out: RefCell<HashSet<usize>>,
+    /// The beginnings of members and elements that are not read; true for one with a mistake.
+    pub(super) left_out: RefCell<HashMap<usize, bool>>,
     /// Values of environment variables, each with the place of the text it was put into.
     pub(super) used: RefCell<Vec<(usize, String, String)>>,
 }
@@ -64,15 +61,15 @@ pub(super) struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// Deserializes a value. Each mistake is reported, and the member with it left out.
     pub(super) fn read<T: DeserializeOwned>(&self, value: &Value<'_>) -> Option<T> {
-        for _ in 0..MAX_MISTAKES {
+        loop {
             let mistake = match T::deserialize(Node { value, tree: self }) {
                 Ok(read) => return Some(read),
-                Err(mistake) => mistake.at(value.range().start, value.range()),
+                Err(mistake) => mistake.placed(value.range(), None),
             };
-            self.report(&mistake);
-            self.left_out.borrow_mut().insert(mistake.entry?);
+            let is_mistake = self.report(&mistake);
+            let mut left_out = self.left_out.borrow_mut();
+            left_out.insert(mistake.entry?, is_mistake);
         }
-        None
     }
 
     /// The value that these keys lead to.
@@ -96,27 +93,15 @@ impl<'a> Tree<'a> {
             .collect()
     }
 
-    /// The elements of an array. Another value is reported, in the words of `wanted`.
-    pub(super) fn elements<'v>(&self, value: &'v Value<'v>, wanted: &str) -> &'v [Value<'v>] {
-        match value {
-            Value::Array(array) => &array.elements,
-            _ => {
-                self.wrong_type(value, wanted);
-                &[]
-            }
-        }
-    }
-
     /// True if part of a value was left out for a mistake, so that others may follow from it.
     pub(super) fn has_mistake(&self, range: Range) -> bool {
-        // Without a problem, only keys of other clients were left out.
-        let is_right = self.problems.borrow().is_empty() && self.lost.borrow().is_empty();
         let left_out = self.left_out.borrow();
-        !is_right && left_out.iter().any(|at| contains(range, *at))
+        let mut mistakes = left_out.iter().filter(|(_, is_mistake)| **is_mistake);
+        mistakes.any(|(at, _)| contains(range, *at))
     }
 
     fn is_read(&self, start: usize) -> bool {
-        !self.left_out.borrow().contains(&start)
+        !self.left_out.borrow().contains_key(&start)
     }
 
     /// The pattern that is a member's name. A malformed one is reported.
@@ -138,8 +123,13 @@ impl<'a> Tree<'a> {
 
     /// Reports an error of a value: its key, and a clause about it.
     pub(super) fn wrong(&self, value: &Value<'_>, clause: &str) {
-        let at = value.range().start;
-        self.error_of(at, clause);
+        self.error_of(value.range().start, clause);
+    }
+
+    /// Reports an error of the value that these keys lead to from another one.
+    pub(super) fn wrong_at(&self, value: &Value<'_>, keys: &[&str], clause: &str) {
+        let found = keys.iter().try_fold(value, |value, key| get(value, key));
+        self.wrong(found.unwrap_or(value), clause);
     }
 
     /// Reports an error of the key at this place.
@@ -159,6 +149,15 @@ impl<'a> Tree<'a> {
         self.problems.borrow_mut().push(problem);
     }
 
+    /// Reports an error, or a warning if it is about what may be another client's.
+    pub(super) fn error_unless(&self, is_foreign: bool, at: usize, message: &str) {
+        if is_foreign {
+            self.warning(at, message);
+        } else {
+            self.error(at, message);
+        }
+    }
+
     /// Reports a warning.
     pub(super) fn warning(&self, at: usize, message: &str) {
         let problem = Problem::at(self.shown, self.text, at, message);
@@ -175,29 +174,35 @@ impl<'a> Tree<'a> {
         }
     }
 
-    fn report(&self, mistake: &Mistake) {
-        let Some(at) = mistake.at else { return };
+    /// Reports a mistake. Returns false for a key that may be another client's.
+    fn report(&self, mistake: &Mistake) -> bool {
+        // It may follow from what was left out.
+        let Some(range) = mistake.range.filter(|range| !self.has_mistake(*range)) else {
+            return true;
+        };
+        let at = range.start;
         match &mistake.wrong {
-            Wrong::Key { key, ours } => self.unknown_key(at, key, ours),
-            Wrong::Clause(clause) => self.error_of(at, clause),
-            // The missing member may be one that was left out.
-            Wrong::Missing(_) if self.has_mistake(mistake.range) => {}
-            Wrong::Missing(key) => {
-                self.error_of(at, &format!("has no \"{key}\"; write it"));
+            Wrong::Key { key, ours } => return self.unknown_key(at, key, ours),
+            Wrong::Twice(key) => {
+                let of = self.object_at(at);
+                self.error(
+                    at,
+                    &format!("key \"{key}\" stands twice in {of}; remove one"),
+                );
             }
+            Wrong::Clause(clause) => self.error_of(at, clause),
         }
+        true
     }
 
-    fn unknown_key(&self, at: usize, key: &str, ours: &[&'static str]) {
+    fn unknown_key(&self, at: usize, key: &str, ours: &[&'static str]) -> bool {
         let of = self.object_at(at);
         let mut others = OTHER_CLIENTS.iter();
         let other = others.find(|(one, other, _)| *other == key && ours.contains(one));
         if let Some((_, _, instead)) = other {
             let message = format!("key \"{key}\" in {of} means nothing here; {instead}");
-            if self.is_shared {
-                return self.warning(at, &message);
-            }
-            return self.error(at, &message);
+            self.error_unless(self.is_shared, at, &message);
+            return !self.is_shared;
         }
         let mut synonyms = SYNONYMS.iter();
         let synonym = synonyms.find(|(other, meant)| *other == key && ours.contains(meant));
@@ -219,38 +224,10 @@ impl<'a> Tree<'a> {
             None if is_foreign => "remove it if it is no other client's".to_owned(),
             None => format!("remove it, or use one of {}", ours.join(", ")),
         };
-        if is_foreign {
-            let message = format!("unknown key \"{key}\" in {of} is passed over; {advice}");
-            self.warning(at, &message);
-        } else {
-            self.error(at, &format!("unknown key \"{key}\" in {of}; {advice}"));
-        }
-    }
-
-    /// Reports keys that stand twice in one object, and leaves the second one out.
-    pub(super) fn leave_out_duplicates(&self, value: &Value<'_>) {
-        match value {
-            Value::Array(array) => {
-                for element in &array.elements {
-                    self.leave_out_duplicates(element);
-                }
-            }
-            Value::Object(object) => {
-                let mut seen = HashSet::new();
-                for member in &object.properties {
-                    let (key, at) = (member.name.as_str(), member.range.start);
-                    if seen.insert(key) {
-                        self.leave_out_duplicates(&member.value);
-                        continue;
-                    }
-                    let of = self.object_at(at);
-                    let message = format!("key \"{key}\" stands twice in {of}; remove one");
-                    self.error(at, &message);
-                    self.left_out.borrow_mut().insert(at);
-                }
-            }
-            _ => {}
-        }
+        let passed = if is_foreign { " is passed over" } else { "" };
+        let message = format!("unknown key \"{key}\" in {of}{passed}; {advice}");
+        self.error_unless(is_foreign, at, &message);
+        !is_foreign
     }
 
     /// A text with its references replaced.
@@ -361,9 +338,8 @@ pub(super) fn get<'v>(value: &'v Value<'v>, key: &str) -> Option<&'v Value<'v>> 
 #[derive(Debug)]
 pub(super) struct Mistake {
     wrong: Wrong,
-    at: Option<usize>,
     /// The value with the mistake.
-    range: Range,
+    range: Option<Range>,
     /// The beginning of the member or element that the mistake is in.
     entry: Option<usize>,
 }
@@ -374,7 +350,7 @@ enum Wrong {
         key: String,
         ours: &'static [&'static str],
     },
-    Missing(&'static str),
+    Twice(String),
     /// A clause that follows the name of the value.
     Clause(String),
 }
@@ -383,8 +359,7 @@ impl Mistake {
     fn new(wrong: Wrong) -> Self {
         Self {
             wrong,
-            at: None,
-            range: Range::from_byte_index(0),
+            range: None,
             entry: None,
         }
     }
@@ -394,16 +369,10 @@ impl Mistake {
         serde::de::Error::custom(format!("must be {wanted}, and this is {found}"))
     }
 
-    /// The mistake at this place, if it has none that is closer.
-    fn at(mut self, at: usize, range: Range) -> Self {
-        if self.at.is_none() {
-            (self.at, self.range) = (Some(at), range);
-        }
-        self
-    }
-
-    fn in_entry(mut self, entry: usize) -> Self {
-        self.entry.get_or_insert(entry);
+    /// The mistake in this value and this member or element, if it has no closer place.
+    fn placed(mut self, range: Range, entry: Option<usize>) -> Self {
+        self.range.get_or_insert(range);
+        self.entry = self.entry.or(entry);
         self
     }
 }
@@ -427,6 +396,7 @@ impl serde::de::Error for Mistake {
             "a map" => "an object",
             "a sequence" => "an array",
             "a boolean" => "true or false",
+            "path string" => "a string",
             wanted => wanted,
         };
         let found = match found {
@@ -440,8 +410,13 @@ impl serde::de::Error for Mistake {
         Self::custom(format!("must be {wanted}, and this is {found}"))
     }
 
-    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::invalid_type(found, wanted)
+    fn invalid_value(_: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        let most = if wanted.to_string() == "u16" {
+            u32::from(u16::MAX)
+        } else {
+            u32::MAX
+        };
+        Self::custom(format!("is over {most}"))
     }
 
     fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
@@ -459,7 +434,7 @@ impl serde::de::Error for Mistake {
     }
 
     fn missing_field(key: &'static str) -> Self {
-        Self::new(Wrong::Missing(key))
+        Self::custom(format!("has no \"{key}\"; write it"))
     }
 }
 
@@ -468,16 +443,6 @@ impl serde::de::Error for Mistake {
 struct Node<'t> {
     value: &'t Value<'t>,
     tree: &'t Tree<'t>,
-}
-
-impl Node<'_> {
-    /// A whole number above zero.
-    fn count(self) -> Result<u64, Mistake> {
-        let number = self.value.as_number_lit();
-        let number = number.and_then(|number| number.value.parse().ok());
-        let wrong = || Mistake::custom("must be a whole number above zero");
-        number.filter(|number| *number > 0).ok_or_else(wrong)
-    }
 }
 
 impl<'de> Deserializer<'de> for Node<'_> {
@@ -511,6 +476,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
             Value::Object(object) => visitor.visit_map(Members {
                 rest: object.properties.iter(),
                 value: None,
+                seen: HashSet::new(),
                 tree: self.tree,
             }),
         }
@@ -520,7 +486,8 @@ impl<'de> Deserializer<'de> for Node<'_> {
         visitor.visit_some(self)
     }
 
-    /// A value of another type, or a text of a rule with the file's folder put in.
+    /// A value of another type, a path from the file's folder, or a text of a rule with that
+    /// folder put in.
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -532,34 +499,45 @@ impl<'de> Deserializer<'de> for Node<'_> {
                 let text = variables.in_folder(&text.value, name == "FolderGlob");
                 visitor.visit_newtype_struct(text.into_deserializer())
             }
+            Value::StringLit(text) if name == "FolderPath" => {
+                let expanded = self.tree.expand(&text.value, text.range.start);
+                let path = expanded.map_err(Mistake::custom)?;
+                if path.trim().is_empty() {
+                    return Err(Mistake::custom("is empty; write a path"));
+                }
+                let path = self.tree.variables.folder.join(path);
+                visitor.visit_newtype_struct(path.to_string_lossy().into_deserializer())
+            }
             _ => visitor.visit_newtype_struct(self),
         }
     }
 
-    /// A string, with its references replaced.
+    /// A string, with its references replaced, or what else the visitor takes.
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
         match self.value {
             Value::StringLit(text) => {
                 let expanded = self.tree.expand(&text.value, text.range.start);
                 visitor.visit_string(expanded.map_err(Mistake::custom)?)
             }
-            value => Err(Mistake::of_type(value, "a string")),
+            _ => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        match u16::try_from(self.count()?) {
-            Ok(count) => visitor.visit_u16(count),
-            Err(_) => Err(Mistake::custom(format!("is over {}", u16::MAX))),
-        }
+        self.deserialize_u64(visitor)
     }
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        visitor.visit_u32(u32::try_from(self.count()?).unwrap_or(u32::MAX))
+        self.deserialize_u64(visitor)
     }
 
+    /// A whole number above zero.
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        visitor.visit_u64(self.count()?)
+        let number = self.value.as_number_lit();
+        match number.and_then(|number| number.value.parse().ok()) {
+            None | Some(0) => Err(Mistake::custom("must be a whole number above zero")),
+            Some(number) => visitor.visit_u64(number),
+        }
     }
 
     /// An object, or a [`Duration`] as people write it.
@@ -619,7 +597,7 @@ impl<'de> SeqAccess<'de> for Elements<'_> {
             return Ok(None);
         };
         let (element, range) = (seed.deserialize(Node { value, tree }), value.range());
-        let placed = |mistake: Mistake| mistake.at(range.start, range).in_entry(range.start);
+        let placed = |mistake: Mistake| mistake.placed(range, Some(range.start));
         element.map(Some).map_err(placed)
     }
 }
@@ -627,6 +605,7 @@ impl<'de> SeqAccess<'de> for Elements<'_> {
 struct Members<'t> {
     rest: std::slice::Iter<'t, ObjectProp<'t>>,
     value: Option<&'t ObjectProp<'t>>,
+    seen: HashSet<&'t str>,
     tree: &'t Tree<'t>,
 }
 
@@ -642,9 +621,12 @@ impl<'de> MapAccess<'de> for Members<'_> {
         let Some(member) = self.value else {
             return Ok(None);
         };
-        let start = member.range.start;
-        let key = seed.deserialize(StrDeserializer::new(member.name.as_str()));
-        let placed = |mistake: Mistake| mistake.at(start, member.range).in_entry(start);
+        let name = member.name.as_str();
+        let placed = |mistake: Mistake| mistake.placed(member.range, Some(member.range.start));
+        if !self.seen.insert(name) {
+            return Err(placed(Mistake::new(Wrong::Twice(name.to_owned()))));
+        }
+        let key = seed.deserialize(StrDeserializer::new(name));
         key.map(Some).map_err(placed)
     }
 
@@ -654,6 +636,6 @@ impl<'de> MapAccess<'de> for Members<'_> {
         };
         let (value, tree) = (&member.value, self.tree);
         let (read, range) = (seed.deserialize(Node { value, tree }), value.range());
-        read.map_err(|mistake| mistake.at(range.start, range).in_entry(member.range.start))
+        read.map_err(|mistake| mistake.placed(range, Some(member.range.start)))
     }
 }

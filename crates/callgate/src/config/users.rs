@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use callgate_policy::{Rules, nearest};
 use jsonc_parser::ast::Value;
-use jsonc_parser::common::Ranged as _;
 use serde::Deserialize;
 
+use super::serve::TOKEN_OF_ONE;
 use super::tools::{self, ToolSettings};
 use super::tree::Tree;
 use super::{fields, permissions};
@@ -82,7 +82,6 @@ pub(super) fn login_flags(user: &str) -> Vec<String> {
 #[non_exhaustive]
 pub struct Role {
     /// `servers`: by their names in the file; `*` for all. Default: none.
-    #[serde(deserialize_with = "fields::plain_texts")]
     pub servers: Vec<String>,
     /// `permissions`: rules besides those of the file. One that denies wins over
     /// every role's that allows.
@@ -96,13 +95,10 @@ pub struct Role {
 
 /// Reads the rules and tools of roles, and checks that the names of servers, roles and tokens
 /// are known.
-pub(super) fn read<'a>(
-    tree: &'a Tree<'_>,
-    users: &mut UsersConfig,
-    servers: &[&str],
-    token_names: impl Iterator<Item = &'a str>,
-) {
-    let find = |key: &str| tree.find(&["serve", "users", key]);
+pub(super) fn read(tree: &Tree<'_>, users: &mut UsersConfig, servers: &[&str]) {
+    let wrong = |keys: &[&str], clause: &str| {
+        tree.wrong_at(tree.root, &[&["serve", "users"], keys].concat(), clause);
+    };
     for (name, role) in users.roles.iter_mut().flatten() {
         let find = |key: &str| tree.find(&["serve", "users", "roles", name, key]);
         if let Some(section) = find("permissions")
@@ -114,55 +110,44 @@ pub(super) fn read<'a>(
         if let Some(section) = find("tools") {
             tools::read(tree, section, &mut role.tools);
         }
-        for (text, at) in find("servers").into_iter().flat_map(texts) {
-            if text != "*" && !servers.contains(&text) {
-                let message = format!(
-                    "role \"{name}\" has the server \"{text}\", which the file does not have; add \
-                     it, or write \"*\" for all"
-                );
-                tree.error(at, &message);
-            }
+        let named = role.servers.iter().filter(|server| *server != "*");
+        for server in named.filter(|server| !servers.contains(&server.as_str())) {
+            let clause = format!(
+                "has the server \"{server}\", which the file does not have; add it, or write \
+                 \"*\" for all"
+            );
+            wrong(&["roles", name, "servers"], &clause);
         }
     }
-    let check_roles = |value| {
-        for (role, _) in texts(value) {
+    let check_roles = |keys: &[&str], given: &[String]| {
+        for role in given {
             let mut roles = users.roles.iter();
             if !roles.any(|roles| roles.contains_key(role)) {
                 let clause =
                     format!("has the role \"{role}\", which \"roles\" does not have; add it there");
-                tree.wrong(value, &clause);
+                wrong(keys, &clause);
             }
         }
     };
-    find("default").into_iter().for_each(check_roles);
-    for section in [find("named"), find("subjects")].into_iter().flatten() {
-        let members = tree.members(section);
-        members.iter().for_each(|member| check_roles(&member.value));
+    check_roles(&["default"], &users.default);
+    for (key, users) in [("named", &users.named), ("subjects", &users.subjects)] {
+        for (name, roles) in users {
+            check_roles(&[key, name], roles);
+        }
     }
     // A token with a mistake has a name, too.
     let bearer = tree.find(&["serve", "http", "bearer"]);
     let bearer = bearer.and_then(Value::as_object);
-    let written = bearer.into_iter().flat_map(|bearer| &bearer.properties);
-    let written = written.map(|member| member.name.as_str());
-    let tokens: Vec<&str> = token_names.chain(written).collect();
+    let tokens = bearer.into_iter().flat_map(|bearer| &bearer.properties);
+    let tokens = tokens.map(|member| member.name.as_str());
+    let tokens: Vec<&str> = tokens.chain([TOKEN_OF_ONE]).collect();
     for name in users.named.keys() {
-        if !tokens.contains(&name.as_str())
-            && let Some(value) = tree.find(&["serve", "users", "named", name])
-        {
+        if !tokens.contains(&name.as_str()) {
             let near = nearest(name, tokens.iter().copied());
-            let near = near.map(|near| format!("; did you mean \"{near}\"?"));
-            let message = format!(
-                "\"named\" has \"{name}\", and no token of \"bearer\" has this name{}",
-                near.unwrap_or_default()
-            );
-            tree.error(value.range().start, &message);
+            let advice = near.map(|near| format!("did you mean \"{near}\"?"));
+            let advice = advice.unwrap_or_else(|| "add it there".to_owned());
+            let clause = format!("is the name of no token of \"bearer\"; {advice}");
+            wrong(&["named", name], &clause);
         }
     }
-}
-
-/// The texts of an array, with their places.
-fn texts<'v>(array: &'v Value<'v>) -> Vec<(&'v str, usize)> {
-    let elements = array.as_array().map_or(&[][..], |array| &array.elements);
-    let texts = elements.iter().filter_map(Value::as_string_lit);
-    texts.map(|text| (&*text.value, text.range.start)).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::finding::{Finding, FlowRecord, Names, Side};
@@ -130,8 +130,8 @@ impl FlowRules {
 }
 
 /// One rule over flows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FlowRule {
     /// Where the data comes from.
     pub from: FlowEnd,
@@ -176,7 +176,8 @@ impl fmt::Display for FlowRule {
 }
 
 /// One end of a flow, as rules name it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum FlowEnd {
     /// Servers and tools with this label.
     Label(String),
@@ -191,6 +192,14 @@ impl FlowEnd {
             Some(label) => (!label.is_empty()).then(|| Self::Label(label.to_owned())),
             None => ServerPattern::new(text).map(Self::Name),
         }
+    }
+}
+
+impl TryFrom<String> for FlowEnd {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("names nothing; write \"*\" for everything")
     }
 }
 

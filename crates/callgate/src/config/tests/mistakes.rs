@@ -42,13 +42,13 @@ fn check(file: &str, rows: &[Row], wrap: impl Fn(&str) -> String) {
 #[test]
 fn of_the_file() {
     check("callgate.json", &[
-        ("", &["1 the file is empty; write an object"]),
-        ("// nothing", &["1 the file is empty; write an object"]),
+        ("", &["1 the file must hold one object, such as"]),
+        ("// nothing", &["1 the file must hold one object, such as"]),
         ("[]", &["1 the file must hold one object, such as"]),
-        ("{\n  \"mcpServers\": {\n", &["2 not valid JSON: unterminated object"]),
-        ("{ 'mcpServers': {} }", &["1 not valid JSON: single-quoted strings are not allowed"]),
-        ("{ \"limits\": {} \"permissions\": {} }", &["1 not valid JSON: expected comma"]),
-        ("\u{feff}{ \"b\": }", &["1 not valid JSON: unexpected close brace"]),
+        ("{\n  \"mcpServers\": {\n", &["2 not valid JSON: Unterminated object"]),
+        ("{ 'mcpServers': {} }", &["1 not valid JSON: Single-quoted strings are not allowed"]),
+        ("{ \"limits\": {} \"permissions\": {} }", &["1 not valid JSON: Expected comma"]),
+        ("\u{feff}{ \"b\": }", &["1 not valid JSON: Unexpected close brace"]),
         (r#"{ "mcpservers": {}, "limit": {}, "zzz": 1 }"#, &[
             "1 unknown key \"mcpservers\" in the file; did you mean \"mcpServers\"?",
             "1 unknown key \"limit\" in the file; did you mean \"limits\"?",
@@ -86,8 +86,8 @@ fn of_the_file() {
             "1 unknown key \"typescrypt\" in \"check\"; did you mean \"typescript\"?",
         ]),
         (r#"{ "sandbox": { "level": "none" } }"#, &["1 \"level\" in \"sandbox\"…\"kernel\" or \"process\""]),
-        (r#"{ "sandbox": { "require": ["selinux"] } }"#, &["1 \"require\" in \"sandbox\"…\"landlock\", \"seccomp\" and \"namespaces\""]),
-        (r#"{ "sandbox": { "require": ["seccomp"], "level": "process" } }"#, &["1 \"level\": \"process\" uses no kernel layer, so \"require\" in \"sandbox\" must be empty"]),
+        (r#"{ "sandbox": { "require": ["selinux"] } }"#, &["1 \"require\" in \"sandbox\"…\"landlock\" or \"seccomp\" or \"namespaces\""]),
+        (r#"{ "sandbox": { "require": ["seccomp"], "level": "process" } }"#, &["1 \"sandbox\" in the file has \"level\": \"process\", which uses no kernel layer, so \"require\" must be empty"]),
         (r#"{ "sandbox": { "levels": "process" } }"#, &["1 unknown key \"levels\" in \"sandbox\"; did you mean \"level\"?"]),
         (r#"{ "ledger": { "path": "", "bodies": "yes", "maxSize": 1, "keep": 1001, "file": "x" } }"#, &[
             "1 \"path\" in \"ledger\" is empty; write a path",
@@ -103,7 +103,7 @@ fn of_the_file() {
             "1 \"enabled\" in \"cache\" must be true or false, and this is a number",
         ]),
         (r#"{ "roots": ["", 1, "${NOT_SET}"] }"#, &[
-            "1 \"roots\"…paths of folders, such as \".\"",
+            "1 \"roots\" in the file is empty; write a path",
             "1 \"roots\"…string…and this is a number",
             "1 \"roots\"…environment variable \"NOT_SET\" is not set; set it, or write \"${NOT_SET:-default}\"",
         ]),
@@ -161,7 +161,7 @@ fn of_the_file() {
         ]),
     ], str::to_owned);
     let deep = read("callgate.json", &"[".repeat(100_000)).expect_err("too deep");
-    assert!(deep.to_string().ends_with("not valid JSON: maximum nesting depth exceeded"), "{deep}");
+    assert!(deep.to_string().ends_with("not valid JSON: Maximum nesting depth exceeded"), "{deep}");
 }
 
 #[rustfmt::skip]
@@ -169,16 +169,17 @@ fn of_the_file() {
 fn of_a_server() {
     check("callgate.json", &[
         ("", &["2 server \"git\" has neither \"command\" nor \"url\"; write \"command\" for a program to start, or \"url\""]),
-        (r#""type": "stdio""#, &["2 server \"git\" has no \"command\"; write the program to start"]),
-        (r#""type": "http""#, &["2 server \"git\" has no \"url\"; write the server's streamable HTTP URL"]),
-        (r#""type": "sse", "url": "https://a.b/sse""#, &["2 server \"git\"…\"sse\", a transport that MCP deprecated in its version 2025-03-26; write \"type\": \"http\""]),
-        (r#""type": "ws", "url": "wss://a.b""#, &["2 server \"git\"…unknown type \"ws\"; write \"stdio\" or \"http\""]),
+        (r#""type": "sse", "url": "https://a.b/sse""#, &["2 \"type\" in server \"git\" is \"sse\", a transport that MCP deprecated in its version 2025-03-26; write \"http\""]),
+        (r#""type": "ws", "url": "wss://a.b""#, &[
+            "2 \"type\" in server \"git\" is the unknown \"ws\"; write \"stdio\" or \"http\"",
+            "2 \"url\" in server \"git\" must begin with https",
+        ]),
         (r#""type": 1, "command": "x""#, &["2 \"type\" in server \"git\" must be a string, and this is a number"]),
-        (r#""type": "http", "command": "x""#, &["2 server \"git\" has \"type\": \"http\" and \"command\"; remove one of them"]),
-        (r#""type": "stdio", "url": "https://a.b""#, &["2 server \"git\" has \"type\": \"stdio\" and \"url\"; remove one of them"]),
+        (r#""type": "http", "command": "x""#, &["2 \"type\" in server \"git\" does not go with \"command\"; remove one of them"]),
+        (r#""type": "stdio", "url": "https://a.b""#, &["2 \"type\" in server \"git\" does not go with \"url\"; remove one of them"]),
         (r#""command": "x", "url": "https://a.b""#, &["2 server \"git\" has both \"command\" and \"url\"; keep"]),
-        (r#""command": "x", "headers": {}"#, &["2 key \"headers\" in server \"git\" does not go with \"command\"; remove it"]),
-        (r#""url": "https://a.b", "args": [], "env": {}"#, &["2 key \"args\" in server \"git\" does not go with \"url\"; remove it", "2 key \"env\" in server \"git\" does not go with \"url\"; remove it"]),
+        (r#""command": "x", "headers": {}"#, &["2 \"headers\" in server \"git\" does not go with \"command\"; remove it"]),
+        (r#""url": "https://a.b", "args": [], "env": {}"#, &["2 \"args\" in server \"git\" does not go with \"url\"; remove it", "2 \"env\" in server \"git\" does not go with \"url\"; remove it"]),
         (r#""command": " ""#, &["2 \"command\" in server \"git\" is empty; write the program to start"]),
         (r#""command": "${EMPTY}""#, &["2 \"command\" in server \"git\" is empty; write the program to start"]),
         (r#""command": ["git"]"#, &["2 \"command\" in server \"git\" must be a string, and this is an array"]),
@@ -239,10 +240,10 @@ fn of_a_server() {
         (r#""command": "x", "env": { "A": { "command": [] }, "B": { "command": "op read" }, "C": {} }"#, &[
             "2 \"command\" in \"A\" in \"env\" in server \"git\" is empty; write the program and its arguments",
             "2 \"command\" in \"B\" in \"env\" in server \"git\" must be an array…and this is a string",
-            "2 \"C\" in \"env\" in server \"git\" has neither \"command\" nor \"keyring\"; write where its value comes from",
+            "2 \"C\" in \"env\" in server \"git\" has no \"command\" or \"keyring\"; write it",
         ]),
         (r#""command": "x", "env": { "A": { "command": ["hunter2"], "keyring": { "service": "s", "account": "a" } } }"#, &["2 \"A\" in \"env\" in server \"git\" has both \"command\" and \"keyring\"; keep one"]),
-        (r#""command": "x", "env": { "A": { "timeout": "1s", "keyring": { "service": "s", "account": "a" } } }"#, &["2 \"timeout\" in \"A\" in \"env\" in server \"git\" does not go with \"keyring\"; remove it"]),
+        (r#""command": "x", "env": { "A": { "timeout": "1s", "keyring": { "service": "s", "account": "a" } } }"#, &["2 \"A\" in \"env\" in server \"git\" has \"timeout\", which does not go with \"keyring\"; remove it"]),
         (r#""url": "https://a.b", "headers": { "A": { "command": ["x"], "prefix": "a\r\nb" } }"#, &["2 \"A\" in \"headers\" in server \"git\" has a control character in its value, such as a line break; remove it"]),
         (r#""url": "https://a.b", "headers": { "authorization": "x" }, "oauth": {}"#, &["2 server \"git\" has \"oauth\" and an \"Authorization\" header; keep one"]),
         (r#""url": "https://a.b", "oauth": { "callbackPort": 1, "redirectPort": 70000 }"#, &[
@@ -355,11 +356,11 @@ fn of_serving_over_http() {
         (r#""http": { "oauth": { "issuer": "https://a.b", "algorithms": ["x"] } }"#, &["2 unknown algorithm \"x\"; write one of RS256"]),
         (r#""http": { "oauth": { "issuer": "https://a.b", "scopes": ["a\"b"] } }"#, &["2 is not a scope; it must be one word"]),
         ("\"users\": {\n\"roles\": { \"a\": { \"servers\": [\"cmr\"] }, \"b\": 1 },\n\"default\": [\"c\"],\n\"named\": { \"alice\": \"all\", \"alcie\": [], \"default\": [] } }, \"http\": { \"bearer\": { \"alice\": { \"command\": [\"op\"] } } }", &[
-            "3 role \"a\" has the server \"cmr\", which the file does not have; add it, or write \"*\" for all",
+            "3 \"servers\" in role \"a\" has the server \"cmr\", which the file does not have; add it, or write \"*\" for all",
             "3 \"b\"… must be an object…and this is a number",
             "4 \"default\" in \"users\" in \"serve\" has the role \"c\", which \"roles\" does not have; add it there",
             "5 \"alice\" in \"named\" in \"users\" in \"serve\" must be an array…and this is a string",
-            "5 \"named\"…\"alcie\", and no token of \"bearer\" has this name; did you mean \"alice\"?",
+            "5 \"alcie\" in \"named\" in \"users\" in \"serve\" is the name of no token of \"bearer\"; did you mean \"alice\"?",
         ]),
         (r#""users": { "roles": { "a": { "permissions": { "allowUnmatched": true } } } }"#, &["2 \"allowUnmatched\", which stands in the file's \"permissions\""]),
         (r#""users": { "roles": { "a": { "permissions": { "allow": ["["] } } } }"#, &["2 pattern \"[\" can never match"]),

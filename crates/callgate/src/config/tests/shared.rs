@@ -27,9 +27,9 @@ fn an_entry_costs_at_most_its_own_server() {
         (r#""url": "https://a.b", "env": {}"#, on, "3:\"env\" in server \"bad\" does not go with \"url\"; remove it"),
         (r#""url": "https://a.b", "oauth": { "scope": "x" }"#, on, "3:\"scope\" in \"oauth\" in server \"bad\" is passed over; did you mean \"scopes\"?"),
         // Entries that cannot be used.
-        (r#""type": "sse", "url": "https://a.b/sse""#, off, "3:server \"bad\" has \"type\": \"sse\"; write \"type\": \"http\" and the server's streamable HTTP URL; the server is left out"),
-        (r#""transport": "SSE", "url": "https://a.b/sse""#, off, "3:has \"type\": \"sse\"; the server is left out"),
-        (r#""type": "websocket", "url": "wss://a.b""#, off, "3:has the unknown type \"websocket\"; write \"stdio\" or \"http\"; the server is left out"),
+        (r#""type": "sse", "url": "https://a.b/sse""#, off, "3:\"type\" in server \"bad\" is \"sse\"; write \"http\"; the server is left out"),
+        (r#""transport": "SSE", "url": "https://a.b/sse""#, off, "3:\"type\" in server \"bad\" is \"sse\"; the server is left out"),
+        (r#""type": "websocket", "url": "wss://a.b""#, off, "3:is the unknown \"websocket\"; write \"stdio\" or \"http\"; the server is left out"),
         (r#""url": "wss://a.b""#, off, "3:\"url\" in server \"bad\" must begin with https"),
         (r#""command": ["npx", "x"]"#, off, "3:\"command\" in server \"bad\" must be a string, and this is an array; the server is left out"),
         (r#""command": "x", "args": "-y""#, off, "3:\"args\" in server \"bad\" must be an array, and this is a string"),
