@@ -27,7 +27,6 @@ pub struct ToolList {
     /// `None` if it does not say.
     pub ttl: Option<Duration>,
     /// The identifier of the login that the list was asked for with; `None` without a login.
-    #[serde(skip)]
     pub login: Option<Arc<str>>,
 }
 

@@ -1,4 +1,4 @@
-//! A folder of files for this user alone, and the file of one server's list.
+//! A folder of files for this user alone.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -6,23 +6,12 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use callgate_servers::ToolList;
-use serde::{Deserialize, Serialize};
-use serde_json::error::Category;
-use tempfile::NamedTempFile;
-
 /// Prefix of the names of files that are being written.
 const NEW: &str = ".new-";
 /// A file of that kind which is older than this was left by a process that ended.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
 /// The most files of a folder that are tidied.
 const MAX_TIDIED: usize = 10_000;
-/// The most bytes of a list's file. A longer list is not kept.
-pub(super) const MAX_FILE: u64 = 64 << 20;
-/// The most tools that are read from a file; a server's list is cut there, too.
-const MAX_TOOLS: usize = 10_000;
-/// The version of the file's form.
-const FORM: u32 = 3;
 
 /// A folder for this user alone.
 #[derive(Debug, Clone)]
@@ -76,22 +65,10 @@ impl Folder {
 
     /// Replaces a file at once: a reader sees the old one or the new one.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.new_file(bytes)?.persist(self.0.join(name))?;
-        Ok(())
-    }
-
-    /// Writes a file that does not exist; one that exists stays.
-    pub(super) fn write_first(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        match self.new_file(bytes)?.persist_noclobber(self.0.join(name)) {
-            Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            written => Ok(written.map(drop)?),
-        }
-    }
-
-    fn new_file(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
         let mut file = tempfile::Builder::new().prefix(NEW).tempfile_in(&self.0)?;
         file.write_all(bytes)?;
-        Ok(file)
+        file.persist(self.0.join(name))?;
+        Ok(())
     }
 
     /// True if there is such a file.
@@ -125,54 +102,5 @@ impl Folder {
                 tracing::debug!(%error, "an old file of the cache stays");
             }
         }
-    }
-}
-
-/// The list of one server, as its file holds it.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Entry {
-    form: u32,
-    /// The server's identity, which is the file's name, too.
-    identity: String,
-    /// When the list came, in milliseconds since 1970.
-    pub(super) written_ms: u64,
-    list: ToolList,
-    pub(super) login: Option<String>,
-}
-
-impl Entry {
-    pub(super) fn new(identity: &str, list: &ToolList, written_ms: u64) -> Self {
-        Self {
-            form: FORM,
-            identity: identity.to_owned(),
-            written_ms,
-            list: list.clone(),
-            login: list.login.as_deref().map(str::to_owned),
-        }
-    }
-
-    /// Reads the text of a file of this server. The error is a clause about the file.
-    pub(super) fn read(bytes: &[u8], identity: &str) -> Result<Self, &'static str> {
-        // The error of the parser could quote the text.
-        let entry: Self =
-            serde_json::from_slice(bytes).map_err(|error| match error.classify() {
-                Category::Eof => "it is damaged: it ends too early",
-                Category::Data => "it is of another version or damaged",
-                Category::Syntax | Category::Io => "it is damaged: it is not JSON",
-            })?;
-        if entry.form != FORM {
-            return Err("it is of another version");
-        }
-        if entry.identity != identity {
-            return Err("it is another server's");
-        }
-        Ok(entry)
-    }
-
-    pub(super) fn into_list(mut self) -> ToolList {
-        self.list.tools.truncate(MAX_TOOLS);
-        self.list.login = self.login.map(Into::into);
-        self.list
     }
 }

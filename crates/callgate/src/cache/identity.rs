@@ -1,13 +1,10 @@
 //! The file name of a server: a keyed hash over everything that it is started with.
 
-use std::collections::BTreeMap;
 use std::fs::File;
+use std::hash::{Hash, Hasher};
 use std::io::{self, Read as _};
-use std::path::Path;
 
-use callgate_auth::{Origin, Source};
 use callgate_servers::{ServerSpec, Transport};
-use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::file::Folder;
@@ -15,120 +12,85 @@ use super::file::Folder;
 /// The file of the key, in the cache's folder.
 const KEY_FILE: &str = "key";
 const KEY_BYTES: usize = 32;
+/// The version of the form of a list's file.
+const FORM: u32 = 4;
 
 /// The cache's own random key, which is in its folder only.
 pub(super) struct Key([u8; KEY_BYTES]);
 
 impl Key {
-    /// The key of this folder, made if it does not exist.
+    /// The key of this folder, made if it does not exist or is damaged. Of processes that make it
+    /// at the same time, one lasts: what the others keep is not found again.
     pub(super) fn of(folder: &Folder) -> io::Result<Self> {
-        if let Some(key) = Self::read(folder) {
-            return Ok(key);
+        if let Ok(Some(bytes)) = folder.read(KEY_FILE, KEY_BYTES as u64)
+            && let Ok(key) = bytes.try_into()
+        {
+            return Ok(Self(key));
         }
         let mut key = [0; KEY_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut key)?;
-        if folder.has(KEY_FILE) {
-            // A damaged key; the names made with it are lost.
-            folder.write(KEY_FILE, &key)?;
-        } else {
-            // Of several processes, one makes it.
-            folder.write_first(KEY_FILE, &key)?;
-        }
-        Self::read(folder).ok_or_else(|| io::Error::other("its key cannot be read"))
-    }
-
-    fn read(folder: &Folder) -> Option<Self> {
-        let bytes = folder.read(KEY_FILE, KEY_BYTES as u64).ok()??;
-        bytes.try_into().ok().map(Self)
+        folder.write(KEY_FILE, &key)?;
+        Ok(Self(key))
     }
 
     /// A name for a scope.
     pub(super) fn name_of_scope(&self, scope: &str) -> String {
-        self.hash(&json!(["scope", scope]))
+        self.name(("scope", scope))
     }
 
     /// A name for a server with everything that it is started with.
     pub(super) fn identity(&self, spec: &ServerSpec) -> String {
-        let transport = match &spec.transport {
-            Transport::Stdio(stdio) => {
-                // Without a folder of its own, a server runs in the host's.
-                let cwd = stdio.cwd.clone().or_else(|| std::env::current_dir().ok());
-                json!([
-                    stdio.command,
-                    stdio.args,
-                    sources(&stdio.env),
-                    bytes(cwd.as_deref()),
-                ])
-            }
-            Transport::Http(http) => json!([
-                http.url,
-                sources(&http.headers),
-                http.oauth.as_ref().map(|oauth| json!([
-                    oauth.user,
-                    oauth.client_id,
-                    oauth.issuer,
-                    oauth.client_metadata_url,
-                    oauth.scopes,
-                    format!("{:?}", oauth.grant),
-                    oauth.client_secret.as_ref().map(source),
-                    bytes(oauth.folder.as_deref()),
-                ])),
-            ]),
-        };
         // Some servers list tools only for clients that can answer them.
         let offers = format!("{:?}", spec.caller.offers());
-        self.hash(&json!([
-            "server",
-            spec.name,
-            spec.era.to_string(),
-            offers,
-            transport
-        ]))
+        let server = (FORM, &spec.name, spec.era.to_string(), offers);
+        match &spec.transport {
+            Transport::Stdio(it) => {
+                // Without a folder of its own, a server runs in the host's.
+                let cwd = it.cwd.clone().or_else(|| std::env::current_dir().ok());
+                self.name((server, &it.command, &it.args, &it.env, cwd))
+            }
+            Transport::Http(it) => {
+                let login = it.oauth.as_ref().map(|it| {
+                    let client = (&it.client_id, &it.client_secret, &it.client_metadata_url);
+                    (
+                        &it.user, &it.issuer, client, &it.scopes, it.grant, &it.folder,
+                    )
+                });
+                self.name((server, &it.url, &it.headers, login))
+            }
+        }
     }
 
     /// A hash that only the owner of the key can make: keyed twice, so that nothing can be
     /// appended.
-    fn hash(&self, parts: &Value) -> String {
-        let inner = Sha256::new_with_prefix(self.0).chain_update(parts.to_string());
-        let outer = Sha256::new_with_prefix(self.0).chain_update(inner.finalize());
-        outer
-            .finalize()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+    fn name(&self, of: impl Hash) -> String {
+        let keyed = || Sha256::new_with_prefix(self.0);
+        let mut inner = Digest(keyed());
+        of.hash(&mut inner);
+        let outer = keyed().chain_update(inner.0.finalize()).finalize();
+        outer.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// The bytes of a path, which need not be UTF-8.
-fn bytes(path: Option<&Path>) -> Option<&[u8]> {
-    path.map(|path| path.as_os_str().as_encoded_bytes())
-}
+/// SHA-256 over what `Hash` writes.
+struct Digest(Sha256);
 
-fn sources(sources: &BTreeMap<String, Source>) -> Value {
-    sources
-        .iter()
-        .map(|(name, from)| json!([name, source(from)]))
-        .collect()
-}
+impl Hasher for Digest {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
 
-/// The place that a value comes from; the value itself is not looked up.
-fn source(source: &Source) -> Value {
-    match &source.origin {
-        Origin::Text(text) => json!([source.prefix, "text", text]),
-        Origin::Command { command, cwd, .. } => {
-            json!([source.prefix, "command", command, bytes(cwd.as_deref())])
-        }
-        Origin::Keyring { service, account } => {
-            json!([source.prefix, "keyring", service, account])
-        }
-        other => json!([source.prefix, format!("{other:?}")]),
+    /// Not used: the digest is taken itself.
+    fn finish(&self) -> u64 {
+        0
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{BTreeMap, HashSet};
 
+    use callgate_auth::Source;
     use callgate_servers::{Http, Stdio};
 
     use super::*;

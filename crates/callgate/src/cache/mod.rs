@@ -16,16 +16,18 @@ pub(crate) use file::Folder;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use callgate_servers::{Phase, Remembered, ServerSpec, ServerState, Status, ToolList};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use crate::auth;
 use crate::config::CacheConfig;
-use file::{Entry, MAX_FILE};
 use identity::Key;
 
+/// The most bytes of a list's file. A longer list is not kept.
+const MAX_FILE: u64 = 64 << 20;
 /// A list that came again is written again if its file says that it is older by this.
 const WRITE_AGAIN: Duration = Duration::from_secs(60);
 /// The most warnings that are kept.
@@ -48,9 +50,16 @@ pub(crate) struct Cache {
 /// The file of one server.
 struct Slot {
     file: String,
-    identity: String,
-    /// The list in the file, as far as this process knows it, and when it came.
-    kept: Option<(Arc<ToolList>, SystemTime)>,
+    /// The contents, as far as this process knows them.
+    kept: Option<Entry>,
+}
+
+/// The contents of a server's file.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    list: Arc<ToolList>,
+    /// When the list came.
+    came: SystemTime,
 }
 
 impl Cache {
@@ -99,25 +108,17 @@ impl Cache {
 
     /// Puts the kept list of a server into its specification.
     pub(crate) fn recall(&self, spec: &mut ServerSpec) {
-        let identity = self.key.identity(spec);
-        let file = format!("{identity}.json");
-        let entry = self.entry(&file, &identity, spec);
-        let mut slot = Slot {
-            file,
-            identity,
-            kept: None,
-        };
-        match entry {
+        let file = format!("{}.json", self.key.identity(spec));
+        let mut kept = None;
+        match self.entry(&file, spec) {
             Ok(Some(entry)) => {
-                let written = UNIX_EPOCH.checked_add(Duration::from_millis(entry.written_ms));
                 // A time in the future says nothing of the age.
-                let age = written.and_then(|at| SystemTime::now().duration_since(at).ok());
-                let ready = Arc::new(entry.into_list());
-                slot.kept = Some((Arc::clone(&ready), written.unwrap_or(UNIX_EPOCH)));
+                let age = SystemTime::now().duration_since(entry.came);
                 spec.remembered = Some(Remembered {
-                    list: ready,
+                    list: Arc::clone(&entry.list),
                     age: age.unwrap_or(Duration::MAX),
                 });
+                kept = Some(entry);
             }
             Ok(None) => {}
             Err(reason) => self.warn(format!(
@@ -128,6 +129,7 @@ impl Cache {
         if let Some(ttl) = self.ttl {
             spec.lists_hold = ttl;
         }
+        let slot = Slot { file, kept };
         self.slots.lock().insert(spec.name.clone(), slot);
     }
 
@@ -161,22 +163,16 @@ impl Cache {
 
     /// The entry in the file of a server. It is removed if there was another login when the
     /// server listed its tools, for another user may see others.
-    fn entry(
-        &self,
-        file: &str,
-        identity: &str,
-        spec: &ServerSpec,
-    ) -> Result<Option<Entry>, String> {
-        let read = self
-            .lists
-            .read(file, MAX_FILE)
-            .map_err(|error| error.to_string())?;
-        let Some(bytes) = read else {
+    fn entry(&self, file: &str, spec: &ServerSpec) -> Result<Option<Entry>, String> {
+        let read = self.lists.read(file, MAX_FILE);
+        let Some(bytes) = read.map_err(|error| error.to_string())? else {
             return Ok(None);
         };
-        let entry = Entry::read(&bytes, identity)?;
+        // The error of the parser could quote the text.
+        let damaged = |_| "it is damaged".to_owned();
+        let entry: Entry = serde_json::from_slice(&bytes).map_err(damaged)?;
         let login = auth::login_id(spec).map_err(|error| error.to_string())?;
-        if entry.login.as_deref() == login.as_deref() {
+        if entry.list.login.as_deref() == login.as_deref() {
             return Ok(Some(entry));
         }
         tracing::info!(server = spec.name, "the kept list is of another login");
@@ -193,18 +189,19 @@ impl Cache {
             return Ok(());
         };
         // The list of a server that is up stays new.
-        let is_kept = slot.kept.as_ref().is_some_and(|(kept, at)| {
-            let newer = came.duration_since(*at).unwrap_or_default();
-            Arc::ptr_eq(kept, ready) && newer < WRITE_AGAIN
+        let is_kept = slot.kept.as_ref().is_some_and(|kept| {
+            let newer = came.duration_since(kept.came).unwrap_or_default();
+            Arc::ptr_eq(&kept.list, ready) && newer < WRITE_AGAIN
         });
         if is_kept || state.phase == Phase::Closed {
             return Ok(());
         }
-        let written = came.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let written_ms = u64::try_from(written.as_millis()).unwrap_or_default();
-        let text = serde_json::to_vec(&Entry::new(&slot.identity, ready, written_ms))?;
         // A failure is not tried again with every change.
-        slot.kept = Some((Arc::clone(ready), came));
+        let entry = slot.kept.insert(Entry {
+            list: Arc::clone(ready),
+            came,
+        });
+        let text = serde_json::to_vec(entry)?;
         if text.len() as u64 > MAX_FILE {
             return self.lists.remove(&slot.file);
         }
