@@ -12,9 +12,6 @@ use tokio::task::spawn_blocking;
 
 use crate::arguments::Arguments;
 
-/// The most bytes to search on the call's own thread; more go to a thread for such work.
-const MAX_SEARCHED_HERE: usize = 64 << 10;
-
 /// Learns the results of a run, finds copies of them in arguments, and applies the flow rules.
 #[derive(Debug)]
 pub(crate) struct Flows {
@@ -53,21 +50,12 @@ impl Flows {
         let Some(detector) = &self.detector else {
             return Vec::new();
         };
-        let to = tool.side();
-        let search = {
-            let detector = Arc::clone(detector);
-            let (to, text) = (to.clone(), Arc::clone(arguments.text()));
-            let definition = Arc::clone(&tool.definition.identity);
-            move || detector.find(&to, &text, definition.text())
-        };
-        if detector.work(&to, arguments.text()) <= MAX_SEARCHED_HERE {
-            return search();
-        }
-        match spawn_blocking(search.clone()).await {
-            Ok(found) => found,
-            // The runtime is ending. The call must not pass without a search.
-            Err(_) => search(),
-        }
+        let (to, definition) = (tool.side(), Arc::clone(&tool.definition.identity));
+        let (detector, text) = (Arc::clone(detector), Arc::clone(arguments.text()));
+        let search = move || detector.find(&to, &text, definition.text());
+        let found = spawn_blocking(search.clone()).await;
+        // If the runtime is ending, the call must not pass without a search.
+        found.unwrap_or_else(|_| search())
     }
 
     /// Learns what the script reads of a call's result.

@@ -51,17 +51,6 @@ pub struct Setup {
     pub consults: bool,
 }
 
-impl Setup {
-    /// A run under these rules, with defaults for the rest.
-    pub fn new(rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Self {
-        Self {
-            rules,
-            asker: Some(asker),
-            ..Self::default()
-        }
-    }
-}
-
 /// The settings of one call. The defaults set nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallOptions {

@@ -90,11 +90,6 @@ impl LedgerFile {
         })
     }
 
-    /// The file's path.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Appends a line. The line of a call that is over may go beyond the size limit, and is kept
     /// for later if the file does not take it.
     fn write(&self, line: Vec<u8>, is_over: bool) -> Result<(), LedgerError> {

@@ -2,18 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, CallOptions, Keep, NoAsker, Question, Setup};
+use callgate_gate::{Answer, CallOptions, Keep, NoAsker, Question};
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
 use callgate_servers::Servers;
 use expect_test::expect;
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
-use crate::support::{Runs as _, Target, always, call, decisions, go, in_time, odd, raw, target};
-
-fn setup(asker: Arc<dyn Asker>) -> Setup {
-    Setup::new(Arc::default(), asker)
-}
+use crate::support::{
+    Runs as _, Target, always, call, decisions, go, in_time, odd, raw, setup, target,
+};
 
 /// A tool of `flaky`, as its server describes it now.
 fn described(tool: &str, description: &str) -> Target {
@@ -28,9 +26,9 @@ fn described(tool: &str, description: &str) -> Target {
 async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
     let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Session);
-    let first = setup(asker);
+    let first = setup(Arc::default(), asker);
     let second = first.clone();
-    let other = setup(Arc::new(NoAsker));
+    let other = setup(Arc::default(), Arc::new(NoAsker));
     let first = servers.run_with(first);
     go(&first, described("empty", "gives nothing")).await;
     let second = servers.run_with(second);
@@ -65,7 +63,7 @@ async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
 async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
     let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let rules = Rules::new([], ["*"], ["flaky_bare"]).expect("patterns");
-    let mut setup = Setup::new(Arc::new(rules), Arc::new(NoAsker));
+    let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
     setup.grants = vec![Grant::new("flaky_empty"), Grant::new("flaky_bare")];
     let run = servers.run_with(setup);
     for tool in ["empty", "empty", "bare"] {
@@ -111,7 +109,7 @@ async fn always_is_kept_and_counts_for_the_session() {
             fails,
         });
         let (asker, asked) = always(Answer::Always);
-        let mut setup = setup(asker);
+        let mut setup = setup(Arc::default(), asker);
         setup.keep = Some(Arc::clone(&keep) as Arc<dyn Keep>);
         for run in [servers.run_with(setup.clone()), servers.run_with(setup)] {
             go(&run, described("empty", "gives nothing")).await;
@@ -129,7 +127,7 @@ async fn a_question_tells_what_there_is_to_know() {
     let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Deny);
     let rules = Rules::new(["flaky_empty", "flaky_fails"], [], ["flaky_bare"]).expect("patterns");
-    let mut setup = Setup::new(Arc::new(rules), asker);
+    let mut setup = setup(Arc::new(rules), asker);
     setup.script = Some("\n\nawait it()".into());
     let run = servers.run_with(setup);
     for tool in ["empty", "empty", "fails", "bare"] {
@@ -219,7 +217,7 @@ async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
 async fn a_no_serves_equal_calls_that_wait_and_no_others() {
     let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Deny);
-    let run = servers.run_with(setup(asker));
+    let run = servers.run_with(setup(Arc::default(), asker));
     let calls = (0..20).map(|n| call(&run, "flaky", "text", json!({ "text": n % 2 })));
     in_time(join_all(calls)).await;
     assert_eq!(asked.len(), 2);

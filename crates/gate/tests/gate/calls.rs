@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_gate::{Answer, CallOptions, Question, Setup, ask_with};
+use callgate_gate::{Answer, CallOptions, Question, ask_with};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::support::{Runs as _, call, in_time, odd, one, raw, show, target};
+use crate::support::{Runs as _, call, in_time, odd, one, raw, setup, show, target};
 
 #[tokio::test]
 async fn the_ledger_has_every_outcome() {
@@ -91,7 +91,7 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
             }
         }
     });
-    let asked = servers.run_with(Setup::new(Arc::default(), asker));
+    let asked = servers.run_with(setup(Arc::default(), asker));
     let mut said = Vec::new();
     for _ in 0..2 {
         let called = asked.call(target(&name, "one"), raw(json!({})), CallOptions::default());

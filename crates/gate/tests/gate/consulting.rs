@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use callgate_catalog::{Tool, ToolDefinition};
-use callgate_gate::{NoAsker, Setup, Unanswered};
+use callgate_gate::{NoAsker, Unanswered};
 use callgate_servers::Servers;
 use expect_test::expect;
 use serde_json::json;
 
-use crate::support::{Runs as _, Words, allow_all, call, in_time, odd, raw};
+use crate::support::{Runs as _, Words, allow_all, call, in_time, odd, raw, setup};
 
 #[tokio::test]
 async fn what_an_error_quotes_is_looked_at_and_remembered() {
     in_time(async {
         let servers = Servers::connect(vec![odd("flaky")], |_| {}).await;
-        let mut setup = Setup::new(allow_all(), Arc::new(NoAsker));
+        let mut setup = setup(allow_all(), Arc::new(NoAsker));
         setup.consults = true;
         setup.reviewers = vec![Arc::new(Words)];
         let run = servers.run_with(setup);

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, Asker, CallOptions, NoAsker, Question, Setup};
+use callgate_gate::{Answer, Asker, CallOptions, NoAsker, Question};
 use callgate_policy::{Definition, Grant, Rules};
 use callgate_servers::Servers;
 use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
-use crate::support::{Run, Runs as _, Target, call, in_time, odd, raw, show, target};
+use crate::support::{Run, Runs as _, Target, call, in_time, odd, raw, setup, show, target};
 
 /// Answers from a list, and notes what it was asked.
 #[derive(Default)]
@@ -165,7 +165,7 @@ async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
         ),
     ] {
         let rules = Rules::new([], ask, []).expect("patterns");
-        let mut setup = Setup::new(Arc::new(rules), Arc::new(NoAsker));
+        let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
         setup.grants = vec![Grant::new("flaky_empty").of(Arc::new(before.clone()))];
         let target = Target {
             definition: Some(Arc::new(now.clone())),

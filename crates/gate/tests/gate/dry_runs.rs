@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use callgate_gate::{Answer, DryRun, NoAsker, Setup};
+use callgate_gate::{Answer, DryRun, NoAsker};
 use callgate_policy::{Pattern, Rules};
 use callgate_servers::Servers;
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use crate::support::{Runs as _, always, decisions, go, in_time, odd, raw, target};
+use crate::support::{Runs as _, always, decisions, go, in_time, odd, raw, setup, target};
 
 #[tokio::test]
 async fn a_dry_run_makes_only_calls_that_read() {
@@ -65,7 +65,7 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
     spec.trusted = trusted;
     let servers = in_time(Servers::connect(vec![spec], |_| {})).await;
     let rules = Rules::new(["*"], [], ["flaky_bare"]).expect("patterns");
-    let mut setup = Setup::new(Arc::new(rules), Arc::new(NoAsker));
+    let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
     let mut dry_run = text_reads();
     let made_up = raw(json!({ "made": "up" }));
     dry_run.recorded.insert("flaky_fails".to_owned(), made_up);
@@ -102,7 +102,7 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
 async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
     let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
     let (asker, asked) = always(Answer::Once);
-    let mut setup = Setup::new(Arc::default(), asker);
+    let mut setup = setup(Arc::default(), asker);
     setup.dry_run = Some(Arc::new(text_reads()));
     let run = servers.run_with(setup);
     go(&run, target("flaky", "empty")).await;

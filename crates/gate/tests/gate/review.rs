@@ -13,7 +13,8 @@ use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
 use crate::support::{
-    Run, Runs as _, Target, Words, allow_all, always, call, flow_rule, in_time, named, raw, target,
+    Run, Runs as _, Target, Words, allow_all, always, call, flow_rule, in_time, named, raw, setup,
+    target,
 };
 
 const NOTE: &str = "Oberon, Puck and Titania";
@@ -29,7 +30,7 @@ async fn run_with(
     asker: Arc<dyn Asker>,
     reviewers: Vec<Arc<dyn Reviewer>>,
 ) -> (Servers, Run) {
-    let mut setup = Setup::new(allow_all(), asker);
+    let mut setup = setup(allow_all(), asker);
     setup.flows = Arc::new(flows);
     setup.reviewers = reviewers;
     begin(setup).await
@@ -100,7 +101,7 @@ async fn data_that_is_not_compared_is_decided_about() {
         let mut rule = flow_rule("a", "b", action);
         rule.min_bytes = min_bytes;
         flows.push(rule);
-        let mut setup = Setup::new(allow_all(), Arc::new(NoAsker));
+        let mut setup = setup(allow_all(), Arc::new(NoAsker));
         setup.flows = Arc::new(flows);
         let run = servers.run_with(setup);
         in_time(call(&run, "a", "blob", json!({ "bytes": 11 << 20 }))).await;
@@ -188,7 +189,7 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
         let mut flows = FlowRules::default();
         flows.push(rule);
         let calls = Rules::new(["a_*"], ["b_*"], []).expect("patterns");
-        let mut setup = Setup::new(Arc::new(calls), asker);
+        let mut setup = setup(Arc::new(calls), asker);
         setup.flows = Arc::new(flows);
         setup.script = Some("".into());
         let (servers, run) = begin(setup).await;
@@ -226,7 +227,7 @@ async fn a_question_offers_what_its_answers_do() {
             (allow_all(), Answer::Always),
             (Arc::default(), Answer::Session),
         ] {
-            let mut setup = Setup::new(rules_over_calls, asker(answer));
+            let mut setup = setup(rules_over_calls, asker(answer));
             setup.flows = Arc::new(rules(Verdict::Ask));
             setup.script = Some("".into());
             setup.keep = Some(Arc::new(Nowhere));
@@ -322,7 +323,7 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
 async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
     let (asker, asked) = always(Answer::Session);
     in_time(async {
-        let mut setup = Setup::new(Arc::default(), asker);
+        let mut setup = setup(Arc::default(), asker);
         setup.reviewers = vec![Arc::new(Words)];
         let (servers, run) = begin(setup).await;
         for _ in 0..2 {
@@ -346,7 +347,7 @@ async fn what_a_server_says_when_it_ends_is_its_data() {
     in_time(async {
         let specs = [("a", "dies-on-call"), ("b", "flaky")].map(named);
         let servers = Servers::connect(specs.into(), |_| {}).await;
-        let mut setup = Setup::new(allow_all(), Arc::new(NoAsker));
+        let mut setup = setup(allow_all(), Arc::new(NoAsker));
         setup.flows = Arc::new(rules(Verdict::Deny));
         let run = servers.run_with(setup);
         call(&run, "a", "die", json!({})).await;

@@ -41,6 +41,15 @@ pub fn fixture(name: &str) -> String {
     path.to_str().expect("a UTF-8 path").to_owned()
 }
 
+/// A run under these rules.
+pub fn setup(rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Setup {
+    Setup {
+        rules,
+        asker: Some(asker),
+        ..Setup::default()
+    }
+}
+
 /// The odd server in a mode, under the mode's name.
 pub fn odd(mode: &str) -> ServerSpec {
     let args = mode.split(' ').map(str::to_owned).collect();
@@ -206,7 +215,7 @@ impl Run {
 /// Begins runs.
 pub trait Runs {
     fn run(&self, rules: Arc<Rules>, asker: Arc<dyn Asker>) -> Run {
-        self.run_with(Setup::new(rules, asker))
+        self.run_with(setup(rules, asker))
     }
 
     fn run_with(&self, setup: Setup) -> Run;

@@ -70,17 +70,6 @@ impl Detector {
         self.lock().take(from, ordinal, result);
     }
 
-    /// The bytes that [`find`](Self::find) goes through: these arguments, and results that are
-    /// not searched yet. A megabyte takes some milliseconds.
-    pub fn work(&self, to: &Side, arguments: &str) -> usize {
-        let learnt = self.lock();
-        if !learnt.has_others(to) || arguments.len() < MIN_ARGUMENTS {
-            return 0;
-        }
-        let waiting = learnt.waiting.iter().map(|(_, result)| result.len());
-        arguments.len() + waiting.sum::<usize>()
-    }
-
     /// Finds data of other servers in arguments, JSON text that would go to `to`. There is at
     /// most one finding for each tool that data came from, and one for each tool whose results
     /// could not be compared. `definition` is the called tool's own, as JSON: what it says is no
