@@ -256,23 +256,14 @@ impl GateBuilder {
     }
 
     fn check_names(&self) -> Result<(), GateError> {
-        let mut names = HashSet::new();
-        let mut servers = self.config.servers.iter();
-        if let Some(server) = servers.find(|server| !names.insert(&server.name)) {
-            return Err(GateError(format!(
-                "two servers are named {:?}; give one of them another name",
-                server.name
-            )));
-        }
-        let mut names = HashSet::new();
-        let mut skills = self.config.skills.iter();
-        if let Some(skill) = skills.find(|skill| !names.insert(&skill.name)) {
-            return Err(GateError(format!(
-                "two skills are named {:?}; give one of them another name",
-                skill.name
-            )));
-        }
-        Ok(())
+        let servers = self.config.servers.iter().map(|server| &server.name);
+        let skills = self.config.skills.iter().map(|skill| &skill.name);
+        let twice = match (twice(servers), twice(skills)) {
+            (Some(name), _) => format!("two servers are named {name:?}"),
+            (_, Some(name)) => format!("two skills are named {name:?}"),
+            (None, None) => return Ok(()),
+        };
+        Err(GateError(format!("{twice}; give one of them another name")))
     }
 
     /// Disables the servers that no skill names, if skills name any.
@@ -354,6 +345,12 @@ async fn open_cache(
         }
         Err(reason) => (None, Some(format!("nothing is cached: {reason}"))),
     }
+}
+
+/// A name that comes twice.
+fn twice<'a>(mut names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    let mut seen = HashSet::new();
+    names.find(|name| !seen.insert(*name))
 }
 
 /// The error about rules that forbid nothing.

@@ -4,7 +4,7 @@
 mod name;
 mod schema;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -100,7 +100,6 @@ fn exported(
         renamed: BTreeMap::new(),
         notes: Vec::new(),
     };
-    let mut taken = HashSet::new();
     let (mut loaded, mut deferred) = (Vec::new(), Vec::new());
     for (server, tools) in catalog.by_server() {
         let mut later = Vec::new();
@@ -116,7 +115,7 @@ fn exported(
                     continue;
                 }
             };
-            let name = name::fit(format, function, &mut taken);
+            let name = name::fit(format, function);
             let mut entry = entry(format, tool, &name, schema, &mut exported.notes);
             if name != tool.function {
                 exported.renamed.insert(name, tool.function.clone());
@@ -199,11 +198,10 @@ fn array(format: ExportFormat, mut loaded: Vec<Value>, deferred: Vec<(&str, Vec<
             if !deferred.is_empty() {
                 loaded.insert(0, json!({ "type": "tool_search" }));
             }
-            let mut taken = HashSet::new();
             loaded.extend(deferred.into_iter().map(|(server, tools)| {
                 json!({
                     "type": "namespace",
-                    "name": name::fit(format, server, &mut taken),
+                    "name": name::fit(format, server),
                     "description": format!("tools of the server {server} ({})", tools.len()),
                     "tools": tools,
                 })

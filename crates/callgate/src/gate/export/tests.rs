@@ -40,8 +40,8 @@ fn for_anthropic() {
         &expect![[r#"
         {"name":"crm_find","description":"does find","input_schema":{"type":"object"}}
         {"name":"crm_merge","description":"does merge","input_schema":{"type":"object"}}
-        {"name":"b__x_4e4053bd","description":"does x","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}
-        b__x_4e4053bd is b$_x
+        {"name":"b__x_b75cd8e9","description":"does x","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}
+        b__x_b75cd8e9 is b$_x
     "#]],
     );
     check(
@@ -51,8 +51,8 @@ fn for_anthropic() {
         {"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}
         {"name":"crm_find","description":"does find","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}
         {"name":"crm_merge","description":"does merge","input_schema":{"type":"object"},"defer_loading":true}
-        {"name":"b__x_4e4053bd","description":"does x","input_schema":{"type":"object"},"defer_loading":true}
-        b__x_4e4053bd is b$_x
+        {"name":"b__x_b75cd8e9","description":"does x","input_schema":{"type":"object"},"defer_loading":true}
+        b__x_b75cd8e9 is b$_x
     "#]],
     );
 }
@@ -65,8 +65,8 @@ fn for_openai() {
         &expect![[r#"
         {"type":"function","name":"crm_find","description":"does find","parameters":{"type":"object","properties":{}},"strict":false}
         {"type":"function","name":"crm_merge","description":"does merge","parameters":{"type":"object","properties":{}},"strict":false}
-        {"type":"function","name":"b__x_4e4053bd","description":"does x","parameters":{"type":"object","properties":{}},"strict":false}
-        b__x_4e4053bd is b$_x
+        {"type":"function","name":"b__x_b75cd8e9","description":"does x","parameters":{"type":"object","properties":{}},"strict":false}
+        b__x_b75cd8e9 is b$_x
     "#]],
     );
     check(
@@ -76,8 +76,8 @@ fn for_openai() {
         {"type":"tool_search"}
         {"type":"function","name":"crm_find","description":"does find","parameters":{"type":"object","properties":{}},"strict":false}
         {"type":"namespace","name":"crm","description":"tools of the server crm (1)","tools":[{"type":"function","name":"crm_merge","description":"does merge","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}]}
-        {"type":"namespace","name":"b__155b0534","description":"tools of the server b$ (1)","tools":[{"type":"function","name":"b__x_4e4053bd","description":"does x","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}]}
-        b__x_4e4053bd is b$_x
+        {"type":"namespace","name":"b__91140f58","description":"tools of the server b$ (1)","tools":[{"type":"function","name":"b__x_b75cd8e9","description":"does x","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}]}
+        b__x_b75cd8e9 is b$_x
     "#]],
     );
 }
@@ -88,8 +88,8 @@ fn for_gemini() {
         ExportFormat::Gemini,
         true,
         &expect![[r#"
-        {"functionDeclarations":[{"name":"crm_find","description":"does find","parametersJsonSchema":{"type":"object"}},{"name":"crm_merge","description":"does merge","parametersJsonSchema":{"type":"object"}},{"name":"b__x_4e4053bd","description":"does x","parametersJsonSchema":{"type":"object"}}]}
-        b__x_4e4053bd is b$_x
+        {"functionDeclarations":[{"name":"crm_find","description":"does find","parametersJsonSchema":{"type":"object"}},{"name":"crm_merge","description":"does merge","parametersJsonSchema":{"type":"object"}},{"name":"b__x_b75cd8e9","description":"does x","parametersJsonSchema":{"type":"object"}}]}
+        b__x_b75cd8e9 is b$_x
     "#]],
     );
 }
