@@ -17,8 +17,6 @@ use crate::{args::DoctorArgs, print};
 
 /// A script that needs the worker, V8 and the type check, and no tool.
 const SCRIPT: &str = "const answer: number = 42;\nreturn answer;\n";
-/// The most lines of one subject that the text shows.
-const SHOWN: usize = 8;
 
 /// What was found.
 #[derive(Serialize)]
@@ -86,7 +84,7 @@ impl Checkup {
             kernel.trim(),
             std::env::consts::ARCH
         );
-        checkup.fine("kernel", kernel);
+        checkup.add("kernel", State::Ok, kernel);
         let config = checkup.configuration(sources);
         let workers = setup::workers(0, config.as_ref(), None);
         checkup.sandbox(config.as_ref(), &workers).await;
@@ -96,53 +94,38 @@ impl Checkup {
     }
 
     fn add(&mut self, what: &str, state: State, says: impl Into<String>) -> &mut Check {
-        self.checks.push(Check {
-            what: what.to_owned(),
-            state,
-            says: says.into(),
-            advice: None,
-            facts: Value::Null,
-        });
+        self.checks.push(Check::new(what, state, says));
         let last = self.checks.len() - 1;
         &mut self.checks[last]
-    }
-
-    fn fine(&mut self, what: &str, says: impl Into<String>) -> &mut Check {
-        self.add(what, State::Ok, says)
     }
 
     fn configuration(&mut self, sources: &Sources) -> Option<Config> {
         const WHAT: &str = "config";
         let config = match setup::load(sources) {
-            Ok(Some(config)) => config,
-            Ok(None) => {
-                self.add(WHAT, State::Missing, setup::NO_CONFIGURATION);
-                return None;
-            }
+            Ok(config) => config,
             Err(error) => {
-                match error.downcast_ref::<ConfigError>() {
-                    Some(error) => {
-                        for problem in error.problems() {
-                            self.add(WHAT, State::Missing, problem.to_string());
-                        }
-                    }
-                    None => {
-                        self.add(WHAT, State::Missing, format!("{error:#}"));
-                    }
+                let problems = error.downcast_ref().map(ConfigError::problems);
+                let problems = problems.map(|all| all.map(ToString::to_string).collect());
+                for problem in problems.unwrap_or_else(|| vec![format!("{error:#}")]) {
+                    self.add(WHAT, State::Missing, problem);
                 }
                 return None;
             }
+        };
+        let Some(config) = config else {
+            self.add(WHAT, State::Missing, setup::NO_CONFIGURATION);
+            return None;
         };
         let (servers, off) = (config.servers.len(), &config.disabled);
         let mut says = format!("{}: {}", config.path.display(), count(servers, "server"));
         if !off.is_empty() {
             says += &format!(", and turned off: {}", off.join(", "));
         }
-        self.fine(WHAT, says).facts = json!({ "path": config.path, "off": off });
+        self.add(WHAT, State::Ok, says).facts = json!({ "path": config.path, "off": off });
         if servers == 0 {
             let advice = "write servers under \"mcpServers\", or run `callgate init --force`";
-            let added = self.add(WHAT, State::Warning, "it names no server that is on");
-            added.advice = Some(advice.to_owned());
+            self.add(WHAT, State::Warning, "it names no server that is on")
+                .advise(advice);
         }
         for warning in &config.warnings {
             self.add(WHAT, State::Warning, warning.to_string());
@@ -155,7 +138,7 @@ impl Checkup {
         let options = config.map(|config| config.jail.clone()).unwrap_or_default();
         let jail = match workers.jail().await {
             Ok(jail) => {
-                self.fine(WHAT, jail.to_string()).facts = json!(jail);
+                self.add(WHAT, State::Ok, jail.to_string()).facts = json!(jail);
                 Some(jail)
             }
             Err(reason) => {
@@ -163,31 +146,26 @@ impl Checkup {
                 let mut any = options.clone();
                 any.required.clear();
                 let limits = setup::limits(config, None);
-                Workers::new(WorkerProgram::CurrentExe, 0, &limits, &any)
-                    .jail()
-                    .await
-                    .ok()
+                let workers = Workers::new(WorkerProgram::CurrentExe, 0, &limits, &any);
+                workers.jail().await.ok()
             }
         };
         for layer in JailLayer::ALL {
             if let Some((why, advice)) = jail.as_ref().and_then(|it| absence(layer, it, &options)) {
-                let added = self.add(WHAT, State::Warning, format!("no {}: {why}", layer.name()));
-                added.advice = Some(advice);
+                self.add(WHAT, State::Warning, format!("no {}: {why}", layer.name()))
+                    .advise(&advice);
             }
         }
     }
 
     async fn gate(&mut self, config: Option<&Config>, workers: Workers, progress: &Progress) {
-        let mode = config
-            .and_then(|config| config.check.mode)
-            .unwrap_or_default();
-        let setting = || Setting {
-            // A script without a check shows whether the worker works.
-            check: Some(if mode == CheckMode::Off {
-                mode
-            } else {
-                CheckMode::Warn
-            }),
+        let mode = config.and_then(|config| config.check.mode);
+        let mode = mode.unwrap_or_default();
+        let setting = Setting {
+            // A script shows whether the worker works, also where the check does not.
+            check: Some(mode)
+                .filter(|mode| *mode == CheckMode::Off)
+                .or(Some(CheckMode::Warn)),
             workers: Some(workers.clone()),
             ..Setting::default()
         };
@@ -198,13 +176,15 @@ impl Checkup {
             }
             config
         });
-        let gate = match setup::builder(unconnected.as_ref(), &setting()) {
-            Ok(builder) => builder.build().await.map_err(anyhow::Error::from),
-            Err(error) => Err(error),
+        let gate = async {
+            Ok(setup::builder(unconnected.as_ref(), &setting)?
+                .build()
+                .await?)
         };
-        let gate = match gate {
+        let gate: Gate = match gate.await {
             Ok(gate) => gate,
             Err(error) => {
+                let error: anyhow::Error = error;
                 self.add("config", State::Missing, format!("{error:#}"));
                 return;
             }
@@ -227,7 +207,7 @@ impl Checkup {
             None => {
                 let ms = report.total_ms;
                 let says = format!("a script ran in V8 in {ms} ms");
-                self.fine("worker", says).facts = json!({ "ms": ms });
+                self.add("worker", State::Ok, says).facts = json!({ "ms": ms });
             }
             Some(error) => {
                 let says = format!("a script of one line failed: {}", error.message);
@@ -236,60 +216,63 @@ impl Checkup {
         }
         let unchecked = report.check.as_ref().and_then(|it| it.reason.clone());
         let program = unchecked.map_or_else(|| gate.typescript(), Err);
-        match (mode, program) {
-            (CheckMode::Off, _) => self.fine("types", "the check is off in the configuration"),
-            (_, Ok(program)) => self.fine("types", program),
-            (CheckMode::Require, Err(reason)) => self.add("types", State::Missing, reason),
-            (_, Err(reason)) => self.add("types", State::Warning, reason),
+        let (state, says) = match (mode, program) {
+            (CheckMode::Off, _) => (
+                State::Ok,
+                "the check is off in the configuration".to_owned(),
+            ),
+            (_, Ok(program)) => (State::Ok, program),
+            (CheckMode::Require, Err(reason)) => (State::Missing, reason),
+            (_, Err(reason)) => (State::Warning, reason),
         };
+        self.add("types", state, says);
     }
 
     fn rules(&mut self, gate: &Gate, config: &Config) {
         let uncached = gate.cache_folder().err();
         for warning in gate.warnings() {
             if Some(&warning) != uncached.as_ref() {
-                let added = self.add("tools", State::Warning, warning);
-                added.todo("tell the author of the server; its other tools work");
+                self.add("tools", State::Warning, warning)
+                    .advise("tell the author of the server; its other tools work");
             }
         }
         let (unmatched, void) = (gate.unmatched_rules(), gate.void_rules());
         if unmatched.is_empty() {
-            self.fine(
-                "rules",
-                "each is about a tool, as far as servers have started",
-            );
+            let says = "each is about a tool, as far as servers have started";
+            self.add("rules", State::Ok, says);
         }
         for rule in unmatched {
-            let stops = !config.allow_unmatched && void.contains(&rule);
-            let state = if stops {
+            let state = if !config.allow_unmatched && void.contains(&rule) {
                 State::Missing
             } else {
                 State::Warning
             };
-            self.add("rules", state, rule).todo("correct or remove it");
+            self.add("rules", state, rule)
+                .advise("correct or remove it");
         }
     }
 
     async fn ledger(&mut self, config: &Config, workers: Workers) {
-        let Some((path, options)) = config.ledger.clone() else {
-            self.fine("ledger", "no file; the report of a run has its calls");
+        let Some(ledger) = config.ledger.clone() else {
+            let says = "no file; the report of a run has its calls";
+            self.add("ledger", State::Ok, says);
             return;
         };
-        let shown = path.display().to_string();
+        let shown = ledger.0.display().to_string();
         let gate = Gate::builder().workers(workers).check(CheckMode::Off);
-        match gate.ledger(Some((path, options))).build().await {
-            Ok(_) => self.fine("ledger", shown),
+        match gate.ledger(Some(ledger)).build().await {
+            Ok(_) => self.add("ledger", State::Ok, shown),
             Err(error) => self.add("ledger", State::Missing, error.to_string()),
         };
     }
 
     fn cache(&mut self, gate: &Gate) {
         match gate.cache_folder() {
-            Ok(Some(folder)) => self.fine("cache", folder.display().to_string()),
-            Ok(None) => self.fine("cache", "off in the configuration"),
+            Ok(Some(folder)) => self.add("cache", State::Ok, folder.display().to_string()),
+            Ok(None) => self.add("cache", State::Ok, "off in the configuration"),
             Err(reason) => self
                 .add("cache", State::Warning, reason)
-                .todo("make the folder writable, or name another one under \"cache\", \"path\""),
+                .advise("make the folder writable, or name another one under \"cache\", \"path\""),
         };
     }
 
@@ -298,35 +281,17 @@ impl Checkup {
         let mut text = format!("callgate {}\n", self.version);
         let width = self.checks.iter().map(|it| it.what.chars().count()).max();
         let width = width.unwrap_or_default();
-        let mut shown: Vec<&str> = Vec::new();
-        for Check {
-            what,
-            state,
-            says,
-            advice,
-            ..
-        } in &self.checks
-        {
-            shown.push(what);
-            match shown.iter().filter(|it| *it == what).count() {
-                0..=SHOWN => {}
-                more if more == SHOWN + 1 => {
-                    text += &format!("         {what:width$}  there is more; --json has all\n");
-                    continue;
-                }
-                _ => continue,
-            }
-            let state = match state {
+        for check in &self.checks {
+            let (what, says) = (&check.what, &check.says);
+            let state = match check.state {
                 State::Ok => "ok",
                 State::Warning => "warning",
                 State::Missing => "MISSING",
             };
-            let advice = match advice {
-                // The last words of a server are lines of their own.
-                Some(advice) if says.contains('\n') => format!("\n{advice}"),
-                Some(advice) => format!("; {advice}"),
-                None => String::new(),
-            };
+            // The last words of a server are lines of their own.
+            let then = if says.contains('\n') { "\n" } else { "; " };
+            let advice = check.advice.iter().map(|advice| format!("{then}{advice}"));
+            let advice: String = advice.collect();
             let line = indented(&format!("{state:7}  {what:width$}  {says}{advice}"));
             text += &format!("{}\n", callgate::present::undrawn(&line));
         }
@@ -340,7 +305,17 @@ impl Checkup {
 }
 
 impl Check {
-    fn todo(&mut self, advice: &str) -> &mut Self {
+    fn new(what: &str, state: State, says: impl Into<String>) -> Self {
+        Self {
+            what: what.to_owned(),
+            state,
+            says: says.into(),
+            advice: None,
+            facts: Value::Null,
+        }
+    }
+
+    fn advise(&mut self, advice: &str) -> &mut Self {
         self.advice = Some(advice.to_owned());
         self
     }
@@ -353,44 +328,34 @@ async fn started(gate: &Gate, spec: &ServerSpec) -> Check {
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let login = login(spec).await;
     let what = format!("server {}", spec.name);
+    let (verb, advice) = match spec.transport {
+        Transport::Stdio(_) => ("started", "start its command by hand to see more"),
+        Transport::Http(_) => (
+            "answered",
+            "see that it runs, and that its \"url\" is right",
+        ),
+    };
     match enabled {
         Ok(server) => {
-            let verb = match spec.transport {
-                Transport::Stdio(_) => "started",
-                Transport::Http(_) => "answered",
-            };
             let revision = server.revision.unwrap_or_default();
             let tools = count(server.tools, "tool");
-            let mut says = format!("{verb} in {ms} ms, MCP {revision}, {tools}");
-            if let Some(login) = &login {
-                says += &format!(", {login}");
-            }
-            Check {
-                what,
-                state: State::Ok,
-                says,
-                advice: None,
-                facts: json!({ "ms": ms, "revision": revision, "tools": server.tools, "login": login }),
-            }
+            let login_says = login.iter().map(|login| format!(", {login}"));
+            let login_says: String = login_says.collect();
+            let says = format!("{verb} in {ms} ms, MCP {revision}, {tools}{login_says}");
+            let mut check = Check::new(&what, State::Ok, says);
+            check.facts =
+                json!({ "ms": ms, "revision": revision, "tools": server.tools, "login": login });
+            check
         }
         Err(error) => {
-            let unavailable = gate.unavailable().into_iter();
-            let mut reasons = unavailable.filter(|it| it.server == spec.name);
-            let reason = reasons
-                .next()
-                .map_or_else(|| error.to_string(), |it| it.reason);
+            let mut unavailable = gate.unavailable().into_iter();
+            let reason = unavailable.find(|it| it.server == spec.name);
+            let reason = reason.map_or_else(|| error.to_string(), |it| it.reason);
             let named = format!("server `{}` ", spec.name);
-            let advice = match spec.transport {
-                Transport::Stdio(_) => "start its command by hand to see more",
-                Transport::Http(_) => "see that it runs, and that its \"url\" is right",
-            };
-            Check {
-                what,
-                state: State::Missing,
-                says: reason.strip_prefix(&named).unwrap_or(&reason).to_owned(),
-                advice: Some(advice.to_owned()),
-                facts: json!({ "login": login }),
-            }
+            let says = reason.strip_prefix(&named).unwrap_or(&reason);
+            let mut check = Check::new(&what, State::Missing, says);
+            check.advise(advice).facts = json!({ "login": login });
+            check
         }
     }
 }
@@ -400,10 +365,8 @@ async fn login(spec: &ServerSpec) -> Option<String> {
     auth::takes_login(spec).ok()?;
     Some(match auth::status(spec).await {
         Ok(Some(status)) if status.expired && !status.renewable => {
-            format!(
-                "its login has ended; run `callgate auth login {}`",
-                spec.name
-            )
+            let name = &spec.name;
+            format!("its login has ended; run `callgate auth login {name}`")
         }
         Ok(Some(_)) => "logged in".to_owned(),
         Ok(None) => "not logged in".to_owned(),

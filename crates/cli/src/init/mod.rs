@@ -436,11 +436,7 @@ async fn tools(mut config: Config) -> anyhow::Result<Vec<(ToolInfo, bool)>> {
     }
     let progress = Progress::new();
     progress.starting(config.servers.iter().map(|server| server.name.as_str()));
-    let setting = Setting {
-        workers: Some(setup::workers(0, Some(&config), None)),
-        ..Setting::default()
-    };
-    let builder = setup::builder(Some(&config), &setting)?;
+    let builder = setup::builder(Some(&config), &Setting::default())?;
     let gate: Gate = builder.cache(None).build().await?;
     progress.clear();
     let tools = gate.tools().into_iter().map(|tool| {

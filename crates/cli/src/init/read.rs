@@ -51,38 +51,43 @@ pub fn servers(folders: &Folders, from: &[Client]) -> (Vec<Found>, Vec<String>) 
     (found, unread)
 }
 
-/// The text of a configuration, without a byte order mark.
-pub fn text(file: &Path) -> anyhow::Result<String> {
+fn read(file: &Path) -> anyhow::Result<Value> {
     if file.metadata()?.len() > MAX_BYTES {
         bail!("it is over {MAX_BYTES} bytes");
     }
     let text = std::fs::read_to_string(file)?;
-    Ok(text
-        .strip_prefix('\u{feff}')
-        .map(str::to_owned)
-        .unwrap_or(text))
-}
-
-fn read(file: &Path) -> anyhow::Result<Value> {
-    let text = text(file)?;
+    let text = text.trim_start_matches('\u{feff}');
     if file.extension().is_some_and(|it| it == "toml") {
         let document: toml_edit::DocumentMut = text.parse()?;
         return Ok(of_toml(document.as_item()));
     }
-    Ok(parse_to_serde_value(&text, &ParseOptions::default())?)
+    Ok(parse_to_serde_value(text, &ParseOptions::default())?)
 }
 
 /// Collects the servers in the files of one client.
 fn collect(client: Client, roots: &[(PathBuf, Value)], project: &Path, found: &mut Vec<Found>) {
-    let key = client.facts().key;
-    let mut here = Vec::new();
-    for (_, root) in roots {
-        let (these, _) = projects(root, project);
-        here.push(root);
-        here.extend(these.into_iter().map(|(_, settings)| settings));
+    // Claude Code has the settings of all projects in one file. The nearest come first: of one
+    // name, the first counts.
+    let mut sections = Vec::new();
+    for (file, root) in roots {
+        let projects = root["projects"].as_object().into_iter().flatten();
+        let (these, others): (Vec<_>, Vec<_>) =
+            projects.partition(|(folder, _)| project.starts_with(folder));
+        sections.extend(
+            these
+                .into_iter()
+                .map(|(_, settings)| (file, settings, None)),
+        );
+        sections.push((file, root, None));
+        let others = others.into_iter();
+        sections.extend(others.map(|(folder, settings)| (file, settings, Some(folder))));
     }
-    let mut add = |file: &Path, servers: &Value, of_project: Option<&str>, settings: &[&Value]| {
-        for (name, entry) in servers.as_object().into_iter().flatten() {
+    let here = sections.iter().filter(|(.., project)| project.is_none());
+    let here: Vec<&Value> = here.map(|(_, settings, _)| *settings).collect();
+    for (file, section, of_project) in sections {
+        let settings = [&here[..], &[section]].concat();
+        let servers = [&section[client.facts().key], &section["mcp"]["servers"]];
+        for (name, entry) in servers.into_iter().filter_map(Value::as_object).flatten() {
             let Value::Object(entry) = entry else {
                 continue;
             };
@@ -90,43 +95,18 @@ fn collect(client: Client, roots: &[(PathBuf, Value)], project: &Path, found: &m
             if entry.get("source").is_some_and(|it| it == "extension") {
                 continue;
             }
-            let flag = |key: &str| entry.get(key).and_then(Value::as_bool);
-            let is_off = flag("disabled") == Some(true)
-                || ["enabled", "isActive", "active"]
-                    .iter()
-                    .any(|it| flag(it) == Some(false));
+            let is = |key: &str, value: bool| entry.get(key) == Some(&Value::Bool(value));
+            let is_off = is("disabled", true) || is("enabled", false) || is("isActive", false);
             found.push(Found {
                 client,
-                file: file.to_owned(),
+                file: file.clone(),
                 name: name.clone(),
                 entry: entry.clone(),
-                is_off: is_off || turns_off(settings, name, file),
-                project: of_project.map(str::to_owned),
+                is_off: is_off || turns_off(&settings, name, file),
+                project: of_project.cloned(),
             });
         }
-    };
-    for (file, root) in roots {
-        let (these, others) = projects(root, project);
-        // The nearest first: of one name, the first counts.
-        for (_, settings) in these {
-            add(file, &settings[key], None, &here);
-        }
-        add(file, &root[key], None, &here);
-        if client == Client::VsCode {
-            add(file, &root["mcp"]["servers"], None, &here);
-        }
-        for (folder, settings) in others {
-            add(file, &settings[key], Some(folder), &[root, settings]);
-        }
     }
-}
-
-type Projects<'a> = Vec<(&'a String, &'a Value)>;
-
-/// The projects in a file of Claude Code: those that this folder is in, and the others.
-fn projects<'a>(root: &'a Value, project: &Path) -> (Projects<'a>, Projects<'a>) {
-    let projects = root["projects"].as_object().into_iter().flatten();
-    projects.partition(|(folder, _)| project.starts_with(folder))
 }
 
 /// True if settings of a client turn off a server of this file.
@@ -162,20 +142,17 @@ const OUT: [&str; 4] = [
 const ALLOWED: &str = "/mcp/allowed";
 
 fn is_callgate(entry: &Map<String, Value>) -> bool {
-    let command = entry
-        .get("command")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
     let args = entry.get("args").and_then(Value::as_array);
-    let mut args = args.into_iter().flatten().filter_map(Value::as_str);
-    let is_ours = |text: &str| {
-        Path::new(text)
-            .file_stem()
-            .is_some_and(|it| it == "callgate")
-    };
-    (is_ours(command) || args.clone().any(is_ours)) && args.any(|it| it == "serve")
+    let words = entry
+        .get("command")
+        .into_iter()
+        .chain(args.into_iter().flatten());
+    let words: Vec<&Path> = words.filter_map(Value::as_str).map(Path::new).collect();
+    let is_ours = |word: &&Path| word.file_stem().is_some_and(|it| it == "callgate");
+    words.iter().any(is_ours) && words.contains(&Path::new("serve"))
 }
 
+/// A TOML value as JSON.
 pub fn of_toml(item: &toml_edit::Item) -> Value {
     use toml_edit::Value as Toml;
     if let Some(table) = item.as_table_like() {
