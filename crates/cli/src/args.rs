@@ -113,7 +113,11 @@ pub enum Command {
 
     /// List the tools, grouped by server
     #[command(after_help = LIST_EXIT_CODES)]
-    Tools(ToolsArgs),
+    Tools {
+        /// Print the list as JSON
+        #[arg(long)]
+        json: bool,
+    },
 
     /// Find tools by what they do, the best first
     #[command(
@@ -150,7 +154,11 @@ pub enum Command {
     #[command(
         after_help = "Exit codes: 0 nothing is missing, 1 something that a run needs is, 2 usage error,\n130 interrupted"
     )]
-    Doctor(DoctorArgs),
+    Doctor {
+        /// Print what was found as JSON
+        #[arg(long)]
+        json: bool,
+    },
 
     /// Print a completion script for a shell
     #[command(
@@ -313,14 +321,6 @@ pub struct TypesArgs {
     pub rust: bool,
 }
 
-/// Flags of `tools`.
-#[derive(Debug, Args)]
-pub struct ToolsArgs {
-    /// Print the list as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// Flags of `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
@@ -351,14 +351,6 @@ pub struct InitArgs {
     /// Ask nothing: take all servers that are in use here, and no secrets
     #[arg(long)]
     pub yes: bool,
-}
-
-/// Flags of `doctor`.
-#[derive(Debug, Args)]
-pub struct DoctorArgs {
-    /// Print what was found as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Flags of `search`.
@@ -504,16 +496,9 @@ pub struct ExportArgs {
 /// Flags of `auth`.
 #[derive(Debug, Args)]
 pub struct AuthArgs {
-    #[command(flatten)]
-    pub owner: OwnerArgs,
-
     #[command(subcommand)]
     pub command: AuthCommand,
-}
 
-/// The owner of a login, for `callgate serve --http` with several users.
-#[derive(Debug, Args)]
-pub struct OwnerArgs {
     /// The login of the owner of the bearer token with this name at `callgate serve --http`
     #[arg(long, global = true, value_name = "NAME", conflicts_with = "subject")]
     pub user: Option<String>,
@@ -527,7 +512,23 @@ pub struct OwnerArgs {
 pub enum AuthCommand {
     /// Log in at a server with a browser, and keep its tokens
     #[command(after_help = AUTH_EXIT_CODES)]
-    Login(LoginArgs),
+    Login {
+        /// The server, by its name in the configuration
+        server: String,
+
+        /// A scope to ask for, besides those that were asked for and granted before; may be
+        /// repeated
+        #[arg(long = "scope", value_name = "SCOPE")]
+        scopes: Vec<String>,
+
+        /// Open the login's page in a browser, besides printing its URL
+        #[arg(long)]
+        browser: bool,
+
+        /// Print the URL and wait, also without a terminal
+        #[arg(long, conflicts_with = "browser")]
+        no_browser: bool,
+    },
 
     /// Show the logins and until when they last; prints no token
     #[command(after_help = AUTH_EXIT_CODES)]
@@ -544,32 +545,14 @@ pub enum AuthCommand {
     },
 }
 
-#[derive(Debug, Args)]
-pub struct LoginArgs {
-    /// The server, by its name in the configuration
-    pub server: String,
-
-    /// A scope to ask for, besides those that were asked for and granted before; may be repeated
-    #[arg(long = "scope", value_name = "SCOPE")]
-    pub scopes: Vec<String>,
-
-    /// Open the login's page in a browser, besides printing its URL
-    #[arg(long)]
-    pub browser: bool,
-
-    /// Print the URL and wait, also without a terminal
-    #[arg(long, conflicts_with = "browser")]
-    pub no_browser: bool,
-}
-
 fn limit(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "write a whole number above zero")
 }
 
 fn way(text: &str) -> Result<SearchBy, String> {
     let mut ways = SearchBy::ALL.into_iter();
-    let way = ways.find(|(name, _)| *name == text);
     let names = SearchBy::ALL.map(|(name, _)| name).join(", ");
+    let way = ways.find(|(name, _)| *name == text);
     way.map(|(_, way)| way)
-        .ok_or_else(|| format!("the ways are {names}"))
+        .ok_or(format!("the ways are {names}"))
 }

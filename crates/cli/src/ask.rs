@@ -7,9 +7,8 @@ use callgate::{
     present::{Shown, answer_text, question_text},
 };
 use futures::future::BoxFuture;
-use indicatif::MultiProgress;
 
-use crate::terminal::{self, Conversation};
+use crate::terminal::Conversation;
 
 pub use beforehand::choose;
 
@@ -22,60 +21,49 @@ const KEYS: [(&str, &str, Answer); 4] = [
 ];
 
 /// Asks on the controlling terminal; standard input may be the script.
-pub struct TerminalAsker {
-    progress: MultiProgress,
-}
-
-impl TerminalAsker {
-    /// An asker, if there is a controlling terminal and standard error shows the question.
-    pub fn if_attended(progress: MultiProgress) -> Option<Self> {
-        terminal::is_attended().then_some(Self { progress })
-    }
-}
+pub struct TerminalAsker;
 
 impl Asker for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
             // A terminal that is gone means no.
-            self.answer(&question).await.unwrap_or(Answer::Deny)
+            answer(&question).await.unwrap_or(Answer::Deny)
         })
     }
 }
 
-impl TerminalAsker {
-    async fn answer(&self, question: &Question) -> std::io::Result<Answer> {
-        let offered = question.answers();
-        let offered = KEYS.iter().filter(|(.., answer)| offered.contains(answer));
-        let mut prompt = String::from("└ allow? ");
-        let mut keys = Vec::new();
-        for (key, _, answer) in offered.clone() {
-            if *answer == Answer::Deny {
-                prompt += "[w] show whole  ";
-                keys.push("w");
-            }
-            keys.push(key);
-            prompt += &format!("[{key}] {}  ", answer_text(question, *answer));
+async fn answer(question: &Question) -> std::io::Result<Answer> {
+    let offered = question.answers();
+    let offered = KEYS.iter().filter(|(.., answer)| offered.contains(answer));
+    let mut prompt = String::from("└ allow? ");
+    let mut keys = Vec::new();
+    for (key, _, answer) in offered.clone() {
+        if *answer == Answer::Deny {
+            prompt += "[w] show whole  ";
+            keys.push("w");
         }
-        let prompt = format!("{}: ", prompt.trim_end());
-        let mut conversation = Conversation::begin(&self.progress).await?;
-        let text = question_text(question, Shown::Short, conversation.columns());
-        conversation.show(&format!("\n{text}")).await?;
-        let read = |said: &str| {
-            let mut offered = offered.clone();
-            let named = offered.find(|(key, word, _)| said == *key || said == *word);
-            match named {
-                Some((.., answer)) => Some(Some(*answer)),
-                None => matches!(said, "w" | "whole").then_some(None),
-            }
-        };
-        loop {
-            match conversation.choose(&prompt, &keys, read).await? {
-                None => return Ok(Answer::Deny),
-                Some(Some(answer)) => return Ok(answer),
-                Some(None) => {
-                    let text = question_text(question, Shown::Whole, conversation.columns());
-                    conversation.show(&text).await?;
-                }
+        keys.push(key);
+        prompt += &format!("[{key}] {}  ", answer_text(question, *answer));
+    }
+    let prompt = format!("{}: ", prompt.trim_end());
+    let mut conversation = Conversation::begin().await?;
+    let text = question_text(question, Shown::Short, conversation.columns());
+    conversation.show(&format!("\n{text}")).await?;
+    let read = |said: &str| {
+        let mut offered = offered.clone();
+        let named = offered.find(|(key, word, _)| said == *key || said == *word);
+        match named {
+            Some((.., answer)) => Some(Some(*answer)),
+            None => matches!(said, "w" | "whole").then_some(None),
+        }
+    };
+    loop {
+        match conversation.choose(&prompt, &keys, read).await? {
+            None => return Ok(Answer::Deny),
+            Some(Some(answer)) => return Ok(answer),
+            Some(None) => {
+                let text = question_text(question, Shown::Whole, conversation.columns());
+                conversation.show(&text).await?;
             }
         }
     }

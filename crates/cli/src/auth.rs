@@ -10,7 +10,7 @@ use callgate::{ServerSpec, present::one_line};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
-use crate::args::{AuthArgs, AuthCommand, LoginArgs, OwnerArgs};
+use crate::args::{AuthArgs, AuthCommand};
 use crate::setup::Sources;
 use crate::{print, setup};
 
@@ -20,8 +20,8 @@ const MAX_TEXT: usize = 2_000;
 /// Runs the command, and returns the exit code.
 pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     let mut config = setup::required_configuration(config)?;
-    let user = owner(&config, &args.owner)?;
-    if let Some(name) = &args.owner.user {
+    let user = owner(&config, &args)?;
+    if let Some(name) = &args.user {
         check_name(&config, name, &args.command)?;
     }
     for oauth in config.logins_mut() {
@@ -30,7 +30,15 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
     let cancel = setup::cancel_on_signal()?;
     let done = async {
         match args.command {
-            AuthCommand::Login(args) => login(named(&config.servers, &args.server)?, args).await,
+            AuthCommand::Login {
+                server,
+                scopes,
+                browser,
+                no_browser,
+            } => {
+                let server = named(&config.servers, &server)?;
+                login(server, &scopes, browser, no_browser).await
+            }
             AuthCommand::Status {
                 server: Some(server),
             } => status(&[named(&config.servers, &server)?]).await,
@@ -52,7 +60,7 @@ pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
 }
 
 /// The user that owns the login.
-fn owner(config: &Config, args: &OwnerArgs) -> anyhow::Result<Option<String>> {
+fn owner(config: &Config, args: &AuthArgs) -> anyhow::Result<Option<String>> {
     if let Some(name) = &args.user {
         return Ok(Some(token_user(name)));
     }
@@ -79,7 +87,7 @@ fn check_name(config: &Config, name: &str, command: &AuthCommand) -> anyhow::Res
         names.join(", ")
     );
     match command {
-        AuthCommand::Login(_) => bail!(unknown),
+        AuthCommand::Login { .. } => bail!(unknown),
         AuthCommand::Status { .. } | AuthCommand::Logout { .. } => print::warning(&unknown),
     }
     Ok(())
@@ -95,23 +103,25 @@ fn failed(error: &AuthError) -> u8 {
     }
 }
 
-async fn login(server: &ServerSpec, args: LoginArgs) -> anyhow::Result<u8> {
+async fn login(
+    server: &ServerSpec,
+    scopes: &[String],
+    browser: bool,
+    no_browser: bool,
+) -> anyhow::Result<u8> {
     if let Err(error) = auth::takes_login(server) {
         return Ok(failed(&error));
     }
     let attended = io::stdin().is_terminal() && io::stderr().is_terminal();
-    if !attended && !args.no_browser {
+    if !attended && !no_browser {
         bail!(
             "a login needs a person, and there is no terminal; run it in one, or with \
              --no-browser if a person sees what it prints"
         );
     }
-    let mut request = LoginRequest::new(Arc::new(Page { open: args.browser }));
-    for scopes in &args.scopes {
-        request
-            .scopes
-            .extend(scopes.split_whitespace().map(str::to_owned));
-    }
+    let mut request = LoginRequest::new(Arc::new(Page { open: browser }));
+    let scopes = scopes.iter().flat_map(|scopes| scopes.split_whitespace());
+    request.scopes.extend(scopes.map(str::to_owned));
     match auth::login(server, request).await {
         Ok(status) => {
             print::out(&format!("{}: {}", server.name, text(&status)))?;

@@ -1,8 +1,6 @@
 //! The caller at the terminal: a person fills in forms and opens pages. There is no model, so
 //! sampling is declined; folders come from the configuration.
 
-use std::sync::Arc;
-
 use callgate::{
     Caller, Refusal,
     caller::{Offers, Opened, Wanted, WantedKind},
@@ -10,31 +8,19 @@ use callgate::{
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::elicit;
-use crate::progress::Progress;
-use crate::terminal::{self, Conversation};
+use crate::terminal;
+use crate::{elicit, progress};
 
 /// The caller of commands that call tools.
 pub struct TerminalCaller {
-    progress: Arc<Progress>,
     attended: bool,
 }
 
 impl TerminalCaller {
     /// A caller that shows progress, and asks only at a terminal.
-    pub fn new(progress: Arc<Progress>) -> Self {
-        Self {
-            progress,
-            attended: terminal::is_attended(),
-        }
-    }
-
-    async fn conversation(&self) -> Result<Conversation, Refusal> {
-        let begun = Conversation::begin(&self.progress.lines()).await;
-        begun.map_err(|error| {
-            tracing::debug!(%error, "the terminal is gone");
-            Refusal::Cancelled
-        })
+    pub fn new() -> Self {
+        let attended = terminal::is_attended();
+        Self { attended }
     }
 }
 
@@ -51,19 +37,15 @@ impl Caller for TerminalCaller {
             if wanted.kind != WantedKind::Elicit || !self.attended {
                 return Err(Refusal::Unsupported);
             }
-            let mut conversation = self.conversation().await?;
-            elicit::answer(&mut conversation, wanted).await
+            elicit::answer(wanted).await
         })
     }
 
     fn back_from<'a>(&'a self, opened: Opened<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
-        Box::pin(async move {
-            let mut conversation = self.conversation().await?;
-            elicit::back_from(&mut conversation, opened).await
-        })
+        Box::pin(elicit::back_from(opened))
     }
 
     fn progress(&self, progress: callgate::caller::Progress<'_>) {
-        self.progress.on_progress(progress);
+        progress::on_progress(progress);
     }
 }

@@ -11,13 +11,13 @@ use callgate::{
 };
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
+use serde_json::value::RawValue;
 
-use crate::args::{CallArgs, CheckArgs, Cli, Command, RunArgs, ServeArgs, ToolsArgs, TypesArgs};
+use crate::args::{CallArgs, CheckArgs, Cli, Command, RunArgs, ServeArgs, TypesArgs};
 use crate::caller::TerminalCaller;
 use crate::names::{missing_server, not_a_tool};
-use crate::progress::Progress;
 use crate::setup::{Setting, Sources};
-use crate::{grants, print, setup};
+use crate::{grants, print, progress, setup};
 
 /// Runs the command, and returns its exit code. An error is one of usage, configuration or output;
 /// the end of a run is a code.
@@ -32,14 +32,20 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
     match command {
         Command::Run(args) => run(config, args).await,
         Command::Check(args) => check(config, args).await,
-        Command::Types(args) => types(config, args).await,
-        Command::Tools(args) => tools(config, args).await,
+        Command::Types(args) => {
+            setup::with_tools(config, async |gate| print_types(gate, &args)).await
+        }
+        Command::Tools { json } => {
+            setup::with_tools(config, async |gate| print_tools(gate, json)).await
+        }
         Command::Search(args) => crate::search::execute(config, args).await,
         Command::Call(args) => call(config, args).await,
         Command::Serve(args) => serve(config, args).await,
-        Command::Export(args) => crate::export::execute(config, args).await,
+        Command::Export(args) => {
+            setup::with_tools(config, async |gate| crate::export::print(gate, &args)).await
+        }
         Command::Init(args) => crate::init::execute(config, args).await,
-        Command::Doctor(args) => crate::doctor::execute(config, args).await,
+        Command::Doctor { json } => crate::doctor::execute(config, json).await,
         Command::Auth(args) => crate::auth::execute(config, args).await,
         Command::Completions { shell } => {
             let mut text = Vec::new();
@@ -83,37 +89,31 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
-    let progress = Arc::new(Progress::new());
     let setting = Setting {
         rules: Some(&args.permissions.rules),
         allow_unmatched: args.permissions.allow_unmatched_rules,
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
-        asker: setup::asker(&args.permissions, &progress),
-        caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),
+        asker: setup::asker(&args.permissions),
+        caller: Arc::new(TerminalCaller::new()),
         check: args.check.check,
         reader: Reader::Operator,
         workers: Some(workers),
     };
-    let Some(gate) = setup::connect(config.as_ref(), setting, &progress, &cancel).await? else {
+    let Some(gate) = setup::connect(config.as_ref(), setting, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
-    setup::tell_unmatched_rules(&gate);
-    setup::tell_unmatched_flags(&gate, dry_run.as_ref());
+    setup::tell_unmatched(&gate, dry_run.as_ref());
     let granted = if args.grant {
-        grants::for_run(&gate, &progress, &cancel, request).await?
+        grants::for_run(&gate, &cancel, request).await?
     } else {
         Ok(request)
     };
     let report = match granted {
-        Ok(request) => {
-            let watched = Arc::clone(&progress);
-            let request = request.on_event(move |event| watched.on_event(event));
-            gate.run(request).await
-        }
+        Ok(request) => gate.run(request.on_event(progress::on_event)).await,
         Err(report) => *report,
     };
-    progress.clear();
+    progress::clear();
     let code = print_report(&report, args.json);
     setup::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
     gate.shutdown().await;
@@ -155,8 +155,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         workers: Some(workers),
         ..Setting::default()
     };
-    let progress = Progress::new();
-    let Some(gate) = setup::connect(config.as_ref(), setting, &progress, &cancel).await? else {
+    let Some(gate) = setup::connect(config.as_ref(), setting, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
     setup::tell_problems(&gate);
@@ -182,7 +181,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     };
     setup::tell_what_was_missing(config.as_ref(), &gate, &source, status);
     let granted = if args.grant {
-        grants::for_good(&gate, &progress, &cancel, &preview).await
+        grants::for_good(&gate, &cancel, &preview).await
     } else {
         Ok(true)
     };
@@ -214,14 +213,11 @@ fn preview_text(preview: &Preview) -> String {
             format!("{written} (line {line}, to rules {function}): {because}\n")
         };
     }
-    let asking: Vec<_> = preview
-        .tools
-        .iter()
-        .filter(|tool| tool.lacks_leave())
-        .map(|tool| format!("--allow {}", shell_word(&tool.function)))
-        .collect();
-    if !asking.is_empty() {
-        text += &format!("to run it unattended: {}\n", asking.join(" "));
+    let asking = preview.tools.iter().filter(|tool| tool.lacks_leave());
+    let allow = asking.map(|tool| format!(" --allow {}", shell_word(&tool.function)));
+    let allow: String = allow.collect();
+    if !allow.is_empty() {
+        text += &format!("to run it unattended:{allow}\n");
     }
     for flow in &preview.flows {
         text += &format!("{flow}\n");
@@ -239,10 +235,6 @@ fn preview_text(preview: &Preview) -> String {
     text
 }
 
-async fn types(config: &Sources, args: TypesArgs) -> anyhow::Result<u8> {
-    setup::with_tools(config, async |gate| print_types(gate, &args)).await
-}
-
 fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
     if let Some(code) = not_a_tool(gate, &args.tools) {
         return Ok(code);
@@ -258,23 +250,16 @@ fn print_types(gate: &Gate, args: &TypesArgs) -> anyhow::Result<u8> {
         return Ok(0);
     }
     let text = gate.declarations(args.detail, chosen);
-    match args.detail {
-        Detail::Full => {
-            let ambient = callgate::export::ambient_declarations();
-            print::out(&format!("{ambient}\n{text}"))?;
-        }
-        _ => print::out(&text)?,
+    if args.detail == Detail::Full {
+        print::out(&format!("{}\n", callgate::export::ambient_declarations()))?;
     }
+    print::out(&text)?;
     Ok(0)
 }
 
-async fn tools(config: &Sources, args: ToolsArgs) -> anyhow::Result<u8> {
-    setup::with_tools(config, async |gate| print_tools(gate, &args)).await
-}
-
-fn print_tools(gate: &Gate, args: &ToolsArgs) -> anyhow::Result<u8> {
+fn print_tools(gate: &Gate, json: bool) -> anyhow::Result<u8> {
     let tools = gate.tools();
-    if args.json {
+    if json {
         print::json(&tools)?;
         return Ok(0);
     }
@@ -285,10 +270,9 @@ fn print_tools(gate: &Gate, args: &ToolsArgs) -> anyhow::Result<u8> {
             text += &format!("{}\n", tool.server);
             server = Some(&tool.server);
         }
-        match &tool.summary {
-            Some(summary) => text += &format!("  {}  {summary}\n", tool.function),
-            None => text += &format!("  {}\n", tool.function),
-        }
+        let summary = tool.summary.as_deref().unwrap_or_default();
+        let line = format!("  {}  {summary}", tool.function);
+        text += &format!("{}\n", line.trim_end());
     }
     print::out(&text)?;
     if tools.is_empty() {
@@ -307,25 +291,21 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         "-" => std::io::read_to_string(std::io::stdin().lock())?,
         _ => args.arguments,
     };
-    let arguments = match serde_json::from_str::<serde_json::Value>(&arguments) {
-        Ok(serde_json::Value::Object(_)) => serde_json::value::RawValue::from_string(arguments)?,
-        Ok(_) => {
-            bail!("the arguments must be a JSON object, such as '{{\"path\": \"README.md\"}}'")
-        }
-        Err(error) => bail!("the arguments are not JSON: {error}"),
-    };
+    let arguments = RawValue::from_string(arguments).context("the arguments are not JSON")?;
+    if !arguments.get().starts_with('{') {
+        bail!("the arguments must be a JSON object, such as '{{\"path\": \"README.md\"}}'");
+    }
     let dry_run = setup::dry_run(&args.dry_run)?;
     let cancel = setup::cancel_on_signal()?;
-    let progress = Arc::new(Progress::new());
     let setting = Setting {
         rules: Some(&args.permissions.rules),
         allow_unmatched: args.permissions.allow_unmatched_rules,
         ledger: Some(&args.ledger),
-        asker: setup::asker(&args.permissions, &progress),
-        caller: Arc::new(TerminalCaller::new(Arc::clone(&progress))),
+        asker: setup::asker(&args.permissions),
+        caller: Arc::new(TerminalCaller::new()),
         ..Setting::default()
     };
-    let Some(gate) = setup::connect(Some(&config), setting, &progress, &cancel).await? else {
+    let Some(gate) = setup::connect(Some(&config), setting, &cancel).await? else {
         let message = format!("{} was cancelled before it was sent", args.tool);
         return Ok(setup::cancelled(&message));
     };
@@ -335,14 +315,13 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         gate.shutdown().await;
         return Ok(code);
     }
-    setup::tell_unmatched_rules(&gate);
-    setup::tell_unmatched_flags(&gate, dry_run.as_ref());
+    setup::tell_unmatched(&gate, dry_run.as_ref());
     let mut request = CallRequest::new(&args.tool, arguments).cancel_on(cancel);
     if let Some(dry_run) = dry_run {
         request = request.dry_run(dry_run);
     }
     let called = gate.call_with(request).await;
-    progress.clear();
+    progress::clear();
     gate.shutdown().await;
     // A lazy server is first started by the call.
     if let Err(error) = &called.result

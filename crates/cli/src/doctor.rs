@@ -11,9 +11,8 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::progress::Progress;
 use crate::setup::{self, Setting, Sources};
-use crate::{args::DoctorArgs, print};
+use crate::{print, progress};
 
 /// A script that needs the worker, V8 and the type check, and no tool.
 const SCRIPT: &str = "const answer: number = 42;\nreturn answer;\n";
@@ -53,15 +52,13 @@ enum State {
 }
 
 /// Prints the checkup; 1 if something is missing.
-pub async fn execute(sources: &Sources, args: DoctorArgs) -> anyhow::Result<u8> {
+pub async fn execute(sources: &Sources, json: bool) -> anyhow::Result<u8> {
     let cancel = setup::cancel_on_signal()?;
-    let progress = Progress::new();
     let checkup = tokio::select! {
-        checkup = Checkup::make(sources, &progress) => checkup,
+        checkup = Checkup::make(sources) => checkup,
         () = cancel.cancelled() => return Ok(setup::cancelled("the command was cancelled")),
     };
-    progress.clear();
-    if args.json {
+    if json {
         print::json(&checkup)?;
     } else {
         print::out(&checkup.text())?;
@@ -71,7 +68,7 @@ pub async fn execute(sources: &Sources, args: DoctorArgs) -> anyhow::Result<u8> 
 
 impl Checkup {
     /// Tries everything, the servers side by side.
-    pub async fn make(sources: &Sources, progress: &Progress) -> Self {
+    pub async fn make(sources: &Sources) -> Self {
         let mut checkup = Self {
             version: env!("CARGO_PKG_VERSION"),
             ok: true,
@@ -88,7 +85,8 @@ impl Checkup {
         let config = checkup.configuration(sources);
         let workers = setup::workers(0, config.as_ref(), None);
         checkup.sandbox(config.as_ref(), &workers).await;
-        checkup.gate(config.as_ref(), workers, progress).await;
+        checkup.gate(config.as_ref(), workers).await;
+        progress::clear();
         checkup.ok = checkup.checks.iter().all(|it| it.state != State::Missing);
         checkup
     }
@@ -158,7 +156,7 @@ impl Checkup {
         }
     }
 
-    async fn gate(&mut self, config: Option<&Config>, workers: Workers, progress: &Progress) {
+    async fn gate(&mut self, config: Option<&Config>, workers: Workers) {
         let mode = config.and_then(|config| config.check.mode);
         let mode = mode.unwrap_or_default();
         let setting = Setting {
@@ -192,7 +190,7 @@ impl Checkup {
         let report = gate.run(SCRIPT).await;
         self.script(&gate, &report, mode);
         if let Some(config) = config {
-            progress.starting(config.servers.iter().map(|server| server.name.as_str()));
+            progress::starting(&config.servers);
             let started = config.servers.iter().map(|server| started(&gate, server));
             self.checks.extend(join_all(started).await);
             self.rules(&gate, config);

@@ -4,15 +4,10 @@ use callgate::Gate;
 use callgate::rule::Pattern;
 
 use crate::args::ExportArgs;
-use crate::setup::Sources;
 use crate::{names, print, setup};
 
 /// Prints the array, and notes on standard error.
-pub async fn execute(config: &Sources, args: ExportArgs) -> anyhow::Result<u8> {
-    setup::with_tools(config, async |gate| print_tools(gate, &args)).await
-}
-
-fn print_tools(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
+pub fn print(gate: &Gate, args: &ExportArgs) -> anyhow::Result<u8> {
     let one_of = |patterns: &[Pattern], function: &str| {
         patterns.iter().any(|pattern| pattern.matches(function))
     };

@@ -8,7 +8,6 @@ use callgate::{
 
 use crate::ask;
 use crate::print;
-use crate::progress::Progress;
 
 /// Refuses `--grant` without a terminal; `instead` is the advice.
 pub fn need_terminal(instead: &str) -> anyhow::Result<()> {
@@ -35,7 +34,6 @@ pub fn need_file(config: Option<&Config>) -> anyhow::Result<()> {
 /// cannot run. After a cancel there are no grants.
 pub async fn for_run(
     gate: &Gate,
-    progress: &Progress,
     cancel: &CancellationToken,
     request: RunRequest,
 ) -> anyhow::Result<Result<RunRequest, Box<RunReport>>> {
@@ -44,7 +42,7 @@ pub async fn for_run(
         Ok(preview) => preview,
         Err(report) => return Ok(Err(report)),
     };
-    let granted = chosen(progress, cancel, &preview, "allow them in this run").await?;
+    let granted = chosen(cancel, &preview, "allow them in this run").await?;
     let granted = granted.into_iter().flatten();
     Ok(Ok(granted.fold(request, RunRequest::grant)))
 }
@@ -52,7 +50,6 @@ pub async fn for_run(
 /// Writes what a person allows for good into the configuration file. False after a cancel.
 pub async fn for_good(
     gate: &Gate,
-    progress: &Progress,
     cancel: &CancellationToken,
     preview: &Preview,
 ) -> anyhow::Result<bool> {
@@ -60,7 +57,7 @@ pub async fn for_good(
         bail!("there is no configuration file to write to; create a callgate.json");
     };
     let granting = format!("allow them for good, in {place}");
-    let Some(granted) = chosen(progress, cancel, preview, &granting).await? else {
+    let Some(granted) = chosen(cancel, preview, &granting).await? else {
         return Ok(false);
     };
     if granted.is_empty() {
@@ -77,7 +74,6 @@ pub async fn for_good(
 
 /// The grants for the tools that a person chooses; `None` after a cancel.
 async fn chosen(
-    progress: &Progress,
     cancel: &CancellationToken,
     preview: &Preview,
     granting: &str,
@@ -92,11 +88,10 @@ async fn chosen(
         print::err("no tool that the script names would be asked about\n");
         return Ok(Some(Vec::new()));
     }
-    let lines = progress.lines();
     let chosen = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(None),
-        chosen = ask::choose(&lines, &asking, granting) => chosen,
+        chosen = ask::choose(&asking, granting) => chosen,
     };
     let functions = chosen.context("could not ask at the terminal")?;
     let granted = asking

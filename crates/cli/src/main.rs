@@ -55,6 +55,7 @@ fn main() -> ExitCode {
     let code = runtime
         .block_on(commands::execute(cli))
         .unwrap_or_else(|error| {
+            progress::clear();
             print::error(&format!("{error:#}"));
             if error.is::<print::Unwritten>() {
                 callgate::Status::Failed.exit_code()

@@ -1,10 +1,10 @@
 //! A live line on standard error while calls run, if it is a terminal. It does not stay at the end.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate::{CallEnd, Event, present::one_line};
+use callgate::{CallEnd, Event, ServerSpec, present::one_line};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The most names in the line.
@@ -12,36 +12,31 @@ const SHOWN: usize = 8;
 /// Characters of a server's progress message.
 const SHOWN_MESSAGE: usize = 60;
 
-/// The live line of a command.
-pub struct Progress {
-    /// Holds the line, and can hide it.
-    lines: MultiProgress,
-    state: Mutex<State>,
-}
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
 struct State {
+    /// Holds the line, and can hide it. Hidden if standard error is no terminal.
+    lines: MultiProgress,
     line: Option<ProgressBar>,
     /// The functions of the calls under way.
     running: BTreeMap<u64, String>,
     done: u64,
-    denied: u64,
-    withheld: u64,
-    failed: u64,
+    /// The calls without a result, by what became of them.
+    without_result: BTreeMap<&'static str, u64>,
     /// The last progress that a server told.
     told: String,
 }
 
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl State {
     fn text(&self) -> String {
-        let without_result = [
-            (self.denied, "denied"),
-            (self.withheld, "not made"),
-            (self.failed, "failed"),
-        ];
-        let counted = without_result.iter().filter(|(count, _)| *count > 0);
+        let counted = self.without_result.iter();
         let counted: Vec<String> = counted
-            .map(|(count, what)| format!("{count} {what}"))
+            .map(|(what, count)| format!("{count} {what}"))
             .collect();
         let running: Vec<&str> = self.running.values().map(String::as_str).collect();
         let names = running.get(..SHOWN).unwrap_or(&running).join(", ");
@@ -51,87 +46,16 @@ impl State {
         };
         let (running, names) = (running.len(), within(&names));
         let (done, counted) = (self.done, within(&counted.join(", ")));
-        let text = format!(
-            "{running} running{names}, {done} done{counted}  {}",
-            self.told
-        );
+        let told = &self.told;
+        let text = format!("{running} running{names}, {done} done{counted}  {told}");
         text.trim_end().to_owned()
     }
-}
 
-impl Progress {
-    pub fn new() -> Self {
-        // Hidden if standard error is no terminal.
-        let lines = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        Self {
-            lines,
-            state: Mutex::default(),
-        }
-    }
-
-    /// The line, for a prompt that hides it.
-    pub fn lines(&self) -> MultiProgress {
-        self.lines.clone()
-    }
-
-    /// Shows that these servers start.
-    pub fn starting<'a>(&self, servers: impl Iterator<Item = &'a str>) {
-        let servers: Vec<&str> = servers.take(SHOWN).collect();
-        if !servers.is_empty() {
-            let text = format!("starting {}", servers.join(", "));
-            self.show(&mut self.state(), text);
-        }
-    }
-
-    /// Shows the start and the end of a call.
-    pub fn on_event(&self, event: Event<'_>) {
-        let mut state = self.state();
-        match event {
-            Event::CallStarted { call, function, .. } => {
-                state.running.insert(call, function.to_owned());
-            }
-            Event::CallEnded { call, end, .. } => {
-                state.running.remove(&call);
-                state.told.clear();
-                state.done += 1;
-                match end {
-                    CallEnd::Ok => {}
-                    CallEnd::Denied => state.denied += 1,
-                    CallEnd::Withheld => state.withheld += 1,
-                    _ => state.failed += 1,
-                }
-            }
-            _ => return,
-        }
-        let text = state.text();
-        self.show(&mut state, text);
-    }
-
-    /// Shows a call's progress.
-    pub fn on_progress(&self, progress: callgate::caller::Progress<'_>) {
-        let mut state = self.state();
-        let tool = one_line(progress.tool, SHOWN_MESSAGE);
-        state.told = format!("{tool}: {}", progress_text(&progress));
-        let text = state.text();
-        self.show(&mut state, text);
-    }
-
-    /// Removes the line.
-    pub fn clear(&self) {
-        if let Some(line) = self.state().line.take() {
-            line.finish_and_clear();
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn show(&self, state: &mut State, text: String) {
+    fn show(&mut self, text: String) {
         if self.lines.is_hidden() {
             return;
         }
-        let line = state.line.get_or_insert_with(|| {
+        let line = self.line.get_or_insert_with(|| {
             let style = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}");
             let line = self.lines.add(ProgressBar::new_spinner());
             line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
@@ -139,6 +63,70 @@ impl Progress {
             line
         });
         line.set_message(text);
+    }
+}
+
+/// Shows that these servers start.
+pub fn starting(servers: &[ServerSpec]) {
+    let servers = servers.iter().take(SHOWN);
+    let servers: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
+    if !servers.is_empty() {
+        state().show(format!("starting {}", servers.join(", ")));
+    }
+}
+
+/// Shows the start and the end of a call.
+pub fn on_event(event: Event<'_>) {
+    let mut state = state();
+    match event {
+        Event::CallStarted { call, function, .. } => {
+            state.running.insert(call, function.to_owned());
+        }
+        Event::CallEnded { call, end, .. } => {
+            state.running.remove(&call);
+            state.told.clear();
+            state.done += 1;
+            let what = match end {
+                CallEnd::Ok => None,
+                CallEnd::Denied => Some("denied"),
+                CallEnd::Withheld => Some("not made"),
+                _ => Some("failed"),
+            };
+            if let Some(what) = what {
+                *state.without_result.entry(what).or_default() += 1;
+            }
+        }
+        _ => return,
+    }
+    let text = state.text();
+    state.show(text);
+}
+
+/// Shows a call's progress.
+pub fn on_progress(progress: callgate::caller::Progress<'_>) {
+    let mut state = state();
+    let tool = one_line(progress.tool, SHOWN_MESSAGE);
+    state.told = format!("{tool}: {}", progress_text(&progress));
+    let text = state.text();
+    state.show(text);
+}
+
+/// Hides the line during a question.
+pub fn hide() {
+    let state = state();
+    let _ = state.lines.clear();
+    state.lines.set_draw_target(ProgressDrawTarget::hidden());
+}
+
+/// Shows the line again.
+pub fn unhide() {
+    state().lines.set_draw_target(ProgressDrawTarget::stderr());
+}
+
+/// Removes the line.
+pub fn clear() {
+    if let Some(line) = state().line.take() {
+        line.finish_and_clear();
     }
 }
 
@@ -157,37 +145,25 @@ fn progress_text(progress: &callgate::caller::Progress<'_>) -> String {
     text
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn calls_without_a_result_are_told_apart() {
-        let text = |denied, withheld, failed| {
+        let text = |without_result: &[(&'static str, u64)]| {
             let state = State {
                 running: BTreeMap::from([(3, "git_log".to_owned())]),
                 done: 7,
-                denied,
-                withheld,
-                failed,
+                without_result: without_result.iter().copied().collect(),
                 ..State::default()
             };
             state.text()
         };
-        assert_eq!(text(0, 0, 0), "1 running (git_log), 7 done");
+        assert_eq!(text(&[]), "1 running (git_log), 7 done");
         assert_eq!(
-            text(2, 0, 1),
+            text(&[("failed", 1), ("denied", 2)]),
             "1 running (git_log), 7 done (2 denied, 1 failed)"
-        );
-        assert_eq!(
-            text(0, 3, 1),
-            "1 running (git_log), 7 done (3 not made, 1 failed)"
         );
     }
 }

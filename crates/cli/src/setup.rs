@@ -17,9 +17,8 @@ use serde_json::value::RawValue;
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
 use crate::ask::TerminalAsker;
 use crate::exit::{INTERRUPTED, USAGE};
-use crate::print;
-use crate::progress::Progress;
 use crate::rules::RuleArgs;
+use crate::{print, progress, terminal};
 
 /// Advice about a server that is not in use.
 pub const TO_USE_A_SERVER: &str =
@@ -252,24 +251,24 @@ fn ledger(
 pub async fn connect(
     config: Option<&Config>,
     setting: Setting<'_>,
-    progress: &Progress,
     cancel: &CancellationToken,
 ) -> anyhow::Result<Option<Arc<Gate>>> {
     let builder = builder(config, &setting)?;
     let servers = config
         .map(|config| config.servers.as_slice())
         .unwrap_or_default();
-    progress.starting(servers.iter().map(|server| server.name.as_str()));
+    progress::starting(servers);
     let built = tokio::select! {
         gate = builder.build() => Some(Arc::new(gate?)),
         () = cancel.cancelled() => None,
     };
-    progress.clear();
+    progress::clear();
     Ok(built)
 }
 
 /// Prints that a command without a report was cancelled, and returns the exit code.
 pub fn cancelled(what: &str) -> u8 {
+    progress::clear();
     print::error(what);
     INTERRUPTED
 }
@@ -282,7 +281,7 @@ pub async fn with_tools(
     let config = required_configuration(sources)?;
     let cancel = cancel_on_signal()?;
     let setting = Setting::default();
-    let Some(gate) = connect(Some(&config), setting, &Progress::new(), &cancel).await? else {
+    let Some(gate) = connect(Some(&config), setting, &cancel).await? else {
         return Ok(cancelled("the command was cancelled while servers started"));
     };
     tell_problems(&gate);
@@ -316,28 +315,23 @@ pub fn tell_problems(gate: &Gate) {
     for warning in gate.warnings() {
         print::warning(&indented(&warning));
     }
-    tell_unmatched_rules(gate);
+    tell_unmatched(gate, None);
 }
 
-/// Prints which permissions have no effect.
-pub fn tell_unmatched_rules(gate: &Gate) {
-    for unmatched in gate.unmatched_rules() {
-        print::warning(&unmatched);
-    }
-}
-
-/// Prints which tools in the flags of a dry run do not exist.
-pub fn tell_unmatched_flags(gate: &Gate, dry_run: Option<&DryRun>) {
-    for unmatched in dry_run.into_iter().flat_map(|it| gate.unmatched_in(it)) {
+/// Prints which permissions have no effect, and which tools in the flags of a dry run do not exist.
+pub fn tell_unmatched(gate: &Gate, dry_run: Option<&DryRun>) {
+    let of_dry_run = dry_run.into_iter().flat_map(|it| gate.unmatched_in(it));
+    for unmatched in gate.unmatched_rules().into_iter().chain(of_dry_run) {
         print::warning(&unmatched);
     }
 }
 
 /// The asker: `--yes`, or the person at the terminal, or none.
-pub fn asker(flags: &PermissionArgs, progress: &Progress) -> Arc<dyn Asker> {
-    match TerminalAsker::if_attended(progress.lines()) {
-        Some(asker) if !flags.yes => Arc::new(asker),
-        _ => unattended_asker(flags),
+pub fn asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
+    if !flags.yes && terminal::is_attended() {
+        Arc::new(TerminalAsker)
+    } else {
+        unattended_asker(flags)
     }
 }
 

@@ -5,11 +5,10 @@ use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressDrawTarget};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
-use crate::{log, print};
+use crate::{log, print, progress};
 
 /// Time for the signal that comes with the terminal's end.
 const HANG_UP: Duration = Duration::from_secs(2);
@@ -26,8 +25,6 @@ pub fn is_attended() -> bool {
 
 /// A conversation. Others wait until it is dropped, at any point.
 pub struct Conversation {
-    // Dropped first, so that the live lines are back before the next conversation.
-    _quiet: Quiet,
     lines: MutexGuard<'static, Lines>,
     terminal: File,
     question: Question,
@@ -46,11 +43,12 @@ enum Question {
 
 impl Conversation {
     /// Waits for its turn, and hides the live lines.
-    pub async fn begin(progress: &MultiProgress) -> io::Result<Self> {
+    pub async fn begin() -> io::Result<Self> {
         let lines = lines().lock().await;
         let terminal = open()?;
+        progress::hide();
+        log::hold();
         Ok(Self {
-            _quiet: Quiet::over(progress),
             lines,
             terminal,
             question: Question::Settled,
@@ -108,9 +106,7 @@ impl Conversation {
         }
         line
     }
-}
 
-impl Conversation {
     /// Asks until `read` takes the answer, in lower case; `None` if the terminal has ended.
     pub async fn choose<T>(
         &mut self,
@@ -151,29 +147,9 @@ impl Drop for Conversation {
             }
             Question::Unanswered => print::err("\n"),
         }
-    }
-}
-
-/// Hides live lines and holds the log back while it lives. Calls go on meanwhile.
-struct Quiet {
-    progress: MultiProgress,
-}
-
-impl Quiet {
-    fn over(progress: &MultiProgress) -> Self {
-        let _ = progress.clear();
-        progress.set_draw_target(ProgressDrawTarget::hidden());
-        log::hold();
-        Self {
-            progress: progress.clone(),
-        }
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
+        // Before the next conversation, which begins when `lines` are dropped.
         log::release();
-        self.progress.set_draw_target(ProgressDrawTarget::stderr());
+        progress::unhide();
     }
 }
 

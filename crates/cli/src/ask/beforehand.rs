@@ -4,7 +4,6 @@ use callgate::{
     PreviewedTool,
     present::{Shown, change_text, harmless, quoted},
 };
-use indicatif::MultiProgress;
 
 use crate::terminal::{Conversation, numbered};
 
@@ -13,12 +12,8 @@ const SHOWN: usize = 120;
 
 /// Shows the tools with a number each, and asks for all, some or none. `granting` says what a
 /// choice does. A terminal that is gone means none.
-pub async fn choose(
-    progress: &MultiProgress,
-    tools: &[PreviewedTool],
-    granting: &str,
-) -> std::io::Result<Vec<String>> {
-    let mut conversation = Conversation::begin(progress).await?;
+pub async fn choose(tools: &[PreviewedTool], granting: &str) -> std::io::Result<Vec<String>> {
+    let mut conversation = Conversation::begin().await?;
     let text = list(tools, Shown::Short, conversation.columns());
     conversation.show(&format!("\n{text}")).await?;
     let numbers = format!("numbers from 1 to {}", tools.len());

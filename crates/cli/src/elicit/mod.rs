@@ -21,10 +21,8 @@ use crate::terminal::Conversation;
 const MAX_MESSAGE: usize = 4_000;
 
 /// Asks the person, and returns the answer for the server.
-pub async fn answer(
-    conversation: &mut Conversation,
-    request: Wanted<'_>,
-) -> Result<Value, Refusal> {
+pub async fn answer(request: Wanted<'_>) -> Result<Value, Refusal> {
+    let conversation = &mut Conversation::begin().await.map_err(failed)?;
     let from = format!("Server {:?}", request.server);
     let columns = conversation.columns();
     let mut said = String::new();
@@ -42,7 +40,8 @@ pub async fn answer(
 }
 
 /// Waits until the person is done at pages that the person opened.
-pub async fn back_from(conversation: &mut Conversation, opened: Opened<'_>) -> Result<(), Refusal> {
+pub async fn back_from(opened: Opened<'_>) -> Result<(), Refusal> {
+    let conversation = &mut Conversation::begin().await.map_err(failed)?;
     let pages = match opened.pages {
         1 => "the page".to_owned(),
         pages => format!("the {pages} pages"),

@@ -20,10 +20,9 @@ use serde_json::{Map, Value, json};
 use crate::args::InitArgs;
 use crate::clients::{Client, Folders};
 use crate::doctor::Checkup;
-use crate::print;
-use crate::progress::Progress;
 use crate::setup::{self, Setting, Sources};
 use crate::terminal::{self, Conversation};
+use crate::{print, progress};
 use entry::Entry;
 use read::Found;
 use secrets::Secrets;
@@ -50,7 +49,7 @@ impl Dialogue {
         if is_answered || !terminal::is_attended() {
             return Ok(None);
         }
-        let begun = Conversation::begin(&Progress::new().lines()).await;
+        let begun = Conversation::begin().await;
         Ok(Some(Self(begun.context("the terminal is gone")?)))
     }
 
@@ -187,9 +186,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
 
 /// Runs `doctor`, and prints the next command: another one if something is missing.
 async fn finish(sources: &Sources, next: &str, otherwise: &str) -> anyhow::Result<u8> {
-    let progress = Progress::new();
-    let checkup = Checkup::make(sources, &progress).await;
-    progress.clear();
+    let checkup = Checkup::make(sources).await;
     let next = if checkup.ok { next } else { otherwise };
     print::out(&format!("\n{}\nnext: {next}\n", checkup.text()))?;
     Ok(0)
@@ -434,11 +431,10 @@ async fn tools(mut config: Config) -> anyhow::Result<Vec<(ToolInfo, bool)>> {
         // So that its hints are shown.
         server.trusted = true;
     }
-    let progress = Progress::new();
-    progress.starting(config.servers.iter().map(|server| server.name.as_str()));
+    progress::starting(&config.servers);
     let builder = setup::builder(Some(&config), &Setting::default())?;
     let gate: Gate = builder.cache(None).build().await?;
-    progress.clear();
+    progress::clear();
     let tools = gate.tools().into_iter().map(|tool| {
         let entry = Value::from(gate.tool_entry(&tool.function).unwrap_or_default());
         let only_reads = entry["annotations"]["readOnlyHint"] == true;
