@@ -45,7 +45,7 @@ pub(crate) async fn read(
     let reading = async {
         let worker = launcher.take(limits).await;
         let worker = worker.map_err(|reason| NotRead::Ended(End::NotStarted { reason }))?;
-        worker.read_script(&request.source, limits).await
+        worker.read_script(&request.source).await
     };
     let read = tokio::select! {
         read = reading => read,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use callgate_sandbox::{CallHandler, Ended, Job, ScriptCall, Thrown};
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
-use support::{Handler, job, launcher, run, run_job, run_with, shown};
+use support::{Handler, job, launcher, run, run_by, run_job, run_with, shown};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn spares_serve_many_runs_side_by_side() {
         let launcher = launcher.clone();
         tokio::spawn(async move {
             let handler = Arc::new(Handler::default());
-            shown(&launcher.run(job, handler, CancellationToken::new()).await)
+            shown(&run_by(&launcher, job, handler, CancellationToken::new()).await)
         })
     });
     let ended = futures::future::join_all(runs).await;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use callgate_sandbox::wire::{Call, Done, LimitHit, OutputEnd, Ready, ReturnValue, WorkerFrame};
 use callgate_sandbox::{End, Ended, JailOptions, Launcher, LauncherOptions, ScriptException};
-use support::{Handler, encoded, job, pretender};
+use support::{Handler, encoded, job, pretender, run_by};
 use tokio_util::sync::CancellationToken;
 
 /// Runs a script in a "worker" that sends these bytes and then waits.
@@ -29,7 +29,7 @@ async fn run_in(jail: JailOptions, script_time: Duration, bytes: &[u8]) -> Ended
     let mut job = job("");
     job.limits.script_time = script_time;
     let handler = Arc::new(Handler::default());
-    launcher.run(job, handler, CancellationToken::new()).await
+    run_by(&launcher, job, handler, CancellationToken::new()).await
 }
 
 fn bytes(frames: Vec<WorkerFrame>) -> Vec<u8> {

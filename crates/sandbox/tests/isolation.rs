@@ -18,7 +18,7 @@ use callgate_sandbox::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
-use support::{Handler, job, launcher, run_with, shown};
+use support::{Handler, job, launcher, run_by, run_with, shown};
 use tokio_util::sync::CancellationToken;
 
 /// Looks at the worker while its script waits for a call.
@@ -168,7 +168,8 @@ async fn a_worker_that_dies_is_reported() {
 #[tokio::test]
 async fn a_dropped_run_leaves_no_process() {
     let launcher = launcher(0);
-    let run = launcher.run(
+    let run = run_by(
+        &launcher,
         job("while (true) {}"),
         Arc::new(Handler::default()),
         CancellationToken::new(),
@@ -191,7 +192,12 @@ async fn programs_that_are_no_workers() {
         let program = WorkerProgram::Path(program.into());
         let launcher = Launcher::new(program, LauncherOptions::default());
         let handler = Arc::new(Handler::default());
-        let run = launcher.run(job("return 1;"), handler, CancellationToken::new());
+        let run = run_by(
+            &launcher,
+            job("return 1;"),
+            handler,
+            CancellationToken::new(),
+        );
         let End::NotStarted { reason } = run.await.end else {
             panic!("{expected}")
         };
@@ -251,9 +257,13 @@ async fn a_worker_that_v8_cannot_start_in_is_started_in_a_simpler_way() {
     let launcher = Launcher::new(WorkerProgram::Path(program), options);
     for _ in 0..2 {
         let handler = Arc::new(Handler::default());
-        let ended = launcher
-            .run(job("return 1;"), handler, CancellationToken::new())
-            .await;
+        let ended = run_by(
+            &launcher,
+            job("return 1;"),
+            handler,
+            CancellationToken::new(),
+        )
+        .await;
         assert_eq!(shown(&ended), "=> 1\n");
         assert_eq!(ended.jail.unwrap().machine_code, MachineCode::None);
     }

@@ -115,8 +115,6 @@ pub(super) enum Lost {
     Gone,
     /// It said nothing in its time.
     Late,
-    /// It said nothing in the processor's time that it had.
-    Spent,
     /// It sent something else than it should.
     Violation(String),
 }
@@ -125,7 +123,7 @@ impl Lost {
     /// The end of a run that lost its worker by this.
     pub(super) fn end(self, death: &Death, limits: &Limits) -> End {
         match self {
-            Self::Gone | Self::Late | Self::Spent => crashed(death, limits),
+            Self::Gone | Self::Late => crashed(death, limits),
             Self::Violation(reason) => End::Crashed {
                 reason: format!("the worker breaks the protocol: {reason}"),
             },
@@ -136,7 +134,7 @@ impl Lost {
     pub(super) fn before_ready(self, death: &Death) -> String {
         match self {
             Self::Gone => with_stderr(died(death), death),
-            Self::Late | Self::Spent => with_stderr(
+            Self::Late => with_stderr(
                 "the worker did not come up; the machine may be too busy for it, or the program \
                  does not call worker_main_if_requested first thing in its main"
                     .to_owned(),

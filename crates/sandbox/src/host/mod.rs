@@ -15,10 +15,7 @@ mod worker_process;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
-use crate::ended::{End, Ended};
-use crate::job::{Job, Limits};
+use crate::job::Limits;
 pub use handler::{CallHandler, ScriptCall, Undelivered};
 pub use jail::{Jail, JailOptions, MachineCode, forbid_inspection};
 use pool::Pool;
@@ -39,8 +36,7 @@ pub struct LauncherOptions {
     pub heap_bytes: u64,
     /// `jit` of the first spares. Default as in [`Limits`].
     pub jit: bool,
-    /// Processor time that a worker has to read a text. Default 5 s. By the clock, a script has its
-    /// [`script_time`](Limits::script_time), and a type four times as much.
+    /// Time that a worker has to read a text, by the clock. Default 5 s.
     ///
     /// Reading takes milliseconds. For some texts the time doubles with each level of nesting; a
     /// text that takes longer is refused.
@@ -96,24 +92,6 @@ impl Launcher {
                 Err(NotUp::Trapped(_)) if pool::use_simpler_than(settings.jit) => {}
                 Err(NotUp::Trapped(reason) | NotUp::Other(reason)) => return Err(reason),
             }
-        }
-    }
-
-    /// Runs one script that needs no reading in a worker of its own, as [`Reserved::run`] does.
-    pub async fn run(
-        &self,
-        job: Job,
-        calls: Arc<dyn CallHandler>,
-        cancel: CancellationToken,
-    ) -> Ended {
-        let taken = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Ended::without_script(End::Cancelled),
-            taken = self.take(&job.limits) => taken,
-        };
-        match taken {
-            Ok(worker) => worker.run(job, calls, cancel).await,
-            Err(reason) => Ended::without_script(End::NotStarted { reason }),
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Pool {
     /// Permits for workers that start, one for each processor. More at the same time would only
     /// slow each other down.
     starts: Arc<Semaphore>,
-    /// Processor time that a worker has to read a text.
+    /// Time that a worker has to read a text.
     pub(super) reading_time: Duration,
     /// The jail that workers get.
     pub(super) jail: JailOptions,
@@ -125,7 +125,7 @@ impl Pool {
 }
 
 impl Spares {
-    /// Takes a waiting worker: one that is ready if there is one, else the one started first.
+    /// Takes the waiting worker that was started first.
     fn take(&mut self, settings: Settings) -> Option<Worker> {
         if settings != self.settings {
             self.settings = settings;
@@ -133,8 +133,7 @@ impl Spares {
         }
         self.waiting
             .retain_mut(|worker| worker.settings() == settings && worker.is_alive());
-        let ready = self.waiting.iter().position(Worker::is_ready);
-        (!self.waiting.is_empty()).then(|| self.waiting.remove(ready.unwrap_or(0)))
+        (!self.waiting.is_empty()).then(|| self.waiting.remove(0))
     }
 
     /// The settings of a worker to start now; `None` if there are enough.

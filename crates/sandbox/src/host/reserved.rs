@@ -1,7 +1,7 @@
 //! A worker that is taken for one run: it comes up, reads a text, and gets its script.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::wire::{HostFrame, Read, Readable, WorkerFrame};
 use callgate_script::{Prepared, ScriptError, ScriptErrorKind, TypeTextError};
@@ -17,31 +17,13 @@ use super::outbox::Outbox;
 use super::pool::Pool;
 use super::run_loop;
 use super::worker_process::Worker;
-use crate::ended::{End, Ended, WhichLimit};
+use crate::ended::{End, Ended};
 use crate::job::{Job, Limits};
 use crate::wire::reader::FrameReader;
 use crate::worker::outcome_bytes;
 
 /// Time a worker has to come up.
 const READY_TIME: Duration = Duration::from_secs(20);
-
-/// How many times the time for reading a type may pass on a machine that is busy with other things.
-const BUSY: u32 = 4;
-
-/// Time that a worker has to read a text.
-#[derive(Debug, Clone, Copy)]
-struct ReadingTime {
-    /// Of the processor. A text that takes more is refused.
-    processor: Duration,
-    /// By the clock. More ends the run on its limit: the machine may be busy with other things.
-    wall: Duration,
-}
-
-/// Time for reading a script, however little its own time is.
-const LEAST_READING: Duration = Duration::from_millis(250);
-
-/// Between two looks at the processor time of a worker.
-const LEAST_WAIT: Duration = Duration::from_millis(5);
 
 /// Bytes of a frame of a worker that comes up.
 const FIRST_FRAME_BYTES: usize = 64 << 10;
@@ -65,32 +47,6 @@ pub struct Reserved {
     jail: Jail,
     /// Kept so that the thread that started the worker lives as long as the worker.
     pool: Arc<Pool>,
-}
-
-/// How long a worker is waited for.
-struct Patience {
-    /// Until then, whatever it does.
-    until: Instant,
-    /// Until it has had so much of the processor, with what it had before.
-    processor: Duration,
-}
-
-impl Patience {
-    /// When to look again whether it is at an end; which one that is, if it is.
-    fn look_again(&self, worker: &Worker) -> Result<Instant, Lost> {
-        let now = Instant::now();
-        // Of one that is dead, the socket tells.
-        let used = worker.cpu_time().unwrap_or_default();
-        if used >= self.processor {
-            return Err(Lost::Spent);
-        }
-        if now >= self.until {
-            return Err(Lost::Late);
-        }
-        let left = self.processor.saturating_sub(used);
-        let then = now.checked_add(left.max(LEAST_WAIT));
-        Ok(then.map_or(self.until, |then| then.min(self.until)))
-    }
 }
 
 /// Why a text was not read.
@@ -117,11 +73,7 @@ impl Reserved {
         let reader = socket.and_then(|socket| FrameReader::new(socket, FIRST_FRAME_BYTES).ok());
         let unusable = || NotUp::Other("the socket of the worker cannot be used".to_owned());
         let mut reader = reader.ok_or_else(unusable)?;
-        let patience = Patience {
-            until: Instant::now() + READY_TIME,
-            processor: Duration::MAX,
-        };
-        let first = next(&mut worker, &mut reader, &mut Outbox::default(), &patience).await;
+        let first = next(&mut reader, &mut Outbox::default(), READY_TIME).await;
         let lost = match first {
             Ok(WorkerFrame::Ready(ready)) => {
                 let required = &pool.jail.required;
@@ -165,19 +117,12 @@ impl Reserved {
         self.worker.is_alive()
     }
 
-    /// Makes the worker parse a script, within the script's own time by the clock and within
-    /// [`reading_time`](super::LauncherOptions::reading_time) of the processor.
+    /// Makes the worker parse a script, within
+    /// [`reading_time`](super::LauncherOptions::reading_time).
     /// The error: [`NotRead`], with the worker's end: of a text that is not a script, that takes
     /// too long, or that the parser does not survive.
-    pub async fn read_script(
-        self,
-        source: &str,
-        limits: &Limits,
-    ) -> Result<(Self, Prepared), NotRead<ScriptError>> {
-        let wall = limits.script_time.clamp(LEAST_READING, run_loop::LONGEST);
-        let processor = self.pool.reading_time.min(wall);
-        let time = ReadingTime { processor, wall };
-        self.read(Readable::Script, source, time, |kind, what| {
+    pub async fn read_script(self, source: &str) -> Result<(Self, Prepared), NotRead<ScriptError>> {
+        self.read(Readable::Script, source, |kind, what| {
             ScriptError::without_place(kind, format!("the script {what}"))
         })
         .await
@@ -186,10 +131,7 @@ impl Reserved {
     /// Makes the worker derive a JSON Schema from a TypeScript type.
     /// The error: as [`Self::read_script`], for a text that is no type there is a schema for.
     pub async fn read_type(self, text: &str) -> Result<Value, NotRead<TypeTextError>> {
-        let processor = self.pool.reading_time;
-        let wall = processor.saturating_mul(BUSY).min(run_loop::LONGEST);
-        let time = ReadingTime { processor, wall };
-        let read = self.read(Readable::Type, text, time, |_, what| {
+        let read = self.read(Readable::Type, text, |_, what| {
             TypeTextError::new(format!("the type {what}"))
         });
         read.await.map(|(_ends, schema)| schema)
@@ -224,16 +166,15 @@ impl Reserved {
         ended
     }
 
-    /// Makes the worker read a text in this time. `fault` makes the error for a text on which the
+    /// Makes the worker read a text. `fault` makes the error for a text on which the
     /// parser fails.
     async fn read<T: DeserializeOwned, E: DeserializeOwned>(
         mut self,
         what: Readable,
         text: &str,
-        time: ReadingTime,
         fault: impl FnOnce(ScriptErrorKind, &str) -> E,
     ) -> Result<(Self, T), NotRead<E>> {
-        let lost = match self.ask(what, text, time).await {
+        let lost = match self.ask(what, text).await {
             Ok(outcome) => match serde_json::from_str::<Result<T, E>>(&outcome) {
                 Ok(read) => {
                     return read.map(|read| (self, read)).map_err(NotRead::Refused);
@@ -244,8 +185,8 @@ impl Reserved {
         };
         let death = self.worker.end().await;
         let (kind, what) = match lost {
-            Lost::Spent => {
-                let seconds = time.processor.as_secs_f64();
+            Lost::Late => {
+                let seconds = self.pool.reading_time.as_secs_f64();
                 let what = format!("takes longer than {seconds} s to parse");
                 (ScriptErrorKind::TooComplex, what)
             }
@@ -259,14 +200,6 @@ impl Reserved {
                 ScriptErrorKind::Internal,
                 "makes the parser fail".to_owned(),
             ),
-            Lost::Late => {
-                let wall = run_loop::milliseconds(time.wall);
-                return Err(NotRead::Ended(End::Limit {
-                    which: WhichLimit::ScriptTime,
-                    limit: wall,
-                    observed: wall,
-                }));
-            }
             lost => return Err(NotRead::Ended(lost.end(&death, &Limits::default()))),
         };
         let what = format!("{what}; write it in simpler pieces");
@@ -274,7 +207,7 @@ impl Reserved {
     }
 
     /// The outcome of a text, as the worker says it.
-    async fn ask(&mut self, what: Readable, text: &str, time: ReadingTime) -> Result<String, Lost> {
+    async fn ask(&mut self, what: Readable, text: &str) -> Result<String, Lost> {
         self.reader.set_max_frame(outcome_bytes(what) + BESIDES);
         let memory = READING_BYTES + callgate_script::stack_bytes(text.len()) as u64;
         let limited = self.worker.limit_data(memory);
@@ -284,42 +217,34 @@ impl Reserved {
         outbox
             .push(HostFrame::Read(Read { what, text }))
             .map_err(|error| Lost::Violation(error.to_string()))?;
-        let used = self.worker.cpu_time().unwrap_or_default();
-        let patience = Patience {
-            until: Instant::now() + time.wall,
-            processor: used.saturating_add(time.processor),
-        };
-        match next(&mut self.worker, &mut self.reader, &mut outbox, &patience).await? {
+        match next(&mut self.reader, &mut outbox, self.pool.reading_time).await? {
             WorkerFrame::Read { outcome } => Ok(outcome),
             _ => Err(Lost::Violation("it speaks before it has read".to_owned())),
         }
     }
 }
 
-/// The next frame of a worker, while it is told what is in `outbox`.
+/// The next frame of a worker in this time, while it is told what is in `outbox`.
 async fn next(
-    worker: &mut Worker,
     reader: &mut FrameReader<WorkerFrame>,
     outbox: &mut Outbox,
-    patience: &Patience,
+    time: Duration,
 ) -> Result<WorkerFrame, Lost> {
-    loop {
-        match reader.next_read() {
-            Ok(Some(frame)) => return Ok(frame),
-            Ok(None) => {}
-            Err(error) => return Err(Lost::Violation(error.to_string())),
-        }
-        let look_again = patience.look_again(worker)?;
-        outbox.flush(reader.socket());
-        let blocked = !outbox.is_empty();
-        tokio::select! {
-            biased;
-            read = run_loop::read_or_room(reader, blocked) => {
-                if !read {
-                    return Err(Lost::Gone);
-                }
+    let frame = async {
+        loop {
+            match reader.next_read() {
+                Ok(Some(frame)) => return Ok(frame),
+                Ok(None) => {}
+                Err(error) => return Err(Lost::Violation(error.to_string())),
             }
-            () = tokio::time::sleep_until(look_again.into()) => {}
+            outbox.flush(reader.socket());
+            let blocked = !outbox.is_empty();
+            if !run_loop::read_or_room(reader, blocked).await {
+                return Err(Lost::Gone);
+            }
         }
-    }
+    };
+    tokio::time::timeout(time, frame)
+        .await
+        .unwrap_or(Err(Lost::Late))
 }

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::wire::reader::has_bytes;
 use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
 
 /// Bytes of a dead worker's standard error that are looked at.
@@ -38,8 +37,7 @@ impl<P: AsRef<Path>> From<P> for WorkerProgram {
 /// Starts workers, on a thread of its own.
 ///
 /// Linux ties a child's death signal to the thread that started it, not to the process: a worker
-/// started from a thread of an async runtime would die with that thread. The same thread waits for
-/// the workers that were ended, so that none stays behind as a zombie.
+/// started from a thread of an async runtime would die with that thread.
 #[derive(Debug)]
 pub(super) struct Spawner {
     orders: mpsc::Sender<Order>,
@@ -54,17 +52,13 @@ impl Spawner {
     /// Starts the thread.
     pub(super) fn new(program: WorkerProgram) -> Self {
         let (orders, inbox) = mpsc::channel();
-        let (dead, graveyard) = mpsc::channel::<Dead>();
         // Without threads there are no workers: the order is dropped, and its run is told so.
-        let _reaper = std::thread::Builder::new()
-            .name("callgate-reaper".to_owned())
-            .spawn(move || graveyard.into_iter().for_each(Dead::bury));
         let _spawner = std::thread::Builder::new()
             .name("callgate-spawner".to_owned())
             .spawn(move || {
                 while let Ok(Order::Start(settings, sender)) = inbox.recv() {
                     // A run that was dropped meanwhile drops the worker too.
-                    let _ = sender.send(start(&program, settings, &dead));
+                    let _ = sender.send(start(&program, settings));
                 }
             });
         Self { orders }
@@ -96,7 +90,6 @@ pub(super) struct Worker {
     cpu_clock: Option<libc::clockid_t>,
     /// `/proc/PID/schedstat`, where the kernel has it.
     schedule: Option<File>,
-    dead: mpsc::Sender<Dead>,
 }
 
 impl Worker {
@@ -125,11 +118,6 @@ impl Worker {
             }
             Some(Err(_)) | None => false,
         }
-    }
-
-    /// True if it has said that it is ready, which is the first thing that a worker sends.
-    pub(super) fn is_ready(&self) -> bool {
-        self.socket.as_ref().is_some_and(has_bytes)
     }
 
     /// Its process id; 0 once it is dead.
@@ -215,14 +203,15 @@ impl Worker {
 
     /// Kills the process and says how it ended, which is by itself if it was faster.
     pub(super) async fn end(mut self) -> Death {
-        let (sender, receiver) = oneshot::channel();
-        self.kill(Some(sender));
-        receiver.await.unwrap_or_default()
+        self.kill().await.unwrap_or_default()
     }
 
-    fn kill(&mut self, tell: Option<oneshot::Sender<Death>>) {
+    /// Kills the process. A thread of its own waits for it, so that it does not stay behind as a
+    /// zombie, and tells how it ended.
+    fn kill(&mut self) -> oneshot::Receiver<Death> {
+        let (tell, told) = oneshot::channel();
         let Some(child) = self.child.take() else {
-            return;
+            return told;
         };
         if let Ok(pid) = libc::pid_t::try_from(child.id()) {
             // SAFETY: system calls with numbers. The process was not waited for, so its id, which
@@ -233,15 +222,17 @@ impl Worker {
                 libc::kill(pid, libc::SIGKILL);
             }
         }
-        if let Err(mpsc::SendError(dead)) = self.dead.send(Dead { child, tell }) {
-            dead.bury();
-        }
+        let reaper = std::thread::Builder::new().name("callgate-reaper".to_owned());
+        let _ended = reaper.spawn(move || {
+            let _unwanted = tell.send(reap(child));
+        });
+        told
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.kill(None);
+        drop(self.kill());
     }
 }
 
@@ -267,28 +258,18 @@ impl Death {
     }
 }
 
-/// A worker that was killed and has not been waited for.
-struct Dead {
-    child: Child,
-    tell: Option<oneshot::Sender<Death>>,
-}
-
-impl Dead {
-    fn bury(mut self) {
-        let status = self.child.wait().ok();
-        if let Some(tell) = self.tell {
-            let stderr = self.child.stderr.take().map(read_rest).unwrap_or_default();
-            let _gone = tell.send(Death { status, stderr });
-        }
-    }
+fn reap(mut child: Child) -> Death {
+    let status = child.wait().ok();
+    let stderr = child.stderr.take().map(read_rest).unwrap_or_default();
+    Death { status, stderr }
 }
 
 /// What is in the pipe of a dead process.
 fn read_rest(mut stderr: ChildStderr) -> String {
     use std::io::Read;
     let mut bytes = vec![0; STDERR_BYTES];
-    // The process is dead, but what it started may have the other end of the pipe still, and the
-    // workers of all runs are buried here: this does not wait.
+    // The process is dead, but what it started may have the other end of the pipe still: this does
+    // not wait.
     let mut never_waits: libc::c_int = 1;
     // SAFETY: reads one live value.
     if unsafe { libc::ioctl(stderr.as_raw_fd(), libc::FIONBIO, &raw mut never_waits) } != 0 {
@@ -299,11 +280,7 @@ fn read_rest(mut stderr: ChildStderr) -> String {
     String::from_utf8_lossy(&bytes).trim().to_owned()
 }
 
-fn start(
-    program: &WorkerProgram,
-    settings: Settings,
-    dead: &mpsc::Sender<Dead>,
-) -> Result<Worker, String> {
+fn start(program: &WorkerProgram, settings: Settings) -> Result<Worker, String> {
     let path = match program {
         // Not the path of the executable, which another may have taken since.
         WorkerProgram::CurrentExe if cfg!(target_os = "linux") => PathBuf::from("/proc/self/exe"),
@@ -335,7 +312,6 @@ fn start(
         schedule: File::open(format!("/proc/{}/schedstat", child.id())).ok(),
         child: Some(child),
         data_bytes: 0,
-        dead: dead.clone(),
     })
 }
 
@@ -362,10 +338,8 @@ mod tests {
     use super::*;
     use crate::worker::Jit;
 
-    /// A program in place of a worker, and what buries it.
+    /// A program in place of a worker.
     fn worker(mut program: Command) -> Worker {
-        let (dead, graveyard) = mpsc::channel::<Dead>();
-        std::thread::spawn(move || graveyard.into_iter().for_each(Dead::bury));
         let child = program.stderr(Stdio::piped()).spawn().expect("it starts");
         let settings = Settings {
             heap_bytes: 0,
@@ -379,7 +353,6 @@ mod tests {
             schedule: None,
             child: Some(child),
             data_bytes: 0,
-            dead,
         }
     }
 

@@ -12,21 +12,6 @@ use serde::de::DeserializeOwned;
 
 use super::codec::{Decoder, WireError};
 
-/// True if there is something to read on a socket already.
-pub(crate) fn has_bytes(socket: &UnixStream) -> bool {
-    let mut byte = 0_u8;
-    // SAFETY: writes at most one byte to one live byte.
-    let read = unsafe {
-        libc::recv(
-            socket.as_raw_fd(),
-            (&raw mut byte).cast(),
-            1,
-            libc::MSG_PEEK | libc::MSG_DONTWAIT,
-        )
-    };
-    read == 1
-}
-
 /// Room to read into at once, and at most.
 const READ_BYTES: usize = 64 << 10;
 const MOST_READ_BYTES: usize = 4 << 20;

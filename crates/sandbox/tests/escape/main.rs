@@ -52,9 +52,14 @@ async fn run(launcher: &Launcher, order: &str) -> Ended {
         functions: Vec::new(),
         limits: Limits::default(),
     };
-    launcher
-        .run(job, Arc::new(NoCalls), CancellationToken::new())
-        .await
+    match launcher.take(&job.limits).await {
+        Ok(worker) => {
+            worker
+                .run(job, Arc::new(NoCalls), CancellationToken::new())
+                .await
+        }
+        Err(reason) => Ended::without_script(End::NotStarted { reason }),
+    }
 }
 
 /// The answer to an order, or how the worker ended instead.

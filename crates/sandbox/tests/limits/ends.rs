@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::limited;
-use crate::support::{job, launcher, printed, returned, run_job};
+use crate::support::{job, launcher, printed, returned, run_by, run_job};
 
 #[tokio::test]
 async fn limits_may_be_as_large_as_they_can() {
@@ -77,7 +77,7 @@ async fn cancel_ends_a_run_at_once() {
         let cancel = CancellationToken::new();
         let calls = Arc::new(CancelOnCall(cancel.clone()));
         let job = job(&format!("console.log('before'); {script}"));
-        let Ended { end, output, .. } = launcher(0).run(job, calls, cancel).await;
+        let Ended { end, output, .. } = run_by(&launcher(0), job, calls, cancel).await;
         assert!(matches!(end, End::Cancelled), "{script}: {end:?}");
         assert_eq!(printed(&output), "before\n", "{script}");
     }

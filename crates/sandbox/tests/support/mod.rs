@@ -57,10 +57,26 @@ pub async fn run_job(job: Job) -> Ended {
 
 /// Runs the job in a worker of its own.
 pub async fn run_with(job: Job, handler: impl CallHandler + 'static) -> Ended {
-    let handler = Arc::new(handler);
-    launcher(0)
-        .run(job, handler, CancellationToken::new())
-        .await
+    run_by(
+        &launcher(0),
+        job,
+        Arc::new(handler),
+        CancellationToken::new(),
+    )
+    .await
+}
+
+/// Runs the job in a worker of this launcher.
+pub async fn run_by(
+    launcher: &Launcher,
+    job: Job,
+    handler: Arc<dyn CallHandler>,
+    cancel: CancellationToken,
+) -> Ended {
+    match launcher.take(&job.limits).await {
+        Ok(worker) => worker.run(job, handler, cancel).await,
+        Err(reason) => Ended::without_script(End::NotStarted { reason }),
+    }
 }
 
 /// The value that a script returned as JSON.
