@@ -9,10 +9,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::backoff::Backoff;
 use crate::connection::Connection;
 use crate::failure::{Reason, StartError};
-use crate::spec::Connect;
 use crate::tool_list::ToolList;
 
 /// The state of a server at one time.
@@ -84,7 +82,7 @@ pub(crate) enum State {
 pub(crate) struct Down {
     /// How it ended, or why it did not start, without secrets.
     pub(crate) reason: Reason,
-    pub(crate) backoff: Backoff,
+    pub(crate) did_not_start: bool,
     pub(crate) retry_at: Instant,
     /// Whether it is started again only for a call.
     pub(crate) awaits_call: bool,
@@ -96,10 +94,8 @@ pub(crate) struct Standing {
     pub(crate) state: State,
     /// The number of changes from outside.
     pub(crate) turn: u64,
-    uses: usize,
+    pub(crate) uses: usize,
     last_use: Instant,
-    /// Whether a new tool list is wanted of a server that is idle.
-    errand: bool,
 }
 
 /// The standing of one server.
@@ -127,7 +123,6 @@ impl Stand {
             turn: 0,
             uses: 0,
             last_use: Instant::now(),
-            errand: false,
         }))
     }
 
@@ -157,9 +152,14 @@ impl Stand {
     }
 
     /// Has an idle server started for its tool list.
-    pub(crate) fn send_for(&self) {
-        self.0
-            .send_if_modified(|standing| !std::mem::replace(&mut standing.errand, true));
+    pub(crate) fn wake(&self) {
+        self.0.send_if_modified(|standing| {
+            let is_idle = matches!(standing.state, State::Idle);
+            if is_idle {
+                standing.state = State::Starting;
+            }
+            is_idle
+        });
     }
 
     /// Takes a step in a turn. A step of an older turn is not taken.
@@ -168,7 +168,6 @@ impl Stand {
             let is_current = standing.turn == turn;
             if is_current {
                 standing.state = next;
-                standing.errand = false;
                 standing.last_use = Instant::now();
             }
             is_current
@@ -217,19 +216,6 @@ impl Stand {
 }
 
 impl Standing {
-    /// Whether the server is used, or sent for.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.uses > 0 || self.errand
-    }
-
-    pub(crate) fn unused(&self) -> Duration {
-        if self.uses > 0 {
-            Duration::ZERO
-        } else {
-            self.last_use.elapsed()
-        }
-    }
-
     /// Puts another state in the place of this one, and hands out the connection.
     fn replace(&mut self, next: State) -> Option<Arc<Connection>> {
         match std::mem::replace(&mut self.state, next) {
@@ -240,70 +226,18 @@ impl Standing {
 }
 
 impl Down {
-    pub(crate) fn new(reason: Reason, backoff: Backoff, connect: Connect, known: bool) -> Self {
-        let is_patient = backoff.has_many() || connect != Connect::Always;
-        Self {
-            reason,
-            backoff,
-            retry_at: Instant::now() + backoff.wait(known),
-            awaits_call: is_patient && known,
-        }
-    }
-}
-
-impl Down {
     /// The reason, and when the server is started again.
     pub(crate) fn whole_reason(&self) -> Reason {
-        let again = if self.backoff.never_started() {
-            "tried again"
-        } else {
-            "started again"
-        };
-        let by = if self.awaits_call { " by a call" } else { "" };
         let wait = self.retry_at.saturating_duration_since(Instant::now());
         let next = if wait.is_zero() {
-            format!("it is being {again}")
-        } else if self.backoff.has_many() {
-            let times = &self.backoff;
-            format!("{times}, and is {again}{by} in {} ms", wait.as_millis())
+            "it is being started again".to_owned()
         } else {
-            format!("it is {again}{by} in {} ms", wait.as_millis())
+            format!("it is started again in {} ms", wait.as_millis())
         };
         self.reason.clone().map(|reason| {
             // The reason may end with lines of stderr.
             let after = if reason.contains('\n') { "\n" } else { "; " };
             format!("{reason}{after}{next}")
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_that_is_down_says_when_it_is_started_again() {
-        let check = |connect, known, failures, expected: &str| {
-            let mut backoff = Backoff::default();
-            for _ in 0..failures {
-                backoff.ended_after(Duration::ZERO);
-            }
-            let down = Down::new("it ended".into(), backoff, connect, known);
-            let down = down.whole_reason().to_string();
-            assert!(down.starts_with(expected), "{down}");
-        };
-        let for_call = "it ended; it is started again by a call in ";
-        let many = "it ended; it failed 5 times in a row, and is started again";
-        check(
-            Connect::Always,
-            true,
-            4,
-            "it ended; it is started again in ",
-        );
-        check(Connect::Always, true, 5, &format!("{many} by a call in "));
-        check(Connect::Lazy, true, 1, for_call);
-        check(Connect::Manual, true, 1, for_call);
-        check(Connect::Lazy, false, 1, "it ended; it is started again in ");
-        check(Connect::Always, false, 5, &format!("{many} in "));
     }
 }

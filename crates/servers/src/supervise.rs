@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::backoff::Backoff;
+use crate::backoff::{STABLE, backoff, is_patient};
 use crate::call::ToolCall;
 use crate::clock::{Clock, later};
 use crate::connect::{Memory, start};
@@ -25,14 +25,14 @@ use crate::connection::Connection;
 use crate::failure::{CallFailure, FailureKind, Reason, StartError};
 use crate::list::{CurrentList, listen};
 use crate::spec::{Connect, ServerSpec};
-use crate::state::{Down, Phase, ServerState, Stand, State, Status};
+use crate::state::{Down, Phase, ServerState, Stand, Standing, State, Status};
 
 /// The wait for other changes before a list is asked for.
 const TOGETHER: Duration = Duration::from_millis(20);
 /// The least time between two lists.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The time that a start may take beyond its limit, to say that it failed.
-const SAYING_SO: Duration = Duration::from_secs(1);
+const SAYING_SO: Duration = Duration::from_secs(10);
 const DISABLED: &str = "the server is disabled";
 const NOT_YET: &str = "the server is being started";
 
@@ -55,8 +55,6 @@ pub(crate) struct Server {
     roots: AtomicU64,
     /// The connections that are being ended. No other process is started meanwhile.
     endings: TaskTracker,
-    /// Ends them without their grace.
-    at_once: CancellationToken,
 }
 
 impl Supervised {
@@ -68,41 +66,42 @@ impl Supervised {
     ) -> Self {
         let endings = TaskTracker::new();
         endings.close();
+        let list = CurrentList::new(spec.remembered.as_ref());
+        let state = match spec.connect {
+            _ if !is_unique => {
+                list.fail(StartError {
+                    server: spec.name.clone(),
+                    reason: Reason::advise(
+                        "another server has this name",
+                        "give each server a name of its own",
+                    ),
+                    stderr: String::new(),
+                });
+                State::Closed
+            }
+            Connect::Manual => State::Disabled,
+            Connect::Lazy if spec.starts_idle() => State::Idle,
+            _ => State::Starting,
+        };
         let server = Arc::new(Server {
-            list: CurrentList::new(spec.remembered.as_ref()),
-            stand: Stand::new(State::Starting),
+            list,
+            stand: Stand::new(state),
             spec,
             memory: Memory::default(),
             changes: Arc::clone(changes),
             roots: AtomicU64::new(0),
             endings,
-            at_once: CancellationToken::new(),
         });
-        let mut backoff = Backoff::default();
-        if !is_unique {
-            server.list.fail(StartError {
-                server: server.spec.name.clone(),
-                reason: Reason::advise(
-                    "another server has this name",
-                    "give each server a name of its own",
-                ),
-                stderr: String::new(),
-            });
-            server.step(0, State::Closed);
-        } else if server.spec.connect == Connect::Manual {
-            server.step(0, State::Disabled);
-        } else if server.spec.starts_idle() {
-            server.step(0, State::Idle);
-        } else {
-            server.start_once(0, &mut backoff).await;
-        }
         let stop = CancellationToken::new();
-        if is_unique {
-            let supervised = Arc::clone(&server);
-            let supervise = async move { supervised.supervise(backoff).await };
-            tokio::spawn(stop.clone().run_until_cancelled_owned(supervise));
-        }
-        Self { server, stop }
+        let (supervised, stopping) = (Arc::clone(&server), stop.clone());
+        let supervise = async move { supervised.supervise().await };
+        tokio::spawn(stopping.run_until_cancelled_owned(supervise));
+        // Dropped here, it ends what it has started.
+        let supervised = Self { server, stop };
+        let mut standing = supervised.stand.watch();
+        let settled = standing.wait_for(|it| !matches!(it.state, State::Starting));
+        drop(settled.await);
+        supervised
     }
 
     /// Ends the connection and the process for good.
@@ -124,7 +123,6 @@ impl Deref for Supervised {
 impl Drop for Supervised {
     fn drop(&mut self) {
         self.stop.cancel();
-        self.at_once.cancel();
         drop(self.stand.end(State::Closed));
     }
 }
@@ -192,22 +190,9 @@ impl Server {
     /// Takes a server into use and connects to it.
     pub(crate) async fn enable(&self) -> Result<(), Reason> {
         let _used = self.stand.begin_use();
-        let mut standing = self.stand.watch();
         self.stand.turn_on();
         self.changed();
-        // A start has a time limit of its own.
-        loop {
-            match &standing.borrow_and_update().state {
-                State::Up(_) => return Ok(()),
-                State::Down(down) => return Err(down.reason.clone()),
-                State::Disabled => return Err("it was disabled meanwhile".into()),
-                State::Closed => return Err("it was shut down".into()),
-                State::Starting | State::Idle => {}
-            }
-            if standing.changed().await.is_err() {
-                return Err("it was shut down".into());
-            }
-        }
+        self.connect().await
     }
 
     /// Takes a server out of use, and ends its connection and its process.
@@ -247,7 +232,7 @@ impl Server {
         let is_idle = matches!(self.stand.now().state, State::Idle);
         if is_idle {
             if over(self.spec.lists_hold(&list)) {
-                self.stand.send_for();
+                self.stand.wake();
             }
         } else if let Some(connection) = self.stand.connection()
             && connection.list_holds(&list).is_some_and(over)
@@ -279,13 +264,8 @@ impl Server {
                      another when those that it has are over"
                     .into(),
                 State::Idle | State::Starting => NOT_YET.into(),
-                // A server that is started for a call and does not start is not tried for the
-                // whole time of the call.
-                state @ State::Down(down)
-                    if self.spec.connect != Connect::Always
-                        && down.backoff.never_started()
-                        && before != retry_at(state) =>
-                {
+                // It was started for this and did not start.
+                state @ State::Down(down) if down.did_not_start && before != retry_at(state) => {
                     return Err(down.reason.clone());
                 }
                 State::Down(down) if down.retry_at > deadline => return Err(down.whole_reason()),
@@ -306,7 +286,7 @@ impl Server {
     }
 
     /// Goes through the turns, which others begin.
-    async fn supervise(&self, mut backoff: Backoff) {
+    async fn supervise(&self) {
         let mut standing = self.stand.watch();
         loop {
             let turn = standing.borrow_and_update().turn;
@@ -317,50 +297,55 @@ impl Server {
                         return;
                     }
                 }
-                () = self.keep(turn, &mut backoff) => {}
+                () = self.keep(turn) => {}
             }
-            backoff = Backoff::default();
         }
     }
 
     /// Goes from state to state in one turn.
-    async fn keep(&self, turn: u64, backoff: &mut Backoff) {
+    async fn keep(&self, turn: u64) {
+        let mut failures = 0;
         loop {
             let state = self.stand.now().state.clone();
             match state {
                 State::Up(connection) => {
                     let since = Instant::now();
                     if let Some(reason) = self.follow(turn, connection).await {
-                        backoff.ended_after(since.elapsed());
                         tracing::warn!(server = self.spec.name, reason, "a server is gone");
-                        self.down(turn, *backoff, reason.into());
+                        if since.elapsed() >= STABLE {
+                            failures = 0;
+                        }
+                        failures += 1;
+                        self.down(turn, failures, reason.into(), false);
                     }
                 }
                 State::Idle => {
                     self.wanted().await;
                     self.step(turn, State::Starting);
                 }
-                State::Starting => self.start_once(turn, backoff).await,
+                State::Starting => self.start_once(turn, &mut failures).await,
                 State::Down(down) => {
                     sleep_until(down.retry_at).await;
                     if down.awaits_call {
                         self.wanted().await;
                     }
-                    self.start_once(turn, backoff).await;
+                    self.start_once(turn, &mut failures).await;
                 }
                 State::Disabled | State::Closed => return std::future::pending().await,
             }
         }
     }
 
-    /// Waits until the server is used.
+    /// Waits until the server is used, or started for its list.
     async fn wanted(&self) {
         let mut standing = self.stand.watch();
-        let _ = standing.wait_for(|standing| standing.is_wanted()).await;
+        let is_wanted =
+            |standing: &Standing| standing.uses > 0 || matches!(standing.state, State::Starting);
+        let _ = standing.wait_for(is_wanted).await;
     }
 
     /// Starts the server, once.
-    async fn start_once(&self, turn: u64, backoff: &mut Backoff) {
+    async fn start_once(&self, turn: u64, failures: &mut u32) {
         // Two processes of it could be in each other's way.
         self.endings.wait().await;
         let roots = self.roots.load(Ordering::Relaxed);
@@ -380,72 +365,51 @@ impl Server {
                 tracing::warn!(server = self.spec.name, %error, "a server does not start");
                 let reason = error.reason();
                 self.list.fail(error);
-                backoff.did_not_start();
-                self.down(turn, *backoff, reason);
+                *failures += 1;
+                self.down(turn, *failures, reason, true);
             }
         }
     }
 
     /// Leaves a server down until its next start.
-    fn down(&self, turn: u64, backoff: Backoff, reason: Reason) {
-        let down = Down::new(
+    fn down(&self, turn: u64, failures: u32, reason: Reason, did_not_start: bool) {
+        let is_known = self.list.list().is_some();
+        let down = Down {
             reason,
-            backoff,
-            self.spec.connect,
-            self.list.list().is_some(),
-        );
+            did_not_start,
+            retry_at: Instant::now() + backoff(failures, is_known),
+            awaits_call: is_known && is_patient(failures, self.spec.connect),
+        };
         self.step(turn, State::Down(down));
     }
 
     /// Keeps the tool list of a connection up to date until the connection ends, and says how it
     /// ended; `None` if the server became idle.
     async fn follow(&self, turn: u64, connection: Arc<Connection>) -> Option<String> {
-        let session = Arc::clone(&connection.session);
-        let notifications = Arc::clone(&connection.notifications);
-        let ended = connection.ended();
-        // Only the state and the calls hold the connection: a server that is dropped ends at once.
-        let weak = Arc::downgrade(&connection);
-        drop(connection);
         tokio::select! {
             biased;
-            () = ended => {}
+            () = connection.ended() => {}
             () = self.rested(turn) => {
                 tracing::info!(server = self.spec.name, "a server is idle");
                 self.changed();
                 return None;
             }
             () = self.keep_listed() => {}
-            () = listen(&session, &notifications) => {}
+            () = listen(&connection.session, &connection.notifications) => {}
         }
-        let connection = weak.upgrade();
-        let reason = match &connection {
-            Some(connection) => connection.epitaph().await,
-            None => "the connection was closed".to_owned(),
-        };
-        if let Some(connection) = connection {
-            self.end(|| Some(connection));
-        }
+        let reason = connection.epitaph().await;
+        self.end(|| Some(connection));
         Some(reason)
     }
 
     /// Waits until the server has been unused for as long as it may be. It is idle then.
     async fn rested(&self, turn: u64) {
-        let Some(limit) = self
-            .spec
-            .idle
-            .filter(|_| self.spec.connect != Connect::Always)
-        else {
+        let limit = self.spec.idle;
+        let Some(limit) = limit.filter(|_| self.spec.connect != Connect::Always) else {
             return std::future::pending().await;
         };
-        loop {
-            let unused = self.stand.now().unused();
-            if unused < limit {
-                sleep(limit.saturating_sub(unused)).await;
-            } else if self.end(|| self.stand.rest(turn, limit)) {
-                return;
-            } else {
-                tokio::task::yield_now().await;
-            }
+        while !self.end(|| self.stand.rest(turn, limit)) {
+            sleep((limit / 8).max(Duration::from_millis(1))).await;
         }
     }
 
@@ -501,10 +465,8 @@ impl Server {
         let Some(connection) = take() else {
             return false;
         };
-        let at_once = self.at_once.clone();
-        self.endings.spawn(async move {
-            at_once.run_until_cancelled(connection.shut_down()).await;
-        });
+        self.endings
+            .spawn(async move { connection.shut_down().await });
         true
     }
 
