@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::child::Child;
 use crate::clock::{Asking, later};
 use crate::connection::Connection;
+use crate::endpoint::Endpoint;
 use crate::failure::{FailureKind, Lost, Reason, StartError};
 use crate::greeting::{Unmet, greet, is_unsupported, supported};
 use crate::http::Http;
@@ -143,8 +144,10 @@ impl Attempt<'_> {
         let is_renewed = Arc::clone(&self.memory.is_renewed);
         let (redact, limit) = (self.redact.clone(), self.spec.max_message_bytes);
         let transport = |tap| {
-            let endpoint = Http::new(url, headers, authorization, redact, tap, limit, is_renewed)?;
-            Ok((endpoint.transport(), Some(endpoint)))
+            let endpoint =
+                Endpoint::new(url, headers, authorization, redact, tap, limit, is_renewed)?;
+            let http = Http(Arc::new(endpoint));
+            Ok((http.transport(), Some(http)))
         };
         self.open(transport, None, true).await
     }

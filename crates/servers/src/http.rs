@@ -1,26 +1,21 @@
-//! Single exchanges with a streamable HTTP endpoint, under rmcp's worker: headers, redirects,
-//! authorization, bodies of bounded size.
-//!
-//! rmcp keeps sessions, streams, resumption and concurrency.
+//! Messages to and from a streamable HTTP endpoint, under rmcp's worker, which keeps sessions,
+//! streams, resumption and concurrency.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
-use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use callgate_auth::{AuthError, Authorization, Prompt, Redact, Refused, is_loopback};
+use callgate_auth::{AuthError, Prompt};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt as _, stream};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Response, Url};
+use reqwest::Response;
 use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, Extensions, GetExtensions as _, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ErrorCode, ErrorData, GetExtensions as _, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -28,73 +23,28 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
     StreamableHttpPostResponse,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use sse_stream::{Sse, SseStream};
-use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::endpoint::Endpoint;
 use crate::failure::{CallFailure, Lost};
 use crate::json_rpc;
 use crate::slot::Slot;
 use crate::tap::{LISTEN, Tap};
 
-/// The time in which a TCP or TLS connection has to open.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time for which a connection is kept for the next request.
-const KEEP_IDLE: Duration = Duration::from_secs(3);
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
-const MAX_REDIRECTS: usize = 3;
-/// The requests that are sent again for one message: the token may be refused first, and its scope
-/// then.
-const MAX_REFUSALS: usize = 2;
 /// The wait for the session's own stream before the first request: a server may ask there.
 const STREAM_PATIENCE: Duration = Duration::from_millis(500);
-/// The longest body of an error, in bytes.
-const MAX_ERROR_BYTES: usize = 64 << 10;
-/// The longest id of a session, in bytes.
-const MAX_SESSION_BYTES: usize = 4_096;
 /// POSTs at a time.
 const MAX_POSTS: usize = 1_024;
 /// The longest wait before a stream is resumed, whatever the server says.
 const MAX_RETRY_MS: u64 = 60_000;
-/// Headers that the protocol sets.
-const RESERVED: [&str; 7] = [
-    "accept",
-    "content-type",
-    "last-event-id",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
-    "mcp-session-id",
-];
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const TOO_LONG: &str = "an event is over the limit";
 
 /// An endpoint. Clones are the same endpoint.
 #[derive(Clone)]
-pub(crate) struct Http(Arc<Endpoint>);
-
-struct Endpoint {
-    client: Client,
-    url: Url,
-    headers: HeaderMap,
-    authorization: Authorization,
-    redact: Redact,
-    tap: Arc<Tap>,
-    limit: usize,
-    /// Whether the session's own stream has been answered.
-    stream: watch::Sender<bool>,
-    /// The login that the tools were listed with. Requests with another one have another
-    /// connection: another person may have other tools.
-    login: OnceLock<Option<Arc<str>>>,
-    /// Whether a request was answered after the handshake.
-    has_worked: AtomicBool,
-    /// True if the session replaces one that was refused, and no call has gone through since.
-    is_renewed: Arc<AtomicBool>,
-}
+pub(crate) struct Http(pub(crate) Arc<Endpoint>);
 
 /// An exchange that gave no answer. The details are in the slot of its request.
 #[derive(Debug, thiserror::Error)]
@@ -111,50 +61,6 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    /// Checks the configuration; connects to nothing.
-    pub(crate) fn new(
-        url: &str,
-        headers: &BTreeMap<String, String>,
-        authorization: Authorization,
-        redact: Redact,
-        tap: Arc<Tap>,
-        limit: usize,
-        is_renewed: Arc<AtomicBool>,
-    ) -> Result<Self, String> {
-        let bad_url = |reason: &str| format!("its URL cannot be used: {reason}");
-        let url = Url::parse(url)
-            .map_err(|error| bad_url(&format!("{error}; write it as https://host/path")))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(bad_url(
-                "its scheme is neither http nor https; write it as https://host/path",
-            ));
-        }
-        let mut client = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_keepalive(KEEP_ALIVE)
-            .pool_idle_timeout(KEEP_IDLE)
-            .redirect(redirects(authorization.clone()));
-        if is_loopback(&url) {
-            client = client.no_proxy();
-        }
-        let client = client
-            .build()
-            .map_err(|error| bad_url(&innermost(&error.without_url())))?;
-        Ok(Self(Arc::new(Endpoint {
-            client,
-            url,
-            headers: configured(headers)?,
-            authorization,
-            redact,
-            tap,
-            limit,
-            stream: watch::Sender::new(false),
-            login: OnceLock::new(),
-            has_worked: AtomicBool::new(false),
-            is_renewed,
-        })))
-    }
-
     /// rmcp's worker over this endpoint.
     pub(crate) fn transport(&self) -> StreamableHttpClientTransport<Self> {
         // Exchanges use the endpoint's own URL, which may hold secrets.
@@ -208,10 +114,8 @@ impl Http {
         response: Response,
         id: &RequestId,
     ) -> Result<StreamableHttpPostResponse, Error> {
-        let session = match session_id(&response) {
-            Ok(session) => session,
-            Err(reason) => return self.fail(Some(id), CallFailure::malformed(reason)),
-        };
+        let session = response.headers().get(SESSION);
+        let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
         let status = response.status();
         if is_events(&response) {
             let events = self.tapped(response, Some(id.clone()));
@@ -279,127 +183,6 @@ impl Http {
     }
 }
 
-impl Endpoint {
-    /// Sends one request and awaits the headers of the response, whatever its status.
-    async fn exchange(
-        &self,
-        method: Method,
-        own: HeaderMap,
-        body: Bytes,
-        prompt: Prompt,
-        extensions: Option<&Extensions>,
-    ) -> Result<Response, CallFailure> {
-        let mut headers = self.headers.clone();
-        headers.extend(own);
-        let mut refusals = 0;
-        loop {
-            let slot: Option<&Slot> = extensions.and_then(Extensions::get);
-            let bearer = waiting(slot, self.authorization.header(prompt)).await?;
-            if let Some(login) = self.login.get()
-                && *login != self.authorization.login_id()
-            {
-                let reason = "requests go with another login by now";
-                self.tap.close(reason);
-                return Err(CallFailure::closed(reason, false));
-            }
-            match bearer.or_else(|| self.headers.get(AUTHORIZATION).cloned()) {
-                Some(bearer) => drop(headers.insert(AUTHORIZATION, bearer)),
-                None => drop(headers.remove(AUTHORIZATION)),
-            }
-            let request = self.client.request(method.clone(), self.url.clone());
-            let request = request.headers(headers.clone()).body(body.clone());
-            let response = request.send().await.map_err(|error| self.unsent(error))?;
-            let status = response.status().as_u16();
-            let sent = headers.get(AUTHORIZATION);
-            if !matches!(status, 401 | 403) {
-                sent.inspect(|sent| self.authorization.accepted(sent));
-                return Ok(response);
-            }
-            if refusals == MAX_REFUSALS {
-                return Ok(response);
-            }
-            let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
-            let challenges: Vec<_> = challenges.filter_map(|value| value.to_str().ok()).collect();
-            let challenges = challenges.join(", ");
-            let refused = Refused {
-                status,
-                challenge: Some(challenges).filter(|text| !text.is_empty()),
-                sent: sent.cloned(),
-                is_again: refusals > 0,
-            };
-            let refused = self.authorization.refused(refused, prompt);
-            refusals += 1;
-            if !waiting(slot, refused).await? {
-                return Ok(response);
-            }
-        }
-    }
-
-    /// The failure of a request without a response.
-    fn unsent(&self, error: reqwest::Error) -> CallFailure {
-        if error.is_redirect() {
-            let kind = Lost::Status(StatusCode::TEMPORARY_REDIRECT.as_u16());
-            let reason = self.redact.message(&innermost(&error.without_url()));
-            return CallFailure::lost(kind, reason, false);
-        }
-        let sent = !(error.is_connect() || error.is_builder());
-        self.lost(error, sent)
-    }
-
-    fn lost(&self, error: reqwest::Error, sent: bool) -> CallFailure {
-        let reason = self.redact.message(&innermost(&error.without_url()));
-        let reason = format!("the server cannot be reached: {reason}");
-        CallFailure::lost(Lost::Unreachable, reason, sent)
-    }
-
-    async fn read(&self, mut response: Response, limit: usize) -> Result<Vec<u8>, CallFailure> {
-        let announced = response.content_length().unwrap_or(0);
-        if usize::try_from(announced).unwrap_or(usize::MAX) > limit {
-            return Err(CallFailure::too_large(limit));
-        }
-        let mut body = Vec::new();
-        let broken = |error| self.lost(error, true);
-        while let Some(chunk) = response.chunk().await.map_err(broken)? {
-            if body.len() + chunk.len() > limit {
-                return Err(CallFailure::too_large(limit));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body)
-    }
-
-    /// The JSON-RPC error in the body of a refusal, if there is one, and its id.
-    async fn rpc_error(&self, response: Response) -> Option<(ErrorData, Option<RequestId>)> {
-        #[derive(Deserialize)]
-        struct Message<'a> {
-            #[serde(borrow)]
-            error: &'a RawValue,
-            #[serde(borrow, default)]
-            id: Option<&'a RawValue>,
-        }
-        let body = self.read(response, MAX_ERROR_BYTES).await.ok()?;
-        let body = String::from_utf8_lossy(&body);
-        let message: Message<'_> = serde_json::from_str(json_rpc::bare(&body)).ok()?;
-        // `{"error": "invalid_token"}` is not JSON-RPC.
-        let is_object = message.error.get().starts_with('{');
-        let id = message.id.and_then(json_rpc::read_id);
-        is_object.then(|| (json_rpc::read_error(message.error), id))
-    }
-}
-
-/// Awaits an authorization, and marks the request as waiting meanwhile.
-async fn waiting<T>(slot: Option<&Slot>, authorized: impl Future<Output = T>) -> T {
-    let set = |is_waiting| {
-        if let Some(slot) = slot {
-            slot.set_waiting(is_waiting);
-        }
-    };
-    set(true);
-    let authorized = authorized.await;
-    set(false);
-    authorized
-}
-
 impl StreamableHttpClient for Http {
     type Error = ExchangeFailed;
 
@@ -416,9 +199,8 @@ impl StreamableHttpClient for Http {
             _ => None,
         };
         let id = request.map(|sent| &sent.id);
-        let extensions = request.map(|sent| sent.request.extensions());
         let method = request.map(|sent| sent.request.method());
-        let slot: Option<&Slot> = extensions.and_then(Extensions::get);
+        let slot: Option<&Slot> = request.and_then(|sent| sent.request.extensions().get());
         if session.is_some() && id.is_some() {
             self.await_stream().await;
         }
@@ -426,22 +208,16 @@ impl StreamableHttpClient for Http {
         if let Some(id) = id {
             self.0.tap.sent(id);
         }
-        let mut headers: HeaderMap = custom.into_iter().collect();
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static("application/json, text/event-stream"),
-        );
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        insert_session(&mut headers, session.as_deref());
+        let accept = "application/json, text/event-stream";
+        let mut headers = headers(custom, accept, session.as_deref());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let prompt = if method == Some(LISTEN) {
             Prompt::Never
         } else {
             Prompt::Allowed
         };
         let body = json_rpc::text(&message).into();
-        let exchange = self
-            .0
-            .exchange(Method::POST, headers, body, prompt, extensions);
+        let exchange = self.0.exchange(Method::POST, headers, body, prompt, slot);
         let given_up = async {
             match slot {
                 Some(slot) => slot.over().cancelled().await,
@@ -461,7 +237,14 @@ impl StreamableHttpClient for Http {
         match (response.status().is_success(), id) {
             (false, _) => self.refusal(response, id, session.is_some()).await,
             (true, Some(id)) => {
-                self.note_success(session.is_some(), method);
+                match method {
+                    Some("tools/list") => {
+                        let login = || self.0.authorization.login_id();
+                        self.0.login.get_or_init(login);
+                    }
+                    Some("tools/call") => self.0.is_renewed.store(false, Ordering::Relaxed),
+                    _ => {}
+                }
                 self.answer(response, id).await
             }
             // Nothing is waited for; the body may never end.
@@ -477,9 +260,7 @@ impl StreamableHttpClient for Http {
         _auth: Option<String>,
         custom: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Error> {
-        let mut headers: HeaderMap = custom.into_iter().collect();
-        headers.insert(ACCEPT, HeaderValue::from_static(EVENTS));
-        insert_session(&mut headers, session.as_deref());
+        let mut headers = headers(custom, EVENTS, session.as_deref());
         if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(&last).ok()) {
             headers.insert("last-event-id", last);
         }
@@ -492,10 +273,6 @@ impl StreamableHttpClient for Http {
         self.0.stream.send_replace(true);
         let response = response.map_err(|_| StreamableHttpError::Client(ExchangeFailed))?;
         let status = response.status();
-        if status == StatusCode::NOT_FOUND && session.is_some() && self.is_forgotten(status) {
-            self.forgotten();
-            return Err(StreamableHttpError::SessionExpired);
-        }
         if status.is_success() && is_events(&response) {
             Ok(self.tapped(response, None))
         } else if status.is_success() || status.is_client_error() {
@@ -512,8 +289,7 @@ impl StreamableHttpClient for Http {
         _auth: Option<String>,
         custom: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Error> {
-        let mut headers: HeaderMap = custom.into_iter().collect();
-        insert_session(&mut headers, Some(&session));
+        let headers = headers(custom, "*/*", Some(&session));
         let deleted = self
             .0
             .exchange(Method::DELETE, headers, Bytes::new(), Prompt::Never, None);
@@ -533,29 +309,15 @@ impl Http {
         self.0.stream.send_replace(true);
     }
 
-    /// Notes that the session works, and for which login.
-    fn note_success(&self, in_session: bool, method: Option<&str>) {
-        if method == Some("tools/list") {
-            self.0.login.get_or_init(|| self.0.authorization.login_id());
-        }
-        if in_session {
-            self.0.has_worked.store(true, Ordering::Relaxed);
-        }
-        if method == Some("tools/call") {
-            self.0.is_renewed.store(false, Ordering::Relaxed);
-        }
-    }
-
     /// True if a refusal of this status can mean that the server lost the session.
     /// Servers that were restarted answer with any status that says that the client is at fault.
     /// One refusal leads to one new session: refused there again, it is an answer.
     fn is_forgotten(&self, status: StatusCode) -> bool {
         let is_other = matches!(status.as_u16(), 401 | 403 | 408 | 429);
-        let may_be = status.is_client_error() && !is_other;
-        let is_closed = || self.0.tap.closed().is_some();
-        may_be
-            && self.0.has_worked.load(Ordering::Relaxed)
-            && (is_closed() || !self.0.is_renewed.fetch_xor(true, Ordering::Relaxed))
+        status.is_client_error()
+            && !is_other
+            && (self.0.tap.closed().is_some()
+                || !self.0.is_renewed.fetch_xor(true, Ordering::Relaxed))
     }
 
     /// Lets the connection end: the next one has another session. Returns the failure of the
@@ -647,72 +409,17 @@ fn content_type(response: &Response) -> &str {
     value.map_or("", |value| value.to_str().unwrap_or("?"))
 }
 
-fn session_id(response: &Response) -> Result<Option<String>, String> {
-    let Some(session) = response.headers().get(SESSION) else {
-        return Ok(None);
-    };
-    if session.len() > MAX_SESSION_BYTES {
-        return Err(format!(
-            "the id of its session is over {MAX_SESSION_BYTES} bytes"
-        ));
-    }
-    if session.is_empty() || !session.as_bytes().iter().all(u8::is_ascii_graphic) {
-        return Err("the id of its session has characters that it must not have".to_owned());
-    }
-    Ok(session.to_str().ok().map(str::to_owned))
-}
-
-fn insert_session(headers: &mut HeaderMap, session: Option<&str>) {
+/// The headers of a request, in a session if there is one.
+fn headers(
+    custom: HashMap<HeaderName, HeaderValue>,
+    accept: &'static str,
+    session: Option<&str>,
+) -> HeaderMap {
+    let mut headers: HeaderMap = custom.into_iter().collect();
+    headers.insert(ACCEPT, HeaderValue::from_static(accept));
     if let Some(mut session) = session.and_then(|session| HeaderValue::from_str(session).ok()) {
         session.set_sensitive(true);
         headers.insert(SESSION, session);
     }
-}
-
-/// Follows redirects that keep the method, within the origin: credentials go nowhere else.
-fn redirects(authorization: Authorization) -> Policy {
-    Policy::custom(move |attempt| {
-        let (next, before) = (attempt.url(), attempt.previous());
-        let is_own = before
-            .last()
-            .is_some_and(|before| before.origin() == next.origin());
-        let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
-        if before.len() > MAX_REDIRECTS {
-            attempt.error(format!("it redirects more than {MAX_REDIRECTS} times"))
-        } else if is_own && keeps_method && authorization.may_follow(next) {
-            attempt.follow()
-        } else {
-            let (origin, path) = (next.origin().ascii_serialization(), next.path());
-            let reason = format!(
-                "it redirects to {origin}{path}, where credentials do not follow it; if that is \
-                 right, make it the server's URL"
-            );
-            attempt.error(reason)
-        }
-    })
-}
-
-/// The innermost error of a chain, such as "connection refused"; the outer ones repeat it.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
-}
-
-fn configured(values: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in values {
-        let bad = |reason: &str| format!("header {name:?} cannot be sent: {reason}");
-        let parsed = HeaderName::from_str(name).map_err(|_| bad("its name is not allowed"))?;
-        if RESERVED.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-param-") {
-            return Err(bad("the protocol sets it itself; leave it out"));
-        }
-        let mut value = HeaderValue::from_str(value)
-            .map_err(|_| bad("its value has characters that headers cannot have"))?;
-        value.set_sensitive(true);
-        headers.insert(parsed, value);
-    }
-    Ok(headers)
+    headers
 }

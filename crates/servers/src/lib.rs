@@ -14,6 +14,7 @@ mod child;
 mod clock;
 mod connect;
 mod connection;
+mod endpoint;
 mod failure;
 mod form;
 mod greeting;

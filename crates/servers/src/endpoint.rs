@@ -1,0 +1,282 @@
+//! Single exchanges with an HTTP endpoint: configured headers, redirects, authorization, bodies of
+//! bounded size.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use callgate_auth::{Authorization, Prompt, Redact, Refused, is_loopback};
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, Url};
+use rmcp::model::{ErrorData, RequestId};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use crate::failure::{CallFailure, Lost};
+use crate::json_rpc;
+use crate::slot::Slot;
+use crate::tap::Tap;
+
+/// The time in which a TCP or TLS connection has to open.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time for which a connection is kept for the next request.
+const KEEP_IDLE: Duration = Duration::from_secs(3);
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+const MAX_REDIRECTS: usize = 3;
+/// The requests that are sent again for one message: the token may be refused first, and its scope
+/// then.
+const MAX_REFUSALS: usize = 2;
+/// The longest body of an error, in bytes.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+/// Headers that the protocol sets.
+const RESERVED: [&str; 7] = [
+    "accept",
+    "content-type",
+    "last-event-id",
+    "mcp-method",
+    "mcp-name",
+    "mcp-protocol-version",
+    "mcp-session-id",
+];
+
+/// An endpoint, the state of its session, and the way to it.
+pub(crate) struct Endpoint {
+    pub(crate) client: Client,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) authorization: Authorization,
+    pub(crate) redact: Redact,
+    pub(crate) tap: Arc<Tap>,
+    pub(crate) limit: usize,
+    /// Whether the session's own stream has been answered.
+    pub(crate) stream: watch::Sender<bool>,
+    /// The login that the tools were listed with. Requests with another one have another
+    /// connection: another person may have other tools.
+    pub(crate) login: OnceLock<Option<Arc<str>>>,
+    /// True if the session replaces one that was refused, and no call has gone through since.
+    pub(crate) is_renewed: Arc<AtomicBool>,
+}
+
+impl Endpoint {
+    /// Checks the configuration; connects to nothing.
+    pub(crate) fn new(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        authorization: Authorization,
+        redact: Redact,
+        tap: Arc<Tap>,
+        limit: usize,
+        is_renewed: Arc<AtomicBool>,
+    ) -> Result<Self, String> {
+        let bad_url = |reason: &str| format!("its URL cannot be used: {reason}");
+        let url = Url::parse(url)
+            .map_err(|error| bad_url(&format!("{error}; write it as https://host/path")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(bad_url(
+                "its scheme is neither http nor https; write it as https://host/path",
+            ));
+        }
+        let mut client = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_keepalive(KEEP_ALIVE)
+            .pool_idle_timeout(KEEP_IDLE)
+            .redirect(redirects(authorization.clone()));
+        if is_loopback(&url) {
+            client = client.no_proxy();
+        }
+        let client = client
+            .build()
+            .map_err(|error| bad_url(&innermost(&error.without_url())))?;
+        Ok(Self {
+            client,
+            url,
+            headers: configured(headers)?,
+            authorization,
+            redact,
+            tap,
+            limit,
+            stream: watch::Sender::new(false),
+            login: OnceLock::new(),
+            is_renewed,
+        })
+    }
+
+    /// Sends one request and awaits the headers of the response, whatever its status.
+    pub(crate) async fn exchange(
+        &self,
+        method: Method,
+        own: HeaderMap,
+        body: Bytes,
+        prompt: Prompt,
+        slot: Option<&Slot>,
+    ) -> Result<Response, CallFailure> {
+        let mut headers = self.headers.clone();
+        headers.extend(own);
+        let mut refusals = 0;
+        loop {
+            let bearer = waiting(slot, self.authorization.header(prompt)).await?;
+            if let Some(login) = self.login.get()
+                && *login != self.authorization.login_id()
+            {
+                let reason = "requests go with another login by now";
+                self.tap.close(reason);
+                return Err(CallFailure::closed(reason, false));
+            }
+            match bearer.or_else(|| self.headers.get(AUTHORIZATION).cloned()) {
+                Some(bearer) => drop(headers.insert(AUTHORIZATION, bearer)),
+                None => drop(headers.remove(AUTHORIZATION)),
+            }
+            let request = self.client.request(method.clone(), self.url.clone());
+            let request = request.headers(headers.clone()).body(body.clone());
+            let response = request.send().await.map_err(|error| self.unsent(error))?;
+            let status = response.status().as_u16();
+            let sent = headers.get(AUTHORIZATION);
+            if !matches!(status, 401 | 403) {
+                sent.inspect(|sent| self.authorization.accepted(sent));
+                return Ok(response);
+            }
+            if refusals == MAX_REFUSALS {
+                return Ok(response);
+            }
+            let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+            let challenges: Vec<_> = challenges.filter_map(|value| value.to_str().ok()).collect();
+            let challenges = challenges.join(", ");
+            let refused = Refused {
+                status,
+                challenge: Some(challenges).filter(|text| !text.is_empty()),
+                sent: sent.cloned(),
+                is_again: refusals > 0,
+            };
+            let refused = self.authorization.refused(refused, prompt);
+            refusals += 1;
+            if !waiting(slot, refused).await? {
+                return Ok(response);
+            }
+        }
+    }
+
+    /// The failure of a request without a response.
+    fn unsent(&self, error: reqwest::Error) -> CallFailure {
+        if error.is_redirect() {
+            let kind = Lost::Status(StatusCode::TEMPORARY_REDIRECT.as_u16());
+            let reason = self.redact.message(&innermost(&error.without_url()));
+            return CallFailure::lost(kind, reason, false);
+        }
+        let sent = !(error.is_connect() || error.is_builder());
+        self.lost(error, sent)
+    }
+
+    fn lost(&self, error: reqwest::Error, sent: bool) -> CallFailure {
+        let reason = self.redact.message(&innermost(&error.without_url()));
+        let reason = format!("the server cannot be reached: {reason}");
+        CallFailure::lost(Lost::Unreachable, reason, sent)
+    }
+
+    pub(crate) async fn read(
+        &self,
+        mut response: Response,
+        limit: usize,
+    ) -> Result<Vec<u8>, CallFailure> {
+        let announced = response.content_length().unwrap_or(0);
+        if usize::try_from(announced).unwrap_or(usize::MAX) > limit {
+            return Err(CallFailure::too_large(limit));
+        }
+        let mut body = Vec::new();
+        let broken = |error| self.lost(error, true);
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
+            if body.len() + chunk.len() > limit {
+                return Err(CallFailure::too_large(limit));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    /// The JSON-RPC error in the body of a refusal, if there is one, and its id.
+    pub(crate) async fn rpc_error(
+        &self,
+        response: Response,
+    ) -> Option<(ErrorData, Option<RequestId>)> {
+        #[derive(Deserialize)]
+        struct Message<'a> {
+            #[serde(borrow)]
+            error: &'a RawValue,
+            #[serde(borrow, default)]
+            id: Option<&'a RawValue>,
+        }
+        let body = self.read(response, MAX_ERROR_BYTES).await.ok()?;
+        let body = String::from_utf8_lossy(&body);
+        let message: Message<'_> = serde_json::from_str(json_rpc::bare(&body)).ok()?;
+        // `{"error": "invalid_token"}` is not JSON-RPC.
+        let is_object = message.error.get().starts_with('{');
+        let id = message.id.and_then(json_rpc::read_id);
+        is_object.then(|| (json_rpc::read_error(message.error), id))
+    }
+}
+
+/// Awaits an authorization, and marks the request as waiting meanwhile.
+async fn waiting<T>(slot: Option<&Slot>, authorized: impl Future<Output = T>) -> T {
+    let set = |is_waiting| {
+        if let Some(slot) = slot {
+            slot.set_waiting(is_waiting);
+        }
+    };
+    set(true);
+    let authorized = authorized.await;
+    set(false);
+    authorized
+}
+
+/// Follows redirects that keep the method, within the origin: credentials go nowhere else.
+fn redirects(authorization: Authorization) -> Policy {
+    Policy::custom(move |attempt| {
+        let (next, before) = (attempt.url(), attempt.previous());
+        let is_own = before
+            .last()
+            .is_some_and(|before| before.origin() == next.origin());
+        let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
+        if before.len() > MAX_REDIRECTS {
+            attempt.error(format!("it redirects more than {MAX_REDIRECTS} times"))
+        } else if is_own && keeps_method && authorization.may_follow(next) {
+            attempt.follow()
+        } else {
+            let (origin, path) = (next.origin().ascii_serialization(), next.path());
+            let reason = format!(
+                "it redirects to {origin}{path}, where credentials do not follow it; if that is \
+                 right, make it the server's URL"
+            );
+            attempt.error(reason)
+        }
+    })
+}
+
+/// The innermost error of a chain, such as "connection refused"; the outer ones repeat it.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+fn configured(values: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in values {
+        let bad = |reason: &str| format!("header {name:?} cannot be sent: {reason}");
+        let parsed = HeaderName::from_str(name).map_err(|_| bad("its name is not allowed"))?;
+        if RESERVED.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-param-") {
+            return Err(bad("the protocol sets it itself; leave it out"));
+        }
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| bad("its value has characters that headers cannot have"))?;
+        value.set_sensitive(true);
+        headers.insert(parsed, value);
+    }
+    Ok(headers)
+}
