@@ -94,7 +94,7 @@ impl Round<'_> {
             call.arguments
         );
         let mut values = json!({ "name": call.tool, "arguments": {} });
-        if session.mirrors() && self.list.has_headers(call.tool) {
+        if session.mirrors() {
             let arguments = serde_json::from_str(call.arguments);
             values["arguments"] = arguments.unwrap_or_default();
         }

@@ -18,10 +18,9 @@ use crate::child::Child;
 use crate::clock::{Asking, later};
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
-use crate::failure::{FailureKind, Lost, Reason, StartError};
+use crate::failure::{FailureKind, Lost, Reason};
 use crate::greeting::{Unmet, greet, is_unsupported, supported};
 use crate::http::Http;
-use crate::list::Listing;
 use crate::questions::{Handler, Questions};
 use crate::request::{Agreed, Session};
 use crate::spec::{self, ServerSpec, Transport};
@@ -56,7 +55,7 @@ impl Memory {
 pub(crate) async fn start(
     spec: &ServerSpec,
     memory: &Memory,
-) -> Result<(Connection, ToolList), StartError> {
+) -> Result<(Connection, ToolList), Reason> {
     let mut attempt = Attempt {
         spec,
         memory,
@@ -65,11 +64,8 @@ pub(crate) async fn start(
         deadline: later(Instant::now(), spec.start_timeout),
         stderr: String::new(),
     };
-    attempt.connect().await.map_err(|reason| StartError {
-        server: spec.name.clone(),
-        reason,
-        stderr: attempt.redact.redact(&attempt.stderr),
-    })
+    let connected = attempt.connect().await;
+    connected.map_err(|reason| reason.of_start(&spec.name, &attempt.stderr))
 }
 
 /// One attempt to start a server.
@@ -253,20 +249,11 @@ impl Attempt<'_> {
     async fn list(&self, connection: &Connection) -> Result<ToolList, Unmet> {
         let session = &connection.session;
         let agreed = &session.agreed;
-        let listing = match session.list_tools(self.spec.start_timeout).await {
-            Ok(listing) => listing,
-            // It was asked all the same: some have tools and do not say so.
-            Err(failure) if matches!(failure.kind, FailureKind::Refused(_)) && !agreed.tools => {
-                let mut none = Listing::default();
-                let reason = "it has no tools: it announces none, and refuses tools/list";
-                none.gaps.push(reason.to_owned());
-                none
-            }
-            Err(failure) => {
-                let method = LIST;
-                return Err(Unmet { method, failure });
-            }
-        };
+        let listed = session.list_tools(self.spec.start_timeout).await;
+        let listing = listed.map_err(|failure| Unmet {
+            method: LIST,
+            failure,
+        })?;
         let before = ToolList {
             protocol_version: agreed.version.to_string(),
             server_info: agreed.server_info.clone(),

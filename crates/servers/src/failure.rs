@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use callgate_auth::AuthError;
-use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::model::ErrorData;
 
 /// The reader of errors and reports, who gets advice that it can follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +51,19 @@ impl Reason {
             operator: change(&self.operator),
             caller: change(&self.caller),
         }
+    }
+
+    /// The reason for which a server did not start; `stderr` is the end of its stderr.
+    pub(crate) fn of_start(self, server: &str, stderr: &str) -> Self {
+        let mut words = String::new();
+        if !stderr.is_empty() {
+            words = format!("; its last words on stderr:\n{stderr}").replace('\n', "\n  ");
+        }
+        self.map(|reason| {
+            // What the server answered cannot pass for lines of ours.
+            let reason = reason.replace("\r\n", "\n").replace(['\n', '\r'], "\n  ");
+            format!("server `{server}` did not start: {reason}{words}")
+        })
     }
 
     pub(crate) fn push_str(&mut self, text: &str) {
@@ -183,12 +196,6 @@ impl CallFailure {
         Self::new(FailureKind::Input, reason, true)
     }
 
-    /// Whether the server does not know the method.
-    pub(crate) fn is_unknown_method(&self) -> bool {
-        matches!(&self.kind, FailureKind::Refused(error)
-            if error.code == ErrorCode::METHOD_NOT_FOUND)
-    }
-
     /// Whether the connection has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.kind == FailureKind::Lost(Lost::Closed)
@@ -218,43 +225,6 @@ impl From<AuthError> for CallFailure {
     }
 }
 
-/// A server that did not start. The `Display` form says what happened and what to do, without
-/// secrets of the configuration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StartError {
-    pub(crate) server: String,
-    pub(crate) reason: Reason,
-    /// The end of its stderr: at most ten lines.
-    pub(crate) stderr: String,
-}
-
-impl StartError {
-    /// The whole text, in the words of each reader.
-    pub fn reason(&self) -> Reason {
-        self.reason.clone().map(|reason| {
-            // What the server answered cannot pass for lines of ours.
-            let reason = reason.replace("\r\n", "\n").replace(['\n', '\r'], "\n  ");
-            let mut text = format!("server `{}` did not start: {reason}", self.server);
-            if !self.stderr.is_empty() {
-                text += "; its last words on stderr:";
-                for line in self.stderr.lines() {
-                    text += "\n  ";
-                    text += line;
-                }
-            }
-            text
-        })
-    }
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.reason().fmt(f)
-    }
-}
-
-impl std::error::Error for StartError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,13 +241,10 @@ mod tests {
             "server `web` needs a login; the person who runs Callgate must log in to server \
              `web`: use other servers, or tell the user"
         );
-        let slow = StartError {
-            server: "slow".to_owned(),
-            reason: Reason::advise("it was not ready", "raise its `startTimeout`"),
-            stderr: "one\ntwo".to_owned(),
-        };
+        let slow = Reason::advise("it was not ready", "raise its `startTimeout`");
+        let slow = slow.of_start("slow", "one\ntwo");
         assert_eq!(
-            slow.reason().to(Reader::Caller),
+            slow.to(Reader::Caller),
             "server `slow` did not start: it was not ready; only the person who runs Callgate can \
              mend that: use other servers, or tell the user; its last words on stderr:\n  one\n  two"
         );

@@ -40,7 +40,7 @@ pub use caller::{
     Caller, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress, Refusal, Root, Wanted,
     WantedKind,
 };
-pub use failure::{CallFailure, FailureKind, Lost, Reader, Reason, StartError};
+pub use failure::{CallFailure, FailureKind, Lost, Reader, Reason};
 pub use servers::Servers;
 pub use spec::{Connect, EraSetting, Http, Remembered, ServerSpec, Stdio, Transport};
 pub use state::{Phase, ServerState, Status};

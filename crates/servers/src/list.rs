@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use callgate_policy::Definition;
 use parking_lot::{Mutex, MutexGuard};
-use rmcp::model::ServerResult;
+use rmcp::model::{ErrorCode, ServerResult};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -15,11 +15,11 @@ use tokio::time::{Instant, sleep};
 use crate::backoff::spread;
 use crate::call::ToolCall;
 use crate::clock::Clock;
-use crate::failure::{CallFailure, FailureKind, Lost, StartError};
+use crate::failure::{CallFailure, FailureKind, Lost, Reason};
 use crate::json_rpc::MAX_VALUE_BYTES;
 use crate::request::{Request, Session};
 use crate::spec::Remembered;
-use crate::tap::{HEADER_MARK, LISTEN};
+use crate::tap::LISTEN;
 use crate::tool_list::ToolList;
 use crate::watch::Notifications;
 
@@ -38,9 +38,11 @@ const MAX_WARNINGS: usize = 5;
 /// The shortest and the longest time for which a list holds.
 const LEAST_FRESH: Duration = Duration::from_secs(5);
 const MOST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
-/// The wait before a server is listened to again; it doubles up to the longest.
+/// The name of the annotation of arguments that are headers, too.
+const HEADER_MARK: &str = "x-mcp-header";
+/// The wait before a server is listened to again, if it has agreed to that; and if not.
 const AGAIN: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(10 * 60);
+const LATER: Duration = Duration::from_secs(5 * 60);
 /// The time for which a list holds when its server says nothing and does not tell of changes.
 pub(crate) const USUALLY_FRESH: Duration = Duration::from_secs(60);
 
@@ -98,8 +100,13 @@ impl Session {
         for _ in 0..MAX_PAGES {
             let next = match self.list_page(params, limit, listing).await {
                 Ok(next) => next,
-                Err(failure) if cursors.is_empty() && failure.is_unknown_method() => {
-                    let reason = "it has no tools: it does not know tools/list";
+                // It was asked all the same: some have tools and do not say so.
+                Err(failure)
+                    if matches!(&failure.kind, FailureKind::Refused(error)
+                    if cursors.is_empty()
+                        && (error.code == ErrorCode::METHOD_NOT_FOUND || !self.agreed.tools)) =>
+                {
+                    let reason = "it has no tools: it announces none, or does not know tools/list";
                     return Ok(Some(reason.to_owned()));
                 }
                 Err(failure) if listing.tools.is_empty() => return Err(failure),
@@ -252,29 +259,26 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
     if !(session.is_stateless() && session.agreed.tools_changes) {
         return std::future::pending().await;
     }
-    let mut wait = AGAIN;
     loop {
         let before = notifications.acknowledged();
         let params = json!({ "notifications": { "toolsListChanged": true } });
         let ended = session.send(Request::new(LISTEN, params), None).await;
-        let acknowledged = notifications.acknowledged();
+        let is_acknowledged = notifications.acknowledged() != before;
         if let Err(failure) = &ended {
             tracing::debug!(server = %session.server, %failure, "a subscription ended");
             let is_refused = matches!(
                 failure.kind,
                 FailureKind::Refused(_) | FailureKind::Lost(Lost::Status(300..=499))
             );
-            if acknowledged.is_none() && is_refused {
+            if !is_acknowledged && is_refused {
                 return std::future::pending().await;
             }
         }
-        if acknowledged != before {
-            wait = AGAIN;
-        }
-        sleep(spread(wait)).await;
-        wait = wait.saturating_mul(2).min(LONGEST);
-        if acknowledged != before {
+        if is_acknowledged {
+            sleep(spread(AGAIN)).await;
             notifications.list_changed();
+        } else {
+            sleep(spread(LATER)).await;
         }
     }
 }
@@ -283,19 +287,27 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
 #[derive(Debug)]
 pub(crate) struct CurrentList(Mutex<State>);
 
-#[derive(Debug)]
-struct State {
-    list: Option<Arc<ToolList>>,
+/// What is known of a server's tools.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    pub(crate) list: Option<Arc<ToolList>>,
     /// Why the server did not start, as long as it never has.
-    failed: Option<StartError>,
+    pub(crate) failed: Option<Reason>,
     /// The time of the list; `None` for longer ago than this system has run.
     at: Option<Instant>,
     /// The reasons for a list that were there when it was asked for.
-    covered: u64,
+    pub(crate) covered: u64,
     /// Whether this process asked for it.
-    heard: bool,
+    pub(crate) heard: bool,
     /// Whether the last attempt at a new list failed.
-    missed: bool,
+    pub(crate) missed: bool,
+}
+
+impl State {
+    /// The age of the list; `None` if that is not known.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        self.at.map(|at| at.elapsed())
+    }
 }
 
 impl CurrentList {
@@ -303,11 +315,8 @@ impl CurrentList {
     pub(crate) fn new(remembered: Option<&Remembered>) -> Self {
         Self(Mutex::new(State {
             list: remembered.map(|remembered| Arc::clone(&remembered.list)),
-            failed: None,
             at: remembered.and_then(|remembered| Instant::now().checked_sub(remembered.age)),
-            covered: 0,
-            heard: false,
-            missed: false,
+            ..State::default()
         }))
     }
 
@@ -331,10 +340,10 @@ impl CurrentList {
     }
 
     /// The server did not start. The list stays.
-    pub(crate) fn fail(&self, error: StartError) {
+    pub(crate) fn fail(&self, reason: Reason) {
         let mut state = self.state();
         if !state.heard {
-            state.failed = Some(error);
+            state.failed = Some(reason);
         }
     }
 
@@ -344,12 +353,17 @@ impl CurrentList {
 
     /// Checks that a tool has the definition that was decided on. One name may have several.
     pub(crate) fn check(&self, call: &ToolCall<'_>, has_begun: bool) -> Result<(), CallFailure> {
-        let is_same = |entry: &Value| Definition::of(entry).hash() == call.definition;
-        let found = self.entries(call.tool, is_same);
-        if found.contains(&true) {
+        let list = self.list();
+        let tools = list.as_deref().map_or(&[][..], |list| &list.tools);
+        let mut found = tools
+            .iter()
+            .filter(|entry| entry["name"] == call.tool)
+            .peekable();
+        let is_gone = found.peek().is_none();
+        if found.any(|entry| Definition::of(entry).hash() == call.definition) {
             return Ok(());
         }
-        let (what, next) = if found.is_empty() {
+        let (what, next) = if is_gone {
             ("its server no longer lists the tool", "")
         } else {
             (
@@ -371,45 +385,7 @@ impl CurrentList {
         ))
     }
 
-    /// Whether arguments of this tool are headers, too.
-    pub(crate) fn has_headers(&self, tool: &str) -> bool {
-        let marks = |entry: &Value| entry["inputSchema"].to_string().contains(HEADER_MARK);
-        self.entries(tool, marks).contains(&true)
-    }
-
-    /// What is read from each entry of a tool's name.
-    fn entries<T>(&self, tool: &str, read: impl Fn(&Value) -> T) -> Vec<T> {
-        let list = self.list();
-        let tools = list.as_deref().map_or(&[][..], |list| &list.tools);
-        let entries = tools.iter().filter(|entry| entry["name"] == tool);
-        entries.map(read).collect()
-    }
-
-    /// Why the server did not start, as long as it never has.
-    pub(crate) fn failed(&self) -> Option<StartError> {
-        self.state().failed.clone()
-    }
-
-    pub(crate) fn covered(&self) -> u64 {
-        self.state().covered
-    }
-
-    /// Whether this process asked for the list.
-    pub(crate) fn is_heard(&self) -> bool {
-        self.state().heard
-    }
-
-    /// Whether the last attempt at a new list failed.
-    pub(crate) fn is_missed(&self) -> bool {
-        self.state().missed
-    }
-
-    /// The age of the list; `None` if that is not known.
-    pub(crate) fn age(&self) -> Option<Duration> {
-        self.state().at.map(|at| at.elapsed())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock()
     }
 }

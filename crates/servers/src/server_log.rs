@@ -10,6 +10,8 @@ use callgate_auth::Redact;
 use governor::{DefaultDirectRateLimiter, Quota};
 use serde::Deserialize;
 use serde_json::Value;
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
 use crate::caller::LogLevel;
 
@@ -28,18 +30,12 @@ const PER_SECOND: u32 = 10;
 
 /// The least important messages that the host's log takes, if it takes any.
 pub(crate) fn level() -> Option<LogLevel> {
-    use tracing::{Level, enabled};
-    if enabled!(target: TARGET, Level::DEBUG) {
-        Some(LogLevel::Debug)
-    } else if enabled!(target: TARGET, Level::INFO) {
-        Some(LogLevel::Info)
-    } else if enabled!(target: TARGET, Level::WARN) {
-        Some(LogLevel::Warning)
-    } else if enabled!(target: TARGET, Level::ERROR) {
-        Some(LogLevel::Error)
-    } else {
-        None
-    }
+    Some(match LevelFilter::current().into_level()? {
+        Level::ERROR => LogLevel::Error,
+        Level::WARN => LogLevel::Warning,
+        Level::INFO => LogLevel::Info,
+        _ => LogLevel::Debug,
+    })
 }
 
 /// A server's log message, fit to be shown.
@@ -209,7 +205,7 @@ impl StderrLog {
 
     /// Takes a piece of the stream.
     pub(crate) fn take(&mut self, chunk: &[u8]) {
-        if !tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
+        if !tracing::enabled!(target: TARGET, Level::DEBUG) {
             return;
         }
         for line in chunk.split_inclusive(|byte| *byte == b'\n') {

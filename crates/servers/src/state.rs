@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::connection::Connection;
-use crate::failure::{Reason, StartError};
+use crate::failure::Reason;
 use crate::tool_list::ToolList;
 
 /// The state of a server at one time.
@@ -25,7 +25,7 @@ pub struct ServerState {
     /// Its tool list.
     pub status: Status,
     /// Why it did not start, as long as it never has. A tool list is then of an earlier time.
-    pub failed: Option<StartError>,
+    pub failed: Option<Reason>,
     /// Its connection.
     pub phase: Phase,
     /// Whether this process asked for the tool list.
@@ -43,7 +43,7 @@ pub enum Status {
     /// The list, of now or of an earlier time. Another list is another [`ToolList`].
     Ready(Arc<ToolList>),
     /// There is none: the server did not start.
-    Failed(StartError),
+    Failed(Reason),
     /// There is none: the server was never connected to.
     Unknown,
 }

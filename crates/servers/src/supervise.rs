@@ -22,7 +22,7 @@ use crate::call::ToolCall;
 use crate::clock::{Clock, later};
 use crate::connect::{Memory, start};
 use crate::connection::Connection;
-use crate::failure::{CallFailure, FailureKind, Reason, StartError};
+use crate::failure::{CallFailure, FailureKind, Reason};
 use crate::list::{CurrentList, listen};
 use crate::spec::{Connect, ServerSpec};
 use crate::state::{Down, Phase, ServerState, Stand, Standing, State, Status};
@@ -69,14 +69,9 @@ impl Supervised {
         let list = CurrentList::new(spec.remembered.as_ref());
         let state = match spec.connect {
             _ if !is_unique => {
-                list.fail(StartError {
-                    server: spec.name.clone(),
-                    reason: Reason::advise(
-                        "another server has this name",
-                        "give each server a name of its own",
-                    ),
-                    stderr: String::new(),
-                });
+                let twin = "another server has this name";
+                let reason = Reason::advise(twin, "give each server a name of its own");
+                list.fail(reason.of_start(&spec.name, ""));
                 State::Closed
             }
             Connect::Manual => State::Disabled,
@@ -211,7 +206,8 @@ impl Server {
     /// a new connection lists the tools anew.
     pub(crate) async fn listed(&self, reasons: u64) {
         let mut changes = self.changes.subscribe();
-        let is_listed = || self.list.covered() >= reasons || self.stand.connection().is_none();
+        let is_listed =
+            || self.list.state().covered >= reasons || self.stand.connection().is_none();
         while !is_listed() && changes.changed().await.is_ok() {}
     }
 
@@ -227,7 +223,7 @@ impl Server {
         let Some(list) = self.list.list() else {
             return;
         };
-        let age = self.list.age();
+        let age = self.list.state().age();
         let over = |limit: Duration| age.is_none_or(|age| age >= limit);
         let is_idle = matches!(self.stand.now().state, State::Idle);
         if is_idle {
@@ -272,10 +268,9 @@ impl Server {
                 State::Down(down) => down.whole_reason(),
                 State::Disabled => return Err(format!("{DISABLED}; enable it to call it").into()),
                 State::Closed => {
-                    return Err(match self.list.failed() {
-                        Some(error) => error.reason(),
-                        None => "the connection was closed before the call".into(),
-                    });
+                    let failed = self.list.state().failed.clone();
+                    return Err(failed
+                        .unwrap_or_else(|| "the connection was closed before the call".into()));
                 }
             };
             if !matches!(timeout_at(deadline, standing.changed()).await, Ok(Ok(()))) {
@@ -361,10 +356,9 @@ impl Server {
                     connection.roots_changed();
                 }
             }
-            Err(error) => {
-                tracing::warn!(server = self.spec.name, %error, "a server does not start");
-                let reason = error.reason();
-                self.list.fail(error);
+            Err(reason) => {
+                tracing::warn!(server = self.spec.name, error = %reason, "a server does not start");
+                self.list.fail(reason.clone());
                 *failures += 1;
                 self.down(turn, *failures, reason, true);
             }
@@ -421,7 +415,7 @@ impl Server {
             // The guard of the result holds the channel's lock.
             drop(
                 reasons
-                    .wait_for(|reasons| *reasons != self.list.covered())
+                    .wait_for(|reasons| *reasons != self.list.state().covered)
                     .await,
             );
             sleep_until(next.max(Instant::now() + TOGETHER)).await;
@@ -482,7 +476,7 @@ impl Server {
 
     /// Whether the tool list is the newest that is known of.
     pub(crate) fn is_settled(&self) -> bool {
-        self.list.covered() == self.reasons() || self.stand.connection().is_none()
+        self.list.state().covered == self.reasons() || self.stand.connection().is_none()
     }
 
     fn is_disabled(&self) -> bool {
@@ -490,9 +484,8 @@ impl Server {
     }
 
     pub(crate) fn state(&self) -> ServerState {
-        let age = self.list.age();
-        let failed = self.list.failed();
-        let list = self.list.list();
+        let known = self.list.state().clone();
+        let (age, list) = (known.age(), known.list);
         let phase = match &self.stand.now().state {
             State::Up(_) => Phase::Up,
             State::Starting => Phase::Starting,
@@ -509,15 +502,15 @@ impl Server {
             name: self.spec.name.clone(),
             description: self.spec.description.clone(),
             trusted: self.spec.trusted,
-            status: match (list, &failed) {
+            status: match (list, &known.failed) {
                 (Some(list), _) => Status::Ready(list),
-                (None, Some(error)) => Status::Failed(error.clone()),
+                (None, Some(reason)) => Status::Failed(reason.clone()),
                 (None, None) => Status::Unknown,
             },
-            failed,
-            heard: self.list.is_heard(),
+            failed: known.failed,
+            heard: known.heard,
             age,
-            stale: matches!(phase, Phase::Down(_)) || is_over || self.list.is_missed(),
+            stale: matches!(phase, Phase::Down(_)) || is_over || known.missed,
             phase,
         }
     }

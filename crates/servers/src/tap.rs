@@ -28,7 +28,6 @@ use tokio_util::sync::CancellationToken;
 use crate::failure::{CallFailure, Reason};
 use crate::json_rpc::{
     Envelope, MAX_VALUE_BYTES, bare, find_id, foreign_id, has_method, read_error, read_id, split,
-    unquoted,
 };
 use crate::server_log::fit;
 use crate::slot::{Slot, Who};
@@ -123,7 +122,7 @@ impl Tap {
     }
 
     /// Notes a message that cannot be used.
-    fn note_unused(&self, text: &str) {
+    pub(crate) fn note_unused(&self, text: &str) {
         let mut state = self.state();
         state.unused += 1;
         if state.unused == 1 {
@@ -368,39 +367,18 @@ impl Tap {
         params: &str,
         stream: Option<&RequestId>,
     ) -> Option<ServerJsonRpcMessage> {
-        match method {
-            "notifications/progress" => self.progress(params),
-            "notifications/cancelled" => return self.cancelled(params),
-            _ => self.listener.notification(self, method, params, stream),
+        if method == "notifications/cancelled" {
+            return self.cancelled(params);
         }
+        self.listener.notification(self, method, params, stream);
         None
     }
 
-    fn progress(&self, params: &str) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
-            #[serde(borrow)]
-            progress_token: &'a RawValue,
-            #[serde(borrow)]
-            progress: &'a RawValue,
-        }
-        let read = serde_json::from_str::<Params<'_>>(params).ok();
-        let token = read.as_ref().and_then(|read| read_id(read.progress_token));
-        let slot = token.map(ProgressToken).and_then(|token| {
-            let state = self.state();
-            let mut flights = state.flights.values();
-            let found = flights.find(|flight| flight.token.as_ref() == Some(&token));
-            found.map(|flight| flight.slot.clone())
-        });
-        let progress = read.and_then(|read| unquoted(read.progress).parse().ok());
-        let (Some(slot), Some(progress)) = (slot, progress) else {
-            return self.note_unused(params);
-        };
-        slot.signs().notify_one();
-        if let Some(who) = slot.who() {
-            self.listener.progress(who, progress, params);
-        }
+    /// The request that a progress notification is for.
+    pub(crate) fn of_progress(&self, token: RequestId) -> Option<Slot> {
+        let (state, token) = (self.state(), Some(ProgressToken(token)));
+        let found = state.flights.values().find(|flight| flight.token == token);
+        found.map(|flight| flight.slot.clone())
     }
 
     /// The server gives up a request of its own, or ends a subscription (2026-07-28).
@@ -532,9 +510,6 @@ fn usable_tools(result: &RawValue) -> ServerResult {
     let tools = entries.map(|entry| Tool::new(entry.name, "", entry.input_schema));
     ServerResult::ListToolsResult(ListToolsResult::with_all_items(tools.collect()))
 }
-
-/// The name of the annotation of arguments that are headers, too.
-pub(crate) const HEADER_MARK: &str = "x-mcp-header";
 
 #[cfg(test)]
 mod tests;

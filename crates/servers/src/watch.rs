@@ -7,12 +7,13 @@ use parking_lot::Mutex;
 use rmcp::model::RequestId;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
 use crate::caller::{Log, Progress};
+use crate::json_rpc::{read_id, unquoted};
 use crate::questions::page_id;
 use crate::server_log::{self, FloodGate, Message, fit};
-use crate::slot::Who;
 use crate::tap::Tap;
 
 /// The longest progress message that is passed on, in characters.
@@ -102,6 +103,7 @@ impl Notifications {
         stream: Option<&RequestId>,
     ) {
         match method {
+            "notifications/progress" => self.progress(tap, params),
             "notifications/message" => self.log(tap, params, stream),
             "notifications/tools/list_changed" => {
                 // In the newest revision it names the subscription that it is for.
@@ -123,22 +125,39 @@ impl Notifications {
     }
 
     /// Hears the progress of a request.
-    pub(crate) fn progress(&self, of: &Who, progress: f64, params: &str) {
-        #[derive(Deserialize, Default)]
-        #[serde(default)]
-        struct Params {
-            total: Option<f64>,
-            message: Option<String>,
+    fn progress(&self, tap: &Tap, params: &str) {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Params<'a> {
+            #[serde(borrow)]
+            progress_token: &'a RawValue,
+            #[serde(borrow)]
+            progress: &'a RawValue,
+            #[serde(default)]
+            total: Value,
+            #[serde(default)]
+            message: Value,
         }
-        let Params { total, message } = serde_json::from_str(params).unwrap_or_default();
-        let message = message.map(|text| fit(&text, MAX_PROGRESS_MESSAGE, &self.redact));
-        of.caller.progress(Progress {
-            server: &self.server,
-            tool: &of.tool,
-            progress,
-            total,
-            message: message.as_deref(),
+        let read: Option<Params<'_>> = serde_json::from_str(params).ok();
+        let heard = read.and_then(|read| {
+            let slot = tap.of_progress(read_id(read.progress_token)?)?;
+            Some((slot, unquoted(read.progress).parse().ok()?, read))
         });
+        let Some((slot, progress, read)) = heard else {
+            return tap.note_unused(params);
+        };
+        slot.signs().notify_one();
+        if let Some(of) = slot.who() {
+            let message = read.message.as_str();
+            let message = message.map(|text| fit(text, MAX_PROGRESS_MESSAGE, &self.redact));
+            of.caller.progress(Progress {
+                server: &self.server,
+                tool: &of.tool,
+                progress,
+                total: read.total.as_f64(),
+                message: message.as_deref(),
+            });
+        }
     }
 }
 
@@ -152,8 +171,8 @@ fn subscription(params: &str) -> Option<RequestId> {
     #[derive(Deserialize)]
     struct Meta<'a> {
         #[serde(borrow, rename = "io.modelcontextprotocol/subscriptionId")]
-        id: &'a serde_json::value::RawValue,
+        id: &'a RawValue,
     }
     let params: Params<'_> = serde_json::from_str(params).ok()?;
-    crate::json_rpc::read_id(params.meta.id)
+    read_id(params.meta.id)
 }

@@ -193,8 +193,7 @@ fn unavailable(server: &callgate_servers::ServerState, reader: Reader) -> Option
     if server.phase == Phase::Disabled {
         return None;
     }
-    let reason = server.failed.as_ref()?.reason();
-    let mut reason = reason.to(reader).to_owned();
+    let mut reason = server.failed.as_ref()?.to(reader).to_owned();
     if matches!(server.status, Status::Ready(_)) {
         let age = match server.age.map(|age| age.as_secs() / 60) {
             None => "at an earlier time".to_owned(),
