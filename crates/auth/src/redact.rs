@@ -137,12 +137,6 @@ impl Redact {
         });
         replaced(text, end, found.collect())
     }
-
-    /// The length of the longest spelling of a secret, in bytes.
-    pub fn span(&self) -> usize {
-        let values = self.values.read();
-        values.longest
-    }
 }
 
 impl fmt::Debug for Redact {

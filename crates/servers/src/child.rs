@@ -10,18 +10,18 @@ use std::time::Duration;
 use callgate_auth::Redact;
 use callgate_process::Signal;
 use parking_lot::Mutex;
-use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::failure::Reason;
-use crate::server_log::StderrLog;
+use crate::server_log::{FloodGate, StderrLog};
 use crate::spec;
+use crate::stdio::Lines;
 
-/// The bytes of the end of stderr that are kept.
-const KEPT_STDERR: usize = 16 << 10;
+/// The longest line of stderr that is read, in bytes.
+const MAX_STDERR_LINE: usize = 8 << 10;
 /// The lines of it that a message shows.
 const SHOWN_STDERR_LINES: usize = 10;
 /// The time a server has to exit after the end of its input, and again after SIGTERM.
@@ -29,6 +29,9 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The wait for the end of stderr after a server has ended; a process that left the group may hold
 /// the stream open.
 const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// The last lines of a stderr, the newest first.
+type Tail = Mutex<VecDeque<String>>;
 
 /// A running process. Dropping it kills the process group.
 #[derive(Debug)]
@@ -80,8 +83,11 @@ impl Child {
             return Err(failed(error));
         };
         let tail = Arc::new(Tail::default());
-        let log = StderrLog::new(Arc::clone(server), redact.clone());
-        let stderr = tokio::spawn(keep_tail(stderr, Arc::clone(&tail), log));
+        let log = StderrLog {
+            flood: FloodGate::new(Arc::clone(server)),
+            redact: redact.clone(),
+        };
+        let stderr = tokio::spawn(read_stderr(stderr, Arc::clone(&tail), log));
         let (tell, exit) = watch::channel(None);
         let (signals, sent) = mpsc::unbounded_channel();
         tokio::spawn(follow(process, sent, stderr, tell));
@@ -95,7 +101,8 @@ impl Child {
 
     /// The end of its stderr: whole lines, at most ten.
     pub(crate) fn stderr_tail(&self) -> String {
-        self.stderr.last_lines(SHOWN_STDERR_LINES)
+        let lines: Vec<_> = self.stderr.lock().iter().rev().cloned().collect();
+        lines.join("\n")
     }
 
     /// Waits for the end of the process.
@@ -186,54 +193,19 @@ async fn follow(
     }
 }
 
-async fn keep_tail(mut stderr: ChildStderr, tail: Arc<Tail>, mut log: StderrLog) {
-    let mut chunk = vec![0; 4 << 10];
-    while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-        let chunk = chunk.get(..read).unwrap_or_default();
-        tail.push(chunk);
-        log.take(chunk);
-    }
-    log.end_line();
-}
-
-/// The last bytes of a stream.
-#[derive(Debug, Default)]
-struct Tail(Mutex<Kept>);
-
-#[derive(Debug, Default)]
-struct Kept {
-    bytes: VecDeque<u8>,
-    /// Whether there were more bytes before them.
-    is_cut: bool,
-}
-
-impl Tail {
-    fn push(&self, chunk: &[u8]) {
-        let mut kept = self.0.lock();
-        kept.bytes.extend(chunk);
-        let surplus = kept.bytes.len().saturating_sub(KEPT_STDERR);
-        kept.bytes.drain(..surplus);
-        kept.is_cut |= surplus > 0;
-    }
-
-    fn last_lines(&self, count: usize) -> String {
-        let mut kept = self.0.lock();
-        let is_cut = kept.is_cut;
-        let text = String::from_utf8_lossy(kept.bytes.make_contiguous()).into_owned();
-        drop(kept);
-        // The first line is left out if it was cut: a cut secret would not be recognised.
-        let whole = match text.split_once('\n') {
-            Some((_, rest)) if is_cut => rest,
-            None if is_cut => "",
-            _ => &text,
-        };
-        let lines = whole
-            .lines()
-            .map(str::trim_end)
-            .filter(|line| !line.is_empty());
-        let lines: Vec<_> = lines.collect();
-        let from = lines.len().saturating_sub(count);
-        lines.get(from..).unwrap_or_default().join("\n")
+/// Logs the lines of a stderr, and keeps the last ones.
+async fn read_stderr(stderr: ChildStderr, tail: Arc<Tail>, log: StderrLog) {
+    let mut lines = Lines::new(stderr, MAX_STDERR_LINE);
+    while let Ok(Some(line)) = lines.next().await {
+        // A secret that is cut would not be recognised.
+        let text = String::from_utf8_lossy(&line.text);
+        let text = text.trim_end();
+        if !line.is_cut && !text.is_empty() {
+            log.line(text);
+            let mut tail = tail.lock();
+            tail.truncate(SHOWN_STDERR_LINES - 1);
+            tail.push_front(text.to_owned());
+        }
     }
 }
 
@@ -267,22 +239,5 @@ mod tests {
             let begins = format!("command {command:?} was not found; {advice}");
             assert!(error.to_string().starts_with(&begins), "{error}");
         }
-    }
-
-    #[test]
-    fn the_tail_is_bounded_and_has_no_cut_line() {
-        let tail = Tail::default();
-        for n in 0..5_000 {
-            tail.push(format!("line {n}\n\n").as_bytes());
-        }
-        assert_eq!(tail.last_lines(2), "line 4998\nline 4999");
-        assert!(tail.last_lines(usize::MAX).len() <= KEPT_STDERR);
-        let tail = Tail::default();
-        tail.push(&[b'x'; KEPT_STDERR]);
-        assert_eq!(tail.last_lines(1), "x".repeat(KEPT_STDERR));
-        tail.push(b"x");
-        assert_eq!(tail.last_lines(1), "");
-        tail.push(b"\nlast words");
-        assert_eq!(tail.last_lines(2), "last words");
     }
 }

@@ -110,7 +110,7 @@ impl Message {
 /// longer than this many characters.
 pub(crate) fn fit(text: &str, most: usize, redact: &Redact) -> String {
     // It is cut after its secrets are replaced: a part of a cut secret would stay.
-    let searched = searched(most);
+    let searched = most.saturating_mul(4).saturating_add(64 << 10);
     let redacted = redact.redact_start(text, searched);
     let mut is_cut = text.len() > searched;
     let mut shown = String::with_capacity(redacted.len().min(most));
@@ -129,11 +129,6 @@ pub(crate) fn fit(text: &str, most: usize, redact: &Redact) -> String {
         shown.push('…');
     }
     shown
-}
-
-/// The bytes of a text that are searched for secrets when this many characters are shown.
-const fn searched(most: usize) -> usize {
-    most.saturating_mul(4).saturating_add(64 << 10)
 }
 
 /// Whether a character moves the cursor, hides text or turns its direction.
@@ -187,46 +182,18 @@ impl Drop for FloodGate {
     }
 }
 
-/// Logs a server's stderr line by line, at level debug.
+/// Logs the lines of a server's stderr, at level debug.
 pub(crate) struct StderrLog {
-    flood: FloodGate,
-    redact: Redact,
-    line: Vec<u8>,
+    pub(crate) flood: FloodGate,
+    pub(crate) redact: Redact,
 }
 
 impl StderrLog {
-    pub(crate) fn new(server: Arc<str>, redact: Redact) -> Self {
-        Self {
-            flood: FloodGate::new(server),
-            redact,
-            line: Vec::new(),
-        }
-    }
-
-    /// Takes a piece of the stream.
-    pub(crate) fn take(&mut self, chunk: &[u8]) {
-        if !tracing::enabled!(target: TARGET, Level::DEBUG) {
-            return;
-        }
-        for line in chunk.split_inclusive(|byte| *byte == b'\n') {
-            let most = searched(MAX_LINE).saturating_add(self.redact.span());
-            let room = most.saturating_sub(self.line.len());
-            self.line.extend(line.iter().take(room));
-            if line.ends_with(b"\n") {
-                self.end_line();
-            }
-        }
-    }
-
-    /// Logs the collected line.
-    pub(crate) fn end_line(&mut self) {
-        let line = String::from_utf8_lossy(&self.line);
-        let line = line.trim_end();
-        if !line.is_empty() && self.flood.admit() {
+    pub(crate) fn line(&self, line: &str) {
+        if tracing::enabled!(target: TARGET, Level::DEBUG) && self.flood.admit() {
             let line = fit(line, MAX_LINE, &self.redact);
             tracing::debug!(target: TARGET, server = %self.flood.server, line, "a server writes to stderr");
         }
-        self.line.clear();
     }
 }
 

@@ -169,7 +169,7 @@ async fn write_all(
 }
 
 /// Lines of bounded length.
-struct Lines<R> {
+pub(crate) struct Lines<R> {
     stream: BufReader<R>,
     limit: usize,
     line: Line,
@@ -177,14 +177,14 @@ struct Lines<R> {
 
 /// A line without its end.
 #[derive(Debug, Default, PartialEq)]
-struct Line {
-    text: Vec<u8>,
+pub(crate) struct Line {
+    pub(crate) text: Vec<u8>,
     /// True if it is over the limit, and the text is its first and its last bytes.
-    is_cut: bool,
+    pub(crate) is_cut: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
-    fn new(stream: R, limit: usize) -> Self {
+    pub(crate) fn new(stream: R, limit: usize) -> Self {
         Self {
             stream: BufReader::with_capacity(64 << 10, stream),
             limit,
@@ -193,11 +193,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// The next line; `None` at the end. Nothing is lost when the future is dropped.
-    async fn next(&mut self) -> io::Result<Option<Line>> {
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let available = self.stream.fill_buf().await?;
             if available.is_empty() {
-                return Ok(None);
+                let rest = std::mem::take(&mut self.line);
+                return Ok(Some(rest).filter(|rest| !rest.text.is_empty()));
             }
             let newline = memchr::memchr(b'\n', available);
             let taken = newline.unwrap_or(available.len());
@@ -231,7 +232,7 @@ mod tests {
             let line = lines.next().await.expect("a line");
             assert_eq!(line, Some(Line { text, is_cut }));
         }
-        for expected in ["", "end"] {
+        for expected in ["", "end", "rest"] {
             let line = lines.next().await.expect("a line").expect("a line");
             assert_eq!(line.text, expected.as_bytes());
         }
