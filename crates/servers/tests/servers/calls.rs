@@ -3,12 +3,14 @@
 use std::time::{Duration, Instant};
 
 use callgate_policy::Definition;
-use callgate_servers::{FailureKind, ServerSpec, Status, ToolCall, Transport};
+use callgate_servers::{FailureKind, ServerSpec, Status, Transport};
 use expect_test::{Expect, expect};
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{call, definition, in_time, odd, one, start, states, try_call, until};
+use crate::support::{
+    call, decided_call, definition, in_time, odd, one, start, states, try_call, until,
+};
 
 async fn check(mode: &str, tool: &str, arguments: Value, expected: Expect) {
     let servers = one(odd(mode)).await;
@@ -86,33 +88,11 @@ fn scripted(command: &str) -> ServerSpec {
         *'"tools/call"'*) COMMAND ;;
         esac
     done"#;
-    let say = r#"say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }; R='{"structuredContent":"taken"}'; "#;
+    let say = r#"say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }; "#;
     let script = format!("{say}{}", script.replace("COMMAND", command));
     let mut spec = ServerSpec::stdio("s", "sh", ["-c", &script]);
     spec.era = "2025-11-25".parse().expect("a revision");
     spec
-}
-
-#[tokio::test]
-async fn an_answer_that_can_mean_one_thing_is_taken() {
-    for command in [
-        r#"printf '{"jsonrpc":"2.0","id":"%s","result":%s}\n' $id "$R""#,
-        r#"printf '{"id":%s.0,"result":%s}\n' $id "$R""#,
-        r#"printf '{"id":"%s.00","result":%s}\n' $id "$R""#,
-        r#"printf '\357\273\277'; say "$R""#,
-        r#"printf '\n \n\r\n{"id":%s,"result":%s}  \r\n' $id "$R""#,
-        r#"echo 'INFO: called'; echo '{"level":"info"}'; echo '[1, 2]'; say "$R""#,
-        r#"printf '{"method":"notifications/x"}{"id":%s,"result":%s}\n' $id "$R""#,
-        r#"printf '[{"method":"notifications/x"},{"id":%s,"result":%s}]\n' $id "$R""#,
-    ] {
-        let servers = one(scripted(command)).await;
-        assert_eq!(
-            call(&servers, "s", "t", json!({})).await,
-            "\"taken\"",
-            "{command}"
-        );
-        in_time(servers.shut_down()).await;
-    }
 }
 
 #[tokio::test]
@@ -129,7 +109,7 @@ async fn a_call_without_an_answer_says_what_was_read() {
             format!("{timed_out}3 messages that could not be used, the first: \"{{\""),
         ),
         (
-            r#"id=99; say "$R""#,
+            r#"id=99; say 1"#,
             format!("{timed_out}a message that could not be used: \"{{\"jsonrpc\""),
         ),
         (
@@ -204,18 +184,12 @@ async fn a_call_that_is_given_up_is_cancelled() {
 
 #[tokio::test]
 async fn a_limit_of_the_caller_holds_over_all_rounds() {
-    let servers = one(odd("wants-input --modern")).await;
-    let definition = definition(&servers, "wants-input --modern", "want");
-    let made = servers.call(ToolCall {
-        server: "wants-input --modern",
-        tool: "want",
-        definition: definition.hash(),
-        arguments: r#"{"state":"again"}"#,
-        caller: None,
-        limit: Some(Duration::from_millis(300)),
-    });
-    let failure = in_time(made).await.expect_err("it never ends");
-    let limit = Duration::from_millis(300);
+    let (mode, limit) = ("wants-input --modern", Duration::from_millis(300));
+    let servers = one(odd(mode)).await;
+    let definition = definition(&servers, mode, "want");
+    let again = json!({ "state": "again" });
+    let made = decided_call(&servers, mode, "want", &definition, &again, Some(limit));
+    let failure = made.await.expect_err("it never ends");
     assert_eq!(failure.kind, FailureKind::Timeout(limit));
     in_time(servers.shut_down()).await;
 }
@@ -257,15 +231,9 @@ async fn a_changed_tool_is_not_called() {
         until(&servers, |_| find().is_some()).await;
         let decided = Definition::of(&find().expect("it is listed"));
         let made = || async {
-            let made = servers.call(ToolCall {
-                server: mode,
-                tool: "it",
-                definition: decided.hash(),
-                arguments: "{}",
-                caller: None,
-                limit: None,
-            });
-            in_time(made).await.map_err(|failure| failure.to_string())
+            decided_call(&servers, mode, "it", &decided, &json!({}), None)
+                .await
+                .map_err(|failure| failure.to_string())
         };
         assert!(made().await.is_ok());
         call(&servers, mode, "change", json!({ "name": "it" })).await;

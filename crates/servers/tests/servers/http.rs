@@ -11,13 +11,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Uri, header};
 use axum::response::Response;
 use callgate_auth::Source;
-use callgate_servers::{Http, ServerSpec, Servers, ToolCall, Transport};
+use callgate_servers::{Http, ServerSpec, Servers, Transport};
 use futures::StreamExt as _;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::support::{call, definition, in_time, one, start, states, try_call};
+use crate::support::{call, in_time, one, start, states, try_call};
 
 /// What the endpoint has seen.
 struct Seen {
@@ -192,20 +192,8 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
         }
         "big-json" => json_body(answer(&format!(r#"{{"content":"{}"}}"#, big()))),
         "big-event" => events(&[answer(&format!(r#"{{"content":"{}"}}"#, big()))]),
-        "odd-json" => json_body(answer(
-            r#"{"content":[{"type":"text","text":"\ud800"}],"n":1e400}"#,
-        )),
-        "odd-event" => events(&[answer(
-            r#"{"content":[{"type":"text","text":"\ud800"}],"n":1e400}"#,
-        )]),
         "no-type" => Response::new(answer(plain).into()),
         "no-id" => json_body(format!(r#"{{"jsonrpc":"2.0","id":null,"result":{plain}}}"#)),
-        "text-id" => json_body(format!(
-            r#"{{"jsonrpc":"2.0","id":"{id}","result":{plain}}}"#
-        )),
-        "decimal-id" => events(&[format!(r#"{{"id":{id}.0,"result":{plain}}}"#)]),
-        "mark" => json_body(format!("\u{feff}{}\r\n", answer(plain))),
-        "mark-event" => events(&[format!("\u{feff} {} ", answer(plain))]),
         "mark-error" => reply(
             400,
             "application/json",
@@ -348,7 +336,6 @@ async fn each_era_is_found_out() {
 
 #[tokio::test]
 async fn odd_answers_end_their_call_at_once() {
-    let odd = r#"{"content":[{"type":"text","text":"\ud800"}],"n":1e400}"#;
     let over = "the answer is over the limit of 1048576 bytes";
     for (path, expected) in [
         ("big-json", over),
@@ -388,21 +375,6 @@ async fn odd_answers_end_their_call_at_once() {
         assert!(said.starts_with(expected), "{path}: {said}");
         assert!(!said.contains("secret"), "{said}");
     }
-    for path in ["odd-json", "odd-event"] {
-        let (url, _) = serve().await;
-        let servers = one(spec(&url, path)).await;
-        let definition = definition(&servers, path, "tool");
-        let made = servers.call(ToolCall {
-            server: path,
-            tool: "tool",
-            definition: definition.hash(),
-            arguments: "{}",
-            caller: None,
-            limit: None,
-        });
-        assert_eq!(in_time(made).await.expect("text").get(), odd);
-        in_time(servers.shut_down()).await;
-    }
 }
 
 #[tokio::test]
@@ -410,10 +382,6 @@ async fn an_answer_that_can_mean_one_thing_is_taken() {
     for path in [
         "no-type",
         "no-id",
-        "text-id",
-        "decimal-id",
-        "mark",
-        "mark-event",
         "type/application/json,+application/json",
         "type/Application/JSON;+Charset=UTF-8;+odd",
         "type/application/json;profile=\"a,b\"",

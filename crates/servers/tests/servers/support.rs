@@ -10,6 +10,7 @@ use callgate_servers::{
     CallFailure, Phase, ServerSpec, Servers, Status, Stdio, ToolCall, Transport,
 };
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// A limit that no test needs on any machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -114,24 +115,34 @@ pub async fn try_call(
     tool: &str,
     arguments: Value,
 ) -> Result<Value, CallFailure> {
-    let arguments = arguments.to_string();
     let definition = definition(servers, server, tool);
-    let result = servers
-        .call(ToolCall {
-            server,
-            tool,
-            definition: definition.hash(),
-            arguments: &arguments,
-            caller: None,
-            limit: None,
-        })
-        .await?;
-    Ok(serde_json::from_str(result.get()).expect("JSON"))
+    let answer = decided_call(servers, server, tool, &definition, &arguments, None).await?;
+    Ok(serde_json::from_str(answer.get()).expect("JSON"))
+}
+
+/// Makes a call of a tool with this definition.
+pub async fn decided_call(
+    servers: &Servers,
+    server: &str,
+    tool: &str,
+    definition: &Definition,
+    arguments: &Value,
+    limit: Option<Duration>,
+) -> Result<Box<RawValue>, CallFailure> {
+    let call = ToolCall {
+        server,
+        tool,
+        definition: definition.hash(),
+        arguments: &arguments.to_string(),
+        caller: None,
+        limit,
+    };
+    in_time(servers.call(call)).await
 }
 
 /// The structured content of an answer, its first text, or the failure.
 pub async fn call(servers: &Servers, server: &str, tool: &str, arguments: Value) -> String {
-    match in_time(try_call(servers, server, tool, arguments)).await {
+    match try_call(servers, server, tool, arguments).await {
         Ok(result) => match (&result["structuredContent"], &result["content"][0]["text"]) {
             (Value::Null, Value::String(text)) => text.clone(),
             (Value::Null, _) => result.to_string(),
