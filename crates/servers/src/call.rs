@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use callgate_policy::DefinitionHash;
-use futures::future::join_all;
+use futures::future::{OptionFuture, join_all};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -157,7 +157,7 @@ impl Round<'_> {
         };
         let is_asked = session.logs.fetch_min(level as u8, Ordering::Relaxed) <= level as u8;
         if !session.is_stateless() && !is_asked {
-            let request = Request::new("logging/setLevel", json!({ "level": level.as_str() }));
+            let request = Request::new("logging/setLevel", json!({ "level": level }));
             // A server that does not answer logs what it did before.
             let _ = session.request(request, LOGS_PATIENCE.min(most)).await;
         }
@@ -231,9 +231,8 @@ impl Round<'_> {
         if let Some(requests) = wanted.input_requests {
             let (answers, pages) = self.inputs(&read_requests(requests)?).await?;
             if pages > 0 {
-                let _asking = self.session.questions.asking.begin();
-                let back = self.caller.back_from(self.opened(pages, false));
-                in_time(back).await.map_err(CallFailure::input)?;
+                let back = self.back_from(pages, None::<std::future::Pending<()>>);
+                back.await.map_err(CallFailure::input)?;
             }
             input.push_str(r#","inputResponses":"#);
             input.push_str(&answers.to_string());
@@ -280,34 +279,56 @@ impl Round<'_> {
         for (page, heard) in pages.iter().zip(heard) {
             questions.follow_page(&**self.caller, page, heard);
         }
-        let _asking = questions.asking.begin();
         let mut lost = self.session.tap.lost();
-        let back = self.caller.back_from(self.opened(pages.len(), true));
+        let told = async {
+            tokio::select! {
+                biased;
+                _ = join_all(done) => {}
+                // The refused call was not carried out: it is made on another connection.
+                _ = lost.wait_for(Option::is_some) => {}
+            }
+        };
+        let back = self.back_from(pages.len(), Some(told));
+        back.await.map_err(|why| refused(&why))
+    }
+
+    /// Waits until a person is done at pages, or until the server tells so, if it does.
+    async fn back_from(
+        &self,
+        pages: usize,
+        told: Option<impl Future<Output = ()>>,
+    ) -> Result<(), String> {
+        let _asking = self.session.questions.asking.begin();
+        let back = self.caller.back_from(Opened {
+            server: &self.session.server,
+            tool: self.call.tool,
+            pages,
+            is_told: told.is_some(),
+        });
+        let told = OptionFuture::from(told);
         let over = async {
             tokio::select! {
                 biased;
-                _ = join_all(done) => Ok(()),
-                // The refused call was not carried out: it is made on another connection.
-                _ = lost.wait_for(Option::is_some) => Ok(()),
+                Some(()) = told => Ok(()),
                 back = back => back,
             }
         };
-        in_time(over).await.map_err(|why| refused(&why))
+        match timeout(PAGE_PATIENCE, over).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err("the user gave its page up".to_owned()),
+            Err(_) => {
+                let minutes = PAGE_PATIENCE.as_secs() / 60;
+                Err(format!(
+                    "the user was not done at its page within {minutes} minutes"
+                ))
+            }
+        }
     }
 
     pub(crate) fn who(&self) -> Who {
         Who {
             caller: Arc::clone(self.caller),
             tool: self.call.tool.into(),
-        }
-    }
-
-    fn opened(&self, pages: usize, is_told: bool) -> Opened<'_> {
-        Opened {
-            server: &self.session.server,
-            tool: self.call.tool,
-            pages,
-            is_told,
         }
     }
 }
@@ -321,20 +342,6 @@ pub(crate) fn read_requests(requests: &RawValue) -> Result<Map<String, Value>, C
         )));
     }
     serde_json::from_str(requests.get()).map_err(|error| CallFailure::malformed(misfit(&error)))
-}
-
-/// Waits until a person is done at a page.
-async fn in_time(back: impl Future<Output = Result<(), Refusal>>) -> Result<(), String> {
-    match timeout(PAGE_PATIENCE, back).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err("the user gave its page up".to_owned()),
-        Err(_) => {
-            let minutes = PAGE_PATIENCE.as_secs() / 60;
-            Err(format!(
-                "the user was not done at its page within {minutes} minutes"
-            ))
-        }
-    }
 }
 
 /// The pages that have to be opened before a call that was refused; none if one is not valid.

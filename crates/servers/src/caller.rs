@@ -222,7 +222,7 @@ pub struct Progress<'a> {
 }
 
 /// Importance of a log message, by the levels of syslog; the least important first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum LogLevel {
@@ -234,22 +234,6 @@ pub enum LogLevel {
     Critical,
     Alert,
     Emergency,
-}
-
-impl LogLevel {
-    /// Its name in the protocol.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-            Self::Alert => "alert",
-            Self::Emergency => "emergency",
-        }
-    }
 }
 
 /// A server's log message (`notifications/message`).

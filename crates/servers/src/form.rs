@@ -50,60 +50,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_not_sent() {
+    fn an_answer_fits_its_form() {
         let string = json!({ "type": "string", "minLength": 2, "maxLength": 3 });
-        // Nothing is added: the caller fills in defaults.
         let properties = json!({ "a": string, "share": { "type": "boolean", "default": true } });
         let schema = json!({ "properties": properties, "required": ["a"] });
-        let answer = json!({ "action": "accept", "content": { "a": "ééé" } });
-        assert_eq!(checked(answer.clone(), "form", Some(&schema)), Ok(answer));
         for (content, expected) in [
+            // Nothing is added: the caller fills in defaults.
+            (
+                json!({ "a": "ééé" }),
+                r#"{"action":"accept","content":{"a":"ééé"}}"#,
+            ),
             (json!({}), "\"a\" is a required property"),
             (json!({ "a": 1 }), "/a: value is not of type \"string\""),
             (
                 json!({ "a": "x" }),
                 "/a: value is shorter than 2 characters",
             ),
-            (
-                json!({ "a": "xxxx" }),
-                "/a: value is longer than 3 characters",
-            ),
             (json!({ "a": "xx", "b": 1 }), "\"b\" is not in the form"),
             (json!([]), "the content is not an object"),
         ] {
             let answer = json!({ "action": "accept", "content": content });
-            let refused = checked(answer, "form", Some(&schema)).expect_err("it does not fit");
-            assert!(refused.message.contains(expected), "{}", refused.message);
+            let checked = checked(answer, "form", Some(&schema));
+            let said = checked.map_or_else(|error| error.message.into(), |it| it.to_string());
+            assert!(said.ends_with(expected), "{said}");
         }
     }
 
     #[test]
     fn only_an_accepted_form_has_content() {
-        for (answer, mode, expected) in [
+        let content = json!({ "a": 1 });
+        for (action, mode, expected) in [
+            ("decline", "form", json!({ "action": "decline" })),
+            ("accept", "url", json!({ "action": "accept" })),
+            ("maybe", "form", json!({ "action": "cancel" })),
             (
-                json!({ "action": "decline", "content": { "a": 1 } }),
+                "accept",
                 "form",
-                r#"{"action":"decline"}"#,
-            ),
-            (
-                json!({ "action": "accept", "content": { "a": 1 } }),
-                "url",
-                r#"{"action":"accept"}"#,
-            ),
-            (
-                json!({ "action": "maybe" }),
-                "form",
-                r#"{"action":"cancel"}"#,
-            ),
-            (json!(7), "form", r#"{"action":"cancel"}"#),
-            (
-                json!({ "action": "accept" }),
-                "form",
-                r#"{"action":"accept","content":{}}"#,
+                json!({ "action": "accept", "content": content }),
             ),
         ] {
-            let result = checked(answer, mode, None).map(|result| result.to_string());
-            assert_eq!(result, Ok(expected.to_owned()));
+            let answer = json!({ "action": action, "content": content });
+            assert_eq!(checked(answer, mode, None), Ok(expected));
         }
+        assert_eq!(
+            checked(json!(7), "form", None),
+            Ok(json!({ "action": "cancel" }))
+        );
     }
 }

@@ -86,11 +86,6 @@ pub(crate) fn read_id(id: &RawValue) -> Option<RequestId> {
     }
 }
 
-/// The id of a server's own request, as the server wrote it.
-pub(crate) fn foreign_id(id: &RawValue) -> Option<RequestId> {
-    serde_json::from_str(id.get()).ok().or_else(|| read_id(id))
-}
-
 /// A number that may be written as a text.
 pub(crate) fn unquoted(number: &RawValue) -> &str {
     number.get().trim_matches('"').trim()

@@ -238,7 +238,7 @@ impl Session {
         meta.set_client_info(program());
         meta.set_client_capabilities(capabilities(offers));
         if let Some(level) = self.log_level(who.map(|who| &*who.caller)) {
-            meta.0.0.insert(LOG_LEVEL.to_owned(), level.as_str().into());
+            meta.0.0.insert(LOG_LEVEL.to_owned(), json!(level));
         }
         Some(meta)
     }

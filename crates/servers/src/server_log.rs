@@ -64,19 +64,15 @@ impl Message {
             return None;
         };
         let mut data = params.data;
-        let text = match &data {
-            Value::String(text) => fit(text, MAX_MESSAGE, redact),
-            _ => {
-                // Numbers are redacted here: their digits change when they are printed.
-                redact.redact_value(&mut data);
-                fit(&data.to_string(), MAX_MESSAGE, redact)
-            }
-        };
-        let data = match data {
-            Value::String(_) => Value::String(text),
+        if let Value::String(text) = &mut data {
+            *text = fit(text, MAX_MESSAGE, redact);
+        } else {
+            // Numbers are redacted here: their digits change when they are printed.
+            redact.redact_value(&mut data);
+            let text = fit(&data.to_string(), MAX_MESSAGE, redact);
             // A text that was cut is not JSON.
-            _ => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-        };
+            data = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        }
         Some(Self {
             level: LogLevel::deserialize(params.level).unwrap_or(LogLevel::Debug),
             logger: params.logger.map(|own| fit(&own, MAX_LOGGER, redact)),

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::failure::{CallFailure, Reason};
 use crate::json_rpc::{
-    Envelope, MAX_VALUE_BYTES, bare, find_id, foreign_id, has_method, read_error, read_id, split,
+    Envelope, MAX_VALUE_BYTES, bare, find_id, has_method, read_error, read_id, split,
 };
 use crate::server_log::fit;
 use crate::slot::{Slot, Who};
@@ -282,7 +282,9 @@ impl Tap {
     ) -> Option<ServerJsonRpcMessage> {
         let params = envelope.params.map_or("{}", RawValue::get);
         if let Some(method) = &envelope.method {
-            return match envelope.id.and_then(foreign_id) {
+            // It is answered with its id as the server wrote it.
+            let own = |id: &RawValue| serde_json::from_str(id.get()).ok().or_else(|| read_id(id));
+            return match envelope.id.and_then(own) {
                 Some(id) => self.request(method, params, id, stream),
                 None => self.notification(method, params, stream),
             };

@@ -124,7 +124,7 @@ impl Caller for ClientAsker {
             Some(own) => format!("{}.{own}", log.server),
             None => log.server.to_owned(),
         };
-        let params = json!({ "level": log.level.as_str(), "logger": logger, "data": log.data });
+        let params = json!({ "level": log.level, "logger": logger, "data": log.data });
         let message = json!({ "method": "notifications/message", "params": params });
         if let Ok(message) = serde_json::from_value(message) {
             self.run.progress.notify(Notice::Log(log.level, message));

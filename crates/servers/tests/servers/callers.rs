@@ -89,7 +89,7 @@ impl Caller for Able {
     }
 
     fn log(&self, log: Log<'_>) {
-        self.hear(format!("{} {:?}", log.level.as_str(), log.logger));
+        self.hear(format!("{:?} {:?}", log.level, log.logger));
     }
 }
 
@@ -193,9 +193,9 @@ async fn log_messages_are_heard_by_the_caller() {
     )
     .await;
     let expected = [
-        r#"warning Some("db")"#,
-        "warning None",
-        r#"emergency Some("one\\u{a}\\u{1b}[2Jtwo\\u{202e}\\u{7}")"#,
+        r#"Warning Some("db")"#,
+        "Warning None",
+        r#"Emergency Some("one\\u{a}\\u{1b}[2Jtwo\\u{202e}\\u{7}")"#,
     ];
     assert_eq!(caller.heard(), expected);
 }
