@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::support::{call, in_time, odd, one, start};
+use crate::support::{answer, call, in_time, odd, one, start};
 
 /// A caller that does everything, and notes what it hears.
 #[derive(Default)]
@@ -100,10 +100,7 @@ fn with(caller: &Arc<Able>, mode: &str) -> ServerSpec {
 }
 
 async fn check(caller: &Arc<Able>, mode: &str, tool: &str, arguments: Value, expected: Expect) {
-    let servers = one(with(caller, mode)).await;
-    let answer = call(&servers, mode, tool, arguments).await;
-    in_time(servers.shut_down()).await;
-    expected.assert_eq(&answer);
+    expected.assert_eq(&answer(with(caller, mode), tool, arguments).await);
 }
 
 #[tokio::test]
@@ -120,9 +117,7 @@ async fn requests_of_a_server_are_answered() {
 
 #[tokio::test]
 async fn a_server_without_an_able_caller_is_declined() {
-    let servers = one(odd("asks")).await;
-    let answer = call(&servers, "asks", "ask", json!({})).await;
-    in_time(servers.shut_down()).await;
+    let answer = answer(odd("asks"), "ask", json!({})).await;
     expect![[r#"{"elicitation/create":{"action":"decline"},"ping":{},"roots/list":{"error":-32601},"sampling/createMessage":{"error":-32601}}"#]].assert_eq(&answer);
 }
 

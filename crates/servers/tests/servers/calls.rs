@@ -9,14 +9,11 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::support::{
-    call, decided_call, definition, in_time, odd, one, start, states, try_call, until,
+    answer, call, decided_call, definition, in_time, odd, one, start, states, try_call, until,
 };
 
 async fn check(mode: &str, tool: &str, arguments: Value, expected: Expect) {
-    let servers = one(odd(mode)).await;
-    let answer = call(&servers, mode, tool, arguments).await;
-    in_time(servers.shut_down()).await;
-    expected.assert_eq(&answer);
+    expected.assert_eq(&answer(odd(mode), tool, arguments).await);
 }
 
 #[tokio::test]

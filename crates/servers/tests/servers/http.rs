@@ -17,7 +17,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
-use crate::support::{call, in_time, one, start, states, try_call};
+use crate::support::{self, call, in_time, one, start, states, try_call};
 
 /// What the endpoint has seen.
 struct Seen {
@@ -310,10 +310,7 @@ fn spec(url: &str, path: &str) -> ServerSpec {
 /// The answer to one call at a path, with its duration bounded.
 async fn answer(path: &str) -> String {
     let (url, _) = serve().await;
-    let servers = one(spec(&url, path)).await;
-    let answer = call(&servers, path, "tool", json!({})).await;
-    in_time(servers.shut_down()).await;
-    answer
+    support::answer(spec(&url, path), "tool", json!({})).await
 }
 
 #[tokio::test]

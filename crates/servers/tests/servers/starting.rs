@@ -6,7 +6,7 @@ use callgate_auth::Source;
 use callgate_servers::{Connect, ServerSpec, Status, Transport};
 use expect_test::{Expect, expect};
 
-use crate::support::{in_time, odd, odd_with_env, start, states};
+use crate::support::{answer, in_time, odd, odd_with_env, start, states};
 
 async fn check(specs: Vec<ServerSpec>, expected: Expect) {
     let servers = start(specs).await;
@@ -147,9 +147,8 @@ async fn a_server_that_fails_takes_no_other_down() {
 
 #[tokio::test]
 async fn a_process_has_the_configured_environment_only() {
-    let servers = start(vec![odd_with_env("env", &[("GIVEN", "yes")])]).await;
-    let seen = crate::support::call(&servers, "env", "env", serde_json::json!({})).await;
-    in_time(servers.shut_down()).await;
+    let spec = odd_with_env("env", &[("GIVEN", "yes")]);
+    let seen = answer(spec, "env", serde_json::json!({})).await;
     let seen: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(&seen).expect("an object");
     let mut names: Vec<_> = seen.keys().map(String::as_str).collect();

@@ -1,24 +1,11 @@
 //! Servers that end, rest, change and come back.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use callgate_servers::{Connect, Phase, Remembered, Status};
 use serde_json::json;
 
 use crate::support::{call, in_time, odd, odd_with_env, one, phase, start, tools, until};
-
-/// A file of this test alone.
-fn file() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("callgate-servers-{}-{count}", std::process::id());
-    std::env::temp_dir()
-        .join(name)
-        .to_str()
-        .expect("UTF-8")
-        .to_owned()
-}
 
 #[tokio::test]
 async fn a_server_that_ended_is_started_again() {
@@ -40,8 +27,10 @@ async fn a_server_that_ended_is_started_again() {
 /// A call that may have been sent is not sent again.
 #[tokio::test]
 async fn nothing_is_done_twice() {
-    let path = file();
-    let servers = one(odd_with_env("effects", &[("EFFECTS", &path)])).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("effects");
+    let shown = path.to_str().expect("UTF-8");
+    let servers = one(odd_with_env("effects", &[("EFFECTS", shown)])).await;
     for id in 0..5 {
         let arguments = json!({ "id": id.to_string(), "then": "die" });
         let answer = call(&servers, "effects", "note", arguments).await;
@@ -50,7 +39,6 @@ async fn nothing_is_done_twice() {
     in_time(servers.shut_down()).await;
     let done = std::fs::read_to_string(&path).expect("the file");
     assert_eq!(done, "done 0\ndone 1\ndone 2\ndone 3\ndone 4\n");
-    std::fs::remove_file(path).expect("it is there");
 }
 
 #[tokio::test]

@@ -152,6 +152,15 @@ pub async fn call(servers: &Servers, server: &str, tool: &str, arguments: Value)
     }
 }
 
+/// The answer to the only call of a server.
+pub async fn answer(spec: ServerSpec, tool: &str, arguments: Value) -> String {
+    let name = spec.name.clone();
+    let servers = one(spec).await;
+    let answer = call(&servers, &name, tool, arguments).await;
+    in_time(servers.shut_down()).await;
+    answer
+}
+
 /// Waits until the servers are in a state.
 pub async fn until(servers: &Servers, reached: impl Fn(&Servers) -> bool) {
     let mut changes = servers.watch();
