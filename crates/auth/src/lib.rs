@@ -30,4 +30,4 @@ pub use self::redact::{MAX_MESSAGE_BYTES, Redact, cut_message, url_secrets};
 pub use self::renew::{Authorization, Prompt, Refused};
 pub use self::settings::{Endpoint, Grant, OAuth, TokenPlace};
 pub use self::source::{Origin, Source};
-pub use self::store::Kept;
+pub use self::store::{Kept, xdg_folder};

@@ -137,15 +137,11 @@ impl Login {
 
 impl Store {
     pub(crate) fn new(server: &str, url: &str, settings: &OAuth) -> Result<Self, AuthError> {
-        let folder = match &settings.folder {
-            Some(folder) => folder.clone(),
-            None => default_folder().ok_or_else(|| {
-                failed(
-                    server,
-                    &"there is no folder for them: neither XDG_STATE_HOME nor HOME is set",
-                )
-            })?,
-        };
+        let default = || Some(xdg_folder("XDG_STATE_HOME", ".local/state")?.join("auth"));
+        let folder = settings.folder.clone().or_else(default).ok_or_else(|| {
+            let lack = "there is no folder for them: neither XDG_STATE_HOME nor HOME is set";
+            failed(server, &lack)
+        })?;
         // A URL has no NUL, so no user's name can make the key of another's.
         let login = match &settings.user {
             None => format!("{server}\0{url}"),
@@ -375,14 +371,15 @@ fn digest(parts: &[&[u8]]) -> String {
     digest.iter().take(16).map(|b| format!("{b:02x}")).collect()
 }
 
-fn default_folder() -> Option<PathBuf> {
+/// Callgate's folder in the one that an environment variable such as `XDG_STATE_HOME` names, else
+/// in `default` of the home folder; `None` if neither is set.
+pub fn xdg_folder(variable: &str, default: &str) -> Option<PathBuf> {
     let absolute = |name: &str| {
         let path = PathBuf::from(std::env::var_os(name)?);
         path.is_absolute().then_some(path)
     };
-    let home = || Some(absolute("HOME")?.join(".local/state"));
-    let state = absolute("XDG_STATE_HOME").or_else(home)?;
-    Some(state.join("callgate/auth"))
+    let home = || Some(absolute("HOME")?.join(default));
+    Some(absolute(variable).or_else(home)?.join("callgate"))
 }
 
 #[cfg(test)]

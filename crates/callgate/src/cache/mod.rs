@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use callgate_auth::xdg_folder;
 use callgate_servers::{Phase, Remembered, ServerSpec, ServerState, Status, ToolList};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -72,7 +73,8 @@ impl Cache {
         }
         let root = match &config.path {
             Some(path) => path.clone(),
-            None => default_folder().ok_or("neither XDG_CACHE_HOME nor HOME is set")?,
+            None => xdg_folder("XDG_CACHE_HOME", ".cache")
+                .ok_or("neither XDG_CACHE_HOME nor HOME is set")?,
         };
         let open = || {
             let root = Folder::open(root.clone())?;
@@ -215,13 +217,4 @@ impl Cache {
             warnings.push(warning);
         }
     }
-}
-
-fn default_folder() -> Option<PathBuf> {
-    let absolute = |name| {
-        let path = PathBuf::from(std::env::var_os(name)?);
-        path.is_absolute().then_some(path)
-    };
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(cache.join("callgate"))
 }
