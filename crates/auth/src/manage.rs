@@ -121,12 +121,7 @@ pub fn login_id(endpoint: &Endpoint) -> Result<Option<String>, AuthError> {
 /// or those of an earlier one, may be in a keyring that cannot be reached.
 pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
     let account = account(endpoint)?;
-    // For a login that never was, nothing is written, nor has to be writable.
-    let _lock = if account.store.exists() {
-        Some(account.store.lock().await?)
-    } else {
-        None
-    };
+    let _lock = account.store.lock_existing().await?;
     // A login that cannot be read is deleted all the same.
     let login = account.store.load().await.ok().flatten();
     if !account.store.remove().await? {

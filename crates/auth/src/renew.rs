@@ -46,7 +46,7 @@ pub enum Prompt {
 }
 
 /// A request that the server refused.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Refused {
     /// The HTTP status.
     pub status: u16,
@@ -62,7 +62,7 @@ pub struct Refused {
 struct Waiting {
     since: Instant,
     prompt: Prompt,
-    refused: Refused,
+    refused: Option<Refused>,
 }
 
 /// Resets [`Inner::pending`] on drop.
@@ -104,12 +104,7 @@ impl Authorization {
         {
             return Ok(login.and_then(|it| it.tokens.header()));
         }
-        let waiting = Waiting {
-            since: Instant::now(),
-            prompt,
-            refused: Refused::default(),
-        };
-        in_task(inner, |inner| async move { inner.fresh(waiting).await }).await
+        in_task(inner, prompt, None).await
     }
 
     /// Reports a 401 or 403. True to send the request again, with another
@@ -122,20 +117,10 @@ impl Authorization {
         };
         let challenge = refused.challenge.as_deref().unwrap_or_default();
         let challenge = WWWAuthenticateParams::parse(challenge, &inner.account.url);
-        let status = refused.status;
-        let waiting = Waiting {
-            since: Instant::now(),
-            prompt,
-            refused,
-        };
-        match status {
-            401 => in_task(inner, |inner| async move { inner.replace(waiting).await }).await?,
-            403 if challenge.is_insufficient_scope() => {
-                in_task(inner, |inner| async move { inner.widen(waiting).await }).await?;
-            }
-            _ => return Ok(false),
+        if refused.status != 401 && !(refused.status == 403 && challenge.is_insufficient_scope()) {
+            return Ok(false);
         }
-        Ok(true)
+        in_task(inner, prompt, Some(refused)).await.map(|_| true)
     }
 
     /// Reports that the server accepted a request with this header.
@@ -169,13 +154,20 @@ impl Authorization {
     }
 }
 
-/// Runs in a task of its own: a call that is cancelled must not take a renewal with it, as the
-/// old refresh token may be used up then and the new one not kept yet.
-async fn in_task<T: Send + 'static, F: Future<Output = Result<T, AuthError>> + Send + 'static>(
+/// Gets the header in a task of its own: a call that is cancelled must not take a renewal with it,
+/// as the old refresh token may be used up then and the new one not kept yet.
+async fn in_task(
     inner: &Arc<Inner>,
-    act: impl FnOnce(Arc<Inner>) -> F,
-) -> Result<T, AuthError> {
-    let task = tokio::spawn(act(Arc::clone(inner)));
+    prompt: Prompt,
+    refused: Option<Refused>,
+) -> Result<Option<HeaderValue>, AuthError> {
+    let waiting = Waiting {
+        since: Instant::now(),
+        prompt,
+        refused,
+    };
+    let of_task = Arc::clone(inner);
+    let task = tokio::spawn(async move { of_task.authorize(waiting).await });
     let ended = |_| Err(inner.account.exchange("its task has ended"));
     task.await.unwrap_or_else(ended)
 }
@@ -198,11 +190,21 @@ impl Inner {
         self.account.settings.grant == Grant::AuthorizationCode
     }
 
-    /// The header for the next request, with a token that has not ended.
-    async fn fresh(&self, waiting: Waiting) -> Result<Option<HeaderValue>, AuthError> {
+    /// The header for the next request, with a token that has not ended and was not refused.
+    async fn authorize(&self, waiting: Waiting) -> Result<Option<HeaderValue>, AuthError> {
         let _busy = self.busy.lock().await;
-        if let Err(error) = self.refresh().await {
-            self.by_person(&waiting, Vec::new(), error).await?;
+        let mut scopes = Vec::new();
+        let done = match &waiting.refused {
+            None => self.refresh().await,
+            Some(refused) if self.has_other_than(refused.sent.as_ref()) => Ok(()),
+            Some(refused) if refused.status == 401 => self.replace(refused).await,
+            Some(refused) => {
+                scopes = challenged_scopes(&self.account, refused.challenge.as_deref());
+                self.widen(&scopes).await
+            }
+        };
+        if let Err(error) = done {
+            self.by_person(&waiting, scopes, error).await?;
         }
         Ok(self.header())
     }
@@ -231,51 +233,31 @@ impl Inner {
     }
 
     /// Replaces the token after a 401.
-    async fn replace(&self, waiting: Waiting) -> Result<(), AuthError> {
-        let _busy = self.busy.lock().await;
-        let refused = &waiting.refused;
-        if self.has_other_than(refused.sent.as_ref()) {
-            return Ok(());
-        }
+    async fn replace(&self, refused: &Refused) -> Result<(), AuthError> {
         let account = &self.account;
-        if !self.is_persons() {
-            if refused.is_again {
-                return Err(account.exchange("the server refuses the token just issued"));
-            }
-            return self.by_credentials(refused.challenge.as_deref()).await;
-        }
-        let renewed = if !refused.is_again {
-            self.renew("it refuses the token").await
-        } else if self.adopt_newer().await? {
-            Ok(())
-        } else {
-            Err(account.login_required("refuses its token"))
-        };
-        match renewed {
-            Ok(()) => Ok(()),
-            Err(error) => self.by_person(&waiting, Vec::new(), error).await,
+        match (self.is_persons(), refused.is_again) {
+            (true, false) => self.renew("it refuses the token").await,
+            (true, true) if self.adopt_newer().await? => Ok(()),
+            (true, true) => Err(account.login_required("refuses its token")),
+            (false, false) => self.by_credentials(refused.challenge.as_deref()).await,
+            (false, true) => Err(account.exchange("the server refuses the token just issued")),
         }
     }
 
-    /// Widens the scope after a 403 with `insufficient_scope`.
-    async fn widen(&self, waiting: Waiting) -> Result<(), AuthError> {
-        let _busy = self.busy.lock().await;
-        let refused = &waiting.refused;
-        if self.has_other_than(refused.sent.as_ref()) {
-            return Ok(());
-        }
-        let wanted = challenged_scopes(&self.account, refused.challenge.as_deref());
-        let narrow = self.insufficient_scope(&wanted);
+    /// Widens the scope after a 403 with `insufficient_scope`, if another process has done so.
+    async fn widen(&self, wanted: &[String]) -> Result<(), AuthError> {
         if self.is_persons() && self.adopt_newer().await? {
             return Ok(());
         }
         let login = self.login();
         let granted = login.map_or(Vec::new(), |login| login.tokens.scopes.clone());
+        let error = self.insufficient_scope(wanted);
         // A scope that was granted and is refused all the same is not asked for again.
-        if wanted.iter().all(|scope| granted.contains(scope)) {
-            return Err(narrow);
-        }
-        self.by_person(&waiting, wanted, narrow).await
+        let is_granted = wanted.iter().all(|scope| granted.contains(scope));
+        Err(match error.remedy {
+            Remedy::Login if is_granted => error.with(Remedy::LoginCommand),
+            _ => error,
+        })
     }
 
     /// Replaces the token by one from another process, or by renewing it, which one process at
@@ -285,16 +267,10 @@ impl Inner {
         if !self.is_persons() {
             return self.by_credentials(None).await;
         }
-        let none = || account.login_required("wants a login, and there is none");
-        // Nothing is written for a server at which no person ever logged in.
-        if !account.store.exists() {
-            self.adopt(None)?;
-            return Err(none());
-        }
-        let _lock = account.store.lock().await?;
+        let _lock = account.store.lock_existing().await?;
         let Some(mut login) = account.store.load().await? else {
             self.adopt(None)?;
-            return Err(none());
+            return Err(account.login_required("wants a login, and there is none"));
         };
         if self.adopt(Some(login.clone()))? && !login.tokens.is_stale() {
             return Ok(());
@@ -407,8 +383,9 @@ impl Inner {
         let id = used.as_ref().map(|login| login.record.id.as_str());
         browser.check(&file, id, &scopes, waiting.since, otherwise)?;
         let made = async {
-            let challenge = match &waiting.refused.challenge {
-                Some(challenge) => Some(challenge.clone()),
+            let challenge = waiting.refused.as_ref().and_then(|it| it.challenge.clone());
+            let challenge = match challenge {
+                Some(challenge) => Some(challenge),
                 None => probe(&self.account, self.account.url.as_str()).await?,
             };
             log_in(

@@ -163,11 +163,6 @@ impl Store {
         self.path.with_extension("json")
     }
 
-    /// Tells whether there is a file about a login.
-    pub(crate) fn exists(&self) -> bool {
-        self.file().exists()
-    }
-
     /// The identifier of the login; `None` without one.
     pub(crate) fn login_id(&self) -> Result<Option<String>, AuthError> {
         let read = read_document(&self.file());
@@ -284,6 +279,14 @@ impl Store {
             Err(error) => Err(error),
         });
         removed.await
+    }
+
+    /// As [`Store::lock`], if there is a login: nothing is written for one that never was.
+    pub(crate) async fn lock_existing(&self) -> Result<Option<File>, AuthError> {
+        if !self.file().exists() {
+            return Ok(None);
+        }
+        self.lock().await.map(Some)
     }
 
     /// Waits until no other process changes the login. None does until the file is dropped.
