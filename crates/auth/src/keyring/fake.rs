@@ -1,9 +1,9 @@
 //! A keyring of this process, for the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use keyring::{Error, Result};
+use parking_lot::{Mutex, MutexGuard};
 
 /// The place of an entry of the system's keyring.
 pub(super) struct Entry {
@@ -13,22 +13,26 @@ pub(super) struct Entry {
 /// A service and an account.
 type Key = (String, String);
 
-#[derive(Default)]
 struct Fake {
     passwords: BTreeMap<Key, String>,
     /// The accounts that are locked.
     locked: BTreeSet<String>,
 }
 
+static FAKE: Mutex<Fake> = Mutex::new(Fake {
+    passwords: BTreeMap::new(),
+    locked: BTreeSet::new(),
+});
+
 /// The password of an account at a service.
 pub(crate) fn password(service: &str, account: &str) -> Option<String> {
     let key = (service.to_owned(), account.to_owned());
-    fake().passwords.get(&key).cloned()
+    FAKE.lock().passwords.get(&key).cloned()
 }
 
 /// Locks or unlocks an account.
 pub(crate) fn lock(account: &str, locked: bool) {
-    let mut fake = fake();
+    let mut fake = FAKE.lock();
     if locked {
         fake.locked.insert(account.to_owned());
     } else {
@@ -63,17 +67,10 @@ impl Entry {
     }
 
     fn unlocked(&self) -> Result<MutexGuard<'static, Fake>> {
-        let fake = fake();
+        let fake = FAKE.lock();
         if fake.locked.contains(&self.key.1) {
             return Err(Error::NoStorageAccess("it was not unlocked".into()));
         }
         Ok(fake)
     }
-}
-
-fn fake() -> MutexGuard<'static, Fake> {
-    static FAKE: OnceLock<Mutex<Fake>> = OnceLock::new();
-    FAKE.get_or_init(Mutex::default)
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
 }
