@@ -1,6 +1,8 @@
 //! The files that TypeScript sees. They lie in memory, and whatever it asks for
 //! besides them does not exist.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 pub(crate) const FOLDER: &str = "/callgate";
@@ -16,48 +18,40 @@ const SANDBOX: &str = include_str!("sandbox.d.ts");
 pub(crate) const QUESTIONS: &str =
     "--callbacks=readFile,fileExists,directoryExists,getAccessibleEntries,realpath";
 
+/// Paths and contents, the contents as the answers to `readFile`.
 #[derive(Debug)]
-pub(crate) struct Files {
-    /// Path and content, the content as the answer to `readFile`.
-    fixed: Vec<(String, String)>,
-    script: String,
-    tools: String,
-}
+pub(crate) struct Files(HashMap<String, String>);
 
 impl Files {
     pub(crate) fn new(library: &[String]) -> Self {
-        let mut fixed: Vec<(String, String)> = library
-            .iter()
-            .enumerate()
-            .map(|(number, text)| (format!("{FOLDER}/lib{number}.d.ts"), content(text)))
+        let numbered = library.iter().enumerate();
+        let library = numbered.map(|(number, text)| (format!("lib{number}.d.ts"), text.as_str()));
+        let ours = [
+            ("sandbox.d.ts", SANDBOX),
+            ("mcp.d.ts", callgate_typegen::ambient()),
+        ];
+        let ours = ours.map(|(name, text)| (name.to_owned(), text));
+        let fixed: Vec<_> = library
+            .chain(ours)
+            .map(|(name, text)| (format!("{FOLDER}/{name}"), content(text)))
             .collect();
-        fixed.push((format!("{FOLDER}/sandbox.d.ts"), content(SANDBOX)));
-        fixed.push((
-            format!("{FOLDER}/mcp.d.ts"),
-            content(callgate_typegen::ambient()),
-        ));
         let mut names: Vec<&str> = fixed.iter().map(|(path, _)| path.as_str()).collect();
         names.extend([TOOLS, SCRIPT]);
         let project = content(&project(&names));
-        fixed.push((PROJECT.to_owned(), project));
-        Self {
-            fixed,
-            script: content(""),
-            tools: content(""),
-        }
+        let mut files = Self(fixed.into_iter().collect());
+        files.0.insert(PROJECT.to_owned(), project);
+        files.set("", "");
+        files
     }
 
     /// Changes the script and the declarations; the paths of those files that
     /// are not what they were.
     pub(crate) fn set(&mut self, script: &str, tools: &str) -> Vec<&'static str> {
         let mut changed = Vec::new();
-        for (path, file, text) in [
-            (SCRIPT, &mut self.script, script),
-            (TOOLS, &mut self.tools, tools),
-        ] {
+        for (path, text) in [(SCRIPT, script), (TOOLS, tools)] {
             let text = content(text);
-            if *file != text {
-                *file = text;
+            if self.0.get(path) != Some(&text) {
+                self.0.insert(path.to_owned(), text);
                 changed.push(path);
             }
         }
@@ -68,24 +62,16 @@ impl Files {
     /// is never `null`, which would mean that the disk is to be asked.
     pub(crate) fn answer(&self, question: &str, path: &str) -> Option<String> {
         Some(match question {
-            "readFile" => self.file(path).unwrap_or("{\"content\":null}").to_owned(),
-            "fileExists" => self.file(path).is_some().to_string(),
+            "readFile" => {
+                let none = || "{\"content\":null}".to_owned();
+                self.0.get(path).cloned().unwrap_or_else(none)
+            }
+            "fileExists" => self.0.contains_key(path).to_string(),
             "directoryExists" => matches!(path, "/" | FOLDER).to_string(),
             "getAccessibleEntries" => json!({ "files": [], "directories": [] }).to_string(),
             "realpath" => Value::from(path).to_string(),
             _ => return None,
         })
-    }
-
-    fn file(&self, path: &str) -> Option<&str> {
-        match path {
-            SCRIPT => Some(&self.script),
-            TOOLS => Some(&self.tools),
-            path => {
-                let found = self.fixed.iter().find(|(fixed, _)| fixed == path);
-                found.map(|(_, content)| content.as_str())
-            }
-        }
     }
 }
 

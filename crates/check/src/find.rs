@@ -91,19 +91,17 @@ fn in_folder(folder: &Path) -> Result<Option<Executable>, String> {
 /// or beside the place that `typescript` is a link to, or inside it.
 fn in_modules(modules: &Path) -> Result<Option<Executable>, String> {
     let wanted = platform_package();
-    if let Some(found) = in_package(&modules.join(&wanted))? {
-        return Ok(Some(found));
-    }
-    let Ok(typescript) = fs::canonicalize(modules.join("typescript")) else {
-        return Ok(None);
-    };
-    let inside = typescript.join("node_modules");
-    for modules in typescript.parent().into_iter().chain([inside.as_path()]) {
+    let typescript = fs::canonicalize(modules.join("typescript")).ok();
+    let linked = typescript.iter().flat_map(|package| {
+        let beside = package.parent().map(Path::to_owned);
+        beside.into_iter().chain([package.join("node_modules")])
+    });
+    for modules in [modules.to_owned()].into_iter().chain(linked) {
         if let Some(found) = in_package(&modules.join(&wanted))? {
             return Ok(Some(found));
         }
     }
-    let Some(version) = version(&typescript) else {
+    let Some(version) = typescript.as_deref().and_then(version) else {
         return Ok(None);
     };
     let path = modules.join("typescript");

@@ -167,17 +167,12 @@ impl Session {
         let path: Option<String> = message
             .params
             .and_then(|params| serde_json::from_str(params.get()).ok());
-        Some(
-            match path.and_then(|path| self.files.answer(method, &path)) {
-                Some(result) => format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}"),
-                None => json!({
-                    "jsonrpc": "2.0",
-                    "id": message.id,
-                    "error": { "code": -32601, "message": "not here" },
-                })
-                .to_string(),
-            },
-        )
+        let found = path.and_then(|path| self.files.answer(method, &path));
+        let answer = match found {
+            Some(result) => format!("\"result\":{result}"),
+            None => r#""error":{"code":-32601,"message":"not here"}"#.to_owned(),
+        };
+        Some(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{answer}}}"))
     }
 
     async fn send(&mut self, json: &str) -> Result<(), Failure> {
