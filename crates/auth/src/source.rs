@@ -308,8 +308,6 @@ async fn run(command: &[String], cwd: Option<&PathBuf>, limit: Duration) -> Resu
 
 #[cfg(test)]
 mod tests {
-    use expect_test::{Expect, expect};
-
     use super::*;
 
     async fn outcome(command: &[&str], limit: Duration) -> String {
@@ -318,57 +316,42 @@ mod tests {
             *timeout = limit;
         }
         match source.resolve("A", &Redact::default()).await {
-            Ok(value) => format!("{value:?}"),
+            Ok(value) => format!("command \"sh\" gave {value:?}"),
             Err(error) => error,
         }
     }
 
     #[tokio::test]
     async fn what_commands_print() {
-        let check = async |script: &str, expected: Expect| {
+        for (script, expected) in [
+            ("echo hunter2", "gave \"hunter2\""),
+            ("printf 'a\\r\\n'", "gave \"a\""),
+            ("printf ' a \\n\\n'", "gave \" a \\n\""),
+            ("read x; echo \"${x:-none}\"", "gave \"none\""),
+            (
+                "echo hunter2; echo hunter2 >&2; exit 3",
+                "ended with exit code 3; run it by hand to see why",
+            ),
+            (
+                "kill -9 $$",
+                "ended with signal 9; run it by hand to see why",
+            ),
+            ("true", "gave nothing"),
+            ("echo", "gave nothing"),
+            ("printf 'a\\000b'", "gave a value with a NUL character"),
+            ("printf '\\377'", "gave a value that is not UTF-8"),
+            // It never ends by itself.
+            ("yes hunter2", "gave more than 64 KiB"),
+        ] {
             let given = outcome(&["sh", "-c", script], COMMAND_TIMEOUT).await;
-            expected.assert_eq(&given);
-        };
-        check("echo hunter2", expect![[r#""hunter2""#]]).await;
-        check("printf 'a\\r\\n'", expect![[r#""a""#]]).await;
-        check("printf ' a \\n\\n'", expect![[r#"" a \n""#]]).await;
-        check(
-            "read x; echo \"${x:-no input}\"",
-            expect![[r#""no input""#]],
-        )
-        .await;
-        check(
-            "echo hunter2; echo hunter2 >&2; exit 3",
-            expect![[r#"command "sh" ended with exit code 3; run it by hand to see why"#]],
-        )
-        .await;
-        check(
-            "kill -9 $$",
-            expect![[r#"command "sh" ended with signal 9; run it by hand to see why"#]],
-        )
-        .await;
-        check("true", expect![[r#"command "sh" gave nothing"#]]).await;
-        check("echo", expect![[r#"command "sh" gave nothing"#]]).await;
-        check(
-            "printf 'a\\000b'",
-            expect![[r#"command "sh" gave a value with a NUL character"#]],
-        )
-        .await;
-        check(
-            "printf '\\377'",
-            expect![[r#"command "sh" gave a value that is not UTF-8"#]],
-        )
-        .await;
-        // It never ends by itself.
-        check(
-            "yes hunter2",
-            expect![[r#"command "sh" gave more than 64 KiB"#]],
-        )
-        .await;
-        expect![[r#"command "/nonexistent/op" was not found; install it, or give its full path"#]]
-            .assert_eq(&outcome(&["/nonexistent/op"], COMMAND_TIMEOUT).await);
-        expect![[r#"command "" was not found; install it, or give its full path"#]]
-            .assert_eq(&outcome(&[], COMMAND_TIMEOUT).await);
+            assert_eq!(given, format!("command \"sh\" {expected}"), "{script}");
+        }
+        for command in [&["/nonexistent/op"][..], &[]] {
+            let given = outcome(command, COMMAND_TIMEOUT).await;
+            let name = command.first().unwrap_or(&"");
+            let advice = "was not found; install it, or give its full path";
+            assert_eq!(given, format!("command {name:?} {advice}"));
+        }
     }
 
     #[tokio::test]
