@@ -1,18 +1,15 @@
 //! Adds rules to a configuration file, and keeps the rest of it: comments, layout, mode, owner.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Write as _, read_to_string};
 use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::Path;
 
-use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use tempfile::NamedTempFile;
 
 use super::error::shown;
 use super::tree::SYNTAX;
-
-/// The most bytes of a configuration file that is edited.
-const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Adds rules to `permissions`, `allow` of a configuration file. Each is a JSON value as that
 /// list has them.
@@ -64,18 +61,15 @@ pub fn rewrite(
     if writable.is_err() || metadata.permissions().readonly() {
         return Err(other("it may not be written to"));
     }
-    let before = read(&locked).map_err(failed)?;
-    let refused = |reason: &str| {
+    let old = read_to_string(&locked).map_err(failed)?;
+    let new = change(&old).map_err(|reason| {
         format!("{shown} cannot take a rule: {reason}; write it under \"permissions\", \"allow\"")
-    };
-    let old = std::str::from_utf8(&before).map_err(|_| refused("it is not UTF-8 text"))?;
-    let new = change(old).map_err(|reason| refused(&reason))?;
+    })?;
     let after = beside(&path, new.as_bytes(), &metadata).map_err(failed)?;
     if new == old {
         return Ok(());
     }
-    let now = File::open(&path).and_then(|file| read(&file));
-    if now.map_err(failed)? != before {
+    if std::fs::read_to_string(&path).map_err(failed)? != old {
         return Err(format!(
             "{shown} was changed by another program; nothing was written, so try again"
         ));
@@ -103,16 +97,6 @@ fn locked(path: &Path) -> std::io::Result<File> {
             return Ok(file);
         }
     }
-}
-
-fn read(file: &File) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let message = format!("it is over {MAX_BYTES} bytes");
-        return Err(std::io::Error::other(message));
-    }
-    Ok(bytes)
 }
 
 /// Writes a file next to another, like it but for its contents. Other users cannot read it
@@ -156,13 +140,13 @@ pub(super) fn with_rules(text: &str, rules: &[String]) -> Result<String, String>
     let root = CstRootNode::parse(body, &SYNTAX).map_err(|error| error.to_string())?;
     let top = root.object_value().ok_or("it holds no object")?;
     let in_lines = top.properties().is_empty() || root.single_indent_text().is_some();
-    let permissions = match find(&top, "permissions")? {
+    let permissions = match top.get("permissions") {
         Some(found) => found
             .object_value()
             .ok_or("its \"permissions\" are not an object")?,
         None => top.object_value_or_set("permissions"),
     };
-    let allow = match find(&permissions, "allow")? {
+    let allow = match permissions.get("allow") {
         Some(found) => found.array_value().ok_or("its \"allow\" is not a list")?,
         None => {
             let allow = permissions.array_value_or_set("allow");
@@ -178,14 +162,4 @@ pub(super) fn with_rules(text: &str, rules: &[String]) -> Result<String, String>
         allow.append(CstInputValue::Number(rule.clone()));
     }
     Ok(format!("{mark}{root}"))
-}
-
-/// The property of this name, which may not stand twice.
-fn find(object: &CstObject, name: &str) -> Result<Option<CstObjectProp>, String> {
-    let mut properties = object.properties();
-    properties.retain(|property| property.decoded_name().as_deref() == Some(name));
-    match properties.len() {
-        0 | 1 => Ok(properties.pop()),
-        _ => Err(format!("key \"{name}\" stands twice in it")),
-    }
 }
