@@ -37,8 +37,7 @@ pub(crate) struct Lint {
 impl Lint {
     /// The warnings, each a sentence.
     pub(crate) fn find(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
-        let found = self.findings(catalog, servers, is_known).into_iter();
-        found.map(|finding| finding.message).collect()
+        messages(self.findings(catalog, servers, is_known))
     }
 
     /// Takes the current warnings as told: the host asks for them. Returns those about what should
@@ -50,13 +49,12 @@ impl Lint {
         let mut pending = self.void(catalog, servers, |_| true);
         pending.retain(|finding| !void.contains(finding));
         *self.pending.lock() = pending.into_iter().map(|finding| finding.what).collect();
-        void.into_iter().map(|finding| finding.message).collect()
+        messages(void)
     }
 
     /// The messages about what should forbid something, and matches nothing.
     pub(crate) fn void_messages(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
-        let void = self.void(catalog, servers, has_listed).into_iter();
-        void.map(|finding| finding.message).collect()
+        messages(self.void(catalog, servers, has_listed))
     }
 
     /// Why no call is made: something that should forbid calls matches nothing, which is known
@@ -217,6 +215,11 @@ impl Lint {
         all.map(|(server, beginning)| UnknownTools { server, beginning })
             .collect()
     }
+}
+
+fn messages(findings: Vec<Finding>) -> Vec<String> {
+    let findings = findings.into_iter();
+    findings.map(|finding| finding.message).collect()
 }
 
 /// The warning about a rule.

@@ -41,7 +41,7 @@ impl Key {
     /// A name for a server with everything that it is started with.
     pub(super) fn identity(&self, spec: &ServerSpec) -> String {
         // Some servers list tools only for clients that can answer them.
-        let offers = format!("{:?}", spec.caller.offers());
+        let offers = spec.caller.offers();
         let server = (FORM, &spec.name, spec.era.to_string(), offers);
         match &spec.transport {
             Transport::Stdio(it) => {
