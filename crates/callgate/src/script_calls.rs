@@ -15,6 +15,7 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
+use crate::config::ExtractLimits;
 use crate::host_functions::extract::{Extractions, SchemaReader};
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
@@ -23,7 +24,6 @@ use crate::run_request::{CallEnd, Event, Observer};
 use crate::scope::Scope;
 use crate::script_errors::thrown;
 use crate::search::Searcher;
-use crate::settings::ExtractLimits;
 
 /// Answers the calls of one run. Clones are the same.
 #[derive(Clone)]

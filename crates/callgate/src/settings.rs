@@ -5,8 +5,6 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::value::{Error, StrDeserializer};
 
-use crate::config::size;
-
 /// The way of searching for tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -67,35 +65,5 @@ impl FromStr for CheckMode {
         read.map_err(|_| {
             format!("{text:?} is not a mode of the type check; write \"off\", \"warn\", \"on\" or \"require\"")
         })
-    }
-}
-
-/// The limits of `mcp.extract` in one run. Past a limit, calls throw an
-/// `McpExtractError` whose reason is `limit` or `loop`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct ExtractLimits {
-    /// Calls of `mcp.extract`. Default: 20.
-    pub calls: u64,
-    /// Calls with the same schema; more are a loop that one call with an array replaces.
-    /// Default: 5. Reason: `loop`.
-    pub same_schema: u64,
-    /// Bytes of JSON of all values together, without schemas. Default: 1 MiB.
-    #[serde(rename = "input", deserialize_with = "size")]
-    pub input_bytes: u64,
-    /// Bytes of all answers of the model together, also of rejected ones. Default: 1 MiB.
-    #[serde(rename = "output", deserialize_with = "size")]
-    pub output_bytes: u64,
-}
-
-impl Default for ExtractLimits {
-    fn default() -> Self {
-        Self {
-            calls: 20,
-            same_schema: 5,
-            input_bytes: 1 << 20,
-            output_bytes: 1 << 20,
-        }
     }
 }

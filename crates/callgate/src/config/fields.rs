@@ -55,7 +55,7 @@ pub(super) fn each<'de, D: Deserializer<'de>>(
 }
 
 /// Reads a number of bytes.
-pub(crate) fn size<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+pub(super) fn size<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: From<u64>,

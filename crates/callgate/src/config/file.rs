@@ -46,6 +46,36 @@ pub(super) fn jail<'de, D: Deserializer<'de>>(deserializer: D) -> Result<JailOpt
     Ok(jail)
 }
 
+/// The limits of `mcp.extract` in one run. Past a limit, calls throw an
+/// `McpExtractError` whose reason is `limit` or `loop`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct ExtractLimits {
+    /// Calls of `mcp.extract`. Default: 20.
+    pub calls: u64,
+    /// Calls with the same schema; more are a loop that one call with an array replaces.
+    /// Default: 5. Reason: `loop`.
+    pub same_schema: u64,
+    /// Bytes of JSON of all values together, without schemas. Default: 1 MiB.
+    #[serde(rename = "input", deserialize_with = "fields::size")]
+    pub input_bytes: u64,
+    /// Bytes of all answers of the model together, also of rejected ones. Default: 1 MiB.
+    #[serde(rename = "output", deserialize_with = "fields::size")]
+    pub output_bytes: u64,
+}
+
+impl Default for ExtractLimits {
+    fn default() -> Self {
+        Self {
+            calls: 20,
+            same_schema: 5,
+            input_bytes: 1 << 20,
+            output_bytes: 1 << 20,
+        }
+    }
+}
+
 /// Reads `search`.
 pub(super) fn search<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SearchBy, D::Error> {
     #[derive(Deserialize, Default)]

@@ -11,6 +11,7 @@ use jsonc_parser::ast::{BooleanLit, ObjectProp, ObjectPropName, Value, WordLit};
 use jsonc_parser::common::{Range, Ranged as _};
 
 use super::expand::plain;
+use super::tree::get;
 
 /// The most characters of a server's description.
 pub(super) const MAX_DESCRIPTION: usize = 200;
@@ -67,35 +68,28 @@ pub(super) fn adopt(root: &mut Value<'_>, file: &Path) -> Vec<(usize, String)> {
         return Vec::new();
     };
     let mut passed_over = Vec::new();
-    root.properties.retain(|section| {
-        let key = section.name.as_str();
-        let is_theirs = file.ends_with("settings.json") && matches!(key, "sandbox" | "tools");
-        if is_theirs {
-            let message = format!(
-                "\"{key}\" in the file is another client's; write Callgate's own into a \
-                 callgate.json"
-            );
-            passed_over.push((section.range.start, message));
-        }
-        !is_theirs
-    });
     let (mut off, mut only) = (HashSet::new(), None);
     root.properties.retain(|member| {
-        let key = member.name.as_str().to_ascii_lowercase();
-        let mcp = member.value.as_object().filter(|_| key == "mcp");
-        let in_mcp = |key: &str| mcp.and_then(|mcp| mcp.get(key)).map(|it| &it.value);
-        let turned_off = match key.as_str() {
-            "disabledmcpjsonservers" | "disabledmcpservers" | "excludemcpservers" => {
-                Some(&member.value)
-            }
-            _ => in_mcp("excluded"),
-        };
-        let allowed = (key == "allowmcpservers").then_some(&member.value);
-        let allowed = allowed.or_else(|| in_mcp("allowed"));
-        off.extend(turned_off.into_iter().flat_map(texts));
-        if let Some(allowed) = allowed {
-            only = Some(texts(allowed));
+        let name = member.name.as_str();
+        if file.ends_with("settings.json") && matches!(name, "sandbox" | "tools") {
+            let message = format!(
+                "\"{name}\" in the file is another client's; write Callgate's own into a \
+                 callgate.json"
+            );
+            passed_over.push((member.range.start, message));
+            return false;
         }
+        let value = &member.value;
+        let (turned_off, allowed) = match name.to_ascii_lowercase().as_str() {
+            "disabledmcpjsonservers" | "disabledmcpservers" | "excludemcpservers" => {
+                (Some(value), None)
+            }
+            "allowmcpservers" => (None, Some(value)),
+            "mcp" => (get(value, "excluded"), get(value, "allowed")),
+            _ => (None, None),
+        };
+        off.extend(turned_off.into_iter().flat_map(texts));
+        only = allowed.map(texts).or(only.take());
         turned_off.is_none() && allowed.is_none()
     });
     let sections = root.properties.iter_mut();

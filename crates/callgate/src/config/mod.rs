@@ -5,6 +5,7 @@
 //! file is reported with its line and column. No message and no `Debug` output holds a value of
 //! `env` or `headers`.
 
+mod deserializer;
 mod edit;
 mod error;
 mod expand;
@@ -38,7 +39,7 @@ use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::settings::{ExtractLimits, SearchBy};
+use crate::settings::SearchBy;
 use crate::skill::Skill;
 use error::shown;
 use expand::Variables;
@@ -47,8 +48,7 @@ use tree::{SYNTAX, Tree};
 
 pub use edit::{allow, rewrite, takes_rules};
 pub use error::{ConfigError, Problem};
-pub(crate) use fields::size;
-pub use file::{CacheConfig, CheckConfig};
+pub use file::{CacheConfig, CheckConfig, ExtractLimits};
 pub use find::{find, own};
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use serve::{

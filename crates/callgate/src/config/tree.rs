@@ -4,24 +4,19 @@
 //! out and reads again, so that every mistake of a file is reported at once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fmt::{self, Display};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use callgate_policy::{Pattern, PatternError, nearest};
 use jsonc_parser::ParseOptions;
 use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::{Range, Ranged as _};
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Expected, IntoDeserializer as _,
-    MapAccess, SeqAccess, Unexpected, Visitor, value::SeqDeserializer, value::StrDeserializer,
-};
-use serde::forward_to_deserialize_any;
+use serde::de::DeserializeOwned;
 
+use super::deserializer::{Mistake, Node, Wrong, type_of};
 use super::error::Problem;
 use super::expand::Variables;
 use super::foreign::{OTHER_CLIENTS, RESTRAINTS, SYNONYMS};
-use super::units::parse_duration;
 
 /// JSON with comments and trailing commas, and nothing looser.
 pub(super) const SYNTAX: ParseOptions = ParseOptions {
@@ -36,9 +31,6 @@ pub(super) const SYNTAX: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
     allow_extended_string_escapes: false,
 };
-
-/// The most characters of a wrong word that a message repeats.
-const MAX_FOUND: usize = 40;
 
 /// A file that is being read, and the problems found so far.
 pub(super) struct Tree<'a> {
@@ -100,19 +92,15 @@ impl<'a> Tree<'a> {
         mistakes.any(|(at, _)| contains(range, *at))
     }
 
-    fn is_read(&self, start: usize) -> bool {
+    pub(super) fn is_read(&self, start: usize) -> bool {
         !self.left_out.borrow().contains_key(&start)
     }
 
     /// The pattern that is a member's name. A malformed one is reported.
     pub(super) fn pattern(&self, member: &ObjectProp<'_>) -> Option<Pattern> {
-        let malformed = |error: &PatternError| {
-            let at = member.range.start;
-            self.error(at, &error.to_string());
-        };
-        Pattern::new(member.name.as_str())
-            .inspect_err(malformed)
-            .ok()
+        let malformed = |error: &PatternError| self.error(member.range.start, &error.to_string());
+        let pattern = Pattern::new(member.name.as_str());
+        pattern.inspect_err(malformed).ok()
     }
 
     /// Reports a value of a wrong type, without showing it.
@@ -318,324 +306,7 @@ fn container(path: &[Step<'_>]) -> String {
     }
 }
 
-fn type_of(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::StringLit(_) => "a string",
-        Value::NumberLit(_) => "a number",
-        Value::BooleanLit(_) => "a boolean",
-        Value::Object(_) => "an object",
-        Value::Array(_) => "an array",
-        Value::NullKeyword(_) => "null",
-    }
-}
-
 /// The value of a key, also where it has a mistake.
 pub(super) fn get<'v>(value: &'v Value<'v>, key: &str) -> Option<&'v Value<'v>> {
     value.as_object()?.get(key).map(|member| &member.value)
-}
-
-/// A mistake that serde found. It never holds a value of the file.
-#[derive(Debug)]
-pub(super) struct Mistake {
-    wrong: Wrong,
-    /// The value with the mistake.
-    range: Option<Range>,
-    /// The beginning of the member or element that the mistake is in.
-    entry: Option<usize>,
-}
-
-#[derive(Debug)]
-enum Wrong {
-    Key {
-        key: String,
-        ours: &'static [&'static str],
-    },
-    Twice(String),
-    /// A clause that follows the name of the value.
-    Clause(String),
-}
-
-impl Mistake {
-    fn new(wrong: Wrong) -> Self {
-        Self {
-            wrong,
-            range: None,
-            entry: None,
-        }
-    }
-
-    fn of_type(value: &Value<'_>, wanted: &str) -> Self {
-        let found = type_of(value);
-        serde::de::Error::custom(format!("must be {wanted}, and this is {found}"))
-    }
-
-    /// The mistake in this value and this member or element, if it has no closer place.
-    fn placed(mut self, range: Range, entry: Option<usize>) -> Self {
-        self.range.get_or_insert(range);
-        self.entry = self.entry.or(entry);
-        self
-    }
-}
-
-impl Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.wrong)
-    }
-}
-
-impl std::error::Error for Mistake {}
-
-impl serde::de::Error for Mistake {
-    fn custom<T: Display>(clause: T) -> Self {
-        Self::new(Wrong::Clause(clause.to_string()))
-    }
-
-    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        let wanted = wanted.to_string();
-        let wanted = match wanted.as_str() {
-            "a map" => "an object",
-            "a sequence" => "an array",
-            "a boolean" => "true or false",
-            "path string" => "a string",
-            wanted => wanted,
-        };
-        let found = match found {
-            Unexpected::Str(_) => "a string",
-            Unexpected::Bool(_) => "a boolean",
-            Unexpected::Seq => "an array",
-            Unexpected::Map => "an object",
-            Unexpected::Unit => "null",
-            _ => "a number",
-        };
-        Self::custom(format!("must be {wanted}, and this is {found}"))
-    }
-
-    fn invalid_value(_: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        let most = if wanted.to_string() == "u16" {
-            u32::from(u16::MAX)
-        } else {
-            u32::MAX
-        };
-        Self::custom(format!("is over {most}"))
-    }
-
-    fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {
-        let found: String = found.chars().take(MAX_FOUND).collect();
-        let known: Vec<String> = known.iter().map(|known| format!("\"{known}\"")).collect();
-        Self::custom(format!(
-            "must be {}, and this is {found:?}",
-            known.join(" or ")
-        ))
-    }
-
-    fn unknown_field(key: &str, ours: &'static [&'static str]) -> Self {
-        let key = key.to_owned();
-        Self::new(Wrong::Key { key, ours })
-    }
-
-    fn missing_field(key: &'static str) -> Self {
-        Self::custom(format!("has no \"{key}\"; write it"))
-    }
-}
-
-/// One value of the tree, for serde.
-#[derive(Clone, Copy)]
-struct Node<'t> {
-    value: &'t Value<'t>,
-    tree: &'t Tree<'t>,
-}
-
-impl<'de> Deserializer<'de> for Node<'_> {
-    type Error = Mistake;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        match self.value {
-            Value::StringLit(text) => visitor.visit_str(&text.value),
-            Value::BooleanLit(boolean) => visitor.visit_bool(boolean.value),
-            Value::NullKeyword(_) => visitor.visit_unit(),
-            Value::NumberLit(number) => {
-                let text = number.value;
-                if let Ok(number) = text.parse() {
-                    return visitor.visit_u64(number);
-                }
-                if let Ok(number) = text.parse() {
-                    return visitor.visit_i64(number);
-                }
-                match text.parse::<f64>() {
-                    Ok(number) if number.is_finite() => visitor.visit_f64(number),
-                    _ => Err(Mistake::custom(format!(
-                        "has the number {text}, which is beyond any number that arguments can \
-                         have; write one from -1.7e308 to 1.7e308"
-                    ))),
-                }
-            }
-            Value::Array(array) => visitor.visit_seq(Elements {
-                rest: array.elements.iter(),
-                tree: self.tree,
-            }),
-            Value::Object(object) => visitor.visit_map(Members {
-                rest: object.properties.iter(),
-                value: None,
-                seen: HashSet::new(),
-                tree: self.tree,
-            }),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        visitor.visit_some(self)
-    }
-
-    /// A value of another type, a path from the file's folder, or a text of a rule with that
-    /// folder put in.
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Mistake> {
-        match self.value {
-            Value::StringLit(text) if matches!(name, "FolderText" | "FolderGlob") => {
-                let variables = &self.tree.variables;
-                let text = variables.in_folder(&text.value, name == "FolderGlob");
-                visitor.visit_newtype_struct(text.into_deserializer())
-            }
-            Value::StringLit(text) if name == "FolderPath" => {
-                let expanded = self.tree.expand(&text.value, text.range.start);
-                let path = expanded.map_err(Mistake::custom)?;
-                if path.trim().is_empty() {
-                    return Err(Mistake::custom("is empty; write a path"));
-                }
-                let path = self.tree.variables.folder.join(path);
-                visitor.visit_newtype_struct(path.to_string_lossy().into_deserializer())
-            }
-            _ => visitor.visit_newtype_struct(self),
-        }
-    }
-
-    /// A string, with its references replaced, or what else the visitor takes.
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        match self.value {
-            Value::StringLit(text) => {
-                let expanded = self.tree.expand(&text.value, text.range.start);
-                visitor.visit_string(expanded.map_err(Mistake::custom)?)
-            }
-            _ => self.deserialize_any(visitor),
-        }
-    }
-
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        self.deserialize_u64(visitor)
-    }
-
-    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        self.deserialize_u64(visitor)
-    }
-
-    /// A whole number above zero.
-    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
-        let number = self.value.as_number_lit();
-        match number.and_then(|number| number.value.parse().ok()) {
-            None | Some(0) => Err(Mistake::custom("must be a whole number above zero")),
-            Some(number) => visitor.visit_u64(number),
-        }
-    }
-
-    /// An object, or a [`Duration`] as people write it.
-    ///
-    /// [`Duration`]: std::time::Duration
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Mistake> {
-        match self.value {
-            Value::StringLit(text) if name == "Duration" => {
-                let parsed = parse_duration(&text.value);
-                let duration = parsed.map_err(|error| Mistake::custom(format!(": {error}")))?;
-                let parts = [duration.as_secs(), u64::from(duration.subsec_nanos())];
-                visitor.visit_seq(SeqDeserializer::new(parts.into_iter()))
-            }
-            value if name == "Duration" => Err(Mistake::of_type(value, "a string such as \"30s\"")),
-            Value::Object(_) => self.deserialize_any(visitor),
-            // A derived visitor would take an array, too.
-            value => Err(Mistake::of_type(value, "an object")),
-        }
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Mistake> {
-        match self.value {
-            Value::StringLit(text) => visitor.visit_enum(StrDeserializer::new(&text.value)),
-            value => Err(Mistake::of_type(value, "a string")),
-        }
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u128 f32 f64 char str bytes byte_buf unit unit_struct seq tuple tuple_struct map identifier ignored_any
-    }
-}
-
-struct Elements<'t> {
-    rest: std::slice::Iter<'t, Value<'t>>,
-    tree: &'t Tree<'t>,
-}
-
-impl<'de> SeqAccess<'de> for Elements<'_> {
-    type Error = Mistake;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Mistake> {
-        let tree = self.tree;
-        let Some(value) = self.rest.find(|value| tree.is_read(value.range().start)) else {
-            return Ok(None);
-        };
-        let (element, range) = (seed.deserialize(Node { value, tree }), value.range());
-        let placed = |mistake: Mistake| mistake.placed(range, Some(range.start));
-        element.map(Some).map_err(placed)
-    }
-}
-
-struct Members<'t> {
-    rest: std::slice::Iter<'t, ObjectProp<'t>>,
-    value: Option<&'t ObjectProp<'t>>,
-    seen: HashSet<&'t str>,
-    tree: &'t Tree<'t>,
-}
-
-impl<'de> MapAccess<'de> for Members<'_> {
-    type Error = Mistake;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Mistake> {
-        let tree = self.tree;
-        self.value = self.rest.find(|member| tree.is_read(member.range.start));
-        let Some(member) = self.value else {
-            return Ok(None);
-        };
-        let name = member.name.as_str();
-        let placed = |mistake: Mistake| mistake.placed(member.range, Some(member.range.start));
-        if !self.seen.insert(name) {
-            return Err(placed(Mistake::new(Wrong::Twice(name.to_owned()))));
-        }
-        let key = seed.deserialize(StrDeserializer::new(name));
-        key.map(Some).map_err(placed)
-    }
-
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Mistake> {
-        let Some(member) = self.value.take() else {
-            return Err(Mistake::custom("has no value"));
-        };
-        let (value, tree) = (&member.value, self.tree);
-        let (read, range) = (seed.deserialize(Node { value, tree }), value.range());
-        read.map_err(|mistake| mistake.placed(range, Some(member.range.start)))
-    }
 }

@@ -18,10 +18,10 @@ use callgate_policy::{Rules, SessionGrants};
 use callgate_sandbox::{Launcher, Limits};
 use callgate_servers::{Caller, Reader, Root};
 
+use crate::config::ExtractLimits;
 use crate::live_catalog::LiveCatalog;
 use crate::models::Models;
 use crate::search::Searcher;
-use crate::settings::ExtractLimits;
 use crate::skill::Skill;
 use crate::type_check::TypeChecker;
 
