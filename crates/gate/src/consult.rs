@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use callgate_catalog::Tool;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::authority::PendingCall;
@@ -11,33 +10,33 @@ use crate::dispatcher::Dispatcher;
 use crate::error::CallError;
 use crate::ledger::Outcome;
 
-/// The reason why a model gave no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unanswered<E> {
-    /// The host's error.
-    pub error: E,
-    /// The message for the ledger.
-    pub said: String,
-    /// All that a script can read of it: it may quote the model.
-    pub read: Value,
+/// What a model of the host was asked for.
+#[derive(Debug)]
+pub struct Consulted<T> {
+    /// The answer, or the host's error.
+    pub value: T,
+    /// All that a script can read of it, as JSON.
+    pub read: String,
+    /// The message for the ledger, if there is no answer.
+    pub failed: Option<String>,
 }
 
 impl Dispatcher {
     /// Hands `input`, a JSON object, to a model of the host, which `work` asks if the rules allow
     /// it. Without a rule they do: the host configured the model.
     ///
-    /// `work` gets the input as rules, reviewers and the ledger saw it. Its answer, or its error,
-    /// goes past reviewers, and is the model's data from then on.
+    /// `work` gets the input as rules, reviewers and the ledger saw it. What a script can read of
+    /// its answer goes past reviewers, and is the model's data from then on.
     /// The error: [`CallError`] if `work` was not begun, or a reviewer keeps its answer back.
-    pub async fn consult<E, W>(
+    pub async fn consult<T, W>(
         &self,
         model: &Tool,
         input: &RawValue,
         line: Option<u32>,
         work: impl FnOnce(Arc<str>) -> W,
-    ) -> Result<Result<Box<RawValue>, E>, CallError>
+    ) -> Result<T, CallError>
     where
-        W: Future<Output = Result<Box<RawValue>, Unanswered<E>>>,
+        W: Future<Output = Consulted<T>>,
     {
         let mut entry = self.ledger.open(model, input, line)?;
         let input = entry.parse(input, "input")?;
@@ -58,18 +57,13 @@ impl Dispatcher {
             return Err(entry.denied(ruling));
         }
         entry.sending()?;
-        match work(Arc::clone(input.text())).await {
-            Ok(answer) => {
-                self.release(&call, &mut entry, answer.get()).await?;
-                entry.close(Outcome::Ok, Some(answer.get()));
-                Ok(Ok(answer))
-            }
-            Err(unanswered) => {
-                let read = unanswered.read.to_string();
-                self.release(&call, &mut entry, &read).await?;
-                entry.close(Outcome::tool_error(&unanswered.said), None);
-                Ok(Err(unanswered.error))
-            }
+        let consulted = work(Arc::clone(input.text())).await;
+        let read = consulted.read.as_str();
+        self.release(&call, &mut entry, read).await?;
+        match consulted.failed {
+            None => entry.close(Outcome::Ok, Some(read)),
+            Some(message) => entry.close(Outcome::tool_error(&message), None),
         }
+        Ok(consulted.value)
     }
 }

@@ -20,7 +20,7 @@ mod ruling;
 mod setup;
 
 pub use ask::{About, Answer, Asker, Changed, Done, NoAsker, Question, ScriptLine, ask_with};
-pub use consult::Unanswered;
+pub use consult::Consulted;
 pub use dispatcher::Dispatcher;
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, CallErrorKind, code};

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use callgate_auth::{Browser, OpenUrl};
-use callgate_gate::{Asker, Keep, LedgerFile, LedgerOptions, Reviewer};
+use callgate_gate::{
+    Asker, Definitions, Keep, LedgerFile, LedgerOptions, LedgerSink, Reviewer, Setup,
+};
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
@@ -174,10 +176,10 @@ impl GateBuilder {
         self.apply_skills()?;
         self.complete_servers();
         let config = self.config;
-        let journal = match config.ledger {
-            Some((path, options)) => Some(Arc::new(LedgerFile::open(&path, options)?)),
-            None => None,
-        };
+        let mut sinks: Vec<Arc<dyn LedgerSink>> = Vec::new();
+        if let Some((path, options)) = config.ledger {
+            sinks.push(Arc::new(LedgerFile::open(&path, options)?));
+        }
         // Workers and TypeScript start while the servers do.
         let workers = self.workers.take().unwrap_or_else(|| {
             let program = self.worker.unwrap_or(WorkerProgram::CurrentExe);
@@ -232,9 +234,19 @@ impl GateBuilder {
         let folder = cache.as_ref().map(|cache| cache.vectors());
         let vectors = Arc::new(Vectors::new(Arc::clone(&models), folder));
         let searcher = Searcher::new(Arc::clone(&live), vectors, config.search, self.reader);
-        Ok(Gate {
+        let setup = Setup {
             rules: Arc::clone(&lint.rules),
+            asker: self.asker,
+            keep: self.keep,
+            definitions: cache.map(|cache| cache as Arc<dyn Definitions>),
+            sinks,
             flows: Arc::clone(&lint.flows),
+            reviewers: self.reviewers,
+            reader: self.reader,
+            ..Setup::default()
+        };
+        Ok(Gate {
+            setup,
             live,
             searcher: Arc::new(searcher),
             launcher: workers.launcher,
@@ -243,12 +255,6 @@ impl GateBuilder {
             extract: config.extract,
             caller: self.caller,
             roots: config.roots,
-            asker: self.asker,
-            reviewers: self.reviewers,
-            session: Arc::default(),
-            reader: self.reader,
-            keep: self.keep,
-            journal,
             checker,
             skills: config.skills,
             uncached,

@@ -82,16 +82,6 @@ impl Called {
     }
 }
 
-impl From<CallError> for Called {
-    fn from(error: CallError) -> Self {
-        Self {
-            result: Err(error),
-            line: None,
-            withheld: None,
-        }
-    }
-}
-
 impl Gate {
     /// Calls one tool without a script, through the same rules and ledger.
     ///
@@ -115,44 +105,36 @@ impl Gate {
             ..CallOptions::default()
         };
         let function = request.function.as_str();
-        let cancel = &request.settings.cancel;
-        let cancelled = |server: Option<String>, sent| CallError {
-            server: server.unwrap_or_default(),
-            function: function.to_owned(),
-            kind: CallErrorKind::Cancelled { sent },
-        };
-        let finding = self.live.tool_in_time(function, &mut options);
-        let found = tokio::select! {
-            biased;
-            () = cancel.cancelled() => {
-                let catalog = self.live.catalog();
-                let tool = catalog.get(function);
-                return cancelled(tool.map(|it| it.definition.server.clone()), false).into();
-            }
-            found = finding => found,
-        };
-        let tool = match found {
-            Ok(Some(tool)) => tool,
-            Ok(None) => {
-                let message = self.unknown_tool_message(function);
-                return CallError::protocol(function, "", code::INVALID_ARGUMENTS, message).into();
-            }
-            Err(late) => return late.into(),
-        };
         let mut setup = self.setup(&request.settings);
         setup.one_call = true;
         let run = Dispatcher::new(self.live.broker.clone(), setup);
         let arguments = without_lone_surrogates(request.arguments);
+        let calling = async {
+            match self.live.tool_in_time(function, &mut options).await? {
+                Some(tool) => run.call(&tool, arguments, options).await,
+                None => {
+                    let (code, message) =
+                        (code::INVALID_ARGUMENTS, self.unknown_tool_message(function));
+                    Err(CallError::protocol(function, "", code, message))
+                }
+            }
+        };
         let result = tokio::select! {
             biased;
-            result = run.call(&tool, arguments, options) => Some(result),
-            () = cancel.cancelled() => None,
+            () = request.settings.cancel.cancelled() => None,
+            result = calling => Some(result),
         };
         let line = run.lines().into_iter().next();
         let result = result.unwrap_or_else(|| {
-            let sent = line.as_ref().is_some_and(|line| line.took_ms.is_some());
-            let server = line.as_ref().map(|line| line.server.clone());
-            Err(cancelled(server, sent))
+            let catalog = self.live.catalog();
+            let server = catalog.get(function).map(|tool| &tool.definition.server);
+            Err(CallError {
+                server: server.cloned().unwrap_or_default(),
+                function: function.to_owned(),
+                kind: CallErrorKind::Cancelled {
+                    sent: line.as_ref().is_some_and(|line| line.took_ms.is_some()),
+                },
+            })
         });
         Called {
             result,

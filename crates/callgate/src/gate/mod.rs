@@ -12,11 +12,9 @@ pub(crate) mod tools;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use callgate_gate::{Asker, DryRun, Keep, LedgerFile, Reviewer};
-use callgate_policy::flow::FlowRules;
-use callgate_policy::{Rules, SessionGrants};
+use callgate_gate::{DryRun, Setup};
 use callgate_sandbox::{Launcher, Limits};
-use callgate_servers::{Caller, Reader, Root};
+use callgate_servers::{Caller, Root};
 
 use crate::config::ExtractLimits;
 use crate::live_catalog::LiveCatalog;
@@ -33,20 +31,14 @@ pub struct Gate {
     live: Arc<LiveCatalog>,
     searcher: Arc<Searcher>,
     launcher: Launcher,
-    rules: Arc<Rules>,
+    /// The setup of runs and calls that set nothing else.
+    setup: Setup,
     limits: Limits,
     models: Arc<Models>,
     extract: ExtractLimits,
     /// The caller of runs that bring none of their own.
     caller: Option<Arc<dyn Caller>>,
     roots: Vec<Root>,
-    asker: Option<Arc<dyn Asker>>,
-    flows: Arc<FlowRules>,
-    reviewers: Vec<Arc<dyn Reviewer>>,
-    session: Arc<SessionGrants>,
-    reader: Reader,
-    keep: Option<Arc<dyn Keep>>,
-    journal: Option<Arc<LedgerFile>>,
     checker: TypeChecker,
     skills: Vec<Skill>,
     /// Why there is no cache, if there should be one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_gate::{Definitions, Setup};
+use callgate_gate::Setup;
 use callgate_policy::{Decision, Grant, SessionGrants, Verdict};
 use callgate_servers::Caller;
 use jiff::Timestamp;
@@ -15,12 +15,12 @@ use crate::run_request::CallSettings;
 impl Gate {
     /// The grants of the session, for all runs that bring no session of their own.
     pub fn session(&self) -> &Arc<SessionGrants> {
-        &self.session
+        &self.setup.session
     }
 
     /// The place where an answer "always" is kept; `None` if it lasts for the session only.
     pub fn keeps_in(&self) -> Option<String> {
-        self.keep.as_ref().map(|keep| keep.place())
+        self.setup.keep.as_ref().map(|keep| keep.place())
     }
 
     /// Keeps grants for good, and adds them to this session.
@@ -29,16 +29,16 @@ impl Gate {
     ///
     /// Why they could not be kept, as a sentence; they do not count then.
     pub async fn keep(&self, grants: &[Grant]) -> Result<(), String> {
-        let Some(keep) = &self.keep else {
+        let Some(keep) = &self.setup.keep else {
             return Err("there is no place to keep grants in; name a configuration".to_owned());
         };
         keep.keep(grants).await?;
-        let definitions = self.definitions();
+        let definitions = &self.setup.definitions;
         for grant in grants {
-            if let (Some(definitions), Some(definition)) = (&definitions, &grant.definition) {
+            if let (Some(definitions), Some(definition)) = (definitions, &grant.definition) {
                 definitions.keep(definition);
             }
-            self.session.add(grant.clone());
+            self.setup.session.add(grant.clone());
         }
         Ok(())
     }
@@ -51,7 +51,7 @@ impl Gate {
     /// The rule that denies every call of this tool, such as `permissions.deny: "git_reset"`.
     pub fn denial(&self, function: &str) -> Option<String> {
         let catalog = self.live.catalog();
-        self.live.denial(&self.rules, catalog.get(function)?)
+        self.live.denial(&self.setup.rules, catalog.get(function)?)
     }
 
     /// True if scripts can use `mcp.extract`: there is a model for it, here or at the caller,
@@ -65,19 +65,16 @@ impl Gate {
     pub(super) fn extraction(&self, caller_has_model: bool) -> Option<Decision> {
         let has_model = caller_has_model || self.models.has_small();
         let facts = EXTRACTION.facts(true, Timestamp::now());
-        has_model.then(|| self.rules.decide(&facts))
+        has_model.then(|| self.setup.rules.decide(&facts))
     }
 
     /// The decision about a tool, whatever its arguments; `None` for a name that is not a tool.
     pub(super) fn decision(&self, function: &str) -> Option<Decision> {
         let catalog = self.live.catalog();
-        Some(self.live.decision(&self.rules, catalog.get(function)?))
-    }
-
-    /// The definitions that were granted for good, to compare changed ones with.
-    pub(super) fn definitions(&self) -> Option<Arc<dyn Definitions>> {
-        let cache = self.live.cache.clone()?;
-        Some(cache)
+        Some(
+            self.live
+                .decision(&self.setup.rules, catalog.get(function)?),
+        )
     }
 
     /// The caller of a run.
@@ -90,26 +87,20 @@ impl Gate {
 
     /// The setup of a run or call with these settings.
     pub(super) fn setup(&self, settings: &CallSettings) -> Setup {
-        let caller = settings.caller.clone();
-        Setup {
-            rules: Arc::clone(settings.rules.as_ref().unwrap_or(&self.rules)),
-            asker: settings.asker.clone().or_else(|| self.asker.clone()),
-            grants: settings.grants.clone(),
-            session: Arc::clone(settings.session.as_ref().unwrap_or(&self.session)),
-            keep: self.keep.clone(),
-            definitions: self.definitions(),
-            dry_run: settings.dry_run.clone(),
-            sinks: self
-                .journal
-                .iter()
-                .map(|file| Arc::clone(file) as _)
-                .collect(),
-            flows: Arc::clone(&self.flows),
-            reviewers: self.reviewers.clone(),
-            reader: self.reader,
-            caller: caller.map(|caller| with_roots(&self.roots, caller)),
-            consults: self.models.has_embeddings() || self.models.can_ask(self.caller_of(settings)),
-            ..Setup::default()
+        let mut setup = self.setup.clone();
+        if let Some(rules) = &settings.rules {
+            setup.rules = Arc::clone(rules);
         }
+        if let Some(session) = &settings.session {
+            setup.session = Arc::clone(session);
+        }
+        setup.asker = settings.asker.clone().or(setup.asker);
+        setup.grants.clone_from(&settings.grants);
+        setup.dry_run.clone_from(&settings.dry_run);
+        let caller = settings.caller.clone();
+        setup.caller = caller.map(|caller| with_roots(&self.roots, caller));
+        let models = &self.models;
+        setup.consults = models.has_embeddings() || models.can_ask(self.caller_of(settings));
+        setup
     }
 }

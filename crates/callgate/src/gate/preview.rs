@@ -149,7 +149,7 @@ impl PreviewedTool {
 
     fn new(gate: &Gate, tool: &Tool, decision: &Decision, line: u32) -> Self {
         let definition = &tool.definition;
-        let definitions = gate.definitions();
+        let definitions = &gate.setup.definitions;
         let find = |hash: &DefinitionHash| definitions.as_ref()?.find(hash);
         Self {
             line,
@@ -206,7 +206,7 @@ impl Gate {
     /// The report of a run that ends before it begins.
     pub async fn preview(&self, request: impl Into<RunRequest>) -> Result<Preview, Box<RunReport>> {
         let mut request = request.into();
-        request.reader = self.reader;
+        request.reader = self.setup.reader;
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let read = read(&self.launcher, limits, &request).await?;
         let catalog = self.live.for_script(&read.prepared.named).await;
@@ -289,7 +289,7 @@ impl Gate {
             .iter()
             .flat_map(|from| sides.iter().map(move |to| (from, to)));
         pairs
-            .filter_map(|(from, to)| self.flows.foresee(from, to))
+            .filter_map(|(from, to)| self.setup.flows.foresee(from, to))
             .take(MAX_FLOWS)
             .collect()
     }

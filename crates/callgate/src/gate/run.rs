@@ -24,7 +24,7 @@ impl Gate {
     /// Runs a script and reports, however it ends.
     pub async fn run(&self, request: impl Into<RunRequest>) -> RunReport {
         let mut request = request.into();
-        request.reader = self.reader;
+        request.reader = self.setup.reader;
         let read_ahead = request.read_ahead.took();
         let started = Instant::now();
         let report = self.run_to_end(&request).await;
@@ -52,13 +52,14 @@ impl Gate {
             script: Some(Arc::clone(&request.source)),
             ..self.setup(settings)
         };
+        let rules = Arc::clone(&setup.rules);
         let run = Arc::new(Dispatcher::new(self.live.broker.clone(), setup));
         let calls = ScriptCalls(Arc::new(RunCalls {
             catalog,
             live: Arc::clone(&self.live),
             searcher: Arc::clone(&self.searcher),
             models: Arc::clone(&self.models),
-            rules: Arc::clone(settings.rules.as_ref().unwrap_or(&self.rules)),
+            rules,
             run: Arc::clone(&run),
             scope: request.scope.clone(),
             caller: self.caller_of(settings).cloned(),
@@ -134,7 +135,7 @@ impl Gate {
             checked = checking => checked,
             () = request.settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
         };
-        if self.reader == Reader::Caller && checked.is_unavailable() {
+        if self.setup.reader == Reader::Caller && checked.is_unavailable() {
             checked.reason = Some("TypeScript is not available here".to_owned());
         }
         if !checked.stops(mode) {

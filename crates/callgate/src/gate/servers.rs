@@ -57,11 +57,11 @@ impl Gate {
         for tool in catalog.tools() {
             let [tools, denied] = counts.entry(&tool.definition.server).or_default();
             *tools += 1;
-            *denied += usize::from(self.live.denial(&self.rules, tool).is_some());
+            *denied += usize::from(self.live.denial(&self.setup.rules, tool).is_some());
         }
         let servers = self.live.broker.list().map(|server| {
             let tools = counts.get(server.name.as_str()).copied();
-            Server::new(server, tools.unwrap_or_default(), self.reader)
+            Server::new(server, tools.unwrap_or_default(), self.setup.reader)
         });
         servers.collect()
     }
@@ -92,7 +92,7 @@ impl Gate {
         let enabled = self.live.broker.enable(name).await;
         self.live.update().await;
         enabled.map_err(|reason| {
-            let reason = reason.to(self.reader);
+            let reason = reason.to(self.setup.reader);
             GateError(format!("server {name:?} does not start: {reason}"))
         })?;
         self.server(name)
@@ -121,7 +121,7 @@ impl Gate {
 
     /// Servers in use that could not be connected to, with reasons. They are tried again.
     pub fn unavailable(&self) -> Vec<Unavailable> {
-        self.unavailable_for(self.reader)
+        self.unavailable_for(self.setup.reader)
     }
 
     /// [`Gate::unavailable`], in the words of this reader.
@@ -140,7 +140,7 @@ impl Gate {
             None => self.live.lint.names.owns(server, function),
         };
         let mut servers = self.live.broker.list().filter(|server| owns(&server.name));
-        servers.find_map(|server| unavailable(&server, self.reader))
+        servers.find_map(|server| unavailable(&server, self.setup.reader))
     }
 
     /// The disabled server that this function name belongs to.

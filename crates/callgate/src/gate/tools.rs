@@ -81,7 +81,7 @@ impl Gate {
     ///
     /// [`GateError`] for an unknown server or an invalid expression.
     pub async fn search(&self, request: &SearchRequest) -> Result<Found, GateError> {
-        self.searcher.search(request, &self.rules, None).await
+        self.searcher.search(request, &self.setup.rules, None).await
     }
 
     /// True if there is what this way of searching needs, here or at a caller with a model.
@@ -138,7 +138,9 @@ impl Gate {
     /// that the rules deny are marked `DENIED`, with the rule.
     pub fn declarations_of(&self, detail: Detail, functions: &[&str]) -> String {
         let catalog = self.live.catalog();
-        catalog.declarations_of(detail, functions, |tool| self.live.mark(&self.rules, tool))
+        catalog.declarations_of(detail, functions, |tool| {
+            self.live.mark(&self.setup.rules, tool)
+        })
     }
 
     /// Rust types of the chosen tools' arguments and results, for a host that calls the tools

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
-use callgate_gate::{CallErrorKind, Unanswered, code};
+use callgate_gate::{CallErrorKind, Consulted, code};
 use callgate_models::Said;
 use callgate_sandbox::{ErrorClass, Launcher, Limits, NotRead, Thrown};
 use callgate_schema::{Author, Schema};
@@ -81,11 +81,19 @@ impl RunCalls {
                 let seen = Input::parse(&text)?;
                 self.extract_value(seen.value, &schema).await
             };
-            extracted.await.map_err(|failed| Unanswered {
-                said: failed.message.clone(),
-                read: json!([failed.message, failed.problems]),
-                error: failed,
-            })
+            let value: Result<Box<RawValue>, Failed> = extracted.await;
+            let (read, failed) = match &value {
+                Ok(value) => (value.get().to_owned(), None),
+                Err(failed) => (
+                    json!([failed.message, failed.problems]).to_string(),
+                    Some(failed.message.clone()),
+                ),
+            };
+            Consulted {
+                value,
+                read,
+                failed,
+            }
         };
         match self.run.consult(&EXTRACTION, input, line, work).await {
             Ok(extracted) => extracted.map_err(Failed::thrown),

@@ -7,10 +7,9 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
 use callgate_catalog::{Catalog, Tool};
-use callgate_gate::{Dispatcher, Unanswered};
+use callgate_gate::{Consulted, Dispatcher};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use serde::Deserialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -49,30 +48,21 @@ impl Consult<'_> {
         query: &str,
         rank: impl FnOnce(String) -> BoxFuture<'a, Found> + Send,
     ) -> Result<Found, String> {
-        #[derive(Deserialize)]
-        struct Seen {
-            query: String,
-        }
         let message = |error: serde_json::Error| error.to_string();
         let input = to_raw_value(&json!({ "query": query })).map_err(message)?;
-        let mut found = None;
-        let kept = &mut found;
-        let unanswered = |error: serde_json::Error| Unanswered {
-            said: error.to_string(),
-            read: json!(null),
-            error: error.to_string(),
-        };
         let work = move |text: Arc<str>| async move {
-            let seen: Seen = serde_json::from_str(&text).map_err(unanswered)?;
-            let ranked = rank(seen.query).await;
-            let functions: Vec<&str> = ranked.hits.iter().map(|hit| &*hit.function).collect();
-            let answer = to_raw_value(&json!({ "tools": functions, "notes": ranked.notes }));
-            *kept = Some(ranked);
-            answer.map_err(unanswered)
+            let seen: Value = serde_json::from_str(&text).unwrap_or_default();
+            let found = rank(seen["query"].as_str().unwrap_or_default().to_owned()).await;
+            let functions: Vec<&str> = found.hits.iter().map(|hit| &*hit.function).collect();
+            let read = json!({ "tools": functions, "notes": found.notes }).to_string();
+            Consulted {
+                value: found,
+                read,
+                failed: None,
+            }
         };
         let consulted = self.run.consult(&SEARCH, &input, self.line, work).boxed();
-        consulted.await.map_err(|error| error.to_string())??;
-        found.ok_or_else(|| "no model was asked".to_owned())
+        consulted.await.map_err(|error| error.to_string())
     }
 }
 

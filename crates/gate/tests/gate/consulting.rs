@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_catalog::{Tool, ToolDefinition};
-use callgate_gate::{NoAsker, Unanswered};
+use callgate_gate::{Consulted, NoAsker};
 use callgate_servers::Servers;
 use expect_test::expect;
 use serde_json::json;
@@ -23,11 +23,11 @@ async fn what_an_error_quotes_is_looked_at_and_remembered() {
         for problem in ["/id: Oberon, Puck and Titania", "/id: hide this from all"] {
             let input = raw(json!({ "value": "nothing of it" }));
             let work = async |_| {
-                Err(Unanswered {
-                    error: "the host's word",
-                    said: "it does not fit".to_owned(),
-                    read: json!(["it does not fit", [problem]]),
-                })
+                Consulted {
+                    value: "the host's word",
+                    failed: Some("it does not fit".to_owned()),
+                    read: json!(["it does not fit", [problem]]).to_string(),
+                }
             };
             said += &format!(
                 "{:?}\n",
@@ -39,7 +39,7 @@ async fn what_an_error_quotes_is_looked_at_and_remembered() {
             call(&run, "flaky", "echo", json!({ "text": text })).await;
         }
         expect![[r#"
-            Ok(Err("the host's word"))
+            Ok("the host's word")
             Err(CallError { server: "model", function: "model_extract", kind: Kept { reason: "not for scripts" } })
         "#]]
         .assert_eq(&said);
