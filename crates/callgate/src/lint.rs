@@ -207,13 +207,16 @@ impl Lint {
         is_known: fn(&ServerState) -> bool,
     ) -> Vec<UnknownTools<'a>> {
         let unknown = servers.iter().filter(|server| !is_known(server));
-        let unknown = unknown.map(|server| &server.name);
-        let all = unknown.chain(self.names.left_out());
-        let all = all.map(|server| (server, self.names.beginning(server)));
-        let withheld = self.withheld.iter();
-        let all = all.chain(withheld.map(|(server, beginning)| (server, Some(&**beginning))));
-        all.map(|(server, beginning)| UnknownTools { server, beginning })
-            .collect()
+        let unknown = unknown.map(|server| UnknownTools {
+            server: &server.name,
+            beginning: self.names.beginning(&server.name),
+        });
+        let others = self.names.left_out.iter().chain(&self.withheld);
+        let others = others.map(|(server, beginning)| UnknownTools {
+            server,
+            beginning: Some(beginning),
+        });
+        unknown.chain(others).collect()
     }
 }
 

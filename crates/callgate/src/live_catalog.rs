@@ -53,7 +53,10 @@ impl LiveCatalog {
     ) -> Arc<Self> {
         let mut changes = broker.watch();
         changes.mark_unchanged();
-        let catalog = Catalog::reserving(model_tools::FUNCTIONS, lint.names.all());
+        let catalog = Catalog::reserving(
+            model_tools::FUNCTIONS,
+            lint.names.all().map(|(name, _)| name.as_str()),
+        );
         let live = Arc::new(Self {
             broker,
             lint,

@@ -41,43 +41,30 @@ impl HostFunction {
     }
 }
 
-/// The servers' names, and the beginnings of the function names of their tools.
+/// The servers' names, each with the beginning of the function names of its tools.
 #[derive(Default)]
 pub(crate) struct ServerNames {
-    /// Name and beginning of every server, also of those that the configuration disables.
-    beginnings: Vec<(String, String)>,
+    in_use: Vec<(String, String)>,
     /// The servers that the configuration disables.
-    left_out: Vec<String>,
+    pub(crate) left_out: Vec<(String, String)>,
 }
 
 impl ServerNames {
     pub(crate) fn new(in_use: impl Iterator<Item = String>, left_out: Vec<String>) -> Self {
-        let names = in_use.chain(left_out.iter().cloned());
         Self {
-            beginnings: names
-                .map(|name| {
-                    let beginning = beginning(&name);
-                    (name, beginning)
-                })
-                .collect(),
-            left_out,
+            in_use: in_use.map(with_beginning).collect(),
+            left_out: left_out.into_iter().map(with_beginning).collect(),
         }
     }
 
     /// All servers, also those that the configuration disables.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
-        self.beginnings.iter().map(|(name, _)| name.as_str())
-    }
-
-    /// The servers that the configuration disables.
-    pub(crate) fn left_out(&self) -> &[String] {
-        &self.left_out
+    pub(crate) fn all(&self) -> impl Iterator<Item = &(String, String)> {
+        self.in_use.iter().chain(&self.left_out)
     }
 
     /// The beginning of the function names of a server's tools.
     pub(crate) fn beginning(&self, server: &str) -> Option<&str> {
-        let mut beginnings = self.beginnings.iter();
-        let (_, beginning) = beginnings.find(|(name, _)| name == server)?;
+        let (_, beginning) = self.all().find(|(name, _)| name == server)?;
         Some(beginning)
     }
 
@@ -90,13 +77,17 @@ impl ServerNames {
     /// The server that the configuration disables and that this name belongs to, if it
     /// belongs to no server in use.
     pub(crate) fn left_out_owner(&self, function: &str) -> Option<&str> {
-        // Servers in use come first.
-        let owner = self.all().find(|server| self.owns(server, function))?;
-        self.left_out
-            .iter()
-            .any(|name| name == owner)
-            .then_some(owner)
+        let owns = |(_, beginning): &&(String, String)| function.starts_with(beginning);
+        let owner = self.left_out.iter().find(owns)?;
+        let is_free = !self.in_use.iter().any(|server| owns(&server));
+        is_free.then_some(&owner.0)
     }
+}
+
+/// A server's name, and the beginning of the function names of its tools.
+pub(crate) fn with_beginning(server: String) -> (String, String) {
+    let beginning = beginning(&server);
+    (server, beginning)
 }
 
 /// The message for a name that is not a tool.

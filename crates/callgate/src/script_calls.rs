@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use callgate_catalog::{Catalog, Tool};
 use callgate_gate::{CallError, CallErrorKind, CallOptions, Dispatcher, code};
 use callgate_policy::Rules;
-use callgate_sandbox::{CallHandler, ScriptCall, Thrown, Undelivered};
+use callgate_sandbox::{CallHandler, ErrorClass, ScriptCall, Thrown, Undelivered};
 use callgate_schema::without_lone_surrogates;
 use callgate_servers::Caller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::config::ExtractLimits;
@@ -22,7 +23,7 @@ use crate::models::Models;
 use crate::names::{HostFunction, MAX_SUGGESTIONS, unavailable_message, unknown_tool_message};
 use crate::run_request::{CallEnd, Event, Observer};
 use crate::scope::Scope;
-use crate::script_errors::thrown;
+use crate::script_errors::{own_error, thrown};
 use crate::search::Searcher;
 
 /// Answers the calls of one run. Clones are the same.
@@ -103,6 +104,32 @@ impl RunCalls {
         }
         let answer = self.call_tool(&function, input, options).await;
         answer.map_err(|error| thrown(&function, error))
+    }
+
+    /// Answers a call of the host's own function, within the script's time limit for it.
+    async fn call_host(
+        &self,
+        function: HostFunction,
+        input: &RawValue,
+        options: &CallOptions,
+    ) -> Result<Box<RawValue>, Thrown> {
+        let line = options.line;
+        let answer = async {
+            match function {
+                HostFunction::Extract => self.extract(input, line).await,
+                _ => self.look_up(function, input, line).await,
+            }
+        };
+        let Some(limit) = options.timeout else {
+            return answer.await;
+        };
+        let answer = tokio::time::timeout(limit, answer).await;
+        answer.unwrap_or_else(|_| {
+            let name = function.name();
+            let message = format!("{name} gave no answer within {} ms", limit.as_millis());
+            let fields = json!({ "tool": name, "retryable": true });
+            Err(own_error(ErrorClass::Timeout, message, &fields))
+        })
     }
 
     async fn call_tool(

@@ -12,7 +12,6 @@ use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
 use callgate_servers::{Caller, Connect, Reader, ServerSpec, Servers, Transport};
-use callgate_typegen::names::beginning;
 use parking_lot::Mutex;
 
 use super::Gate;
@@ -24,7 +23,7 @@ use crate::lint::Lint;
 use crate::live_catalog::LiveCatalog;
 use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::models::Models;
-use crate::names::{ServerNames, did_you_mean};
+use crate::names::{ServerNames, did_you_mean, with_beginning};
 use crate::roots::with_roots;
 use crate::search::Searcher;
 use crate::search::vectors::Vectors;
@@ -196,7 +195,10 @@ impl GateBuilder {
         let checker = TypeChecker::new(mode, config.check.typescript, project, &config.jail);
         checker.start();
         let mut servers = config.servers;
-        let (cache, uncached) = open_cache(self.cache, self.cache_scope, &mut servers).await;
+        let scope = self.cache_scope.as_deref();
+        let opened = open_cache(self.cache.as_ref(), scope, &mut servers);
+        let uncached = opened.as_ref().err().cloned();
+        let cache = opened.unwrap_or_default();
         let broker = Servers::connect(servers, |_| {}).await;
         let in_use = broker.list().map(|server| server.name);
         let lint = Lint {
@@ -204,11 +206,7 @@ impl GateBuilder {
             flows: Arc::new(config.flows),
             settings: config.tools,
             names: ServerNames::new(in_use, config.disabled),
-            withheld: config
-                .withheld
-                .into_iter()
-                .map(|it| (it.clone(), beginning(&it)))
-                .collect(),
+            withheld: config.withheld.into_iter().map(with_beginning).collect(),
             consults: models_in_use(&config.models),
             told: Mutex::default(),
             pending: Mutex::default(),
@@ -325,32 +323,22 @@ impl GateBuilder {
     }
 }
 
-/// Opens the cache, and gives the servers their lists from it. Also returns why there is no
-/// cache, if there should be one.
-async fn open_cache(
-    config: Option<CacheConfig>,
-    scope: Option<String>,
-    servers: &mut Vec<ServerSpec>,
-) -> (Option<Arc<Cache>>, Option<String>) {
+/// Opens the cache, and gives the servers their lists from it.
+/// The error: why there is no cache, though there should be one.
+fn open_cache(
+    config: Option<&CacheConfig>,
+    scope: Option<&str>,
+    servers: &mut [ServerSpec],
+) -> Result<Option<Arc<Cache>>, String> {
     let Some(config) = config else {
-        return (None, None);
+        return Ok(None);
     };
-    let mut recalled = servers.clone();
-    let opening = tokio::task::spawn_blocking(move || {
-        let cache = Cache::open(&config, scope.as_deref())?;
-        if let Some(cache) = &cache {
-            recalled.iter_mut().for_each(|server| cache.recall(server));
-        }
-        Ok((cache, recalled))
-    });
-    let opened = opening.await.unwrap_or_else(|error| Err(error.to_string()));
-    match opened {
-        Ok((cache, recalled)) => {
-            *servers = recalled;
-            (cache.map(Arc::new), None)
-        }
-        Err(reason) => (None, Some(format!("nothing is cached: {reason}"))),
+    let opened = Cache::open(config, scope);
+    let cache = opened.map_err(|reason| format!("nothing is cached: {reason}"))?;
+    if let Some(cache) = &cache {
+        servers.iter_mut().for_each(|server| cache.recall(server));
     }
+    Ok(cache.map(Arc::new))
 }
 
 /// A name that comes twice.

@@ -64,7 +64,7 @@ impl<'a> Input<'a> {
 
 impl RunCalls {
     /// Answers one call, with JSON or with an error to throw. Dropping the future cancels the call.
-    pub(super) async fn extract(
+    pub(crate) async fn extract(
         &self,
         input: &RawValue,
         line: Option<u32>,

@@ -44,7 +44,7 @@ impl RunCalls {
     }
 
     /// Answers a call, with JSON or with an error to throw.
-    pub(super) async fn look_up(
+    pub(crate) async fn look_up(
         &self,
         function: HostFunction,
         input: &RawValue,

@@ -47,6 +47,7 @@ pub(crate) struct Vectors {
 }
 
 /// The tools nearest to a query.
+#[derive(Default)]
 pub(super) struct Near {
     /// Places in the catalog and cosines, the nearest first.
     pub(super) ranked: Vec<(usize, f32)>,
@@ -122,7 +123,14 @@ impl Vectors {
                 }
             }
         }
-        let known = self.forget_old(&keys);
+        let known = {
+            let mut known = self.known.lock();
+            if known.len() > MAX_KEPT + keys.len() {
+                let current: HashSet<&String> = keys.iter().collect();
+                known.retain(|key, _| current.contains(key));
+            }
+            known.clone()
+        };
         if let (Some(folder), Some(file)) = (self.folder.clone(), making.clone()) {
             let writing = spawn_blocking(move || folder.write(&file, &serde_json::to_vec(&known)?));
             if let Ok(Err(error)) = writing.await {
@@ -141,16 +149,6 @@ impl Vectors {
             .filter(|(_, key)| !known.contains_key(*key) && seen.insert(*key))
             .map(|(place, _)| place)
             .collect()
-    }
-
-    /// Drops the vectors of tools that are gone, if there are many. Returns the others.
-    fn forget_old(&self, keys: &[String]) -> Known {
-        let mut known = self.known.lock();
-        if known.len() > MAX_KEPT + keys.len() {
-            let current: HashSet<&String> = keys.iter().collect();
-            known.retain(|key, _| current.contains(key));
-        }
-        known.clone()
     }
 
     /// The tools of accepted servers, nearest to the query first, at most `limit`. Waits for
@@ -172,37 +170,25 @@ impl Vectors {
             let _ = tokio::time::timeout(patience, made).await;
         }
         let query = self.of_query(query).await?;
-        let mut near = self.compare(catalog, &keys, &query, &accepts);
-        near.ranked.sort_unstable_by(|(a, first), (b, second)| {
-            second.total_cmp(first).then_with(|| a.cmp(b))
-        });
-        near.ranked.truncate(limit);
-        Ok(near)
-    }
-
-    /// The cosines of tools and a query, in the order of the catalog.
-    fn compare(
-        &self,
-        catalog: &Catalog,
-        keys: &[String],
-        query: &[f32],
-        accepts: &impl Fn(&str) -> bool,
-    ) -> Near {
-        let (mut ranked, mut missing) = (Vec::new(), 0);
         let known = self.known.lock();
-        for (place, (tool, key)) in catalog.tools().iter().zip(keys).enumerate() {
+        let mut near = Near::default();
+        for (place, (tool, key)) in catalog.tools().iter().zip(&keys).enumerate() {
             if !accepts(&tool.definition.server) {
                 continue;
             }
             match known.get(key) {
                 Some(vector) if vector.len() == query.len() => {
-                    let products = vector.iter().zip(query).map(|(a, b)| a * b);
-                    ranked.push((place, products.sum()));
+                    let products = vector.iter().zip(&query).map(|(a, b)| a * b);
+                    near.ranked.push((place, products.sum()));
                 }
-                _ => missing += 1,
+                _ => near.missing += 1,
             }
         }
-        Near { ranked, missing }
+        near.ranked.sort_unstable_by(|(a, first), (b, second)| {
+            second.total_cmp(first).then_with(|| a.cmp(b))
+        });
+        near.ranked.truncate(limit);
+        Ok(near)
     }
 
     async fn of_query(&self, query: &str) -> Result<Vector, String> {
