@@ -368,7 +368,7 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let workers = setup::workers(1, Some(&config), Some(&args.limits));
     let setting = crate::serve_http::setting(&args, Some(workers.clone()));
     let builder = setup::builder(Some(&config), &setting)?;
-    let client = callgate_serve::OneClient::default();
+    let client = callgate_serve::AnyClient::default();
     let builder = builder.caller(Arc::new(client.clone()));
     let gate = async move {
         let (built, jail) = tokio::join!(builder.build(), setup::jail_line(&workers));

@@ -145,5 +145,5 @@ pub fn setting(args: &ServeArgs, workers: Option<Workers>) -> Setting<'_> {
 
 fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
     let builder = setup::builder(Some(config), &setting(args, None))?;
-    Ok(builder.caller(Arc::new(AnyClient)))
+    Ok(builder.caller(Arc::new(AnyClient::default())))
 }

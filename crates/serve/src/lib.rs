@@ -17,7 +17,7 @@ use callgate::config::ServeConfig;
 use futures::FutureExt as _;
 
 pub use crate::http::{Identity, MakeGate, serve_http};
-pub use crate::runs::{AnyClient, OneClient};
+pub use crate::runs::AnyClient;
 pub use crate::stdio::ServeError;
 
 use crate::face::Service;
@@ -30,7 +30,7 @@ use crate::face::Service;
 /// scripts then have a moment to end.
 pub async fn serve_stdio(
     gate: impl Future<Output = Arc<Gate>> + Send + 'static,
-    client: OneClient,
+    client: AnyClient,
     options: ServeConfig,
 ) -> Result<(), ServeError> {
     let service = Service::new(gate.map(Ok).boxed(), options, Some(client));

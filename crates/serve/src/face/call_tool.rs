@@ -185,13 +185,7 @@ fn mismatched_result(error: &CallError) -> Vec<ContentBlock> {
     let Ok(Mismatch { result }) = serde_json::from_str(data.get()) else {
         return Vec::new();
     };
-    let mut answered = server_result(result, true);
-    if let Some(value) = answered.structured_content.take()
-        && answered.content.is_empty()
-    {
-        answered.content.push(ContentBlock::text(value.to_string()));
-    }
-    answered.content
+    for_model(&server_result(result, true), result)
 }
 
 /// A server's own result, rewritten only where a client could not read it.

@@ -119,24 +119,15 @@ pub(crate) fn first_that_fit(
     most: usize,
     text: impl Fn(&[&str]) -> String,
 ) -> (String, usize) {
-    let try_first = |count: usize| {
+    let mut best = (String::new(), 0);
+    for count in 1..=names.len() {
         let text = text(names.get(..count).unwrap_or(names));
-        fits(&text, most).then_some(text)
-    };
-    if let Some(text) = try_first(names.len()) {
-        return (text, names.len());
-    }
-    // The first `fit` names fit, the first `over` do not.
-    let (mut fit, mut over) = (0, names.len());
-    let mut best = String::new();
-    while fit + 1 < over {
-        let middle = fit.midpoint(over);
-        match try_first(middle) {
-            Some(text) => (fit, best) = (middle, text),
-            None => over = middle,
+        if !fits(&text, most) {
+            break;
         }
+        best = (text, count);
     }
-    (best, fit)
+    best
 }
 
 #[cfg(test)]

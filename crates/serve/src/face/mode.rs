@@ -11,22 +11,13 @@ const QUERY: &str = "tool_mode";
 /// The mode of a request, the header before the query; `None` if neither is there. The error is
 /// for the client.
 pub(crate) fn of_request(parts: &Parts) -> Result<Option<ToolMode>, String> {
-    let mut headers = parts.headers.get_all(HEADER).iter();
-    let header = headers
-        .next()
-        .map(|value| String::from_utf8_lossy(value.as_bytes()));
-    if headers.next().is_some() {
-        return Err("the request has two X-MCP-Tool-Mode headers".to_owned());
-    }
+    let header = parts.headers.get(HEADER);
+    let header = header.map(|word| String::from_utf8_lossy(word.as_bytes()));
     let query = parts.uri.query().unwrap_or_default().as_bytes();
-    let mut words = url::form_urlencoded::parse(query).filter(|(key, _)| key == QUERY);
-    let word = words.next();
-    if words.next().is_some() {
-        return Err("the request has tool_mode twice".to_owned());
-    }
-    let header = header.map(|word| word.trim().parse()).transpose()?;
-    let query = word.map(|(_, word)| word.parse()).transpose()?;
-    Ok(header.or(query))
+    let mut query = url::form_urlencoded::parse(query);
+    let query = || Some(query.find(|(key, _)| key == QUERY)?.1);
+    let word = header.or_else(query);
+    word.map(|word| word.trim().parse()).transpose()
 }
 
 #[cfg(test)]
@@ -50,11 +41,7 @@ mod tests {
         check("/mcp?a=1&tool_mode=native", &[], native);
         check("/mcp?tool_mode=native", &[" discovery "], discovery);
         let none = r#""none" is not a mode; the modes are "code", "discovery" and "native""#;
-        check("/mcp?tool_mode=none", &["code"], Err(none));
+        check("/mcp?tool_mode=none", &[], Err(none));
         check("/mcp?tool_mode=code", &["none"], Err(none));
-        let two = "the request has two X-MCP-Tool-Mode headers";
-        check("/mcp", &["code", "code"], Err(two));
-        let two = "the request has tool_mode twice";
-        check("/mcp?tool_mode=code&tool_mode=code", &[], Err(two));
     }
 }

@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::Session;
-use crate::runs::{OneClient, PendingGate, Runs};
+use crate::runs::{AnyClient, PendingGate, Runs};
 
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {
@@ -16,14 +16,14 @@ pub(crate) struct Service {
     pub(crate) runs: Arc<Runs>,
     pub(crate) options: ServeConfig,
     /// The client, over stdio.
-    client: Option<OneClient>,
+    client: Option<AnyClient>,
 }
 
 impl Service {
     pub(crate) fn new(
         gate: BoxFuture<'static, Result<Arc<Gate>, ()>>,
         options: ServeConfig,
-        client: Option<OneClient>,
+        client: Option<AnyClient>,
     ) -> Arc<Self> {
         let gate = gate.shared();
         Arc::new(Self {

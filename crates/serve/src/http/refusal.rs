@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
+use axum::response::IntoResponse;
 use rmcp::model::{ErrorCode, RequestId};
 use serde_json::{Value, json};
 
@@ -67,22 +68,10 @@ impl Refusal {
     /// The answer at this path.
     pub(crate) fn at(self, path: &str) -> Response<Body> {
         if path == "/v1" || path.starts_with("/v1/") {
-            self.problem()
+            self.into_response()
         } else {
             self.response()
         }
-    }
-
-    /// The answer of REST: problem details (RFC 9457).
-    pub(crate) fn problem(self) -> Response<Body> {
-        let status = self.status;
-        let body = json!({
-            "type": "about:blank",
-            "title": status.canonical_reason().unwrap_or_default(),
-            "status": status.as_u16(),
-            "detail": self.message,
-        });
-        answer(status, "application/problem+json", &body, self.headers)
     }
 
     /// The answer of MCP: a JSON-RPC error.
@@ -94,6 +83,20 @@ impl Refusal {
             body["id"] = id.into_json_value();
         }
         answer(self.status, "application/json", &body, self.headers)
+    }
+}
+
+/// The answer of REST: problem details (RFC 9457).
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response<Body> {
+        let status = self.status;
+        let body = json!({
+            "type": "about:blank",
+            "title": status.canonical_reason().unwrap_or_default(),
+            "status": status.as_u16(),
+            "detail": self.message,
+        });
+        answer(status, "application/problem+json", &body, self.headers)
     }
 }
 

@@ -16,9 +16,21 @@ use super::progress::Notice;
 use super::roots::{self, Roots};
 
 /// A caller for servers that start before there is a client: it offers all that a client may be
-/// able to do. A request that the run's client cannot answer is declined when it comes.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AnyClient;
+/// able to do. A request that the run's client cannot answer is declined when it comes. Over
+/// stdio, where there is one client, servers get the folders that it has named outside of calls,
+/// too; over HTTP they get none.
+#[derive(Debug, Clone)]
+pub struct AnyClient {
+    pub(crate) roots: Arc<Roots>,
+}
+
+impl Default for AnyClient {
+    fn default() -> Self {
+        Self {
+            roots: Arc::new(Roots::of_only_client()),
+        }
+    }
+}
 
 impl Caller for AnyClient {
     fn offers(&self) -> Offers {
@@ -29,27 +41,6 @@ impl Caller for AnyClient {
         offers.sampling_tools = true;
         offers.roots = true;
         offers
-    }
-}
-
-/// [`AnyClient`] over stdio, where there is one client: servers get the folders that it has
-/// named outside of calls, too.
-#[derive(Debug, Clone)]
-pub struct OneClient {
-    pub(crate) roots: Arc<Roots>,
-}
-
-impl Default for OneClient {
-    fn default() -> Self {
-        Self {
-            roots: Arc::new(Roots::of_only_client()),
-        }
-    }
-}
-
-impl Caller for OneClient {
-    fn offers(&self) -> Offers {
-        AnyClient.offers()
     }
 
     fn answer<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Result<Value, Refusal>> {

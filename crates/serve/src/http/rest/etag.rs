@@ -7,9 +7,6 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of the hash in a tag.
-const TAG_BYTES: usize = 16;
-
 /// The answer to a request with these headers: the value as JSON with a strong validator (RFC
 /// 9110, section 8.8.3), or that the client has it.
 pub(super) fn tagged(value: &Value, headers: &HeaderMap) -> Response {
@@ -32,11 +29,8 @@ pub(super) fn tagged(value: &Value, headers: &HeaderMap) -> Response {
 
 fn tag(body: &str) -> String {
     let hash = Sha256::digest(body);
-    let hex = hash
-        .iter()
-        .take(TAG_BYTES)
-        .map(|byte| format!("{byte:02x}"));
-    format!("\"{}\"", hex.collect::<String>())
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{hex}\"")
 }
 
 /// True if the client has the answer with this tag (RFC 9110, section 13.1.2).

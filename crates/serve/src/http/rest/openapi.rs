@@ -18,14 +18,10 @@ pub(super) async fn answer(
     State(door): State<Arc<Door>>,
     Extension(Admitted(lease)): Extension<Admitted>,
     request: Request,
-) -> Response {
-    match lease.user.made_gate().await {
-        Ok(gate) => {
-            let document = document(gate.limits(), door.auth.is_open());
-            tagged(&document, request.headers())
-        }
-        Err(refused) => Refusal::problem(refused),
-    }
+) -> Result<Response, Refusal> {
+    let gate = lease.user.made_gate().await?;
+    let document = document(gate.limits(), door.auth.is_open());
+    Ok(tagged(&document, request.headers()))
 }
 
 /// The document. A server without authentication has no security scheme.

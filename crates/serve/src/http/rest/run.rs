@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 
 use crate::http::body;
 use crate::http::door::{Admitted, Door};
 use crate::http::refusal::Refusal;
-use crate::http::users::User;
 use crate::runs::NoRun;
 
 /// Seconds after which there may be room for a run.
@@ -23,26 +21,13 @@ pub(super) async fn answer(
     State(door): State<Arc<Door>>,
     Extension(Admitted(lease)): Extension<Admitted>,
     request: Request,
-) -> Response {
-    match report(&door, &lease.user, request).await {
-        Ok(report) => {
-            let kind = HeaderValue::from_static("application/json");
-            ([(CONTENT_TYPE, kind)], Body::from(report)).into_response()
-        }
-        Err(refused) => refused.problem(),
-    }
-}
-
-async fn report(door: &Door, user: &User, request: Request) -> Result<Vec<u8>, Refusal> {
+) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let bytes = body::read(&door.config, &parts.headers, body).await?;
     let arguments = body::object(&bytes)?;
-    let gate = user.made_gate().await?;
-    let report = user.service.runs.report(gate, &arguments).await;
-    serde_json::to_vec(&report.map_err(refused)?).map_err(|error| {
-        tracing::error!(%error, "a report could not be written");
-        refused(NoRun::Lost)
-    })
+    let gate = lease.user.made_gate().await?;
+    let report = lease.user.service.runs.report(gate, &arguments).await;
+    Ok(Json(report.map_err(refused)?).into_response())
 }
 
 fn refused(none: NoRun) -> Refusal {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request};
-use axum::http::{StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::Response;
 use callgate::{Detail, Found, Gate, SearchRequest, ToolInfo};
 use serde_json::{Map, Value, json};
@@ -20,8 +20,25 @@ use crate::http::users::User;
 pub(super) async fn list(
     Extension(Admitted(lease)): Extension<Admitted>,
     request: Request,
-) -> Response {
-    answer(listed(&lease.user, request.uri()).await, &request)
+) -> Result<Response, Refusal> {
+    let query = ListQuery::read(request.uri())?;
+    let gate = lease.user.made_gate().await?;
+    if let Some(server) = &query.server {
+        let known = gate.server(server);
+        known.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
+    }
+    let listed = if let Some(words) = &query.query {
+        let mut request = SearchRequest::new(words.as_str());
+        request.server.clone_from(&query.server);
+        request.limit = query.limit();
+        let found = gate.search(&request).await;
+        let found = found.map_err(|error| Refusal::bad(error.to_string()))?;
+        hits(&gate, &query, &found)
+    } else {
+        gate.refresh().await;
+        all(&gate, &query)
+    };
+    Ok(tagged(&listed, request.headers()))
 }
 
 /// Answers with the details of a tool.
@@ -29,38 +46,11 @@ pub(super) async fn one(
     Extension(Admitted(lease)): Extension<Admitted>,
     name: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Response {
-    let details = match name {
-        Ok(Path(name)) => details(&lease.user, &name).await,
-        Err(_) => Err(Refusal::bad("the name in the path is not UTF-8")),
-    };
-    answer(details, &request)
-}
-
-fn answer(value: Result<Value, Refusal>, request: &Request) -> Response {
-    match value {
-        Ok(value) => tagged(&value, request.headers()),
-        Err(refused) => refused.problem(),
-    }
-}
-
-async fn listed(user: &User, uri: &Uri) -> Result<Value, Refusal> {
-    let query = ListQuery::read(uri)?;
-    let gate = user.made_gate().await?;
-    if let Some(server) = &query.server {
-        let known = gate.server(server);
-        known.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
-    }
-    let Some(words) = &query.query else {
-        gate.refresh().await;
-        return Ok(all(&gate, &query));
-    };
-    let mut request = SearchRequest::new(words.as_str());
-    request.server.clone_from(&query.server);
-    request.limit = query.limit();
-    let found = gate.search(&request).await;
-    let found = found.map_err(|error| Refusal::bad(error.to_string()))?;
-    Ok(hits(&gate, &query, &found))
+) -> Result<Response, Refusal> {
+    let wrong = |_| Refusal::bad("the name in the path is not UTF-8");
+    let Path(name) = name.map_err(wrong)?;
+    let details = details(&lease.user, &name).await?;
+    Ok(tagged(&details, request.headers()))
 }
 
 fn all(gate: &Gate, query: &ListQuery) -> Value {

@@ -12,7 +12,7 @@ use super::*;
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn all() -> Offers {
-    AnyClient.offers()
+    AnyClient::default().offers()
 }
 
 type Answers = Vec<Result<Value, NoAnswer>>;

@@ -34,7 +34,7 @@ impl Bench {
         Self {
             client: Client {
                 peer: served.peer().clone(),
-                capabilities: super::super::AnyClient.offers(),
+                capabilities: super::super::AnyClient::default().offers(),
                 is_stateless: false,
                 tasks: false,
                 logs: None,
