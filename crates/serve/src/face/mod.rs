@@ -295,7 +295,11 @@ impl ServerHandler for Session {
     ) -> Result<ListToolsResult, ErrorData> {
         let gate = self.gate(&context).await?;
         let array = self.tools(&gate, self.mode(&context)?, &self.client(&context)?);
-        Ok(ListToolsResult::with_all_items(array.tools.clone())
+        let listed = ListToolsResult::with_all_items(array.tools.clone());
+        if !is_stateless(&context) {
+            return Ok(listed);
+        }
+        Ok(listed
             .with_ttl_ms(self.ttl_ms())
             .with_cache_scope(CacheScope::Private))
     }
@@ -362,7 +366,11 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let gate = self.gate(&context).await?;
-        Ok(ListPromptsResult::with_all_items(prompts::list(&gate))
+        let listed = ListPromptsResult::with_all_items(prompts::list(&gate));
+        if !is_stateless(&context) {
+            return Ok(listed);
+        }
+        Ok(listed
             .with_ttl_ms(self.ttl_ms())
             .with_cache_scope(CacheScope::Private))
     }

@@ -20,6 +20,8 @@ use crate::face;
 use crate::message::{NOT_ITS_FORM, envelope};
 
 const SESSION_HEADER: &str = "mcp-session-id";
+/// From this revision on there are no sessions.
+const STATELESS: &[u8] = b"2026-07-28";
 /// The most bytes of rmcp's own refusal that are read.
 const MAX_REFUSAL: usize = 4096;
 
@@ -74,8 +76,9 @@ async fn check(
     bytes: &[u8],
 ) -> Result<(), Refusal> {
     face::mode_of_request(parts).map_err(Refusal::bad)?;
+    let version = parts.headers.get("mcp-protocol-version");
     match method {
-        Some("initialize") => {
+        Some("initialize") if version.is_none_or(|it| it.as_bytes() < STATELESS) => {
             // rmcp would look for the session of one with wrong params.
             if serde_json::from_slice::<InitializeRequest>(bytes).is_err() {
                 return Err(Refusal::bad(NOT_ITS_FORM));
