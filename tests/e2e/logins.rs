@@ -71,7 +71,7 @@ fn a_login_its_status_and_its_end() {
         open this page in a browser on this machine, and log in there:
         ISSUER/authorize?…
         the tokens are in a file that only you can read; a keyring would be safer
-        web: logged in, for 60 min, then renewed
+        web: logged in, for 60 minutes, then renewed
           at:     ISSUER
           for:    URL
           client: client-1
@@ -93,7 +93,7 @@ fn a_login_its_status_and_its_end() {
     let status = bench.callgate(&["auth", "status"]);
     assert!(!format!("{status:?}").contains("canary"), "{status:?}");
     expect![[r#"
-        web: logged in, for 60 min, then renewed
+        web: logged in, for 60 minutes, then renewed
           at:     ISSUER
           for:    URL
           client: client-1

@@ -235,7 +235,7 @@ pub struct DryRunArgs {
     /// In a dry run, take tools of this pattern for ones that only read; may be
     /// repeated
     #[arg(long, value_name = "PATTERN", requires = "dry_run")]
-    pub reads: Vec<String>,
+    pub reads: Vec<Pattern>,
 
     /// In a dry run, answer calls that are not made with the results in this file:
     /// a JSON object from tool names to results

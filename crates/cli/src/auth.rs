@@ -3,12 +3,13 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use callgate::auth::{self, AuthError, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl};
 use callgate::config::{Config, subject_user, token_user};
 use callgate::{ServerSpec, present::one_line};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use indicatif::HumanDuration;
 
 use crate::args::{AuthArgs, AuthCommand};
 use crate::setup::Sources;
@@ -183,20 +184,12 @@ async fn logout(server: &ServerSpec) -> anyhow::Result<u8> {
 }
 
 fn named<'a>(servers: &'a [ServerSpec], name: &str) -> anyhow::Result<&'a ServerSpec> {
-    match servers.iter().find(|server| server.name == name) {
-        Some(server) => Ok(server),
-        None if servers.is_empty() => {
-            bail!("no server is named {name:?}: the configuration has none")
-        }
-        None => bail!(
-            "no server is named {name:?}; there are: {}",
-            servers
-                .iter()
-                .map(|server| server.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
-    }
+    let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+    let named = servers.iter().find(|server| server.name == name);
+    named.with_context(|| match &*names.join(", ") {
+        "" => format!("no server is named {name:?}: the configuration has none"),
+        names => format!("no server is named {name:?}; there are: {names}"),
+    })
 }
 
 fn text(status: &LoginStatus) -> String {
@@ -205,7 +198,7 @@ fn text(status: &LoginStatus) -> String {
         (true, false, _) => "the token has ended; log in again".to_owned(),
         (false, renewable, ends_in) => {
             let ends = match ends_in {
-                Some(left) => format!("for {}", duration(left.as_secs())),
+                Some(left) => format!("for {}", HumanDuration(left)),
                 None => "until the server refuses the token".to_owned(),
             };
             if renewable {
@@ -233,15 +226,6 @@ fn text(status: &LoginStatus) -> String {
         said(&status.resource),
         said(&status.client_id)
     )
-}
-
-fn duration(seconds: u64) -> String {
-    match seconds {
-        0..=119 => format!("{seconds} s"),
-        120..=7199 => format!("{} min", (seconds + 30) / 60),
-        7200..=172_799 => format!("{} h", (seconds + 1800) / 3600),
-        _ => format!("{} days", (seconds + 43_200) / 86_400),
-    }
 }
 
 /// Prints a login's URL, and opens it if that was asked for.

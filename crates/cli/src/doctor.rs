@@ -377,58 +377,53 @@ fn absence(layer: JailLayer, jail: &Jail, options: &JailOptions) -> Option<(Stri
     if jail.has(layer) {
         return None;
     }
-    let say = |why: &str, advice: &str| Some((why.to_owned(), advice.to_owned()));
-    if !options.layers.contains(&layer) {
-        return say(
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    // The setting of the kernel that is so, and the one that permits user namespaces.
+    let forbids = |(name, off, _): &&(&str, &str, &str)| {
+        let value = read(&format!("/proc/sys/{}", name.replace('.', "/")));
+        value.is_some_and(|value| value.trim() == *off)
+    };
+    let settings = [
+        ("user.max_user_namespaces", "0", "10000"),
+        ("kernel.unprivileged_userns_clone", "0", "1"),
+        ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ];
+    let modules = || read("/sys/kernel/security/lsm");
+    let (why, advice) = match layer {
+        _ if !options.layers.contains(&layer) => (
             "it is off in the configuration",
             "remove \"level\" from \"sandbox\"",
-        );
-    }
-    if !cfg!(target_os = "linux") {
-        let why = format!("it is not available on {}", std::env::consts::OS);
-        return say(&why, "use Linux");
-    }
-    let read = |path: &str| std::fs::read_to_string(path).ok();
-    match layer {
-        JailLayer::Landlock => match read("/sys/kernel/security/lsm") {
-            Some(modules) if !modules.contains("landlock") => say(
-                "the kernel was started without it",
-                "add landlock to `lsm=` on the kernel's command line",
-            ),
-            _ => say(
-                "the kernel is older than 5.13 or was built without it, or a container forbids it",
-                "use a kernel that has it, or permit landlock_create_ruleset in the container",
-            ),
-        },
-        JailLayer::Seccomp if !Path::new("/proc/sys/kernel/seccomp").exists() => say(
+        ),
+        _ if !cfg!(target_os = "linux") => ("it is available on Linux alone", "use Linux"),
+        JailLayer::Landlock if modules().is_some_and(|it| !it.contains("landlock")) => (
+            "the kernel was started without it",
+            "add landlock to `lsm=` on the kernel's command line",
+        ),
+        JailLayer::Landlock => (
+            "the kernel is older than 5.13 or was built without it, or a container forbids it",
+            "use a kernel that has it, or permit landlock_create_ruleset in the container",
+        ),
+        JailLayer::Seccomp if !Path::new("/proc/sys/kernel/seccomp").exists() => (
             "the kernel was built without it",
             "use a kernel with CONFIG_SECCOMP_FILTER",
         ),
-        JailLayer::Namespaces => {
-            let settings = [
-                ("user.max_user_namespaces", "0", "10000"),
-                ("kernel.unprivileged_userns_clone", "0", "1"),
-                ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
-            ];
-            for (name, off, on) in settings {
-                let value = read(&format!("/proc/sys/{}", name.replace('.', "/")));
-                if value.is_some_and(|value| value.trim() == off) {
-                    return Some((
-                        format!("the kernel's setting {name} is {off}"),
-                        format!("it is an extra; `sysctl {name}={on}` permits it"),
-                    ));
-                }
+        JailLayer::Namespaces => match settings.iter().find(forbids) {
+            Some((name, off, on)) => {
+                let why = format!("the kernel's setting {name} is {off}");
+                let advice = format!("it is an extra; `sysctl {name}={on}` permits it");
+                return Some((why, advice));
             }
-            say(
+            None => (
                 "the kernel or a container forbids user namespaces",
                 "it is an extra: nothing has to be done",
-            )
-        }
-        _ => say(
+            ),
+        },
+        _ => (
             "the kernel or a container refuses it",
             "permit the system call seccomp in the container",
         ),
-    }
+    };
+    Some((why.to_owned(), advice.to_owned()))
 }
 
 fn count(number: usize, thing: &str) -> String {

@@ -9,17 +9,17 @@ use serde_json::Value;
 pub struct RuleArgs {
     /// Allow the calls that this rule matches, also where one would ask (rules that deny still
     /// win): a pattern such as 'git_*', or a JSON object as under `permissions`; may be repeated
-    #[arg(long, value_name = "RULE", value_parser = granted)]
+    #[arg(long, value_name = "RULE", value_parser = |text: &str| rule(Effect::Grant, "--allow", text))]
     pub allow: Vec<Rule>,
 
     /// Ask about the calls that this rule matches, also where the configuration, or an earlier
     /// answer in it, allows them (`--allow` and what is granted from now on still win); may be
     /// repeated
-    #[arg(long, value_name = "RULE", value_parser = asked_about)]
+    #[arg(long, value_name = "RULE", value_parser = |text: &str| rule(Effect::Ask, "--ask", text))]
     pub ask: Vec<Rule>,
 
     /// Deny the calls that this rule matches; may be repeated
-    #[arg(long, value_name = "RULE", value_parser = denied)]
+    #[arg(long, value_name = "RULE", value_parser = |text: &str| rule(Effect::Deny, "--deny", text))]
     pub deny: Vec<Rule>,
 }
 
@@ -30,24 +30,13 @@ impl RuleArgs {
     }
 }
 
-fn granted(text: &str) -> Result<Rule, String> {
-    Ok(rule(Effect::Grant, text)?.written_in("--allow"))
-}
-
-fn asked_about(text: &str) -> Result<Rule, String> {
-    Ok(rule(Effect::Ask, text)?.written_in("--ask"))
-}
-
-fn denied(text: &str) -> Result<Rule, String> {
-    Ok(rule(Effect::Deny, text)?.written_in("--deny"))
-}
-
-/// Reads a rule as in the configuration. A pattern needs no quotation marks.
-fn rule(effect: Effect, text: &str) -> Result<Rule, String> {
+/// Reads a rule of this flag as in the configuration. A pattern needs no quotation marks.
+fn rule(effect: Effect, flag: &'static str, text: &str) -> Result<Rule, String> {
     let read = if text.trim_start().starts_with('{') {
         Rule::parse_json(effect, text)
     } else {
         Rule::parse(effect, &Value::from(text))
     };
-    read.map_err(|error| error.to_string())
+    let rule = read.map_err(|error| error.to_string())?;
+    Ok(rule.written_in(flag))
 }

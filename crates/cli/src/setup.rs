@@ -1,6 +1,5 @@
 //! From flags and configuration to a gate.
 
-use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,9 +9,8 @@ use callgate::config::{Config, ServeConfig, ToolMode};
 use callgate::{
     Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions,
     Limits, NoAsker, NoCaller, Reader, Rules, ServerState, Skill, Status, Workers, ask_with,
-    present::indented, rule::Pattern, sandbox::WorkerProgram,
+    present::indented, sandbox::WorkerProgram,
 };
-use serde_json::value::RawValue;
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
 use crate::ask::TerminalAsker;
@@ -350,38 +348,30 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
         return Ok(None);
     }
     let mut dry_run = DryRun::default();
-    for pattern in &flags.reads {
-        dry_run
-            .reads
-            .push(Pattern::new(pattern).context("--reads")?);
-    }
+    dry_run.reads.clone_from(&flags.reads);
     if let Some(file) = &flags.recorded {
         let name = file.display();
-        let text =
-            std::fs::read_to_string(file).with_context(|| format!("could not read {name}"))?;
-        let read: serde_json::Result<BTreeMap<String, Box<RawValue>>> = serde_json::from_str(&text);
-        dry_run.recorded = match read {
-            Ok(results) => results,
-            Err(error) if error.is_data() => bail!(
+        let text = std::fs::read_to_string(file);
+        let text = text.with_context(|| format!("could not read {name}"))?;
+        dry_run.recorded = serde_json::from_str(&text).with_context(|| {
+            format!(
                 "{name} must hold one JSON object, from tool names to results, such as \
                  {{ \"ticketing_createIssue\": {{ \"id\": 7 }} }}"
-            ),
-            Err(error) => bail!("{name} is not valid JSON: {error}"),
-        };
+            )
+        })?;
     }
     Ok(Some(dry_run))
 }
 
 /// A script's text, and its name in messages.
 pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
-    if file == Path::new("-") {
-        let text =
-            read_bounded(std::io::stdin().lock()).context("could not read standard input")?;
-        return Ok((text, "stdin.ts".to_owned()));
-    }
-    let name = file.display().to_string();
-    let opened = std::fs::File::open(file).with_context(|| format!("could not read {name}"))?;
-    let text = read_bounded(opened).with_context(|| format!("could not read {name}"))?;
+    let (text, name) = if file == Path::new("-") {
+        (read_bounded(std::io::stdin().lock()), "stdin.ts".to_owned())
+    } else {
+        let opened = std::fs::File::open(file).map_err(anyhow::Error::from);
+        (opened.and_then(read_bounded), file.display().to_string())
+    };
+    let text = text.with_context(|| format!("could not read {name}"))?;
     Ok((text, name))
 }
 

@@ -3,6 +3,8 @@
 use callgate_schema::{Author, Schema};
 use serde_json::{Map, Number, Value, json};
 
+use super::bounded;
+
 /// Characters of a server's text in one line.
 const MAX_LABEL: usize = 200;
 /// The most choices of one field.
@@ -31,7 +33,6 @@ pub struct Field {
 #[derive(Debug, PartialEq)]
 enum Kind {
     Text,
-    Integer,
     Number,
     YesOrNo,
     One(Vec<Choice>),
@@ -52,7 +53,7 @@ impl Field {
         let schema = schema.as_object()?;
         let text = |key: &str| {
             let text = schema.get(key)?.as_str()?.trim();
-            (!text.is_empty()).then(|| shortened(text))
+            (!text.is_empty()).then(|| bounded(text, MAX_LABEL))
         };
         let (kind, wants) = Kind::read(schema)?;
         checked
@@ -129,14 +130,15 @@ impl Kind {
                     (Self::Text, format!("{what}{length}"))
                 }
             },
-            "integer" => {
+            kind @ ("integer" | "number") => {
+                let what = if kind == "integer" {
+                    "a whole number"
+                } else {
+                    "a number"
+                };
                 let range = range(schema, "minimum", "maximum", "");
-                (Self::Integer, format!("a whole number{range}"))
+                (Self::Number, format!("{what}{range}"))
             }
-            "number" => (
-                Self::Number,
-                format!("a number{}", range(schema, "minimum", "maximum", "")),
-            ),
             "boolean" => (Self::YesOrNo, "y or n".to_owned()),
             "array" => {
                 let choices = choices(schema.get("items")?.as_object()?, "anyOf")??;
@@ -152,17 +154,9 @@ impl Kind {
     fn parse(&self, typed: &str) -> Result<Value, String> {
         Ok(match self {
             Self::Text => typed.into(),
-            Self::Integer => {
-                let number = typed.parse::<i64>();
-                number
-                    .map_err(|_| "it is not a whole number".to_owned())?
-                    .into()
-            }
             Self::Number => {
-                let number = typed.parse().ok().and_then(Number::from_f64);
-                number
-                    .ok_or_else(|| "it is not a number".to_owned())?
-                    .into()
+                let number = typed.parse::<Number>();
+                number.map_err(|_| "it is not a number".to_owned())?.into()
             }
             Self::YesOrNo => match typed.to_lowercase().as_str() {
                 "y" | "yes" | "true" => true.into(),
@@ -209,7 +203,7 @@ fn choices(schema: &Map<String, Value>, titled: &str) -> Option<Option<Vec<Choic
         let title = choice.get("title").or_else(name).and_then(Value::as_str);
         Some(Choice {
             value,
-            title: title.map(shortened),
+            title: title.map(|title| bounded(title, MAX_LABEL)),
         })
     };
     let choices = all.as_array()?.iter().enumerate().map(choice);
@@ -242,13 +236,6 @@ fn range(schema: &Map<String, Value>, least: &str, most: &str, what: &str) -> St
         (Some(least), Some(most)) => format!(", {least} to {most} {what}"),
     };
     words.trim_end().to_owned()
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_LABEL) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-    }
 }
 
 #[cfg(test)]

@@ -23,15 +23,12 @@ pub async fn answer(
     params: &Value,
 ) -> Result<Value, Refusal> {
     let fields = fields(&params["requestedSchema"]).map_err(Refusal::Failed)?;
-    show(
-        conversation,
-        &format!(
-            "\n┌ {from} wants this from you:\n{message}├ What you answer goes to that server: no \
-             passwords, no keys.\n├ An empty line takes the default or leaves the field out; !no \
-             declines, !cancel gives up.\n",
-        ),
-    )
-    .await?;
+    let text = format!(
+        "\n┌ {from} wants this from you:\n{message}├ What you answer goes to that server: no \
+         passwords, no keys.\n├ An empty line takes the default or leaves the field out; !no \
+         declines, !cancel gives up.\n",
+    );
+    show(conversation, &text).await?;
     loop {
         let mut content = Map::new();
         for field in &fields {
@@ -118,19 +115,14 @@ fn fields(schema: &Value) -> Result<Vec<Field>, String> {
     if properties.len() > MAX_FIELDS {
         return Err(format!("the form has more than {MAX_FIELDS} fields"));
     }
-    let required: Vec<&str> = schema["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    if let Some(name) = required
+    let required = schema["required"].as_array().into_iter().flatten();
+    let required: Vec<&str> = required.filter_map(Value::as_str).collect();
+    let mut undescribed = required
         .iter()
-        .find(|name| !properties.contains_key(**name))
-    {
-        return Err(format!(
-            "the form requires {name:?} and does not describe it"
-        ));
+        .filter(|name| !properties.contains_key(**name));
+    if let Some(name) = undescribed.next() {
+        let fault = format!("the form requires {name:?} and does not describe it");
+        return Err(fault);
     }
     let mut fields = Vec::new();
     for (name, schema) in properties {

@@ -46,14 +46,9 @@ pub async fn back_from(opened: Opened<'_>) -> Result<(), Refusal> {
         1 => "the page".to_owned(),
         pages => format!("the {pages} pages"),
     };
-    show(
-        conversation,
-        &format!(
-            "\n┌ This tool is called again when you are done at {pages}:\n{}",
-            quoted(&format!("{:?}", opened.tool), conversation.columns())
-        ),
-    )
-    .await?;
+    let tool = quoted(&format!("{:?}", opened.tool), conversation.columns());
+    let text = format!("\n┌ This tool is called again when you are done at {pages}:\n{tool}");
+    show(conversation, &text).await?;
     let prompt = "└ done there? [y] yes, call  [n] give the call up: ";
     choose(conversation, prompt, &["y", "n"], |said| {
         matches!(said, "y" | "yes").then_some(())

@@ -20,23 +20,18 @@ pub async fn answer(
     params: &Value,
 ) -> Result<Value, Refusal> {
     let url = params.get("url").and_then(Value::as_str);
-    let page = Page::read(url.unwrap_or_default()).map_err(Refusal::Failed)?;
-    show(
-        conversation,
-        &format!(
-            "\n┌ {from} wants you to open a page:\n{message}{}",
-            page.shown(conversation.columns())
-        ),
-    )
-    .await?;
+    let url = read(url.unwrap_or_default()).map_err(Refusal::Failed)?;
+    let page = shown(&url, conversation.columns());
+    let text = format!("\n┌ {from} wants you to open a page:\n{message}{page}");
+    show(conversation, &text).await?;
     let prompt = "└ open it? [o] open it in a browser  [y] I open it myself  [n] no: ";
-    let read = |said: &str| match said {
+    let opens = |said: &str| match said {
         "y" | "yes" => Some(false),
         "o" => Some(true),
         _ => None,
     };
-    while choose(conversation, prompt, &["o", "y", "n"], read).await? {
-        match open(page.url.as_str()) {
+    while choose(conversation, prompt, &["o", "y", "n"], opens).await? {
+        match open(url.as_str()) {
             Ok(()) => break,
             Err(reason) => show(conversation, &format!("{reason}\n")).await?,
         }
@@ -44,53 +39,39 @@ pub async fn answer(
     Ok(json!({ "action": "accept" }))
 }
 
-/// A web page.
-#[derive(Debug)]
-struct Page {
-    url: Url,
-    host: String,
+fn read(text: &str) -> Result<Url, String> {
+    if text.len() > MAX_URL {
+        return Err(format!("the page's URL is over {MAX_URL} bytes"));
+    }
+    // The scheme was checked before.
+    let url = Url::parse(text).ok().filter(Url::has_host);
+    url.ok_or_else(|| "the page has no valid URL".to_owned())
 }
 
-impl Page {
-    fn read(text: &str) -> Result<Self, String> {
-        if text.len() > MAX_URL {
-            return Err(format!("the page's URL is over {MAX_URL} bytes"));
-        }
-        // The scheme was checked before.
-        let url = Url::parse(text).ok();
-        match url.and_then(|url| Some((url.host_str()?.to_owned(), url))) {
-            Some((host, url)) => Ok(Self { url, host }),
-            None => Err("the page has no valid URL".to_owned()),
-        }
+/// The parsed form, with the host in ASCII: letters that look like others show.
+fn shown(url: &Url, columns: Option<usize>) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let mut text = format!(
+        "├ its host:\n{}├ the page:\n{}",
+        quoted(&inline(host), columns),
+        quoted(&inline(url.as_str()), columns)
+    );
+    if !url.username().is_empty() || url.password().is_some() {
+        text.push_str("├ Beware: the part before the @ is not the host.\n");
     }
-
-    /// The parsed form, with the host in ASCII: letters that look like others show.
-    fn shown(&self, columns: Option<usize>) -> String {
-        let mut text = format!(
-            "├ its host:\n{}├ the page:\n{}",
-            quoted(&inline(&self.host), columns),
-            quoted(&inline(self.url.as_str()), columns)
-        );
-        if !self.url.username().is_empty() || self.url.password().is_some() {
-            text.push_str("├ Beware: the part before the @ is not the host.\n");
-        }
-        if self.host.split('.').any(|label| label.starts_with("xn--")) {
-            text.push_str("├ Beware: the host's name has letters that look like others.\n");
-        }
-        if self.url.scheme() == "http" && !self.is_loopback() {
-            text.push_str("├ Beware: the connection is not encrypted.\n");
-        }
-        text
+    if host.split('.').any(|label| label.starts_with("xn--")) {
+        text.push_str("├ Beware: the host's name has letters that look like others.\n");
     }
-
-    fn is_loopback(&self) -> bool {
-        match self.url.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        }
+    let is_loopback = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    if url.scheme() == "http" && !is_loopback {
+        text.push_str("├ Beware: the connection is not encrypted.\n");
     }
+    text
 }
 
 /// Starts `$BROWSER`, or the system's program for web pages.
@@ -123,8 +104,8 @@ mod tests {
 
     #[track_caller]
     fn check(url: &str, expected: Expect) {
-        expected.assert_eq(&match Page::read(url) {
-            Ok(page) => format!("{url:?}\n{}", page.shown(None)),
+        expected.assert_eq(&match read(url) {
+            Ok(page) => format!("{url:?}\n{}", shown(&page, None)),
             Err(fault) => format!("{fault}\n"),
         });
     }
