@@ -267,121 +267,87 @@ mod tests {
         all.collect()
     }
 
+    /// Checks lines of an input, an arrow, and the expected text.
+    #[track_caller]
+    fn check(lines: &str, hide: impl Fn(&mut Secrets, &str) -> String) {
+        for line in lines.trim().lines() {
+            let (input, expected) = line.trim().split_once(" → ").expect("an arrow");
+            assert_eq!(hide(&mut Secrets::default(), input), expected, "{input}");
+        }
+    }
+
     #[test]
     fn values_of_env_are_references_unless_they_are_settings() {
-        for (name, value, expected) in [
-            ("CG_TOKEN", "ghp_abc", "${CG_TOKEN}"),
-            ("CG_TOKEN", "on", "${CG_TOKEN}"),
-            ("CG_X", "hunter2", "${CG_X}"),
-            ("CG_X", "postgres://u:p@h/db", "${CG_X}"),
-            ("CG_X", "https://h/p?key=1", "${CG_X}"),
-            ("CG_X", "${OTHER}", "${OTHER}"),
-            ("CG_TOKEN", "${env:OTHER}", "${env:OTHER}"),
-            ("CG_TOKEN", "${OTHER:-abc}", "${OTHER}"),
-            ("CG_X", "${OTHER:-info}", "${OTHER:-info}"),
-            ("CG_X", "debug", "debug"),
-            ("CG_X", "8080", "8080"),
-            ("CG_X", "/data/notes", "/data/notes"),
-            ("CG_X", "https://api.example/v1", "https://api.example/v1"),
-            ("CG_X", "", ""),
-            ("cg.x-y", "hunter2", "${CG_X_Y}"),
-        ] {
-            let mut secrets = Secrets::default();
-            assert_eq!(
-                secrets.environment("s", name, value),
-                expected,
-                "{name}={value}"
-            );
-        }
+        let lines = "
+            CG_TOKEN=ghp_abc → ${CG_TOKEN}
+            CG_TOKEN=on → ${CG_TOKEN}
+            CG_X=hunter2 → ${CG_X}
+            CG_X=postgres://u:p@h/db → ${CG_X}
+            CG_X=https://h/p?key=1 → ${CG_X}
+            CG_X=${OTHER} → ${OTHER}
+            CG_TOKEN=${env:OTHER} → ${env:OTHER}
+            CG_TOKEN=${OTHER:-abc} → ${OTHER}
+            CG_X=${OTHER:-info} → ${OTHER:-info}
+            CG_X=debug → debug
+            CG_X=8080 → 8080
+            CG_X=/data/notes → /data/notes
+            CG_X=https://api.example/v1 → https://api.example/v1
+            cg.x-y=hunter2 → ${CG_X_Y}";
+        check(lines, |secrets, line| {
+            let (name, value) = line.split_once('=').expect("a value");
+            secrets.environment("s", name, value)
+        });
     }
 
     #[test]
     fn headers_keep_their_scheme() {
-        for (name, value, expected) in [
-            ("Authorization", "Bearer abc", "Bearer ${CG_S_TOKEN}"),
-            ("authorization", "abc", "${CG_S_TOKEN}"),
-            ("Authorization", "Bearer ${T}", "Bearer ${T}"),
-            ("X-Api-Key", "a b", "${CG_S_X_API_KEY}"),
-            ("X-Team", "blue", "${CG_S_X_TEAM}"),
-            ("Accept", "text/plain", "text/plain"),
-        ] {
-            let mut secrets = Secrets::default();
-            assert_eq!(
-                secrets.header("cg-s", name, value),
-                expected,
-                "{name}: {value}"
-            );
-        }
+        let lines = "
+            Authorization: Bearer abc → Bearer ${CG_S_TOKEN}
+            authorization: abc → ${CG_S_TOKEN}
+            Authorization: Bearer ${T} → Bearer ${T}
+            X-Api-Key: a b → ${CG_S_X_API_KEY}
+            X-Team: blue → ${CG_S_X_TEAM}
+            Accept: text/plain → text/plain";
+        check(lines, |secrets, line| {
+            let (name, value) = line.split_once(": ").expect("a value");
+            secrets.header("cg-s", name, value)
+        });
     }
 
     #[test]
     fn arguments_lose_their_tokens_and_nothing_else() {
-        for (arguments, expected) in [
-            (&["-y", "@scope/server@1.2.3"][..], "-y @scope/server@1.2.3"),
-            (&["--api-key", "abc"], "--api-key ${CG_API_KEY}"),
-            (&["--apiKey=abc"], "--apiKey=${CG_APIKEY}"),
-            (&["--token", "--verbose"], "--token --verbose"),
-            (&["ghp_0123456789abcdef"], "${CG_TOKEN}"),
-            (&["f3b2a1c0-1234-4abc-9def-0123456789ab"], "${CG_TOKEN}"),
-            (
-                &["run", "-e", "PG_PASS=x", "img"],
-                "run -e PG_PASS=${PG_PASS} img",
-            ),
-            (&["-e", "LOG=debug"], "-e LOG=debug"),
-            (&["-e", "GITHUB_TOKEN"], "-e GITHUB_TOKEN"),
-            (
-                &["--header", "Authorization: Bearer abc"],
-                "--header Authorization: Bearer ${CG_TOKEN}",
-            ),
-            (
-                &["--header", "Authorization:${AUTH}"],
-                "--header Authorization:${AUTH}",
-            ),
-            (
-                &["postgresql://me:pw@db.example/x"],
-                "postgresql://me:${CG_PASSWORD}@db.example/x",
-            ),
-            (
-                &["--db=postgresql://me:pw@db.example/x"],
-                "--db=postgresql://me:${CG_PASSWORD}@db.example/x",
-            ),
-            (
-                &["/home/me/work-2024-12-31-notes"],
-                "/home/me/work-2024-12-31-notes",
-            ),
-            (&["http://localhost:8080/mcp"], "http://localhost:8080/mcp"),
-        ] {
-            let arguments: Vec<String> = arguments.iter().map(|it| (*it).to_owned()).collect();
-            let mut secrets = Secrets::default();
-            assert_eq!(secrets.arguments("cg", &arguments).join(" "), expected);
-        }
+        let lines = "
+            -y|@scope/server@1.2.3 → -y|@scope/server@1.2.3
+            --api-key|abc → --api-key|${CG_API_KEY}
+            --apiKey=abc → --apiKey=${CG_APIKEY}
+            --token|--verbose → --token|--verbose
+            ghp_0123456789abcdef → ${CG_TOKEN}
+            f3b2a1c0-1234-4abc-9def-0123456789ab → ${CG_TOKEN}
+            run|-e|PG_PASS=x|img → run|-e|PG_PASS=${PG_PASS}|img
+            -e|LOG=debug → -e|LOG=debug
+            -e|GITHUB_TOKEN → -e|GITHUB_TOKEN
+            --header|Authorization: Bearer abc → --header|Authorization: Bearer ${CG_TOKEN}
+            --header|Authorization:${AUTH} → --header|Authorization:${AUTH}
+            postgresql://me:pw@db.example/x → postgresql://me:${CG_PASSWORD}@db.example/x
+            --db=postgresql://me:pw@db.example/x → --db=postgresql://me:${CG_PASSWORD}@db.example/x
+            /home/me/work-2024-12-31-notes → /home/me/work-2024-12-31-notes
+            http://localhost:8080/mcp → http://localhost:8080/mcp";
+        check(lines, |secrets, line| {
+            let arguments: Vec<String> = line.split('|').map(str::to_owned).collect();
+            secrets.arguments("cg", &arguments).join("|")
+        });
     }
 
     #[test]
     fn urls_lose_users_keys_and_random_parts() {
-        for (url, expected) in [
-            ("https://a.example/mcp", "https://a.example/mcp"),
-            (
-                "https://a.example/mcp?api_key=x1",
-                "https://a.example/mcp?api_key=${CG_API_KEY}",
-            ),
-            (
-                "https://a.example/mcp?mode=debug",
-                "https://a.example/mcp?mode=debug",
-            ),
-            (
-                "https://tok@a.example/mcp",
-                "https://${CG_PASSWORD}@a.example/mcp",
-            ),
-            (
-                "https://a.example/s/0123456789abcdef0123/mcp",
-                "https://a.example/s/${CG_TOKEN}/mcp",
-            ),
-            ("https://${HOST}/mcp", "https://${HOST}/mcp"),
-        ] {
-            let mut secrets = Secrets::default();
-            assert_eq!(secrets.url("cg", url), expected);
-        }
+        let lines = "
+            https://a.example/mcp → https://a.example/mcp
+            https://a.example/mcp?api_key=x1 → https://a.example/mcp?api_key=${CG_API_KEY}
+            https://a.example/mcp?mode=debug&x#y → https://a.example/mcp?mode=debug&x#y
+            https://tok@a.example/mcp → https://${CG_PASSWORD}@a.example/mcp
+            https://a.example/s/0123456789abcdef0123/mcp → https://a.example/s/${CG_TOKEN}/mcp
+            https://${HOST}/mcp → https://${HOST}/mcp";
+        check(lines, |secrets, line| secrets.url("cg", line));
     }
 
     #[test]
@@ -393,13 +359,12 @@ mod tests {
             names,
             ["${CG_KEY}", "${B_CG_KEY}", "${CG_KEY}", "${B_CG_KEY_2}"]
         );
+        let kept = secrets
+            .iter()
+            .map(|(name, it)| format!("{name}={}", it.value));
         assert_eq!(
-            hidden(&secrets),
-            [
-                ("B_CG_KEY", "two"),
-                ("B_CG_KEY_2", "three"),
-                ("CG_KEY", "one")
-            ]
+            kept.collect::<Vec<_>>(),
+            ["B_CG_KEY=two", "B_CG_KEY_2=three", "CG_KEY=one"]
         );
     }
 }
