@@ -22,11 +22,8 @@
     MapPrototypeEntries,
     MapPrototypeGetSize,
     MapIteratorPrototypeNext,
-    MathFloor,
     MathMax,
     MathMin,
-    MathRound,
-    MathSqrt,
     NumberIsNaN,
     NumberPrototypeValueOf,
     ObjectGetOwnPropertyDescriptor,
@@ -45,7 +42,6 @@
     SetPrototypeValues,
     SetIteratorPrototypeNext,
     StringPrototypeIncludes,
-    StringPrototypePadEnd,
     StringPrototypePadStart,
     StringPrototypeRepeat,
     StringPrototypeReplace,
@@ -405,12 +401,11 @@
     return layOut(ctx, output, base, prefix + open, close, level, list);
   }
 
-  // One line if it is short and shallow, else one entry per line; long lists in columns.
+  // One line if it is short and shallow, else one entry per line, or as many of a long list as fit.
   function layOut(ctx, output, base, open, close, level, list) {
-    const entries = output.length;
-    if (list && entries > 6) output = columns(ctx, output);
+    if (list && output.length > 6) output = rows(ctx, output);
     const lead = base === "" ? "" : `${base} `;
-    if (ctx.deepest - level < 3 && entries === output.length) {
+    if (ctx.deepest - level < 3) {
       let total = output.length + output.length + ctx.indent + open.length + base.length + 10;
       let simple = !StringPrototypeIncludes(base, "\n");
       for (let i = 0; simple && i < output.length; i++) {
@@ -423,58 +418,23 @@
     return `${lead}${open}${line}  ${ArrayPrototypeJoin(output, `,${line}  `)}${line}${close}`;
   }
 
-  // Short entries side by side, in columns of equal width.
-  function columns(ctx, output) {
-    let count = output.length;
-    const last = output[count - 1];
-    const hasRest = StringPrototypeStartsWith(last, "... ");
-    if (hasRest) count--;
-    const widths = [];
-    let total = 0;
-    let widest = 0;
-    let numbers = true;
-    for (let i = 0; i < count; i++) {
-      const text = output[i];
-      if (StringPrototypeIncludes(text, "\n")) return output;
-      push(widths, text.length);
-      total += text.length + 2;
-      widest = MathMax(widest, text.length);
-      const first = text[0];
-      numbers &&= (first >= "0" && first <= "9") || first === "-";
-    }
-    const width = widest + 2;
-    if (width * 3 + ctx.indent >= LINE_CHARS || !(total / width > 5 || widest <= 6)) return output;
-    const bias = MathMax(width - 2 - MathSqrt(width - total / output.length), 1);
-    const across = MathMin(
-      MathRound(MathSqrt(2.5 * bias * count) / bias),
-      MathFloor((LINE_CHARS - ctx.indent) / width),
-      12,
-      15,
-    );
-    if (across <= 1) return output;
-    const result = [];
-    const columnWidths = [];
-    for (let column = 0; column < across; column++) {
-      let max = 0;
-      for (let i = column; i < count; i += across) max = MathMax(max, widths[i]);
-      push(columnWidths, max + 2);
-    }
-    const pad = numbers ? StringPrototypePadStart : StringPrototypePadEnd;
-    for (let i = 0; i < count; i += across) {
-      const end = MathMin(i + across, count);
-      let row = "";
-      for (let j = i; j < end; j++) {
-        const comma = j < end - 1 ? ", " : "";
-        if (numbers) {
-          row += pad(output[j] + comma, columnWidths[j - i] - (comma === "" ? 2 : 0));
-        } else {
-          row += comma === "" ? output[j] : pad(output[j] + comma, columnWidths[j - i]);
-        }
+  // Entries side by side, as many as fit on a line.
+  function rows(ctx, output) {
+    const room = LINE_CHARS - ctx.indent - 3; // besides the indentation and the comma
+    const filled = [];
+    let row = "";
+    for (let i = 0; i < output.length; i++) {
+      if (StringPrototypeIncludes(output[i], "\n")) return output;
+      const longer = row === "" ? output[i] : `${row}, ${output[i]}`;
+      if (row !== "" && longer.length > room) {
+        push(filled, row);
+        row = output[i];
+      } else {
+        row = longer;
       }
-      push(result, row);
     }
-    if (hasRest) push(result, last);
-    return result;
+    push(filled, row);
+    return filled;
   }
 
   function nested(ctx, value, level) {
