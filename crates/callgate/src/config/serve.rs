@@ -321,9 +321,8 @@ where
     T: From<String>,
 {
     let text = String::deserialize(deserializer)?;
-    let is_secure = |url: &Url| {
-        url.scheme() == "https" || url.scheme() == "http" && callgate_auth::is_loopback(url)
-    };
+    let is_secure =
+        |url: &Url| url.scheme() == "https" || url.scheme() == "http" && is_loopback(url);
     let is_plain =
         |url: &Url| url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
     if !Url::parse(&text).is_ok_and(|url| is_secure(&url) && is_plain(&url)) {
