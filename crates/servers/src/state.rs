@@ -100,7 +100,11 @@ pub(crate) struct Standing {
 
 /// The standing of one server.
 #[derive(Debug)]
-pub(crate) struct Stand(watch::Sender<Standing>);
+pub(crate) struct Stand {
+    standing: watch::Sender<Standing>,
+    /// Counts the changes of all servers.
+    pub(crate) changes: Arc<watch::Sender<u64>>,
+}
 
 /// One use of a server. It is not disconnected meanwhile.
 #[derive(Debug)]
@@ -108,7 +112,7 @@ pub(crate) struct Use<'a>(&'a Stand);
 
 impl Drop for Use<'_> {
     fn drop(&mut self) {
-        self.0.0.send_if_modified(|standing| {
+        self.0.standing.send_if_modified(|standing| {
             standing.uses = standing.uses.saturating_sub(1);
             standing.last_use = Instant::now();
             false
@@ -117,22 +121,26 @@ impl Drop for Use<'_> {
 }
 
 impl Stand {
-    pub(crate) fn new(state: State) -> Self {
-        Self(watch::Sender::new(Standing {
+    pub(crate) fn new(state: State, changes: Arc<watch::Sender<u64>>) -> Self {
+        let standing = Standing {
             state,
             turn: 0,
             uses: 0,
             last_use: Instant::now(),
-        }))
+        };
+        Self {
+            standing: watch::Sender::new(standing),
+            changes,
+        }
     }
 
     /// The standing now. The guard must not be held long.
     pub(crate) fn now(&self) -> watch::Ref<'_, Standing> {
-        self.0.borrow()
+        self.standing.borrow()
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<Standing> {
-        self.0.subscribe()
+        self.standing.subscribe()
     }
 
     pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
@@ -144,7 +152,7 @@ impl Stand {
 
     /// Begins a use, which starts a server that is idle.
     pub(crate) fn begin_use(&self) -> Use<'_> {
-        self.0.send_if_modified(|standing| {
+        self.standing.send_if_modified(|standing| {
             standing.uses += 1;
             !matches!(standing.state, State::Up(_))
         });
@@ -153,65 +161,67 @@ impl Stand {
 
     /// Has an idle server started for its tool list.
     pub(crate) fn wake(&self) {
-        self.0.send_if_modified(|standing| {
+        self.change(|standing| {
             let is_idle = matches!(standing.state, State::Idle);
-            if is_idle {
-                standing.state = State::Starting;
-            }
-            is_idle
+            is_idle.then(|| standing.state = State::Starting)
         });
     }
 
     /// Takes a step in a turn. A step of an older turn is not taken.
     pub(crate) fn step(&self, turn: u64, next: State) {
-        self.0.send_if_modified(move |standing| {
-            let is_current = standing.turn == turn;
-            if is_current {
+        self.change(|standing| {
+            (standing.turn == turn).then(|| {
                 standing.state = next;
                 standing.last_use = Instant::now();
-            }
-            is_current
+            })
         });
     }
 
     /// Makes an unused server idle, and hands out its connection to be ended.
     pub(crate) fn rest(&self, turn: u64, unused: Duration) -> Option<Arc<Connection>> {
-        let mut ended = None;
-        self.0.send_if_modified(|standing| {
+        self.change(|standing| {
             let is_unused = standing.uses == 0 && standing.last_use.elapsed() >= unused;
-            if standing.turn == turn && is_unused && matches!(standing.state, State::Up(_)) {
-                ended = standing.replace(State::Idle);
-            }
-            ended.is_some()
-        });
-        ended
+            let is_up = standing.turn == turn && matches!(standing.state, State::Up(_));
+            (is_unused && is_up).then(|| standing.replace(State::Idle))
+        })?
     }
 
     /// Has a server that is not connected started at once.
     pub(crate) fn turn_on(&self) {
-        self.0.send_if_modified(|standing| {
+        self.change(|standing| {
             use State::{Disabled, Down, Idle};
             let is_off = matches!(standing.state, Idle | Down(_) | Disabled);
-            if is_off {
+            is_off.then(|| {
                 standing.turn += 1;
                 standing.state = State::Starting;
-            }
-            is_off
+            })
         });
     }
 
     /// Ends everything and hands out the connection to be ended. `last` is `Disabled` or `Closed`.
     pub(crate) fn end(&self, last: State) -> Option<Arc<Connection>> {
-        let mut ended = None;
-        self.0.send_if_modified(|standing| {
+        self.change(|standing| {
             let is_open = !matches!(standing.state, State::Closed);
-            if is_open {
+            is_open.then(|| {
                 standing.turn += 1;
-                ended = standing.replace(last);
-            }
-            is_open
+                standing.replace(last)
+            })
+        })?
+    }
+
+    /// Tells those who watch the servers of a change.
+    pub(crate) fn tell(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// Changes the standing, and tells of it unless nothing changed.
+    fn change<T>(&self, change: impl FnOnce(&mut Standing) -> Option<T>) -> Option<T> {
+        let mut changed = None;
+        self.standing.send_if_modified(|standing| {
+            changed = change(standing);
+            changed.is_some()
         });
-        ended
+        changed.inspect(|_| self.tell())
     }
 }
 

@@ -50,7 +50,6 @@ pub(crate) struct Server {
     stand: Stand,
     list: CurrentList,
     memory: Memory,
-    changes: Arc<watch::Sender<u64>>,
     /// Counts the changes of the folders.
     roots: AtomicU64,
     /// The connections that are being ended. No other process is started meanwhile.
@@ -80,10 +79,9 @@ impl Supervised {
         };
         let server = Arc::new(Server {
             list,
-            stand: Stand::new(state),
+            stand: Stand::new(state, Arc::clone(changes)),
             spec,
             memory: Memory::default(),
-            changes: Arc::clone(changes),
             roots: AtomicU64::new(0),
             endings,
         });
@@ -186,14 +184,12 @@ impl Server {
     pub(crate) async fn enable(&self) -> Result<(), Reason> {
         let _used = self.stand.begin_use();
         self.stand.turn_on();
-        self.changed();
         self.connect().await
     }
 
     /// Takes a server out of use, and ends its connection and its process.
     pub(crate) async fn disable(&self) {
         self.end(|| self.stand.end(State::Disabled));
-        self.changed();
         self.endings.wait().await;
     }
 
@@ -205,7 +201,7 @@ impl Server {
     /// Waits for a list that was asked for with these reasons, unless the server is not connected:
     /// a new connection lists the tools anew.
     pub(crate) async fn listed(&self, reasons: u64) {
-        let mut changes = self.changes.subscribe();
+        let mut changes = self.stand.changes.subscribe();
         let is_listed =
             || self.list.state().covered >= reasons || self.stand.connection().is_none();
         while !is_listed() && changes.changed().await.is_ok() {}
@@ -316,7 +312,7 @@ impl Server {
                 }
                 State::Idle => {
                     self.wanted().await;
-                    self.step(turn, State::Starting);
+                    self.stand.step(turn, State::Starting);
                 }
                 State::Starting => self.start_once(turn, &mut failures).await,
                 State::Down(down) => {
@@ -351,7 +347,7 @@ impl Server {
                 // Changes that it told of before the list cost another list.
                 self.list.take(list, reasons);
                 let connection = Arc::new(connection);
-                self.step(turn, State::Up(Arc::clone(&connection)));
+                self.stand.step(turn, State::Up(Arc::clone(&connection)));
                 if self.roots.load(Ordering::Relaxed) != roots {
                     connection.roots_changed();
                 }
@@ -374,7 +370,7 @@ impl Server {
             retry_at: Instant::now() + backoff(failures, is_known),
             awaits_call: is_known && is_patient(failures, self.spec.connect),
         };
-        self.step(turn, State::Down(down));
+        self.stand.step(turn, State::Down(down));
     }
 
     /// Keeps the tool list of a connection up to date until the connection ends, and says how it
@@ -385,7 +381,6 @@ impl Server {
             () = connection.ended() => {}
             () = self.rested(turn) => {
                 tracing::info!(server = self.spec.name, "a server is idle");
-                self.changed();
                 return None;
             }
             () = self.keep_listed() => {}
@@ -410,17 +405,13 @@ impl Server {
     /// Asks for the tool list whenever there is reason to.
     async fn keep_listed(&self) {
         let mut reasons = self.memory.reasons.subscribe();
-        let mut next = Instant::now();
         loop {
+            let is_new = |reasons: &u64| *reasons != self.list.state().covered;
             // The guard of the result holds the channel's lock.
-            drop(
-                reasons
-                    .wait_for(|reasons| *reasons != self.list.state().covered)
-                    .await,
-            );
-            sleep_until(next.max(Instant::now() + TOGETHER)).await;
+            drop(reasons.wait_for(is_new).await);
+            sleep(TOGETHER).await;
             self.ask_for_list().await;
-            next = Instant::now() + PAUSE;
+            sleep(PAUSE).await;
         }
     }
 
@@ -437,7 +428,7 @@ impl Server {
             Ok(listing) if !listing.breaks_off => {
                 self.list
                     .take(connection.tool_list(listing, &before), covered);
-                return self.changed();
+                return self.stand.tell();
             }
             Ok(listing) => listing.gaps.join("; "),
             Err(failure) => failure.to_string(),
@@ -449,7 +440,7 @@ impl Server {
             "a server's list of tools stays as it was"
         );
         self.list.miss(covered);
-        self.changed();
+        self.stand.tell();
     }
 
     /// Ends the connection that is taken out here, and its process; false if there is none.
@@ -462,16 +453,6 @@ impl Server {
         self.endings
             .spawn(async move { connection.shut_down().await });
         true
-    }
-
-    fn step(&self, turn: u64, next: State) {
-        self.stand.step(turn, next);
-        self.changed();
-    }
-
-    /// Tells those who watch the servers.
-    fn changed(&self) {
-        self.changes.send_modify(|changes| *changes += 1);
     }
 
     /// Whether the tool list is the newest that is known of.

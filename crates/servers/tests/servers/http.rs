@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Uri, header};
 use axum::response::Response;
 use callgate_auth::Source;
-use callgate_servers::{Http, ServerSpec, Servers, Transport};
+use callgate_servers::{Http, ServerSpec, Transport};
 use futures::StreamExt as _;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -155,6 +155,8 @@ async fn handle(
     }
 }
 
+/// A result with values that JSON texts may have, and few readers.
+
 async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) -> Response {
     let id = &message["id"];
     let big = || "x".repeat(2 << 20);
@@ -167,7 +169,6 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
     let plain = r#"{"content":[],"structuredContent":"plain"}"#;
     let json_body = |body: String| reply(200, "application/json", body);
     match path {
-        "expires" if session == "s0" => reply(404, "text/plain", ""),
         _ if path.starts_with("refuses-") && message["params"]["arguments"]["n"] == 2 => {
             let is_old = session == "s0" || path.contains("-always-");
             if !is_old {
@@ -225,7 +226,6 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
         }
         "resume" => reply(200, "text/event-stream", "id: 1\nretry: 10\ndata: \n\n"),
         "breaks-off" => events(&[]),
-        "hangs" => std::future::pending().await,
         "together" => {
             seen.together.wait().await;
             ok(id, &json!({ "content": [] }))
@@ -249,13 +249,11 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
             let seen = Arc::clone(seen);
             let last = async move {
                 // The answer to the question comes in a POST of its own.
-                while !seen
-                    .requests
-                    .lock()
-                    .expect("no panic")
-                    .iter()
-                    .any(|it| it.starts_with("POST  "))
-                {
+                let is_answered = || {
+                    let requests = seen.requests.lock().expect("no panic");
+                    requests.iter().any(|it| it.starts_with("POST  "))
+                };
+                while !is_answered() {
                     tokio::task::yield_now().await;
                 }
                 last
@@ -340,7 +338,7 @@ async fn odd_answers_end_their_call_at_once() {
         ("malformed", "boom (code -32603) [sent: true]"),
         (
             "no-answer",
-            "the answer is malformed: the HTTP response to the request does not",
+            "the answer is malformed: the HTTP response to the",
         ),
         (
             "html",
@@ -409,58 +407,27 @@ async fn a_session_is_kept_and_ended() {
     assert_eq!(of("DELETE"), Some(format!("DELETE  {expected}")));
 }
 
-/// The server did not carry the call out, so it is made once more in another session.
-#[tokio::test]
-async fn a_call_is_made_again_in_another_session() {
-    let (url, seen) = serve().await;
-    let servers = one(spec(&url, "expires")).await;
-    let said = call(&servers, "expires", "tool", json!({ "a": 1 })).await;
-    assert!(said.contains(r#""a":1"#), "{said}");
-    assert_eq!(seen.sessions.load(Ordering::SeqCst), 2);
-    in_time(servers.shut_down()).await;
-}
-
 /// A server that was restarted knows no session of before, and says so in its own way.
 #[tokio::test]
 async fn a_refused_session_is_replaced_once() {
-    for (path, said, sessions, posts) in [
-        ("refuses-400/no-id", "\"taken\"", 2, 2),
-        ("refuses-400/other-id", "\"taken\"", 2, 2),
-        ("refuses-400/own-id", "\"taken\"", 2, 2),
-        ("refuses-404/", "\"taken\"", 2, 2),
-        ("refuses-422/no-id", "\"taken\"", 2, 2),
+    let refused = "No valid session ID provided (code -32000)";
+    for (path, said, tries) in [
+        ("refuses-400/no-id", "\"taken\"", 2),
+        ("refuses-400/other-id", "\"taken\"", 2),
+        ("refuses-400/own-id", "\"taken\"", 2),
+        ("refuses-404/", "\"taken\"", 2),
+        ("refuses-422/no-id", "\"taken\"", 2),
         // Refused in the new session, too, it is an answer.
-        (
-            "refuses-always-400/no-id",
-            "No valid session ID provided (code -32000)",
-            2,
-            2,
-        ),
-        (
-            "refuses-always-404/",
-            "it answers with HTTP status 404 Not Found",
-            2,
-            2,
-        ),
+        ("refuses-always-400/no-id", refused, 2),
+        ("refuses-always-404/", "it answers with HTTP status 404", 2),
         // No refusal of the session, or a call that may have been carried out.
         (
             "refuses-400/answer",
             "No valid session ID provided (code -32602)",
             1,
-            1,
         ),
-        (
-            "refuses-403/no-id",
-            "No valid session ID provided (code -32000)",
-            1,
-            1,
-        ),
-        (
-            "refuses-500/no-id",
-            "No valid session ID provided (code -32000)",
-            1,
-            1,
-        ),
+        ("refuses-403/no-id", refused, 1),
+        ("refuses-500/no-id", refused, 1),
     ] {
         let (url, seen) = serve().await;
         let servers = one(spec(&url, path)).await;
@@ -471,13 +438,12 @@ async fn a_refused_session_is_replaced_once() {
         // The session that is there goes on.
         let answer = call(1).await;
         assert!(answer.starts_with("{\""), "{path}: {answer}");
-        let calls = seen.requests.lock().expect("no panic").clone();
-        let calls = calls
+        let requests = seen.requests.lock().expect("no panic").clone();
+        let calls = requests
             .iter()
-            .filter(|it| it.starts_with("POST tools/call"))
-            .count();
-        let made = seen.sessions.load(Ordering::SeqCst);
-        assert_eq!((made, calls), (sessions, posts + 2), "{path}");
+            .filter(|it| it.starts_with("POST tools/call"));
+        let sessions = seen.sessions.load(Ordering::SeqCst);
+        assert_eq!((sessions, calls.count()), (tries, tries + 2), "{path}");
         in_time(servers.shut_down()).await;
     }
 }
@@ -558,21 +524,20 @@ async fn questions_are_answered_in_both_eras() {
 
 #[tokio::test]
 async fn bad_settings_are_told_before_anything_is_sent() {
-    let check = async |url: &str, header: &str, expected: &str| {
+    for (url, header, expected) in [
+        ("ftp://h", "a", "its scheme is neither http nor https"),
+        (
+            "http://h",
+            "mcp-name",
+            "the protocol sets it itself; leave it out",
+        ),
+        ("http://h", "a b", "its name is not allowed"),
+    ] {
         let mut bad = spec(url, "plain");
         if let Transport::Http(http) = &mut bad.transport {
             http.headers.insert(header.to_owned(), Source::text("x"));
         }
-        let servers: Servers = start(vec![bad]).await;
-        let said = states(&servers);
+        let said = states(&start(vec![bad]).await);
         assert!(said.contains(expected), "{said}");
-    };
-    check("ftp://h", "a", "its scheme is neither http nor https").await;
-    check(
-        "http://h",
-        "mcp-name",
-        "the protocol sets it itself; leave it out",
-    )
-    .await;
-    check("http://h", "a b", "its name is not allowed").await;
+    }
 }
