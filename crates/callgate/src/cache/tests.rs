@@ -297,29 +297,3 @@ fn tidying_takes_what_is_old_and_nothing_else() {
     open(folder.path()).tidy();
     assert!(!file.exists());
 }
-
-/// Several processes, here several caches, at once.
-#[test]
-fn writers_and_readers_at_once_see_whole_files() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let lists: Vec<Arc<ToolList>> = (0..4)
-        .map(|n| Arc::new(ready(&[tool(&format!("t{n}"))])))
-        .collect();
-    std::thread::scope(|scope| {
-        for list in &lists {
-            let path = folder.path();
-            scope.spawn(move || {
-                for _ in 0..50 {
-                    let cache = open(path);
-                    cache.recall(&mut spec());
-                    cache.follow(&[state(list)]);
-                    assert_eq!(cache.warnings(), Vec::<String>::new());
-                }
-            });
-        }
-    });
-    let (remembered, _) = recalled(folder.path(), spec());
-    let remembered = remembered.expect("one of them");
-    assert!(lists.iter().any(|list| **list == *remembered.list));
-    assert!(!walk(folder.path()).contains(".new-"));
-}
