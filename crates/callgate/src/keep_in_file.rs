@@ -10,24 +10,16 @@ use crate::config;
 
 /// Writes allow rules into a configuration file.
 #[derive(Debug, Clone)]
-pub(crate) struct KeepInFile {
-    path: PathBuf,
-}
-
-impl KeepInFile {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path }
-    }
-}
+pub(crate) struct KeepInFile(pub(crate) PathBuf);
 
 impl Keep for KeepInFile {
     fn place(&self) -> String {
-        let name = self.path.file_name().unwrap_or_default();
+        let name = self.0.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
     fn keep<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), String>> {
-        let path = self.path.clone();
+        let path = self.0.clone();
         let rules: Result<Vec<String>, _> = grants.iter().map(rule).collect();
         Box::pin(async move {
             let rules = rules.map_err(|error| error.to_string())?;

@@ -47,7 +47,6 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>, ConfigError> {
 ///
 /// As [`find`].
 pub fn own(path: &Path) -> Result<(), ConfigError> {
-    let refused = |message: String| ConfigError::file(path, message);
     let unread = |error| ConfigError::unread(path, error);
     let user = effective_user().map_err(unread)?;
     let absolute = std::path::absolute(path).map_err(unread)?;
@@ -56,35 +55,36 @@ pub fn own(path: &Path) -> Result<(), ConfigError> {
         let plain = place.canonicalize().ok().filter(|_| it.is_dir());
         let plain = plain.unwrap_or(place);
         let (shown, theirs) = (plain.display(), "can put another one in its place");
-        if it.uid() != user && it.uid() != 0 {
+        let is_theirs = it.uid() != user && it.uid() != 0;
+        // Of what is in a sticky folder, only an owner can rename or remove it.
+        let is_sticky = it.is_dir() && it.mode() & 0o1000 != 0;
+        if !is_theirs && (is_sticky || !others_may_write(&it, user)) {
+            continue;
+        }
+        let (fault, advice) = if is_theirs {
             let whose = match (it.is_symlink(), it.is_dir()) {
                 (true, _) => format!("is behind a link of another user ({shown}), who {theirs}"),
                 (_, true) => format!("is in a folder of another user ({shown}), who {theirs}"),
                 _ => "belongs to another user".to_owned(),
             };
-            return Err(refused(format!("{whose}, {STARTS}; {NAME_IT}")));
-        }
-        if !others_may_write(&it, user) {
-            continue;
-        }
-        let may = if !it.is_dir() {
-            "may be written by other users".to_owned()
-        } else if it.mode() & 0o1000 != 0 {
-            // Only an owner can rename or remove what is there.
-            continue;
+            (whose, "")
+        } else if it.is_dir() {
+            let folder = "is in a folder that other users may write to";
+            (format!("{folder} ({shown}), who {theirs}"), CLOSE_IT)
         } else {
-            format!("is in a folder that other users may write to ({shown}), who {theirs}")
+            ("may be written by other users".to_owned(), CLOSE_IT)
         };
-        return Err(refused(format!(
-            "{may}, {STARTS}; take that away with \"chmod go-w\", or {NAME_IT}"
-        )));
+        let message = format!(
+            "{fault}, and it says which programs to start; {advice}name it with --config if it is \
+             to be used"
+        );
+        return Err(ConfigError::file(path, message));
     }
     Ok(())
 }
 
-/// Why it matters who wrote the file, and what to do if that is as it should be.
-const STARTS: &str = "and it says which programs to start";
-const NAME_IT: &str = "name it with --config if it is to be used";
+/// The advice about a file or folder that others may write to.
+const CLOSE_IT: &str = "take that away with \"chmod go-w\", or ";
 
 /// True if others than the owner and root may write a file or folder. A group that has its user's
 /// number is that user's own, on systems where each has one.

@@ -25,8 +25,9 @@ use super::{Config, fields};
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Server {
-    #[serde(rename = "type", deserialize_with = "kind")]
-    kind: Option<Kind>,
+    /// The key that goes with this type.
+    #[serde(rename = "type", deserialize_with = "key_of_type")]
+    kind: Option<String>,
     command: Option<String>,
     args: Vec<String>,
     env: BTreeMap<String, Source>,
@@ -53,19 +54,14 @@ struct Server {
     max_call_time: Option<Duration>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Stdio,
-    Http,
-}
-
 /// Reads the name of a transport, which clients write in many ways, such as "streamableHttp".
-fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Kind>, D::Error> {
+/// Returns the key that goes with it.
+fn key_of_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let plain = text.to_ascii_lowercase().replace(['-', '_', ' '], "");
     match plain.as_str() {
-        "stdio" | "local" => Ok(Some(Kind::Stdio)),
-        "http" | "streamablehttp" => Ok(Some(Kind::Http)),
+        "stdio" | "local" => Ok(Some("command".to_owned())),
+        "http" | "streamablehttp" => Ok(Some("url".to_owned())),
         "sse" => Err(D::Error::custom(
             "is \"sse\", a transport that MCP deprecated in its version 2025-03-26; write \
              \"http\", and the server's streamable HTTP URL as \"url\"",
@@ -227,9 +223,9 @@ fn spec(tree: &Tree<'_>, member: &ObjectProp<'_>, mut server: Server) -> Option<
             return None;
         }
     };
-    let (kind, of, others) = match &transport {
-        Transport::Stdio(_) => (Kind::Stdio, "command", &["headers", "oauth"][..]),
-        Transport::Http(_) => (Kind::Http, "url", &["args", "env", "cwd"][..]),
+    let (of, others) = match &transport {
+        Transport::Stdio(_) => ("command", &["headers", "oauth"][..]),
+        Transport::Http(_) => ("url", &["args", "env", "cwd"][..]),
     };
     for other in others.iter().filter_map(|key| get(entry, key)) {
         let at = other.range().start;
@@ -237,7 +233,7 @@ fn spec(tree: &Tree<'_>, member: &ObjectProp<'_>, mut server: Server) -> Option<
         let message = format!("{key} does not go with \"{of}\"; remove it");
         tree.error_unless(tree.is_shared, at, &message);
     }
-    if server.kind.is_some_and(|declared| declared != kind) {
+    if server.kind.is_some_and(|key| key != of) {
         let clause = format!("does not go with \"{of}\"; remove one of them");
         tree.wrong_at(entry, &["type"], &clause);
     }

@@ -173,10 +173,8 @@ impl<'a> Tree<'a> {
             Wrong::Key { key, ours } => return self.unknown_key(at, key, ours),
             Wrong::Twice(key) => {
                 let of = self.object_at(at);
-                self.error(
-                    at,
-                    &format!("key \"{key}\" stands twice in {of}; remove one"),
-                );
+                let message = format!("key \"{key}\" stands twice in {of}; remove one");
+                self.error(at, &message);
             }
             Wrong::Clause(clause) => self.error_of(at, clause),
         }

@@ -67,7 +67,7 @@ impl GateBuilder {
         }
         self.config.servers.splice(0..0, before.servers);
         self.config.skills.splice(0..0, before.skills);
-        self.keep = Some(Arc::new(KeepInFile::new(config.path.clone())));
+        self.keep = Some(Arc::new(KeepInFile(config.path.clone())));
         self.cache = Some(config.cache.clone());
         self
     }
