@@ -20,7 +20,7 @@ impl RunRequest {
         let started = Instant::now();
         match read(&workers.launcher, &workers.limits, self).await {
             Ok(read) => {
-                self.read_ahead.keep(read);
+                *self.read_ahead.lock() = Some(read);
                 None
             }
             Err(mut report) => {
@@ -38,7 +38,11 @@ pub(crate) async fn read(
     limits: &Limits,
     request: &RunRequest,
 ) -> Result<ReadScript, Box<RunReport>> {
-    if let Some(read) = request.read_ahead.take(limits) {
+    let kept = request.read_ahead.lock().take();
+    // Its worker must have these limits and be alive still.
+    if let Some(mut read) = kept.filter(|read| read.worker.fits(limits))
+        && read.worker.is_alive()
+    {
         return Ok(read);
     }
     let started = Instant::now();

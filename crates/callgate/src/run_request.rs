@@ -29,7 +29,8 @@ pub struct RunRequest {
     pub(crate) observer: Option<Observer>,
     pub(crate) check: Option<CheckMode>,
     pub(crate) scope: Scope,
-    pub(crate) read_ahead: ReadAhead,
+    /// The script, if it was read before the run.
+    pub(crate) read_ahead: Arc<Mutex<Option<ReadScript>>>,
     /// The gate's reader.
     pub(crate) reader: Reader,
 }
@@ -105,7 +106,7 @@ impl RunRequest {
             observer: None,
             check: None,
             scope: Scope::default(),
-            read_ahead: ReadAhead::default(),
+            read_ahead: Arc::default(),
             reader: Reader::default(),
         }
     }
@@ -165,27 +166,4 @@ pub(crate) struct ReadScript {
     pub(crate) worker: Reserved,
     /// Wall time that reading took.
     pub(crate) took: Duration,
-}
-
-/// The script of a request, if it was read before the run. Clones are the same.
-#[derive(Clone, Default)]
-pub(crate) struct ReadAhead(Arc<Mutex<Option<ReadScript>>>);
-
-impl ReadAhead {
-    pub(crate) fn keep(&self, read: ReadScript) {
-        *self.0.lock() = Some(read);
-    }
-
-    /// Wall time that reading took.
-    pub(crate) fn took(&self) -> Duration {
-        let kept = self.0.lock();
-        kept.as_ref().map_or(Duration::ZERO, |read| read.took)
-    }
-
-    /// Takes the script, if its worker has these limits and is still alive.
-    pub(crate) fn take(&self, limits: &Limits) -> Option<ReadScript> {
-        let kept = self.0.lock().take();
-        let mut read = kept.filter(|read| read.worker.fits(limits))?;
-        read.worker.is_alive().then_some(read)
-    }
 }

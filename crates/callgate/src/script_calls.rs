@@ -138,19 +138,16 @@ impl RunCalls {
         input: Box<RawValue>,
         mut options: CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let Self {
-            live, run, scope, ..
-        } = self;
         // The server may just have said that its tools are others.
-        let Some(tool) = live.tool_in_time(function, &mut options).await? else {
+        let Some(tool) = self.live.tool_in_time(function, &mut options).await? else {
             return Err(self.no_tool(function));
         };
         let number = self.counts.next_call.fetch_add(1, Ordering::Relaxed);
         let mut watched = WatchedCall::start(self.observer.as_ref(), number, &tool);
-        let refusal = scope.refusal(function, &tool.definition.server);
+        let refusal = self.scope.refusal(function, &tool.definition.server);
         let result = match refusal {
-            Some(because) => Err(run.refuse(&tool, input, options.line, because)),
-            None => run.call(&tool, input, options).await,
+            Some(because) => Err(self.run.refuse(&tool, input, options.line, because)),
+            None => self.run.call(&tool, input, options).await,
         };
         watched.end = match result.as_ref().map_err(|error| &error.kind) {
             Ok(_) => CallEnd::Ok,

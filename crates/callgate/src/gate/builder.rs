@@ -201,13 +201,16 @@ impl GateBuilder {
         let cache = opened.unwrap_or_default();
         let broker = Servers::connect(servers, |_| {}).await;
         let in_use = broker.list().map(|server| server.name);
+        let models = Arc::new(Models::new(config.models));
+        let extraction = models.has_small().then_some(&*EXTRACTION);
+        let search = (models.has_small() || models.has_embeddings()).then_some(&*SEARCH);
         let lint = Lint {
             rules: Arc::new(config.permissions),
             flows: Arc::new(config.flows),
             settings: config.tools,
             names: ServerNames::new(in_use, config.disabled),
             withheld: config.withheld.into_iter().map(with_beginning).collect(),
-            consults: models_in_use(&config.models),
+            consults: extraction.into_iter().chain(search).collect(),
             told: Mutex::default(),
             pending: Mutex::default(),
         };
@@ -228,7 +231,6 @@ impl GateBuilder {
                 cache.tidy();
             }));
         }
-        let models = Arc::new(Models::new(config.models));
         let folder = cache.as_ref().map(|cache| cache.vectors());
         let vectors = Arc::new(Vectors::new(Arc::clone(&models), folder));
         let searcher = Searcher::new(Arc::clone(&live), vectors, config.search, self.reader);
@@ -272,31 +274,23 @@ impl GateBuilder {
 
     /// Disables the servers that no skill names, if skills name any.
     fn apply_skills(&mut self) -> Result<(), GateError> {
+        let servers = self.config.servers.iter();
+        let known: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
         let mut named = HashSet::new();
         for skill in &self.config.skills {
             for server in skill.servers.iter().flatten() {
-                let known = || {
-                    self.config
-                        .servers
-                        .iter()
-                        .map(|server| server.name.as_str())
-                };
-                if !known().any(|name| name == server) {
+                if !known.contains(&server.as_str()) {
                     return Err(GateError(format!(
                         "skill {:?} names the server {server:?}, and none has this name{}",
                         skill.name,
-                        did_you_mean(nearest(server, known()))
+                        did_you_mean(nearest(server, known.iter().copied()))
                     )));
                 }
                 named.insert(server.as_str());
             }
         }
-        if self
-            .config
-            .skills
-            .iter()
-            .all(|skill| skill.servers.is_none())
-        {
+        let mut skills = self.config.skills.iter();
+        if skills.all(|skill| skill.servers.is_none()) {
             return Ok(());
         }
         for server in &mut self.config.servers {
@@ -354,12 +348,4 @@ fn unmatched(void: &[String]) -> GateError {
          \"allowUnmatched\": true in \"permissions\"",
         void.join("\n")
     ))
-}
-
-/// The model tools that a configuration makes possible.
-fn models_in_use(models: &ModelsConfig) -> Vec<&'static callgate_catalog::Tool> {
-    let (small, embeddings) = (models.small.is_some(), models.embeddings.is_some());
-    let extraction = small.then_some(&*EXTRACTION);
-    let search = (small || embeddings).then_some(&*SEARCH);
-    extraction.into_iter().chain(search).collect()
 }

@@ -216,7 +216,7 @@ impl Gate {
             let request = request.as_read(&read.prepared);
             preview.check = self.type_check(&request, &read.prepared, &catalog).await?;
         }
-        request.read_ahead.keep(read);
+        *request.read_ahead.lock() = Some(read);
         Ok(preview)
     }
 

@@ -25,11 +25,11 @@ impl Gate {
     pub async fn run(&self, request: impl Into<RunRequest>) -> RunReport {
         let mut request = request.into();
         request.reader = self.setup.reader;
-        let read_ahead = request.read_ahead.took();
+        let read_ahead = request.read_ahead.lock().as_ref().map(|read| read.took);
         let started = Instant::now();
         let report = self.run_to_end(&request).await;
         let mut report = report.unwrap_or_else(|report| *report);
-        report.total_ms = build::millis(read_ahead + started.elapsed());
+        report.total_ms = build::millis(read_ahead.unwrap_or_default() + started.elapsed());
         report
     }
 

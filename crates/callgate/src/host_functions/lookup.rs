@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use callgate_catalog::{Detail, Tool};
 use callgate_gate::code;
 use callgate_sandbox::{ErrorClass, Thrown};
+use callgate_schema::Declared;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -102,19 +103,15 @@ impl RunCalls {
             let tool = catalog.get(&hit.function)?;
             let text =
                 |detail| catalog.declarations_of(detail, &[&tool.function], |tool| self.mark(tool));
-            let mut found = json!({ "name": tool.function, "server": tool.definition.server });
-            if let Some(rule) = &hit.denied {
-                found["denied"] = rule.as_str().into();
-            }
-            if input.detail >= Detail::Summary
-                && let Some((_, summary)) = text(Detail::Summary).trim_end().split_once(": ")
-            {
-                found["summary"] = summary.into();
-            }
-            if input.detail >= Detail::Signature {
-                found["declaration"] = text(input.detail).into();
-            }
-            Some(found)
+            let summary = (input.detail >= Detail::Summary).then(|| text(Detail::Summary));
+            let declaration = (input.detail >= Detail::Signature).then(|| text(input.detail));
+            Some(known(json!({
+                "name": tool.function,
+                "server": tool.definition.server,
+                "denied": hit.denied,
+                "summary": summary.as_ref().and_then(|it| Some(it.trim_end().split_once(": ")?.1)),
+                "declaration": declaration,
+            })))
         });
         Ok(json!({
             "tools": tools.collect::<Vec<_>>(),
@@ -156,7 +153,16 @@ impl RunCalls {
             let tool = catalog.get(name);
             if let Some(tool) = tool.filter(|tool| self.scope.has(&tool.definition.server)) {
                 functions.push(tool.function.as_str());
-                tools.push(described(tool, self.live.denial(&self.rules, tool)));
+                let definition = &tool.definition;
+                tools.push(known(json!({
+                    "name": tool.function,
+                    "server": definition.server,
+                    "tool": definition.name,
+                    "inputSchema": definition.input_schema,
+                    "denied": self.live.denial(&self.rules, tool),
+                    "description": definition.description,
+                    "outputSchema": definition.output_schema.as_ref().map(Declared::value),
+                })));
             } else {
                 let near = self.suggestion(&catalog, name);
                 let shown: String = name.chars().take(SHOWN_NAME).collect();
@@ -188,24 +194,12 @@ fn answer(value: &Value) -> Result<Box<RawValue>, Failed> {
     }
 }
 
-fn described(tool: &Tool, denied: Option<String>) -> Value {
-    let definition = &tool.definition;
-    let mut described = json!({
-        "name": tool.function,
-        "server": definition.server,
-        "tool": definition.name,
-        "inputSchema": definition.input_schema,
-    });
-    if let Some(rule) = denied {
-        described["denied"] = rule.into();
+/// An object without the members that are null.
+fn known(mut object: Value) -> Value {
+    if let Value::Object(members) = &mut object {
+        members.retain(|_, value| !value.is_null());
     }
-    if let Some(description) = &definition.description {
-        described["description"] = description.as_str().into();
-    }
-    if let Some(schema) = &definition.output_schema {
-        described["outputSchema"] = schema.value().clone();
-    }
-    described
+    object
 }
 
 #[derive(Deserialize)]
