@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::Gate;
 use crate::report::text::write_dry_run;
 use crate::run_request::CallSettings;
-use crate::setters::call_setters;
+use crate::setters::{call_setters, setters};
 
 /// A call to make without a script, and the settings of this call that differ from the gate's.
 #[derive(Clone)]
@@ -42,10 +42,9 @@ impl CallRequest {
 
     call_setters!();
 
-    /// Sets the most time of the call. The server's own limits hold, too.
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
+    setters! {
+        /// Sets the most time of the call. The server's own limits hold, too.
+        timeout(self, timeout: Duration) { self.timeout = Some(timeout); }
     }
 
     /// Makes the result the server's whole answer (MCP 2026-07-28, server/tools, "Tool

@@ -349,15 +349,12 @@ fn returned(
     limits: &Limits,
 ) -> (Option<Returned>, Option<String>) {
     use callgate_sandbox::Returned as Worker;
-    let returned = match value {
+    let (json, text, bytes, whole) = match value {
         Worker::Undefined => return (None, None),
         Worker::Json(json) => {
             let json = without_lone_surrogates(json);
-            Returned {
-                text: plain(json.get()),
-                bytes: json.get().len() as u64,
-                json: Some(json),
-            }
+            let (text, bytes) = (plain(json.get()), json.get().len() as u64);
+            (Some(json), text, bytes, None)
         }
         Worker::Shown(mut text) => {
             let bytes = text.len() as u64;
@@ -365,32 +362,22 @@ fn returned(
                 text.truncate(text.floor_char_boundary(limits.output_bytes as usize));
                 text.push('…');
             }
-            Returned {
-                json: None,
-                text,
-                bytes,
-            }
+            (None, text, bytes, None)
         }
         Worker::Cut {
-            head,
-            tail,
+            mut head,
+            mut tail,
             total_bytes,
             whole,
         } => {
-            let (head, tail) = if head.starts_with('"') {
-                (string_part(&head, ""), string_part("", &tail))
-            } else {
-                (head, tail)
-            };
-            let returned = Returned {
-                json: None,
-                text: cut_text(&head, &tail, total_bytes, "returned"),
-                bytes: total_bytes,
-            };
-            return (Some(returned), whole.map(|whole| plain(&whole)));
+            if head.starts_with('"') {
+                (head, tail) = (string_part(&head, ""), string_part("", &tail));
+            }
+            let text = cut_text(&head, &tail, total_bytes, "returned");
+            (None, text, total_bytes, whole.map(|whole| plain(&whole)))
         }
     };
-    (Some(returned), None)
+    (Some(Returned { json, text, bytes }), whole)
 }
 
 /// A JSON string as its text, any other value as JSON.
@@ -455,12 +442,9 @@ fn left_timers(timers: &[LeftTimer], end: &End) -> Vec<Warning> {
 /// The valid content blocks.
 fn emitted(blocks: &[Box<RawValue>]) -> Vec<Emitted> {
     let read = blocks.iter().map(|block| Emitted::read(block));
-    read.filter_map(|block| {
-        block
-            .inspect_err(|reason| tracing::warn!(reason, "a worker emitted an invalid block"))
-            .ok()
-    })
-    .collect()
+    let warn = |reason: &String| tracing::warn!(reason, "a worker emitted an invalid block");
+    read.filter_map(|block| block.inspect_err(warn).ok())
+        .collect()
 }
 
 /// The denials among calls, grouped, in the order of the first of each group.
