@@ -341,23 +341,29 @@ fn an_existing_file_is_replaced_only_on_demand_and_kept() {
 
 #[test]
 fn a_file_that_cannot_be_read_hides_no_other() {
+    use std::os::unix::fs::PermissionsExt as _;
     let person = Person::new();
     person.has("~/.codex/config.toml", "[mcp_servers\n");
     person.has("~/.cursor/mcp.json", "{ \"mcpServers\": ");
+    let theirs = r#"{ "mcpServers": { "x": { "command": "LOGGING" } } }"#;
+    let theirs = person.has(".gemini/settings.json", theirs);
+    fs::set_permissions(&theirs, fs::Permissions::from_mode(0o666)).expect("a mode");
     person.has(
         ".mcp.json",
         r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#,
     );
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 0, "{ran:#?}");
-    for file in ["~/.codex/config.toml", "~/.cursor/mcp.json"] {
-        assert!(
-            ran.stderr.contains(&format!("warning: {file}: ")),
-            "{}",
-            ran.stderr
-        );
+    for said in [
+        "warning: ~/.codex/config.toml: ",
+        "warning: ~/.cursor/mcp.json: ",
+        "may be written by other users",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
     }
-    assert!(person.config()["mcpServers"]["log"].is_object());
+    let config = person.config();
+    let servers = config["mcpServers"].as_object().expect("servers");
+    assert_eq!(servers.keys().collect::<Vec<_>>(), ["log"]);
     assert!(
         ran.stdout.ends_with("next: callgate tools\n"),
         "{}",
@@ -418,23 +424,6 @@ fn secrets_are_copied_when_the_person_says_so() {
     assert!(text.contains(SECRET), "{text}");
     let mode = fs::metadata(&file).expect("the file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-}
-
-#[test]
-fn a_file_that_others_may_write_is_not_read() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let person = Person::new();
-    let file = person.has(
-        ".mcp.json",
-        r#"{ "mcpServers": { "x": { "command": "LOGGING" } } }"#,
-    );
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).expect("a mode");
-    let ran = person.init(&["--yes"]);
-    assert_eq!(ran.code, 1, "{ran:#?}");
-    assert!(
-        ran.stderr.contains("may be written by other users"),
-        "{ran:#?}"
-    );
 }
 
 /// The file that `--client` writes to, for each client, with text that must stay.
@@ -512,20 +501,17 @@ fn callgate_is_written_into_each_client() {
             before.starts_with('\u{feff}')
         );
         assert!(!after.contains("\"old\""), "{after}");
-        let (command, arguments) = started(client, &after);
-        assert_eq!(command, binary("callgate").display().to_string());
-        let path = person
-            .bench
-            .path()
-            .join("callgate.json")
-            .display()
-            .to_string();
+        let program = binary("callgate").display().to_string();
+        let path = person.bench.path().join("callgate.json");
+        let path = path.display().to_string();
         let config = match client {
             "claude-code" | "gemini" => "callgate.json",
             "vscode" | "cursor" => "${workspaceFolder}/callgate.json",
             _ => &path,
         };
-        assert_eq!(arguments, json!(["serve", "--config", config]));
+        for text in [&*program, "serve", "--config", config] {
+            assert!(after.contains(&format!("{text:?}")), "{text}: {after}");
+        }
         let backup = file.with_file_name(format!(
             "{}.bak",
             file.file_name().expect("a name").to_string_lossy()
@@ -534,45 +520,11 @@ fn callgate_is_written_into_each_client() {
             fs::read_to_string(&backup).ok().as_deref(),
             (!missing).then_some(before)
         );
+        // The file is parsed for that.
         let again = person.init(&["--client", client, "--yes"]);
         assert!(again.stdout.contains("has Callgate already"), "{again:#?}");
         assert_eq!(fs::read_to_string(&file).expect("the file"), after);
     }
-}
-
-/// The command and arguments of the entry in a client's file.
-fn started(client: &str, text: &str) -> (String, Value) {
-    if client == "codex" {
-        let table = text
-            .split("[mcp_servers.callgate]\n")
-            .nth(1)
-            .expect("the table");
-        let value = |key: &str| {
-            let line = table
-                .lines()
-                .find_map(|line| line.strip_prefix(&format!("{key} = ")));
-            serde_json::from_str::<Value>(line.expect("a line")).expect("a JSON value, too")
-        };
-        let command = value("command").as_str().expect("a text").to_owned();
-        return (command, value("args"));
-    }
-    let text: String = text
-        .trim_start_matches('\u{feff}')
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .collect();
-    let text = text.replace("/* too */", "");
-    let mut compact: String = text.split_whitespace().collect();
-    compact = compact.replace(",}", "}");
-    let root: Value = serde_json::from_str(&compact).unwrap_or_else(|it| panic!("{it}: {compact}"));
-    let key = match client {
-        "vscode" => "servers",
-        "zed" => "context_servers",
-        _ => "mcpServers",
-    };
-    let entry = &root[key]["callgate"];
-    let command = entry["command"].as_str().expect("a command").to_owned();
-    (command, entry["args"].clone())
 }
 
 #[test]

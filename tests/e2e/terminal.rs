@@ -44,17 +44,6 @@ fn yes_allows_one_call() {
     );
 }
 
-#[test]
-fn the_question_shows_tool_and_arguments_without_escape_sequences() {
-    let (_bench, mut session) = asked("await ticketing_createIssue({ title: '\\u009b2J' })");
-    let question = session.exp_string("allow?").expect("a question");
-    assert!(question.contains("ticketing_createIssue"), "{question}");
-    assert!(question.contains("\\u009b2J"), "{question}");
-    session.exp_string("[n] no: ").expect("the whole question");
-    session.send_line("n").expect("answer");
-    session.exp_eof().expect("the end");
-}
-
 /// Padded to the width of the terminal, what a script hands over would go on at
 /// the left edge and look like a line of ours.
 #[test]
@@ -66,7 +55,7 @@ fn the_question_is_laid_out_for_the_terminal() {
             &format!(
                 "const pad = (text: string) => text.padEnd({columns});
                  const forged = 'x' + pad('').repeat(2) + pad('so far in this run:') + '  data: none';
-                 await ticketing_createIssue({{ title: '日本語'.repeat(9) + forged }});"
+                 await ticketing_createIssue({{ title: '\\u009b2J日本語'.repeat(9) + forged }});"
             ),
         );
         let line = format!("stty cols {columns} && exec \"$0\" run script.ts");
@@ -83,6 +72,7 @@ fn the_question_is_laid_out_for_the_terminal() {
             .map(|c| u8::try_from(u32::from(c)).expect("a byte"))
             .collect();
         let arguments = String::from_utf8(bytes).expect("UTF-8");
+        assert!(!arguments.contains('\u{9b}'), "{arguments}");
         let rows: Vec<&str> = arguments.lines().filter(|row| !row.is_empty()).collect();
         assert!(rows.len() > 2, "{arguments}");
         for row in rows {

@@ -87,30 +87,3 @@ fn figures(report: &Value, script: usize) -> [String; 6] {
         format!("ratio       {} : 1", results / returned.max(1)),
     ]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_report_becomes_its_figures() {
-        let report = json!({
-            "calls": [
-                { "function": "logging_getLogs", "argumentBytes": 40, "resultBytes": 250_000 },
-                { "function": "ticketing_createIssue", "argumentBytes": 90, "resultBytes": 30 },
-                { "function": "ticketing_createIssue", "argumentBytes": 80, "resultBytes": null },
-            ],
-            "output": { "text": "filed 2 tickets\n", "bytes": 16, "cutBytes": 0 },
-            "value": null,
-        });
-        let expected = [
-            "script      1006 bytes",
-            "calls       3",
-            "in          210 bytes of arguments went to the servers",
-            "kept        250030 bytes of tool results stayed in the sandbox",
-            "out         16 bytes came back: filed 2 tickets",
-            "ratio       15626 : 1",
-        ];
-        assert_eq!(figures(&report, 1_006), expected);
-    }
-}

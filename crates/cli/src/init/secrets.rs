@@ -260,13 +260,6 @@ fn is_token(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn hidden(secrets: &Secrets) -> Vec<(&str, &str)> {
-        let all = secrets
-            .iter()
-            .map(|(name, it)| (name.as_str(), it.value.as_str()));
-        all.collect()
-    }
-
     /// Checks lines of an input, an arrow, and the expected text.
     #[track_caller]
     fn check(lines: &str, hide: impl Fn(&mut Secrets, &str) -> String) {
