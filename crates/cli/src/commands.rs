@@ -6,17 +6,21 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::{
-    CallErrorKind, CallRequest, Detail, Gate, Preview, Reader, RunReport, RunRequest, Status, code,
-    present::shell_word,
+    CallErrorKind, CallRequest, CheckMode, Detail, Gate, GateBuilder, Preview, RunReport,
+    RunRequest, Status, code, present::shell_word,
 };
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
 use serde_json::value::RawValue;
 
-use crate::args::{CallArgs, CheckArgs, Cli, Command, RunArgs, ServeArgs, TypesArgs};
+use crate::args::{
+    CallArgs, CheckArgs, Cli, Command, PermissionArgs, RunArgs, ServeArgs, TypesArgs,
+};
+use crate::ask::TerminalAsker;
 use crate::caller::TerminalCaller;
 use crate::names::{missing_server, not_a_tool};
-use crate::setup::{Setting, Sources};
+use crate::setup::{Flags, Sources};
+use crate::terminal::is_attended;
 use crate::{grants, print, progress, setup};
 
 /// Runs the command, and returns its exit code. An error is one of usage, configuration or output;
@@ -89,18 +93,16 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
-    let setting = Setting {
+    let flags = Flags {
         rules: Some(&args.permissions.rules),
         allow_unmatched: args.permissions.allow_unmatched_rules,
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
-        asker: setup::asker(&args.permissions),
-        caller: Arc::new(TerminalCaller::new()),
         check: args.check.check,
-        reader: Reader::Operator,
-        workers: Some(workers),
     };
-    let Some(gate) = setup::connect(config.as_ref(), setting, &cancel).await? else {
+    let builder = setup::builder(config.as_ref(), &flags)?.workers(workers);
+    let builder = at_terminal(builder, &args.permissions);
+    let Some(gate) = setup::connect(config.as_ref(), builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
     setup::tell_unmatched(&gate, dry_run.as_ref());
@@ -118,6 +120,16 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     setup::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
     gate.shutdown().await;
     code
+}
+
+/// Adds who answers questions: the person at the terminal, if there is one.
+fn at_terminal(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
+    let builder = builder.caller(Arc::new(TerminalCaller::new()));
+    if !flags.yes && is_attended() {
+        builder.asker(Arc::new(TerminalAsker))
+    } else {
+        setup::unattended(builder, flags)
+    }
 }
 
 fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
@@ -149,13 +161,13 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     if let Some(report) = request.rejected(&workers).await {
         return print_report(&report, args.json);
     }
-    let setting = Setting {
+    let flags = Flags {
         rules: Some(&args.rules),
         check: args.check.check,
-        workers: Some(workers),
-        ..Setting::default()
+        ..Flags::default()
     };
-    let Some(gate) = setup::connect(config.as_ref(), setting, &cancel).await? else {
+    let builder = setup::builder(config.as_ref(), &flags)?.workers(workers);
+    let Some(gate) = setup::connect(config.as_ref(), builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
     setup::tell_problems(&gate);
@@ -191,7 +203,7 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
         return Ok(setup::cancelled(message));
     }
     // A run has an asker only with a terminal.
-    let status = if crate::terminal::is_attended() {
+    let status = if is_attended() {
         preview.status()
     } else {
         preview.unattended_status()
@@ -297,15 +309,16 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     }
     let dry_run = setup::dry_run(&args.dry_run)?;
     let cancel = setup::cancel_on_signal()?;
-    let setting = Setting {
+    let flags = Flags {
         rules: Some(&args.permissions.rules),
         allow_unmatched: args.permissions.allow_unmatched_rules,
         ledger: Some(&args.ledger),
-        asker: setup::asker(&args.permissions),
-        caller: Arc::new(TerminalCaller::new()),
-        ..Setting::default()
+        check: Some(CheckMode::Off),
+        ..Flags::default()
     };
-    let Some(gate) = setup::connect(Some(&config), setting, &cancel).await? else {
+    let builder = setup::builder(Some(&config), &flags)?;
+    let builder = at_terminal(builder, &args.permissions);
+    let Some(gate) = setup::connect(Some(&config), builder, &cancel).await? else {
         let message = format!("{} was cancelled before it was sent", args.tool);
         return Ok(setup::cancelled(&message));
     };
@@ -366,10 +379,9 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     }
     let cancel = setup::cancel_on_signal()?;
     let workers = setup::workers(1, Some(&config), Some(&args.limits));
-    let setting = crate::serve_http::setting(&args, Some(workers.clone()));
-    let builder = setup::builder(Some(&config), &setting)?;
     let client = callgate_serve::AnyClient::default();
-    let builder = builder.caller(Arc::new(client.clone()));
+    let builder = crate::serve_http::builder(&config, &args, Arc::new(client.clone()))?;
+    let builder = builder.workers(workers.clone());
     let gate = async move {
         let (built, jail) = tokio::join!(builder.build(), setup::jail_line(&workers));
         print::err(&jail);

@@ -11,7 +11,7 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::setup::{self, Setting, Sources};
+use crate::setup::{self, Flags, Sources};
 use crate::{print, progress};
 
 /// A script that needs the worker, V8 and the type check, and no tool.
@@ -159,13 +159,12 @@ impl Checkup {
     async fn gate(&mut self, config: Option<&Config>, workers: Workers) {
         let mode = config.and_then(|config| config.check.mode);
         let mode = mode.unwrap_or_default();
-        let setting = Setting {
+        let flags = Flags {
             // A script shows whether the worker works, also where the check does not.
             check: Some(mode)
                 .filter(|mode| *mode == CheckMode::Off)
                 .or(Some(CheckMode::Warn)),
-            workers: Some(workers.clone()),
-            ..Setting::default()
+            ..Flags::default()
         };
         // Each server is started by itself.
         let unconnected = config.cloned().map(|mut config| {
@@ -175,9 +174,8 @@ impl Checkup {
             config
         });
         let gate = async {
-            Ok(setup::builder(unconnected.as_ref(), &setting)?
-                .build()
-                .await?)
+            let builder = setup::builder(unconnected.as_ref(), &flags)?;
+            Ok(builder.workers(workers.clone()).build().await?)
         };
         let gate: Gate = match gate.await {
             Ok(gate) => gate,

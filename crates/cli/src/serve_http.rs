@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
-use callgate::{Gate, GateBuilder, NoCaller, Reader, Source, Workers};
+use callgate::{Caller, Gate, GateBuilder, Reader, Source, Workers};
 use callgate_serve::{AnyClient, Identity, MakeGate};
 use futures::{FutureExt as _, TryFutureExt as _};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{HttpArgs, ServeArgs};
 use crate::print;
-use crate::setup::{self, Setting};
+use crate::setup::{self, Flags};
 
 /// Spare workers for all users.
 const SPARES: usize = 2;
@@ -47,7 +47,7 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     }
     setup::tell_blind_flow_rules(&config, options.mode);
     // Wrong flags are wrong for all users.
-    drop(builder(&config, &args)?);
+    drop(builder(&config, &args, Arc::new(AnyClient::default()))?);
     let workers = setup::workers(SPARES, Some(&config), Some(&args.limits));
     let jail = setup::jail_line(&workers).await;
     let make = make_gates(config, args, workers);
@@ -109,7 +109,7 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
     Box::new(move |identity: &Identity| {
         let roles = identity.roles.iter().map(String::as_str);
         let own = config.for_user(identity.user.as_deref(), roles)?;
-        let builder = builder(&own, &args).map(|builder| {
+        let builder = builder(&own, &args, Arc::new(AnyClient::default())).map(|builder| {
             let builder = builder.workers(workers.clone());
             match &identity.user {
                 // A user must not write the configuration file.
@@ -128,22 +128,20 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
     })
 }
 
-/// The settings of serving. Standard input and output may carry MCP, so no terminal is asked.
-pub fn setting(args: &ServeArgs, workers: Option<Workers>) -> Setting<'_> {
-    Setting {
+/// The builder of serving. Standard input and output may carry MCP, so no terminal is asked.
+pub fn builder(
+    config: &Config,
+    args: &ServeArgs,
+    caller: Arc<dyn Caller>,
+) -> anyhow::Result<GateBuilder> {
+    let flags = Flags {
         rules: Some(&args.permissions.rules),
         allow_unmatched: args.permissions.allow_unmatched_rules,
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
-        asker: setup::unattended_asker(&args.permissions),
-        caller: Arc::new(NoCaller),
         check: args.check.check,
-        reader: Reader::Caller,
-        workers,
-    }
-}
-
-fn builder(config: &Config, args: &ServeArgs) -> anyhow::Result<GateBuilder> {
-    let builder = setup::builder(Some(config), &setting(args, None))?;
-    Ok(builder.caller(Arc::new(AnyClient::default())))
+    };
+    let builder = setup::builder(Some(config), &flags)?.caller(caller);
+    let builder = builder.reader(Reader::Caller);
+    Ok(setup::unattended(builder, &args.permissions))
 }

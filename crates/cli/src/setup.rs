@@ -7,16 +7,15 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, ServeConfig, ToolMode};
 use callgate::{
-    Answer, Asker, Caller, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions,
-    Limits, NoAsker, NoCaller, Reader, Rules, ServerState, Skill, Status, Workers, ask_with,
-    present::indented, sandbox::WorkerProgram,
+    Answer, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions, Limits, Reader,
+    Rules, ServerState, Skill, Status, Workers, ask_with, present::indented,
+    sandbox::WorkerProgram,
 };
 
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
-use crate::ask::TerminalAsker;
 use crate::exit::{INTERRUPTED, USAGE};
 use crate::rules::RuleArgs;
-use crate::{print, progress, terminal};
+use crate::{print, progress};
 
 /// Advice about a server that is not in use.
 pub const TO_USE_A_SERVER: &str =
@@ -103,8 +102,9 @@ pub fn tell_what_was_missing(config: Option<&Config>, gate: &Gate, source: &str,
     }
 }
 
-/// The settings of a command for its gate.
-pub struct Setting<'a> {
+/// The flags of a command for its gate.
+#[derive(Default)]
+pub struct Flags<'a> {
     /// `None` for commands that decide nothing.
     pub rules: Option<&'a RuleArgs>,
     /// True if rules that deny may match no tool.
@@ -112,63 +112,33 @@ pub struct Setting<'a> {
     pub limits: Option<&'a LimitArgs>,
     /// `None` for commands that make no calls.
     pub ledger: Option<&'a LedgerArgs>,
-    pub asker: Arc<dyn Asker>,
-    pub caller: Arc<dyn Caller>,
     /// `None` for the configuration's mode.
     pub check: Option<CheckMode>,
-    /// The reader of what the gate says; warnings on stderr are the operator's all the same.
-    pub reader: Reader,
-    /// `None` for the gate's own.
-    pub workers: Option<Workers>,
-}
-
-impl Default for Setting<'_> {
-    fn default() -> Self {
-        Self {
-            rules: None,
-            allow_unmatched: false,
-            limits: None,
-            ledger: None,
-            asker: Arc::new(NoAsker),
-            caller: Arc::new(NoCaller),
-            // Commands that take no script have nothing to check.
-            check: Some(CheckMode::Off),
-            reader: Reader::Operator,
-            workers: None,
-        }
-    }
 }
 
 /// A builder with the configuration and the flags.
-pub fn builder(config: Option<&Config>, setting: &Setting<'_>) -> anyhow::Result<GateBuilder> {
+pub fn builder(config: Option<&Config>, flags: &Flags<'_>) -> anyhow::Result<GateBuilder> {
     let mut builder = Gate::builder();
-    let limits = limits(config, setting.limits);
     let mut rules = Rules::default();
     if let Some(config) = config {
         builder = builder.config(config);
         rules = config.permissions.clone();
     }
-    if let Some(mode) = setting.check {
+    if let Some(mode) = flags.check {
         builder = builder.check(mode);
     }
-    if let Some(workers) = &setting.workers {
-        builder = builder.workers(workers.clone());
-    }
-    for rule in setting.rules.into_iter().flat_map(RuleArgs::iter) {
+    for rule in flags.rules.into_iter().flat_map(RuleArgs::iter) {
         rules.push_for_run(rule.clone());
     }
     // Commands without a ledger call nothing.
-    let allow_unmatched = setting.allow_unmatched
-        || setting.ledger.is_none()
+    let allow_unmatched = flags.allow_unmatched
+        || flags.ledger.is_none()
         || config.is_some_and(|config| config.allow_unmatched);
     Ok(builder
         .allow_unmatched(allow_unmatched)
-        .ledger(ledger(config, setting.ledger)?)
-        .rules(rules)
-        .limits(limits)
-        .reader(setting.reader)
-        .asker(Arc::clone(&setting.asker))
-        .caller(Arc::clone(&setting.caller)))
+        .ledger(ledger(config, flags.ledger)?)
+        .limits(limits(config, flags.limits))
+        .rules(rules))
 }
 
 /// The line about the jail at the start of `serve`.
@@ -248,10 +218,9 @@ fn ledger(
 /// Connects to the configured servers; `None` if Ctrl-C came first.
 pub async fn connect(
     config: Option<&Config>,
-    setting: Setting<'_>,
+    builder: GateBuilder,
     cancel: &CancellationToken,
 ) -> anyhow::Result<Option<Arc<Gate>>> {
-    let builder = builder(config, &setting)?;
     let servers = config
         .map(|config| config.servers.as_slice())
         .unwrap_or_default();
@@ -278,8 +247,8 @@ pub async fn with_tools(
 ) -> anyhow::Result<u8> {
     let config = required_configuration(sources)?;
     let cancel = cancel_on_signal()?;
-    let setting = Setting::default();
-    let Some(gate) = connect(Some(&config), setting, &cancel).await? else {
+    let builder = builder(Some(&config), &Flags::default())?.check(CheckMode::Off);
+    let Some(gate) = connect(Some(&config), builder, &cancel).await? else {
         return Ok(cancelled("the command was cancelled while servers started"));
     };
     tell_problems(&gate);
@@ -324,21 +293,12 @@ pub fn tell_unmatched(gate: &Gate, dry_run: Option<&DryRun>) {
     }
 }
 
-/// The asker: `--yes`, or the person at the terminal, or none.
-pub fn asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
-    if !flags.yes && terminal::is_attended() {
-        Arc::new(TerminalAsker)
-    } else {
-        unattended_asker(flags)
-    }
-}
-
-/// The asker without a terminal: `--yes` or none.
-pub fn unattended_asker(flags: &PermissionArgs) -> Arc<dyn Asker> {
+/// Adds the asker without a terminal: `--yes` or none.
+pub fn unattended(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
     if flags.yes {
-        ask_with(|_question| std::future::ready(Answer::Standing))
+        builder.asker(ask_with(|_question| std::future::ready(Answer::Standing)))
     } else {
-        Arc::new(NoAsker)
+        builder
     }
 }
 

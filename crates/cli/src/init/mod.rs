@@ -13,14 +13,14 @@ use anyhow::{Context as _, bail};
 use callgate::config::Config;
 use callgate::present::{harmless, one_line};
 use callgate::rule::function_beginning;
-use callgate::{Gate, ToolInfo};
+use callgate::{CheckMode, Gate, ToolInfo};
 use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
 
 use crate::args::InitArgs;
 use crate::clients::{Client, Folders};
 use crate::doctor::Checkup;
-use crate::setup::{self, Setting, Sources};
+use crate::setup::{self, Flags, Sources};
 use crate::terminal::{self, Conversation};
 use crate::{print, progress};
 use entry::Entry;
@@ -432,8 +432,8 @@ async fn tools(mut config: Config) -> anyhow::Result<Vec<(ToolInfo, bool)>> {
         server.trusted = true;
     }
     progress::starting(&config.servers);
-    let builder = setup::builder(Some(&config), &Setting::default())?;
-    let gate: Gate = builder.cache(None).build().await?;
+    let builder = setup::builder(Some(&config), &Flags::default())?;
+    let gate: Gate = builder.check(CheckMode::Off).cache(None).build().await?;
     progress::clear();
     let tools = gate.tools().into_iter().map(|tool| {
         let entry = Value::from(gate.tool_entry(&tool.function).unwrap_or_default());

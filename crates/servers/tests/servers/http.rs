@@ -155,8 +155,6 @@ async fn handle(
     }
 }
 
-/// A result with values that JSON texts may have, and few readers.
-
 async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) -> Response {
     let id = &message["id"];
     let big = || "x".repeat(2 << 20);
