@@ -141,8 +141,7 @@ pub(crate) fn server_description(state: &ServerState) -> Option<String> {
         return None;
     };
     let instructions = ready.instructions.as_deref().unwrap_or_default();
-    let title = || ready.server_info.as_ref()?.title.as_deref();
-    let purpose = first_sentence(instructions).or_else(title)?;
+    let purpose = first_sentence(instructions).or(ready.title.as_deref())?;
     Some(one_line(purpose, MAX_DESCRIPTION))
 }
 

@@ -248,19 +248,12 @@ impl Attempt<'_> {
 
     async fn list(&self, connection: &Connection) -> Result<ToolList, Unmet> {
         let session = &connection.session;
-        let agreed = &session.agreed;
         let listed = session.list_tools(self.spec.start_timeout).await;
-        let listing = listed.map_err(|failure| Unmet {
+        let listed = listed.map_err(|failure| Unmet {
             method: LIST,
             failure,
-        })?;
-        let before = ToolList {
-            protocol_version: agreed.version.to_string(),
-            server_info: agreed.server_info.clone(),
-            instructions: agreed.instructions.clone(),
-            ..ToolList::default()
-        };
-        let mut list = connection.tool_list(listing, &before);
+        });
+        let mut list = listed?.list;
         let unused = session.tap.take_unused();
         if !unused.is_empty() && connection.child.is_some() {
             let unused = unused.trim_start_matches("; ");

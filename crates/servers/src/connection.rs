@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::child::Child;
 use crate::clock::Clock;
 use crate::failure::{CallFailure, FailureKind, Reader, Reason};
-use crate::list::{CurrentList, Listing, USUALLY_FRESH};
+use crate::list::{CurrentList, USUALLY_FRESH};
 use crate::request::Session;
 use crate::tool_list::ToolList;
 use crate::watch::Notifications;
@@ -76,17 +76,6 @@ impl Connection {
             *failure.reason = self.last_words(reason, &when).await.into();
         }
         Err(failure)
-    }
-
-    /// The tool list of a listing; what the server said of itself is as `before`.
-    pub(crate) fn tool_list(&self, listing: Listing, before: &ToolList) -> ToolList {
-        ToolList {
-            ttl: listing.ttl(),
-            login: self.session.login(),
-            tools: listing.tools,
-            gaps: listing.gaps,
-            ..before.clone()
-        }
     }
 
     /// The time after which the list is asked for again although the server says nothing. Before

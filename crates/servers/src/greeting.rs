@@ -14,7 +14,6 @@ use crate::failure::{CallFailure, FailureKind, Lost};
 use crate::json_rpc::MAX_VALUE_BYTES;
 use crate::request::{Agreed, Request, Session, capabilities, program};
 use crate::tap::{DISCOVER, INITIALIZE};
-use crate::tool_list::ServerInfo;
 
 /// The time after which a server that ignores `server/discover` is greeted with `initialize`.
 const DISCOVER_PATIENCE: Duration = Duration::from_secs(2);
@@ -178,11 +177,7 @@ fn agreed(said: &Value, info: &Value, version: ProtocolVersion) -> Agreed {
     };
     Agreed {
         version,
-        server_info: text(&info["name"]).map(|name| ServerInfo {
-            name,
-            title: text(&info["title"]),
-            version: text(&info["version"]).unwrap_or_default(),
-        }),
+        title: text(&info["title"]),
         instructions: text(&said["instructions"]),
         tools: has("/tools"),
         tools_changes: has("/tools/listChanged"),

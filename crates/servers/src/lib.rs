@@ -44,4 +44,4 @@ pub use failure::{CallFailure, FailureKind, Lost, Reader, Reason};
 pub use servers::Servers;
 pub use spec::{Connect, EraSetting, Http, Remembered, ServerSpec, Stdio, Transport};
 pub use state::{Phase, ServerState, Status};
-pub use tool_list::{ServerInfo, ToolList};
+pub use tool_list::ToolList;

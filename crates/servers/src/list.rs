@@ -16,6 +16,7 @@ use crate::backoff::spread;
 use crate::call::ToolCall;
 use crate::clock::Clock;
 use crate::failure::{CallFailure, FailureKind, Lost, Reason};
+use crate::http::Http;
 use crate::json_rpc::MAX_VALUE_BYTES;
 use crate::request::{Request, Session};
 use crate::spec::Remembered;
@@ -46,12 +47,10 @@ const LATER: Duration = Duration::from_secs(5 * 60);
 /// The time for which a list holds when its server says nothing and does not tell of changes.
 pub(crate) const USUALLY_FRESH: Duration = Duration::from_secs(60);
 
-/// A server's tools as it lists them.
+/// A tool list while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    pub(crate) tools: Vec<Value>,
-    /// Reasons for which tools are missing, as clauses about the server.
-    pub(crate) gaps: Vec<String>,
+    pub(crate) list: ToolList,
     /// Whether the server ended it early: what is missing is not known.
     pub(crate) breaks_off: bool,
     /// The entries that were read.
@@ -60,7 +59,6 @@ pub(crate) struct Listing {
     values: usize,
     /// Whether entries were left unread.
     is_cut: bool,
-    ttl: Option<Duration>,
 }
 
 #[derive(Deserialize)]
@@ -79,13 +77,20 @@ impl Session {
     pub(crate) async fn list_tools(&self, limit: Duration) -> Result<Listing, CallFailure> {
         let mut listing = Listing::default();
         let end = self.list_pages(limit, &mut listing).await?;
-        let more = listing.gaps.len().saturating_sub(MAX_WARNINGS);
+        let list = &mut listing.list;
+        let more = list.gaps.len().saturating_sub(MAX_WARNINGS);
         if more > 0 {
-            listing.gaps.truncate(MAX_WARNINGS);
+            list.gaps.truncate(MAX_WARNINGS);
             let reason = format!("{more} more of its tools are dropped");
-            listing.gaps.push(reason);
+            list.gaps.push(reason);
         }
-        listing.gaps.extend(end);
+        list.gaps.extend(end);
+        let ttl = list.ttl.filter(|ttl| !ttl.is_zero());
+        list.ttl = ttl.map(|ttl| ttl.clamp(LEAST_FRESH, MOST_FRESH));
+        list.protocol_version = self.agreed.version.to_string();
+        list.title.clone_from(&self.agreed.title);
+        list.instructions.clone_from(&self.agreed.instructions);
+        list.login = self.http.as_ref().and_then(Http::login);
         Ok(listing)
     }
 
@@ -109,7 +114,7 @@ impl Session {
                     let reason = "it has no tools: it announces none, or does not know tools/list";
                     return Ok(Some(reason.to_owned()));
                 }
-                Err(failure) if listing.tools.is_empty() => return Err(failure),
+                Err(failure) if listing.list.tools.is_empty() => return Err(failure),
                 Err(failure) => {
                     listing.breaks_off = true;
                     return Ok(Some(format!("its list of tools breaks off: {failure}")));
@@ -168,12 +173,6 @@ impl Session {
 }
 
 impl Listing {
-    /// The time for which it holds by the server's own word.
-    pub(crate) fn ttl(&self) -> Option<Duration> {
-        let ttl = self.ttl.filter(|ttl| !ttl.is_zero());
-        ttl.map(|ttl| ttl.clamp(LEAST_FRESH, MOST_FRESH))
-    }
-
     /// Reads a page and returns the cursor of the next one.
     fn take_page(
         &mut self,
@@ -190,17 +189,18 @@ impl Listing {
             }
             self.seen += 1;
             match read_tool(tool, callable) {
-                Ok(tool) => self.tools.push(tool),
+                Ok(tool) => self.list.tools.push(tool),
                 Err(reason) => {
                     let number = self.seen;
-                    self.gaps
+                    self.list
+                        .gaps
                         .push(format!("its tool {number} is dropped: {reason}"));
                 }
             }
         }
         let ttl = page.ttl_ms.and_then(|ttl| ttl.get().parse().ok());
         if let Some(ttl) = ttl.map(Duration::from_millis) {
-            self.ttl = Some(self.ttl.map_or(ttl, |least| least.min(ttl)));
+            self.list.ttl = Some(self.list.ttl.map_or(ttl, |least| least.min(ttl)));
         }
         let Some(cursor) = page.next_cursor else {
             return Ok(None);
@@ -404,17 +404,20 @@ mod tests {
     fn a_list_is_bounded() {
         let mut listing = Listing::default();
         page(&mut listing, r#"{"name":"t"}"#, 25_000);
-        assert_eq!((listing.tools.len(), listing.is_cut), (MAX_TOOLS, true));
+        assert_eq!(
+            (listing.list.tools.len(), listing.is_cut),
+            (MAX_TOOLS, true)
+        );
 
         let half = format!(r#"{{"description":"{}"}}"#, "x".repeat((1 << 19) - 18));
         let mut listing = Listing::default();
         page(&mut listing, &half, 33);
-        assert_eq!((listing.tools.len(), listing.is_cut), (32, true));
+        assert_eq!((listing.list.tools.len(), listing.is_cut), (32, true));
 
         let many = format!(r#"{{"name":[{}0]}}"#, "0,".repeat((MAX_VALUES >> 2) - 3));
         let mut listing = Listing::default();
         page(&mut listing, &many, 5);
-        assert_eq!((listing.tools.len(), listing.is_cut), (4, true));
+        assert_eq!((listing.list.tools.len(), listing.is_cut), (4, true));
     }
 
     #[test]
@@ -424,12 +427,12 @@ mod tests {
         page(&mut listing, "0", 10);
         let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(MAX_VALUE_BYTES));
         page(&mut listing, &long, 1);
-        assert_eq!(listing.tools.len(), 2);
+        assert_eq!(listing.list.tools.len(), 2);
         assert_eq!(
-            listing.gaps[0],
+            listing.list.gaps[0],
             "its tool 3 is dropped: it is not an object"
         );
-        assert_eq!(listing.gaps.len(), 11);
+        assert_eq!(listing.list.gaps.len(), 11);
     }
 
     #[test]

@@ -23,7 +23,6 @@ use crate::questions::Questions;
 use crate::server_log;
 use crate::slot::{Slot, Who};
 use crate::tap::{DISCOVER, INITIALIZE, Tap};
-use crate::tool_list::ServerInfo;
 
 /// The extension by which a server may answer a call with a task (2026-07-28).
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -49,7 +48,7 @@ pub(crate) struct Session {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Agreed {
     pub(crate) version: ProtocolVersion,
-    pub(crate) server_info: Option<ServerInfo>,
+    pub(crate) title: Option<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: bool,
     /// Whether it tells of changes of its tool list.
@@ -108,10 +107,6 @@ impl Session {
     /// Whether every request describes the client (2026-07-28).
     pub(crate) fn is_stateless(&self) -> bool {
         !self.agreed.version.has_initialize()
-    }
-
-    pub(crate) fn login(&self) -> Option<Arc<str>> {
-        self.http.as_ref().and_then(Http::login)
     }
 
     /// Sends a request and awaits its answer within this time.

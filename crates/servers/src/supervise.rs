@@ -425,12 +425,12 @@ impl Server {
         let limit = self.spec.start_timeout;
         let listed = timeout(limit, connection.session.list_tools(limit)).await;
         let failed = match listed.unwrap_or(Err(CallFailure::timeout(limit))) {
-            Ok(listing) if !listing.breaks_off => {
-                self.list
-                    .take(connection.tool_list(listing, &before), covered);
+            Ok(mut listing) if !listing.breaks_off => {
+                listing.list.warnings.clone_from(&before.warnings);
+                self.list.take(listing.list, covered);
                 return self.stand.tell();
             }
-            Ok(listing) => listing.gaps.join("; "),
+            Ok(listing) => listing.list.gaps.join("; "),
             Err(failure) => failure.to_string(),
         };
         let server = &self.spec.name;

@@ -13,8 +13,8 @@ pub struct ToolList {
     pub tools: Vec<Value>,
     /// The protocol revision agreed on, such as `2026-07-28`.
     pub protocol_version: String,
-    /// Its program's name and version.
-    pub server_info: Option<ServerInfo>,
+    /// Its program's name for people.
+    pub title: Option<String>,
     /// Its hints for models, if it has any.
     pub instructions: Option<String>,
     /// Oddities that did no harm, as clauses about the server.
@@ -28,15 +28,4 @@ pub struct ToolList {
     pub ttl: Option<Duration>,
     /// The identifier of the login that the list was asked for with; `None` without a login.
     pub login: Option<Arc<str>>,
-}
-
-/// A server's program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServerInfo {
-    /// Its name for programs.
-    pub name: String,
-    /// Its name for people.
-    pub title: Option<String>,
-    /// Its version, in its own scheme.
-    pub version: String,
 }

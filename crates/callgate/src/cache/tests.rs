@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use callgate_auth::Source;
 use callgate_gate::Definitions as _;
 use callgate_policy::Definition;
-use callgate_servers::ServerInfo;
 use callgate_servers::Transport;
 use serde_json::{Value, json};
 
@@ -17,11 +16,7 @@ fn ready(tools: &[Value]) -> ToolList {
     ToolList {
         tools: tools.to_vec(),
         protocol_version: "2025-11-25".to_owned(),
-        server_info: Some(ServerInfo {
-            name: "s".to_owned(),
-            title: None,
-            version: "1".to_owned(),
-        }),
+        title: Some("S".to_owned()),
         instructions: Some("Be kind.".to_owned()),
         warnings: vec!["it is odd".to_owned()],
         gaps: vec!["its list breaks off".to_owned()],
