@@ -13,7 +13,6 @@ use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::AuthError;
-use crate::manage::LoginRequest;
 
 /// The number of pages in [`PERIOD`] until another login appears. A server that names another
 /// scope each time has no more pages shown, nor has one that accepts each login for a moment.
@@ -73,11 +72,8 @@ impl Browser {
         }
     }
 
-    /// A login whose page is shown here.
-    pub(crate) fn request(&self, scopes: &[String]) -> LoginRequest {
-        let mut request = LoginRequest::new(Arc::clone(&self.opener));
-        request.scopes = scopes.to_vec();
-        request
+    pub(crate) fn opener(&self) -> Arc<dyn OpenUrl> {
+        Arc::clone(&self.opener)
     }
 
     /// Waits until no other page is open for the login of this file.

@@ -15,6 +15,7 @@ use crate::browser::Page;
 use crate::discovery::{challenged_scopes, discover, probe, update_endpoints};
 use crate::error::{AuthError, Remedy};
 use crate::login::{OFFLINE, dedup, log_in};
+use crate::manage::LoginRequest;
 use crate::redact::Redact;
 use crate::settings::{Endpoint, Grant};
 use crate::store::Login;
@@ -388,12 +389,9 @@ impl Inner {
                 Some(challenge) => Some(challenge),
                 None => probe(&self.account, self.account.url.as_str()).await?,
             };
-            log_in(
-                &self.account,
-                &browser.request(&scopes),
-                challenge.as_deref(),
-            )
-            .await
+            let mut request = LoginRequest::new(browser.opener());
+            request.scopes.clone_from(&scopes);
+            log_in(&self.account, &request, challenge.as_deref()).await
         };
         let made = made.await;
         let page = match &made {
