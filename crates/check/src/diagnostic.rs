@@ -1,8 +1,10 @@
 //! Type errors in the author's lines and columns.
 
+use std::collections::HashSet;
+
 use crate::message::{self, Reported};
 use crate::script::Script;
-use crate::unknown::{self, ResultHints};
+use crate::unknown;
 
 /// The most type errors of a script that are shown; the rest is counted.
 pub const MAX_DIAGNOSTICS: usize = 10;
@@ -48,7 +50,7 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
     reported.dedup_by(|a, b| a.pos == b.pos && a.text == b.text);
     let more = reported.len().saturating_sub(MAX_DIAGNOSTICS);
     reported.truncate(MAX_DIAGNOSTICS);
-    let mut hints = ResultHints::default();
+    let mut hinted = HashSet::new();
     let diagnostics = reported.iter().map(|error| {
         let place = place(&script.text, error.pos);
         // Nothing before the author's first line is his, so nothing is wrong there.
@@ -58,7 +60,10 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
         };
         let rest = script.text.get(place.byte..).unwrap_or_default();
         let mut message = message::of(error, rest, &script.declarations);
-        if let Some(hint) = hints.next(error, rest, script) {
+        // Each hint is given once.
+        if let Some(hint) = unknown::result_hint(error, rest, script)
+            && hinted.insert(hint.clone())
+        {
             message = format!("{message}: {hint}");
         }
         Diagnostic {

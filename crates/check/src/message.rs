@@ -69,6 +69,13 @@ pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
     shortened(&printable(&message), MAX_MESSAGE)
 }
 
+/// The property that a type does not have, if that is the error.
+pub(crate) fn missing_property(error: &Reported) -> Option<&str> {
+    let (property, rest) = error.text.strip_prefix("Property '")?.split_once('\'')?;
+    rest.starts_with(" does not exist on type")
+        .then_some(property)
+}
+
 /// The name that nothing has, if that is the error.
 pub(crate) fn unknown_name(error: &Reported) -> Option<String> {
     let rest = error.text.strip_prefix("Cannot find name '")?;

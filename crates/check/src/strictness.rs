@@ -34,7 +34,7 @@ impl Consequence {
         if unknown::is_of_mcp(reason) {
             return Self::Stops;
         }
-        let property = missing_property(reason);
+        let property = message::missing_property(reason);
         // `const counts = {}` takes any property, and an empty list anything; no result has these
         // types.
         let is_of_empty = ["'{}'.", "'never'."]
@@ -66,13 +66,6 @@ impl Consequence {
             _ => Self::Stops,
         }
     }
-}
-
-/// The property that a type does not have.
-fn missing_property(error: &Reported) -> Option<&str> {
-    let (property, rest) = error.text.strip_prefix("Property '")?.split_once('\'')?;
-    rest.starts_with(" does not exist on type")
-        .then_some(property)
 }
 
 /// True if the script assigns this property of something.

@@ -1,7 +1,5 @@
 //! Names that nothing has, as the script spells them, and values of type `unknown`.
 
-use std::collections::HashSet;
-
 use crate::diagnostic::Unknown;
 use crate::message::{self, Reported};
 use crate::scan::{MAX_NAME, word};
@@ -24,10 +22,7 @@ pub(crate) fn name(error: &Reported, at: &str) -> Option<Unknown> {
         return Some(Unknown { name, path, tool });
     }
     let reason = error.message_chain.first().unwrap_or(error);
-    let (property, _) = reason.text.strip_prefix("Property '")?.split_once('\'')?;
-    if !is_of_mcp(reason) {
-        return None;
-    }
+    let property = message::missing_property(reason).filter(|_| is_of_mcp(reason))?;
     let (path, tool) = path(at.trim_start_matches("mcp")).unwrap_or_default();
     let name = format!("mcp.{property}");
     let path = match path.trim_start_matches('.') {
@@ -95,37 +90,31 @@ fn string(text: &str) -> Option<(&str, &str)> {
     (!inside.is_empty() && inside.chars().all(is_name)).then_some((inside, rest))
 }
 
-/// Hints about results that their tools do not declare, each given once.
-#[derive(Default)]
-pub(crate) struct ResultHints(HashSet<String>);
-
-impl ResultHints {
-    /// The advice for an error about a value of type `unknown`, if the value is a tool's result.
-    pub(crate) fn next(&mut self, error: &Reported, at: &str, script: &Script) -> Option<String> {
-        let is_unknown = |error: &Reported| {
-            ["'unknown'", "'Promise<unknown>'"]
-                .iter()
-                .any(|ty| error.text.contains(ty))
-        };
-        // A spread says only that it wants an object.
-        let is_spread = error.code == 2698;
-        if !is_spread && !is_unknown(error) && !error.message_chain.iter().any(is_unknown) {
-            return None;
-        }
-        let tools = untyped_tools(at, script);
-        let hint = match tools.as_slice() {
-            [] => return None,
-            [tool] => format!("{tool} declares no result"),
-            tools => format!("{} declare no result", tools.join(", ")),
-        };
-        let waited = if error.text.contains("'Promise<unknown>'") {
-            "await it and "
-        } else {
-            ""
-        };
-        let hint = format!("{hint}; {waited}read it with mcp.text(result) or mcp.json(result)");
-        self.0.insert(hint.clone()).then_some(hint)
+/// The advice for an error about a value of type `unknown`, if the value is a tool's result.
+pub(crate) fn result_hint(error: &Reported, at: &str, script: &Script) -> Option<String> {
+    let is_unknown = |error: &Reported| {
+        ["'unknown'", "'Promise<unknown>'"]
+            .iter()
+            .any(|ty| error.text.contains(ty))
+    };
+    // A spread says only that it wants an object.
+    let is_spread = error.code == 2698;
+    if !is_spread && !is_unknown(error) && !error.message_chain.iter().any(is_unknown) {
+        return None;
     }
+    let tools = untyped_tools(at, script);
+    let hint = match tools.as_slice() {
+        [] => return None,
+        [tool] => format!("{tool} declares no result"),
+        tools => format!("{} declare no result", tools.join(", ")),
+    };
+    let waited = if error.text.contains("'Promise<unknown>'") {
+        "await it and "
+    } else {
+        ""
+    };
+    let hint = format!("{hint}; {waited}read it with mcp.text(result) or mcp.json(result)");
+    Some(hint)
 }
 
 /// The tools without a declared result that a value can come from: that of its own call, that of
