@@ -410,7 +410,7 @@ mod tests {
             ),
         ] {
             let read = reader.read(&schema.to_string()).await;
-            let error = read.err().expect("no schema");
+            let error = read.expect_err("no schema");
             assert_eq!((error.reason, &*error.message), expected);
         }
     }
