@@ -75,12 +75,12 @@ impl ToolCall {
     }
 
     /// The request, and the function with its arguments as one text.
-    pub(crate) fn request(&self) -> serde_json::Result<(CallRequest, String)> {
-        let empty = JsonObject::new();
-        let arguments = to_raw_value(self.arguments.as_ref().unwrap_or(&empty))?;
+    pub(crate) fn request(&self) -> (CallRequest, String) {
+        let arguments = self.arguments.clone().unwrap_or_default();
+        let arguments = to_raw_value(&arguments).unwrap_or_default();
         let described = format!("{} {arguments}", self.function);
         let request = CallRequest::new(self.function.as_str(), arguments).whole();
-        Ok((request, described))
+        (request, described)
     }
 
     /// The client's answer.

@@ -128,10 +128,7 @@ impl Session {
         if let Err(wrong) = call.check(&gate).await {
             return Ok(answer(Err(wrong)));
         }
-        let (mut made, described) = match call.request() {
-            Ok(made) => made,
-            Err(wrong) => return Ok(answer(Err(wrong.to_string()))),
-        };
+        let (mut made, described) = call.request();
         let asks = self.service.options.asks;
         let calling = Arc::clone(&gate);
         let work = move |asker: Arc<ClientAsker>| async move {

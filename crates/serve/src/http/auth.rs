@@ -3,10 +3,10 @@
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use callgate::config::{HttpConfig, UsersConfig, subject_user, token_user};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::bearer::Tokens;
-use super::oauth::{Claims, Rejected, Resource};
+use super::oauth::{Rejected, Resource};
 use super::refusal::Refusal;
 
 /// A user who may be served.
@@ -19,7 +19,6 @@ pub struct Identity {
 }
 
 /// Authentication by configured tokens or by access tokens.
-#[derive(Debug)]
 pub(crate) struct Auth {
     tokens: Tokens,
     /// The protected resource, if access tokens are taken.
@@ -64,19 +63,19 @@ impl Auth {
         let Some(resource) = &self.resource else {
             return Err(self.challenge(Rejected::Invalid("the token is not known".to_owned())));
         };
-        let claims = resource.check(token).await;
-        let claims = claims.map_err(|rejected| self.challenge(rejected))?;
-        let user = subject_user(&resource.issuer.name, &claims.subject);
-        Ok(self.identity(user, self.claimed_roles(&claims)))
+        let checked = resource.check(token).await;
+        let (subject, claims) = checked.map_err(|rejected| self.challenge(rejected))?;
+        let roles = self.claimed_roles(&subject, claims);
+        Ok(self.identity(subject_user(&resource.issuer.name, &subject), roles))
     }
 
     /// The roles in an access token's claims, and those that the configuration gives its owner.
-    fn claimed_roles(&self, claims: &Claims) -> Vec<String> {
-        let name = &self.users.claim;
+    fn claimed_roles(&self, subject: &str, claims: Map<String, Value>) -> Vec<String> {
+        let (name, claims) = (&self.users.claim, Value::Object(claims));
         let claim = if name.starts_with('/') {
-            Value::Object(claims.all.clone()).pointer(name).cloned()
+            claims.pointer(name)
         } else {
-            claims.all.get(name).cloned()
+            claims.get(name)
         };
         let mut roles: Vec<String> = match claim {
             Some(Value::String(text)) => text.split(' ').map(str::to_owned).collect(),
@@ -86,8 +85,8 @@ impl Auth {
             }
             _ => Vec::new(),
         };
-        let subject = self.users.subjects.get(&claims.subject);
-        roles.extend(subject.cloned().unwrap_or_default());
+        let own = self.users.subjects.get(subject);
+        roles.extend(own.cloned().unwrap_or_default());
         roles
     }
 

@@ -1,7 +1,6 @@
 //! The configured bearer tokens, each with its owner's name.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use callgate::Source;
 use callgate::config::LEAST_TOKEN;
@@ -50,12 +49,6 @@ impl Tokens {
     }
 }
 
-impl fmt::Debug for Tokens {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.owners.values()).finish()
-    }
-}
-
 fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
@@ -86,7 +79,6 @@ mod tests {
         ] {
             assert_eq!(tokens.owner(wrong), None, "{wrong}");
         }
-        assert!(!format!("{tokens:?}").contains("token-of"));
     }
 
     #[tokio::test]
@@ -103,7 +95,7 @@ mod tests {
                 "\"alice\" and \"bob\" have the same token",
             ),
         ] {
-            let refused = tokens(given).await.expect_err(why);
+            let refused = tokens(given).await.err().expect(why);
             assert!(refused.contains(why), "{refused}");
         }
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Json;
 use axum::body::{Body, HttpBody as _};
-use axum::extract::{Extension, Request, State};
+use axum::extract::{ConnectInfo, Extension, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
@@ -33,15 +33,6 @@ pub(crate) struct Door {
     /// No request is let in any more.
     pub(crate) closing: AtomicBool,
 }
-
-/// The address that a connection comes from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
-
-/// The user of a request, in the extensions of every request that was let in. It is held while
-/// the request is answered.
-#[derive(Clone)]
-pub(crate) struct Admitted(pub(crate) Arc<Lease>);
 
 /// Refuses requests that name other hosts or origins than allowed.
 pub(super) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
@@ -99,10 +90,11 @@ fn preflight(asked: &HeaderMap) -> Response {
     (StatusCode::NO_CONTENT, allowed).into_response()
 }
 
-/// Lets a known user in, within the rate, and holds a place until the answer is sent.
+/// Lets a known user in, within the rate. The user is in the request's extensions, as a lease
+/// that is held until the answer is sent.
 pub(super) async fn admit(
     State(door): State<Arc<Door>>,
-    Extension(Peer(peer)): Extension<Peer>,
+    Extension(ConnectInfo(peer)): Extension<ConnectInfo<SocketAddr>>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -117,9 +109,7 @@ pub(super) async fn admit(
     // Streams of sessions (GET) do not hold up the end.
     let answering = (request.method() != Method::GET).then(|| door.users.answering.token());
     let lease = Arc::new(lease);
-    request
-        .extensions_mut()
-        .insert(Admitted(Arc::clone(&lease)));
+    request.extensions_mut().insert(Arc::clone(&lease));
     let response = next.run(request).await;
     if response.body().size_hint().exact().is_some() {
         return response;

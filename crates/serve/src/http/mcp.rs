@@ -13,9 +13,9 @@ use rmcp::model::{InitializeRequest, RequestId};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 
 use super::body;
-use super::door::{Admitted, Door};
+use super::door::Door;
 use super::refusal::Refusal;
-use super::users::User;
+use super::users::{Lease, User};
 use crate::face;
 use crate::message::{NOT_ITS_FORM, envelope};
 
@@ -28,7 +28,7 @@ const MAX_REFUSAL: usize = 4096;
 /// Answers one request.
 pub(crate) async fn answer(
     State(door): State<Arc<Door>>,
-    Extension(Admitted(lease)): Extension<Admitted>,
+    Extension(lease): Extension<Arc<Lease>>,
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use axum::extract::ConnectInfo;
 use axum::http::HeaderMap;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get};
@@ -39,7 +40,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::AbortOnDropHandle;
 
 use auth::Auth;
-use door::{Door, Peer};
+use door::Door;
 use guard::Guard;
 use oauth::METADATA_PATH;
 use users::Users;
@@ -122,7 +123,7 @@ pub async fn serve_http(
     Ok(())
 }
 
-/// The routes and the layers before them. Routes behind `admit` find [`door::Admitted`].
+/// The routes and the layers before them. Routes behind `admit` find the user's lease.
 fn router(door: Arc<Door>) -> Router {
     let behind = Router::new()
         .route("/mcp", any(mcp::answer))
@@ -181,7 +182,7 @@ fn serve(
 ) {
     // Answers are small and wanted at once.
     let _ = stream.set_nodelay(true);
-    let service = TowerToHyperService::new(router.clone().layer(Extension(Peer(peer))));
+    let service = TowerToHyperService::new(router.clone().layer(Extension(ConnectInfo(peer))));
     // Proxies that take HTTP/2 speak HTTP/1.1 to the server behind.
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use callgate::caller::LogLevel;
 use rmcp::model::{
-    ClientResult, GetExtensions as _, InputRequest, InputRequests, ProgressNotification,
+    GetExtensions as _, InputRequest, InputRequests, ProgressNotification,
     ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest,
 };
 use rmcp::service::{OriginatingRequestId, RequestContext, RoleServer, ServiceError};
-use serde_json::Value;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
@@ -140,7 +139,8 @@ fn ask(run: &Arc<ServedRun>, client: &Client, context: &RequestContext<RoleServe
             request.extensions_mut().insert(origin);
             let sent = peer.send_request(request);
             let answer = match tokio::time::timeout(run.pending.answer_time, sent).await {
-                Ok(Ok(result)) => result_value(&result),
+                Ok(Ok(result)) => serde_json::to_value(&result)
+                    .map_err(|error| NoAnswer::Failed(error.to_string())),
                 Ok(Err(ServiceError::McpError(error))) => {
                     Err(NoAnswer::Failed(error.message.into_owned()))
                 }
@@ -234,10 +234,6 @@ fn server_request(request: InputRequest) -> Option<ServerRequest> {
         // A kind that is added later.
         _ => None,
     }
-}
-
-fn result_value(result: &ClientResult) -> Result<Value, NoAnswer> {
-    serde_json::to_value(result).map_err(|error| NoAnswer::Failed(error.to_string()))
 }
 
 #[cfg(test)]

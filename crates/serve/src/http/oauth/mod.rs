@@ -30,14 +30,6 @@ pub(crate) struct Resource {
     scopes: Vec<String>,
 }
 
-/// The claims of a good token.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Claims {
-    /// The owner, among those of the issuer.
-    pub(crate) subject: String,
-    pub(crate) all: Map<String, Value>,
-}
-
 /// The reason why credentials are rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Rejected {
@@ -68,8 +60,11 @@ impl Resource {
         })
     }
 
-    /// Checks a token.
-    pub(crate) async fn check(&self, token: &str) -> Result<Claims, Rejected> {
+    /// Checks a token. Returns its owner, among those of the issuer, and its claims.
+    pub(crate) async fn check(
+        &self,
+        token: &str,
+    ) -> Result<(String, Map<String, Value>), Rejected> {
         let header = token::read_header(token, &self.issuer.algorithms);
         let header = header.map_err(Rejected::Invalid)?;
         let keys = self.issuer.keys(header.kid.as_deref(), header.alg).await;
@@ -91,7 +86,7 @@ impl Resource {
             return Err(Rejected::Scope(self.scopes.join(" ")));
         }
         let subject = token::subject(&all).map_err(Rejected::Invalid)?;
-        Ok(Claims { subject, all })
+        Ok((subject, all))
     }
 
     /// The scopes that a token must have, for a header.

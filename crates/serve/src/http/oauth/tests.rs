@@ -164,7 +164,7 @@ fn by_hand(header: &Value, claims: &Value, signature: &[u8]) -> String {
 /// The reason why a token is rejected.
 async fn rejected(resource: &Resource, token: &str) -> String {
     match resource.check(token).await {
-        Ok(claims) => format!("taken: {}", claims.subject),
+        Ok((subject, _)) => format!("taken: {subject}"),
         Err(Rejected::Invalid(why)) => why,
         Err(Rejected::Scope(scope)) => format!("scope {scope}"),
         Err(Rejected::NoKeys(why)) => {

@@ -9,14 +9,15 @@ use callgate::Limits;
 use serde_json::{Map, Value};
 
 use super::etag::tagged;
-use crate::http::door::{Admitted, Door};
+use crate::http::door::Door;
 use crate::http::refusal::Refusal;
+use crate::http::users::Lease;
 use crate::runs;
 
 /// Answers with the document of this user, with the user's limits.
 pub(super) async fn answer(
     State(door): State<Arc<Door>>,
-    Extension(Admitted(lease)): Extension<Admitted>,
+    Extension(lease): Extension<Arc<Lease>>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let gate = lease.user.made_gate().await?;

@@ -9,8 +9,9 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 
 use crate::http::body;
-use crate::http::door::{Admitted, Door};
+use crate::http::door::Door;
 use crate::http::refusal::Refusal;
+use crate::http::users::Lease;
 use crate::runs::NoRun;
 
 /// Seconds after which there may be room for a run.
@@ -19,7 +20,7 @@ const RETRY_SECONDS: u64 = 1;
 /// Answers with the report. A client that goes away drops this future, which cancels the run.
 pub(super) async fn answer(
     State(door): State<Arc<Door>>,
-    Extension(Admitted(lease)): Extension<Admitted>,
+    Extension(lease): Extension<Arc<Lease>>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();

@@ -1,6 +1,7 @@
 //! `GET /v1/tools` and `GET /v1/tools/{name}`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -12,13 +13,12 @@ use serde_json::{Map, Value, json};
 
 use super::etag::tagged;
 use super::query::{Level, ListQuery};
-use crate::http::door::Admitted;
 use crate::http::refusal::Refusal;
-use crate::http::users::User;
+use crate::http::users::{Lease, User};
 
 /// Answers with a list of tools.
 pub(super) async fn list(
-    Extension(Admitted(lease)): Extension<Admitted>,
+    Extension(lease): Extension<Arc<Lease>>,
     request: Request,
 ) -> Result<Response, Refusal> {
     let query = ListQuery::read(request.uri())?;
@@ -43,7 +43,7 @@ pub(super) async fn list(
 
 /// Answers with the details of a tool.
 pub(super) async fn one(
-    Extension(Admitted(lease)): Extension<Admitted>,
+    Extension(lease): Extension<Arc<Lease>>,
     name: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, Refusal> {
