@@ -78,12 +78,8 @@ async fn chosen(
     preview: &Preview,
     granting: &str,
 ) -> anyhow::Result<Option<Vec<Grant>>> {
-    let asking: Vec<PreviewedTool> = preview
-        .tools
-        .iter()
-        .filter(|tool| tool.lacks_leave())
-        .cloned()
-        .collect();
+    let asking = preview.tools.iter().filter(|tool| tool.lacks_leave());
+    let asking: Vec<PreviewedTool> = asking.cloned().collect();
     if asking.is_empty() {
         print::err("no tool that the script names would be asked about\n");
         return Ok(Some(Vec::new()));
@@ -93,9 +89,6 @@ async fn chosen(
         () = cancel.cancelled() => return Ok(None),
         chosen = ask::choose(&asking, granting) => chosen,
     };
-    let functions = chosen.context("could not ask at the terminal")?;
-    let granted = asking
-        .iter()
-        .filter(|tool| functions.contains(&tool.function));
-    Ok(Some(granted.map(PreviewedTool::grant).collect()))
+    let chosen = chosen.context("could not ask at the terminal")?;
+    Ok(Some(chosen.iter().map(PreviewedTool::grant).collect()))
 }

@@ -69,12 +69,6 @@ impl Conversation {
         tokio::task::spawn_blocking(move || terminal.write_all(text.as_bytes())).await?
     }
 
-    /// Shows which keys are possible, after another one.
-    async fn show_keys(&self, keys: &[&str]) -> io::Result<()> {
-        self.show(&format!("├ type {}, then Enter\n", either(keys)))
-            .await
-    }
-
     /// Drops what was typed before, shows a text, and waits for a line; `None` if the terminal has
     /// ended.
     pub async fn ask(&mut self, text: &str) -> io::Result<Option<String>> {
@@ -118,23 +112,26 @@ impl Conversation {
             let Some(line) = self.ask(prompt).await? else {
                 return Ok(None);
             };
-            match read(line.trim().to_lowercase().as_str()) {
-                Some(answer) => return Ok(Some(answer)),
-                None => self.show_keys(keys).await?,
+            if let Some(answer) = read(line.trim().to_lowercase().as_str()) {
+                return Ok(Some(answer));
             }
+            let (last, first) = keys.split_last().unwrap_or((&"", &[]));
+            let keys = format!("├ type {} or {last}, then Enter\n", first.join(", "));
+            self.show(&keys).await?;
         }
     }
 }
 
-/// The places of numbers from 1 to `count`, with blanks or commas between; `None` if there is
-/// anything else.
-pub fn numbered(text: &str, count: usize) -> Option<Vec<usize>> {
+/// The items with these numbers, which begin with 1, with blanks or commas between; `None` if there
+/// is anything else.
+pub fn numbered<T: Clone>(text: &str, all: &[T]) -> Option<Vec<T>> {
     let numbers = text.split([' ', ',']).filter(|word| !word.is_empty());
-    let place = |word: &str| word.parse::<usize>().ok()?.checked_sub(1);
-    let places: Option<Vec<usize>> = numbers
-        .map(|word| place(word).filter(|place| *place < count))
-        .collect();
-    places.filter(|places| !places.is_empty())
+    let item = |word: &str| {
+        all.get(word.parse::<usize>().ok()?.checked_sub(1)?)
+            .cloned()
+    };
+    let chosen: Option<Vec<T>> = numbers.map(item).collect();
+    chosen.filter(|chosen| !chosen.is_empty())
 }
 
 impl Drop for Conversation {
@@ -224,14 +221,6 @@ fn read_lines(
         if found.send(read()).is_err() {
             return;
         }
-    }
-}
-
-/// The keys in words.
-fn either(keys: &[&str]) -> String {
-    match keys {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        keys => keys.concat(),
     }
 }
 

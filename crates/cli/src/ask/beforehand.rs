@@ -12,7 +12,10 @@ const SHOWN: usize = 120;
 
 /// Shows the tools with a number each, and asks for all, some or none. `granting` says what a
 /// choice does. A terminal that is gone means none.
-pub async fn choose(tools: &[PreviewedTool], granting: &str) -> std::io::Result<Vec<String>> {
+pub async fn choose(
+    tools: &[PreviewedTool],
+    granting: &str,
+) -> std::io::Result<Vec<PreviewedTool>> {
     let mut conversation = Conversation::begin().await?;
     let text = list(tools, Shown::Short, conversation.columns());
     conversation.show(&format!("\n{text}")).await?;
@@ -24,20 +27,16 @@ pub async fn choose(tools: &[PreviewedTool], granting: &str) -> std::io::Result<
     };
     let prompt =
         format!("└ {granting}? [a] all of them  [1 2] those, by number  {whole}[n] none: ");
-    let all = || (0..tools.len()).collect();
     let read = |said: &str| match said {
-        "a" | "all" => Some(Some(all())),
+        "a" | "all" => Some(Some(tools.to_vec())),
         "n" | "no" | "none" => Some(Some(Vec::new())),
         "w" | "whole" => Some(None),
-        numbers => numbered(numbers, tools.len()).map(Some),
+        numbers => numbered(numbers, tools).map(Some),
     };
     loop {
         match conversation.choose(&harmless(&prompt), keys, read).await? {
             None => return Ok(Vec::new()),
-            Some(Some(chosen)) => {
-                let tools = chosen.into_iter().filter_map(|place| tools.get(place));
-                return Ok(tools.map(|tool| tool.function.clone()).collect());
-            }
+            Some(Some(chosen)) => return Ok(chosen),
             Some(None) => {
                 let text = list(tools, Shown::Whole, conversation.columns());
                 conversation.show(&text).await?;

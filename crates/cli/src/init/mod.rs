@@ -274,15 +274,7 @@ async fn chosen(
     let read = |answer: &str| match answer {
         "a" | "all" => Some(all.iter().filter(usual).cloned().collect()),
         "n" | "none" => Some(Vec::new()),
-        numbers => {
-            let chosen = terminal::numbered(numbers, all.len())?;
-            Some(
-                chosen
-                    .iter()
-                    .filter_map(|it| all.get(*it).cloned())
-                    .collect(),
-            )
-        }
+        numbers => terminal::numbered(numbers, all),
     };
     let chosen: Vec<Found> = dialogue.ask(prompt, &["a", &numbers, "n"], read).await?;
     if chosen.is_empty() {
