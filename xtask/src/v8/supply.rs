@@ -191,6 +191,7 @@ fn named_archive(named: &OsString) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files;
 
     const GOOD: &str = "an archive";
 
@@ -201,8 +202,6 @@ mod tests {
 
     fn machine() -> Machine {
         let folder = tempfile::tempdir().unwrap();
-        let mirror = folder.path().join("mirror");
-        fs::create_dir(&mirror).unwrap();
         let surroundings = Surroundings {
             archive: Archive {
                 target: "x86_64-unknown-linux-gnu".to_owned(),
@@ -210,7 +209,7 @@ mod tests {
             },
             cargo_home: folder.path().join("cargo"),
             named: None,
-            mirror,
+            mirror: folder.path().join("mirror"),
             mirror_is_named: false,
         };
         Machine {
@@ -221,31 +220,31 @@ mod tests {
 
     impl Machine {
         fn cached(&self) -> PathBuf {
-            self.surroundings
-                .archive
-                .cached(&self.surroundings.cargo_home)
+            let archive = &self.surroundings.archive;
+            archive.cached(&self.surroundings.cargo_home)
         }
 
         fn in_cache(&self, text: &str) {
-            fs::create_dir_all(self.cached().parent().unwrap()).unwrap();
-            fs::write(self.cached(), text).unwrap();
+            files::write(&self.cached(), text).unwrap();
         }
 
         fn in_mirror(&self, text: &str) -> PathBuf {
             let name = "librusty_v8_simdutf_release_x86_64-unknown-linux-gnu.a.gz";
             let file = self.surroundings.mirror.join(name);
-            fs::write(&file, text).unwrap();
+            files::write(&file, text).unwrap();
             file
         }
 
-        /// The supply or the error, with this machine's folder left out.
-        fn local(&self) -> String {
-            let folder = self.folder.path().display().to_string();
+        /// Checks the beginning of the supply, or of the error.
+        #[track_caller]
+        fn check(&self, expected: &str) {
             let found = match self.surroundings.local() {
                 Ok(found) => found.unwrap_or_else(|| "none".to_owned()),
                 Err(error) => format!("error: {error}"),
             };
-            found.replace(&folder, "…")
+            let folder = self.folder.path().display().to_string();
+            let expected = expected.replace('…', &folder);
+            assert!(found.starts_with(&expected), "{found}");
         }
     }
 
@@ -254,86 +253,66 @@ mod tests {
         let mut machine = machine();
         machine.in_cache("corrupt");
         machine.surroundings.named = Some(machine.in_mirror(GOOD).into());
-        let named = "RUSTY_V8_ARCHIVE names it: …/mirror/lib";
-        assert!(machine.local().starts_with(named), "{}", machine.local());
+        machine.check("RUSTY_V8_ARCHIVE names it: …/mirror/lib");
         machine.surroundings.named = Some("v8.a.gz".into());
-        let expected =
-            "error: RUSTY_V8_ARCHIVE must be an absolute path or an address, but is `v8.a.gz`";
-        assert_eq!(machine.local(), expected);
+        machine.check(
+            "error: RUSTY_V8_ARCHIVE must be an absolute path or an address, but is `v8.a.gz`",
+        );
         machine.surroundings.named = Some(machine.folder.path().join("none").into());
-        let expected =
-            "error: RUSTY_V8_ARCHIVE names …/none, which is not a file: correct it or unset it";
-        assert_eq!(machine.local(), expected);
+        machine.check("error: RUSTY_V8_ARCHIVE names …/none, which is not a file: correct it");
     }
 
     #[test]
     fn the_cache_is_taken_when_its_checksum_is_pinned_or_recorded() {
-        let machine = machine();
-        assert_eq!(machine.local(), "none");
+        let mut machine = machine();
+        machine.check("none");
         let made = machine.folder.path().join("made");
-        let Surroundings {
-            archive,
-            cargo_home,
-            ..
-        } = &machine.surroundings;
         for text in [GOOD, "built here"] {
-            fs::write(&made, text).unwrap();
+            files::write(&made, text).unwrap();
+            let Surroundings {
+                archive,
+                cargo_home,
+                ..
+            } = &machine.surroundings;
             archive.install(&made, cargo_home).unwrap();
-            let found = machine.local();
-            assert!(found.contains("in the cache, checksum right"), "{found}");
+            machine.check("in the cache, checksum right");
         }
         machine.in_cache("corrupt");
-        let found = machine.local();
-        assert!(found.contains("neither pinned nor recorded"), "{found}");
+        let file = machine.cached().display().to_string();
+        let sha256 = checksum::of_bytes(b"corrupt");
+        machine.check(&format!(
+            "error: {file} has SHA-256 {sha256}, which is neither pinned"
+        ));
+        fs::remove_file(format!("{file}.sha256")).unwrap();
+        machine.surroundings.archive.pinned = None;
+        machine.check("in the cache, not checked");
     }
 
     #[test]
     fn the_mirror_fills_an_empty_cache_and_replaces_a_corrupt_file() {
-        let machine = machine();
+        let mut machine = machine();
         machine.in_mirror(GOOD);
         for expected in [
             "copied from the mirror",
             "a cached file was corrupt; copied",
         ] {
-            let found = machine.local();
-            assert!(found.starts_with(expected), "{found}");
+            machine.check(expected);
             assert_eq!(fs::read_to_string(machine.cached()).unwrap(), GOOD);
             machine.in_cache("corrupt");
         }
-    }
-
-    #[test]
-    fn a_corrupt_mirror_is_refused_and_leaves_no_file() {
-        let machine = machine();
+        fs::remove_file(machine.cached()).unwrap();
         let file = machine.in_mirror("corrupt");
         // A list of checksums that lies beside the file proves nothing.
         let list = format!("{}  {}\n", checksum::of_bytes(b"corrupt"), file.display());
-        fs::write(machine.surroundings.mirror.join("SHA256SUMS"), list).unwrap();
-        let found = machine.local();
-        assert!(
-            found.contains("it is not used: get a fresh copy"),
-            "{found}"
-        );
+        files::write(&machine.surroundings.mirror.join("SHA256SUMS"), &list).unwrap();
+        let sha256 = checksum::of_bytes(b"corrupt");
+        machine.check(&format!("error: {} has SHA-256 {sha256}", file.display()));
         assert!(!machine.cached().exists());
-    }
-
-    #[test]
-    fn a_named_mirror_must_have_the_file() {
-        let mut machine = machine();
-        machine.surroundings.mirror_is_named = true;
-        let found = machine.local();
-        let expected = "error: CALLGATE_V8_MIRROR names …/mirror, which has no file";
-        assert!(found.starts_with(expected), "{found}");
-    }
-
-    #[test]
-    fn a_target_without_a_pin_uses_no_mirror() {
-        let mut machine = machine();
-        machine.in_mirror(GOOD);
+        // Without a pin, a mirror is not used; one that is named must have the file.
         machine.surroundings.archive.pinned = None;
-        assert_eq!(machine.local(), "none");
-        machine.in_cache("anything");
-        let found = machine.local();
-        assert!(found.starts_with("in the cache, not checked"), "{found}");
+        machine.check("none");
+        machine.surroundings.mirror_is_named = true;
+        fs::remove_file(file).unwrap();
+        machine.check("error: CALLGATE_V8_MIRROR names …/mirror, which has no file");
     }
 }
