@@ -3,7 +3,7 @@
 use callgate_policy::{CallFacts, Hints, Verdict};
 use serde_json::{Value, json};
 
-use crate::support::{facts, rules};
+use crate::support::{facts, rules, table};
 
 /// What an allow rule and a deny rule with `clause` say of a tool: `both`,
 /// `neither`, `allow` or `deny`.
@@ -33,103 +33,76 @@ fn matched(clause: &Value, server: &str, trusted: bool, hints: Hints) -> &'stati
 
 #[test]
 fn servers_by_name() {
-    let check = |pattern: &str, server: &str, expected: &str| {
-        let found = matched(
-            &json!({ "server": pattern }),
-            server,
-            false,
-            Hints::default(),
-        );
-        assert_eq!(found, expected, "{pattern} over {server}");
-    };
-    check("fs", "fs", "both");
-    check("fs", "fs2", "neither");
-    check("my *", "my server", "both");
-    check("日本*", "日本語", "both");
-    check("*", "", "both");
+    table(
+        r#"
+        ["fs", "fs"] → both
+        ["fs", "fs2"] → neither
+        ["my *", "my server"] → both
+        ["日本*", "日本語"] → both
+        ["*", ""] → both"#,
+        |case| {
+            let server = case[1].as_str().expect("a name");
+            matched(
+                &json!({ "server": case[0] }),
+                server,
+                false,
+                Hints::default(),
+            )
+            .to_owned()
+        },
+    );
 }
 
 #[test]
 fn trust_is_the_configurations_word() {
-    for (wanted, trusted, expected) in [
-        (true, true, "both"),
-        (true, false, "neither"),
-        (false, false, "both"),
-        (false, true, "neither"),
-    ] {
-        let found = matched(
-            &json!({ "trusted": wanted }),
-            "fs",
-            trusted,
-            Hints::default(),
-        );
-        assert_eq!(found, expected, "{wanted} over {trusted}");
+    for wanted in [true, false] {
+        let found = [wanted, !wanted].map(|trusted| {
+            matched(
+                &json!({ "trusted": wanted }),
+                "fs",
+                trusted,
+                Hints::default(),
+            )
+        });
+        assert_eq!(found, ["both", "neither"], "{wanted}");
     }
 }
 
+/// Annotations of a rule and hints of a tool, and what is found without trust and with it.
 #[test]
 fn hints_of_an_untrusted_server_never_widen() {
-    let none = Hints::default();
-    let check = |name: &str, wanted: bool, hint: Option<bool>, untrusted: &str, trusted: &str| {
-        let mut hints = none;
-        match name {
-            "readOnly" => hints.read_only = hint,
-            "destructive" => hints.destructive = hint,
-            "idempotent" => hints.idempotent = hint,
-            "openWorld" => hints.open_world = hint,
-            other => panic!("{other}"),
-        }
-        let clause = json!({ "annotations": { name: wanted } });
-        let found = |trusted| matched(&clause, "fs", trusted, hints);
-        assert_eq!(
-            found(false),
-            untrusted,
-            "{name}: {wanted}, {hint:?}, untrusted"
-        );
-        assert_eq!(found(true), trusted, "{name}: {wanted}, {hint:?}, trusted");
-    };
-    // Name, wanted, hint: found without trust, found with it.
-    check("destructive", true, None, "deny", "both");
-    check("destructive", true, Some(true), "deny", "both");
-    check("destructive", true, Some(false), "deny", "neither");
-    check("destructive", false, None, "neither", "neither");
-    check("destructive", false, Some(false), "deny", "both");
-    check("openWorld", true, None, "deny", "both");
-    check("openWorld", true, Some(false), "deny", "neither");
-    check("openWorld", false, Some(false), "deny", "both");
-    check("readOnly", false, None, "deny", "both");
-    check("readOnly", false, Some(true), "deny", "neither");
-    check("readOnly", true, None, "neither", "neither");
-    check("readOnly", true, Some(true), "deny", "both");
-    check("idempotent", false, None, "deny", "both");
-    check("idempotent", false, Some(true), "deny", "neither");
-    check("idempotent", true, Some(true), "deny", "both");
-    check("idempotent", true, None, "neither", "neither");
-}
-
-#[test]
-fn a_read_only_tool_is_not_destructive_if_its_server_is_trusted() {
-    let hints = Hints {
-        read_only: Some(true),
-        ..Hints::default()
-    };
-    let check = |annotations: Value, trusted: bool, hints: Hints, expected: &str| {
-        let found = matched(&json!({ "annotations": annotations }), "fs", trusted, hints);
-        assert_eq!(found, expected, "{annotations}, {trusted}");
-    };
-    check(json!({ "destructive": true }), true, hints, "neither");
-    check(json!({ "destructive": true }), false, hints, "deny");
-    check(json!({ "idempotent": true }), true, hints, "both");
-    check(json!({ "idempotent": false }), false, hints, "deny");
-    let odd = Hints {
-        destructive: Some(true),
-        ..hints
-    };
-    check(json!({ "destructive": true }), true, odd, "both");
-    check(
-        json!({ "readOnly": true, "openWorld": false }),
-        true,
-        hints,
-        "neither",
+    table(
+        r#"
+        [{ "destructive": true }, {}] → deny both
+        [{ "destructive": true }, { "destructive": true }] → deny both
+        [{ "destructive": true }, { "destructive": false }] → deny neither
+        [{ "destructive": false }, {}] → neither neither
+        [{ "destructive": false }, { "destructive": false }] → deny both
+        [{ "openWorld": true }, {}] → deny both
+        [{ "openWorld": true }, { "openWorld": false }] → deny neither
+        [{ "openWorld": false }, { "openWorld": false }] → deny both
+        [{ "readOnly": false }, {}] → deny both
+        [{ "readOnly": false }, { "readOnly": true }] → deny neither
+        [{ "readOnly": true }, {}] → neither neither
+        [{ "readOnly": true }, { "readOnly": true }] → deny both
+        [{ "idempotent": false }, {}] → deny both
+        [{ "idempotent": false }, { "idempotent": true }] → deny neither
+        [{ "idempotent": true }, { "idempotent": true }] → deny both
+        [{ "idempotent": true }, {}] → neither neither
+        [{ "destructive": true }, { "readOnly": true }] → deny neither
+        [{ "idempotent": true }, { "readOnly": true }] → neither both
+        [{ "destructive": true }, { "readOnly": true, "destructive": true }] → deny both
+        [{ "readOnly": true, "openWorld": false }, { "readOnly": true }] → neither neither"#,
+        |case| {
+            let mut hints = Hints::default();
+            hints.read_only = case[1]["readOnly"].as_bool();
+            hints.destructive = case[1]["destructive"].as_bool();
+            hints.idempotent = case[1]["idempotent"].as_bool();
+            hints.open_world = case[1]["openWorld"].as_bool();
+            let clause = json!({ "annotations": case[0] });
+            [false, true]
+                .map(|trusted| matched(&clause, "fs", trusted, hints))
+                .join(" ")
+        },
     );
 }
