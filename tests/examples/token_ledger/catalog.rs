@@ -67,11 +67,9 @@ impl Catalog {
         }
         let mut count: usize = chosen.values().map(Vec::len).sum();
         if count != USED.len() {
-            let servers: Vec<&String> = chosen.keys().collect();
             return Err(format!(
-                "the corpus has {count} of the {} tools that the tasks use, of the servers \
-                 {servers:?}; those of \"github\" are the file \
-                 ../shared/corpus/github-mcp-server.tools.json beside the checkout",
+                "the corpus has {count} of the {} tools that the tasks use; those of \"github\" are \
+                 the file ../shared/corpus/github-mcp-server.tools.json beside the checkout",
                 USED.len()
             )
             .into());

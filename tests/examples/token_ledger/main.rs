@@ -16,7 +16,6 @@ mod answers;
 mod catalog;
 mod meter;
 mod model;
-mod replay;
 mod session;
 mod tasks;
 
@@ -24,9 +23,11 @@ use std::error::Error;
 use std::path::Path;
 
 use callgate::config::ToolMode;
+use callgate_tests::stand_in;
+use serde_json::Value;
 
 use catalog::{Catalog, Tools};
-use meter::{Meter, grouped};
+use meter::{Cost, grouped};
 use session::Session;
 use tasks::Task;
 
@@ -40,18 +41,14 @@ fn main() -> Fallible<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["--replay", file] => replay::serve(Path::new(file)),
+        ["--replay", file] => {
+            let list: Value = serde_json::from_str(&std::fs::read_to_string(file)?)?;
+            Ok(stand_in::serve(&list["tools"], answers::answer)?)
+        }
         [corpus] => measure(Path::new(corpus)),
         [] => model::measure(),
         _ => Err("usage: token_ledger [CORPUS]".into()),
     }
-}
-
-/// What one task cost in one mode.
-struct Cost {
-    new: usize,
-    billed: usize,
-    turns: usize,
 }
 
 fn measure(corpus: &Path) -> Fallible<()> {
@@ -67,10 +64,13 @@ fn measure(corpus: &Path) -> Fallible<()> {
         for mode in MODES {
             let mut session = Session::begin(&catalog, mode)?;
             for (at, task) in tasks.iter().enumerate() {
-                let cost = do_task(&mut session, task, mode);
-                let cost = cost.map_err(|error| {
+                let mut cost = Cost::new(session.start(), &task.prompt);
+                let done = task.perform(&mut session, &mut cost, mode);
+                done.map_err(|error| {
                     format!("{} with {} tools, {mode}: {error}", task.name, catalog.size)
                 })?;
+                // The model reads the last results.
+                cost.turn();
                 costs.push((catalog.size, mode, at, cost));
             }
         }
@@ -82,16 +82,6 @@ fn measure(corpus: &Path) -> Fallible<()> {
     }
     println!("\n### Seven tasks over five servers\n");
     model::measure()
-}
-
-fn do_task(session: &mut Session, task: &Task, mode: ToolMode) -> Fallible<Cost> {
-    let mut meter = Meter::new(session.start(), &task.prompt);
-    match mode {
-        ToolMode::Native => task.by_calls(session, &mut meter)?,
-        ToolMode::Discovery => task.by_discovery(session, &mut meter)?,
-        _ => task.by_scripts(session, &mut meter)?,
-    }
-    Ok(meter.cost())
 }
 
 fn print_starts(all: &Tools) -> Fallible<()> {

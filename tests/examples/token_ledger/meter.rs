@@ -4,8 +4,6 @@ use std::sync::LazyLock;
 
 use tiktoken_rs::CoreBPE;
 
-use crate::Cost;
-
 static VOCABULARY: LazyLock<Option<CoreBPE>> = LazyLock::new(|| tiktoken_rs::o200k_base().ok());
 
 /// Tokens of a text, `o200k_base`; 0 if the vocabulary cannot be loaded.
@@ -14,18 +12,21 @@ pub fn tokens(text: &str) -> usize {
     vocabulary.map_or(0, |vocabulary| vocabulary.encode_ordinary(text).len())
 }
 
-/// The context of one task.
-pub struct Meter {
-    context: usize,
-    billed: usize,
-    turns: usize,
+/// The cost of one task so far.
+pub struct Cost {
+    /// Tokens in the context.
+    pub new: usize,
+    /// Tokens that were read and written, turn by turn.
+    pub billed: usize,
+    /// How often the model was asked for its next step.
+    pub turns: usize,
 }
 
-impl Meter {
+impl Cost {
     /// A context that has the array of tools and what the user wants.
     pub fn new(start: usize, prompt: &str) -> Self {
         Self {
-            context: start + tokens(prompt),
+            new: start + tokens(prompt),
             billed: 0,
             turns: 0,
         }
@@ -33,42 +34,26 @@ impl Meter {
 
     /// The model is asked for its next step, and reads all there is.
     pub fn turn(&mut self) {
-        self.billed += self.context;
+        self.billed += self.new;
         self.turns += 1;
     }
 
     /// The model writes this.
     pub fn written(&mut self, text: &str) {
-        let count = tokens(text);
-        self.context += count;
-        self.billed += count;
+        self.given(text);
+        self.billed += tokens(text);
     }
 
     /// The model is given this.
     pub fn given(&mut self, text: &str) {
-        self.context += tokens(text);
-    }
-
-    /// All of it, with the turn in which the model reads the last results.
-    pub fn cost(mut self) -> Cost {
-        self.turn();
-        Cost {
-            new: self.context,
-            billed: self.billed,
-            turns: self.turns,
-        }
+        self.new += tokens(text);
     }
 }
 
 /// `1234567` as `1,234,567`.
 pub fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1000), number % 1000),
     }
-    text
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::Fallible;
 use crate::catalog::Catalog;
-use crate::meter::{Meter, tokens};
+use crate::meter::{Cost, tokens};
 
 /// A connection, and the array of tools as its model sees it.
 pub struct Session {
@@ -46,16 +46,16 @@ impl Session {
     }
 
     /// One turn: the model writes calls, and is given their results.
-    pub fn turn(&mut self, meter: &mut Meter, calls: &[(String, Value)]) -> Fallible<Vec<String>> {
-        meter.turn();
+    pub fn turn(&mut self, cost: &mut Cost, calls: &[(String, Value)]) -> Fallible<Vec<String>> {
+        cost.turn();
         let mut texts = Vec::new();
         for (name, arguments) in calls {
-            meter.written(&json!({ "name": name, "arguments": arguments }).to_string());
+            cost.written(&json!({ "name": name, "arguments": arguments }).to_string());
             let (text, is_error) = self.host.call(name, arguments)?;
             if is_error {
                 return Err(format!("{name} {arguments}: {text}").into());
             }
-            meter.given(&text);
+            cost.given(&text);
             texts.push(text);
         }
         Ok(texts)

@@ -1,11 +1,12 @@
 //! The tasks, and what a model does for them in each mode: which calls, one turn
 //! after the other, and which scripts.
 
+use callgate::config::ToolMode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Fallible;
-use crate::meter::Meter;
+use crate::meter::Cost;
 use crate::session::Session;
 
 /// The server and the name of each tool that a task uses, and one more.
@@ -44,44 +45,39 @@ pub struct Task {
 }
 
 impl Task {
-    /// By the servers' own tools.
-    pub fn by_calls(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
-        for calls in &self.turns {
-            session.turn(meter, calls)?;
+    /// By the servers' own tools; by tools that are looked up and called; or by scripts, where only
+    /// what is not declared is looked up.
+    pub fn perform(&self, session: &mut Session, cost: &mut Cost, mode: ToolMode) -> Fallible<()> {
+        if mode != ToolMode::Native {
+            self.look_up(session, cost)?;
         }
-        Ok(())
-    }
-
-    /// By looking tools up, and calling them.
-    pub fn by_discovery(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
-        self.look_up(session, meter)?;
+        if mode == ToolMode::Code {
+            let mut last = String::new();
+            for script in &self.scripts {
+                let call = ("run_script".to_owned(), json!({ "code": script }));
+                last = session.turn(cost, &[call])?.concat();
+            }
+            if !last.contains(&self.expected) {
+                return Err(format!("{:?} is not in {last}", self.expected).into());
+            }
+            return Ok(());
+        }
         for calls in &self.turns {
-            let calls = calls.iter().map(|(function, given)| {
-                let call = json!({ "name": function, "args": given });
-                ("call_tool".to_owned(), call)
+            let calls = calls.iter().map(|(function, given)| match mode {
+                ToolMode::Native => (function.clone(), given.clone()),
+                _ => (
+                    "call_tool".to_owned(),
+                    json!({ "name": function, "args": given }),
+                ),
             });
-            session.turn(meter, &calls.collect::<Vec<_>>())?;
-        }
-        Ok(())
-    }
-
-    /// By scripts; what is not declared is looked up first.
-    pub fn by_scripts(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
-        self.look_up(session, meter)?;
-        let mut last = String::new();
-        for script in &self.scripts {
-            let call = ("run_script".to_owned(), json!({ "code": script }));
-            last = session.turn(meter, &[call])?.concat();
-        }
-        if !last.contains(&self.expected) {
-            return Err(format!("{:?} is not in {last}", self.expected).into());
+            session.turn(cost, &calls.collect::<Vec<_>>())?;
         }
         Ok(())
     }
 
     /// One turn, unless the functions are declared: by their names, or, if those are not shown, by
     /// words.
-    fn look_up(&self, session: &mut Session, meter: &mut Meter) -> Fallible<()> {
+    fn look_up(&self, session: &mut Session, cost: &mut Cost) -> Fallible<()> {
         let shows = |end: &str| {
             let mut functions = self.functions.iter();
             functions.all(|name| session.shows(&format!("{name}{end}")))
@@ -99,7 +95,7 @@ impl Task {
             };
             self.queries.iter().map(search).collect()
         };
-        let found = session.turn(meter, &calls)?.concat();
+        let found = session.turn(cost, &calls)?.concat();
         match self.functions.iter().find(|name| !found.contains(*name)) {
             Some(name) => Err(format!("{name} is not in the answer to {calls:?}:\n{found}").into()),
             None => Ok(()),
