@@ -94,11 +94,12 @@ fn hints_of_an_untrusted_server_never_widen() {
         [{ "destructive": true }, { "readOnly": true, "destructive": true }] → deny both
         [{ "readOnly": true, "openWorld": false }, { "readOnly": true }] → neither neither"#,
         |case| {
-            let mut hints = Hints::default();
-            hints.read_only = case[1]["readOnly"].as_bool();
-            hints.destructive = case[1]["destructive"].as_bool();
-            hints.idempotent = case[1]["idempotent"].as_bool();
-            hints.open_world = case[1]["openWorld"].as_bool();
+            let hints = Hints {
+                read_only: case[1]["readOnly"].as_bool(),
+                destructive: case[1]["destructive"].as_bool(),
+                idempotent: case[1]["idempotent"].as_bool(),
+                open_world: case[1]["openWorld"].as_bool(),
+            };
             let clause = json!({ "annotations": case[0] });
             [false, true]
                 .map(|trusted| matched(&clause, "fs", trusted, hints))
