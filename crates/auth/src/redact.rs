@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::AhoCorasick;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use parking_lot::RwLock;
@@ -129,15 +130,12 @@ impl Redact {
         };
         let searched = text.floor_char_boundary(end.saturating_add(values.longest));
         let searched = text.get(..searched).unwrap_or_default();
-        let (mut out, mut done) = (String::with_capacity(end), 0);
-        for found in finder.find_iter(searched).take_while(|it| it.start() < end) {
+        let found = finder.find_overlapping_iter(searched);
+        let found = found.filter(|found| found.start() < end).map(|found| {
             let name = values.names.get(found.pattern().as_usize());
-            out.push_str(text.get(done..found.start()).unwrap_or_default());
-            out.extend(["[", name.map_or("", |name| name), "]"]);
-            done = found.end();
-        }
-        out.push_str(text.get(done..end).unwrap_or_default());
-        out
+            (found.range(), name.map_or("", |name| name))
+        });
+        replaced(text, end, found.collect())
     }
 }
 
@@ -166,10 +164,35 @@ impl Values {
         // patterns than memory holds.
         let finder = AhoCorasick::builder()
             .ascii_case_insensitive(true)
-            .match_kind(MatchKind::LeftmostLongest)
             .build(patterns);
         self.finder = finder.ok().filter(|_| self.longest > 0);
     }
+}
+
+/// `text` up to `end`, with names in place of these ranges.
+fn replaced(text: &str, end: usize, mut ranges: Vec<(Range<usize>, &str)>) -> String {
+    ranges.sort_by_key(|(range, name)| (range.start, *name));
+    let mut merged: Vec<(Range<usize>, usize, &str)> = Vec::new();
+    for (range, name) in ranges {
+        match merged.last_mut() {
+            Some((all, longest, named)) if range.start < all.end => {
+                all.end = all.end.max(range.end);
+                if range.len() > *longest {
+                    (*longest, *named) = (range.len(), name);
+                }
+            }
+            _ => merged.push((range.clone(), range.len(), name)),
+        }
+    }
+    let mut out = String::with_capacity(end);
+    let mut done = 0;
+    for (range, _, name) in merged {
+        out.push_str(text.get(done..range.start).unwrap_or_default());
+        out.extend(["[", name, "]"]);
+        done = range.end;
+    }
+    out.push_str(text.get(done..end).unwrap_or_default());
+    out
 }
 
 /// Every form in which a server may repeat a value: as it is, line by line, escaped for JSON

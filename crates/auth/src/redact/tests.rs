@@ -60,11 +60,11 @@ fn lines_of_a_value_are_hidden_by_themselves() {
 }
 
 #[test]
-fn the_longest_secret_names_what_is_hidden() {
-    let redact = redact(&[("one", "abcdef"), ("all", "xabcdefx")]);
+fn overlapping_secrets_leave_nothing() {
+    let redact = redact(&[("one", "abcdef"), ("other", "defghij"), ("all", "xabcdefx")]);
     assert_eq!(
-        redact.redact("-abcdefabcdef-xabcdefx-xabcdef"),
-        "-[one][one]-[all]-x[one]"
+        redact.redact("-abcdefghij-abcdefabcdef-xabcdefx-defghijabcdef"),
+        "-[other]-[one][one]-[all]-[other][one]"
     );
 }
 
