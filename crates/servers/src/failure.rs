@@ -119,7 +119,7 @@ pub enum FailureKind {
     /// The tool is not the one that was decided on any more.
     ToolChanged,
     /// The server answered with a JSON-RPC error.
-    Refused(ErrorData),
+    Refused(Box<ErrorData>),
     /// Neither an answer nor a sign of work in this time.
     Timeout(Duration),
     /// The request did not reach the server, or its answer did not come back.
@@ -159,7 +159,7 @@ impl CallFailure {
 
     pub(crate) fn refused(error: ErrorData) -> Self {
         let reason = format!("{} (code {})", error.message, error.code.0);
-        Self::new(FailureKind::Refused(error), reason, true)
+        Self::new(FailureKind::Refused(Box::new(error)), reason, true)
     }
 
     pub(crate) fn timeout(limit: Duration) -> Self {

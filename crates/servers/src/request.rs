@@ -196,7 +196,7 @@ impl Session {
     fn explained(&self, slot: &Slot, mut failure: CallFailure) -> CallFailure {
         match failure.kind {
             FailureKind::Refused(error) => {
-                return CallFailure::refused(self.redacted_error(error));
+                return CallFailure::refused(self.redacted_error(*error));
             }
             FailureKind::Timeout(_) => {
                 let held_up = self.http.as_ref().and_then(|http| http.held_up(slot));
