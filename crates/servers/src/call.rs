@@ -358,7 +358,7 @@ fn required_pages(failure: &CallFailure) -> Option<(&ErrorData, &[Value])> {
     let is_usable = error.code == PAGES_REQUIRED
         && (1..=MAX_PAGES).contains(&listed.len())
         && listed.iter().all(is_page);
-    is_usable.then_some((error, listed))
+    is_usable.then_some((&**error, listed.as_slice()))
 }
 
 fn shown_url(page: &Value) -> String {
