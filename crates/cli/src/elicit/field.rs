@@ -3,8 +3,6 @@
 use callgate_schema::{Author, Schema};
 use serde_json::{Map, Number, Value, json};
 
-use super::bounded;
-
 /// Characters of a server's text in one line.
 const MAX_LABEL: usize = 200;
 /// The most choices of one field.
@@ -236,6 +234,18 @@ fn range(schema: &Map<String, Value>, least: &str, most: &str, what: &str) -> St
         (Some(least), Some(most)) => format!(", {least} to {most} {what}"),
     };
     words.trim_end().to_owned()
+}
+
+/// A text of at most so many characters, and its length if it is cut.
+pub fn bounded(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!(
+            "{}… (cut: {} bytes in all)",
+            text.get(..end).unwrap_or_default(),
+            text.len()
+        ),
+    }
 }
 
 #[cfg(test)]

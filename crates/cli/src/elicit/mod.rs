@@ -30,7 +30,7 @@ pub async fn answer(request: Wanted<'_>) -> Result<Value, Refusal> {
         said += &quoted(&format!("(while it works on {tool:?})"), columns);
     }
     let message = request.params.get("message").and_then(Value::as_str);
-    let message = bounded(message.unwrap_or_default(), MAX_MESSAGE);
+    let message = field::bounded(message.unwrap_or_default(), MAX_MESSAGE);
     said += &quoted(&message, columns);
     match request.params.get("mode").and_then(Value::as_str) {
         None | Some("form") => form::answer(conversation, &from, &said, request.params).await,
@@ -97,24 +97,13 @@ fn inline(text: &str) -> String {
     harmless(&text.replace(['\n', '\t'], " "))
 }
 
-fn bounded(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some((end, _)) => format!(
-            "{}… (cut: {} bytes in all)",
-            text.get(..end).unwrap_or_default(),
-            text.len()
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_long_message_is_cut() {
-        assert_eq!(bounded("ééé", 2), "éé… (cut: 6 bytes in all)");
+        assert_eq!(field::bounded("ééé", 2), "éé… (cut: 6 bytes in all)");
         assert_eq!(inline("a\nb\tc\u{202e}"), "a b c\\u202e");
     }
 }
