@@ -41,9 +41,10 @@ const LEAST_FRESH: Duration = Duration::from_secs(5);
 const MOST_FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 /// The name of the annotation of arguments that are headers, too.
 const HEADER_MARK: &str = "x-mcp-header";
-/// The wait before a server is listened to again, if it has agreed to that; and if not.
+/// The wait before a server is listened to again; it doubles up to the longest, and is the first
+/// one again after a subscription that the server acknowledged.
 const AGAIN: Duration = Duration::from_secs(1);
-const LATER: Duration = Duration::from_secs(5 * 60);
+const LONGEST: Duration = Duration::from_secs(5 * 60);
 /// The time for which a list holds when its server says nothing and does not tell of changes.
 pub(crate) const USUALLY_FRESH: Duration = Duration::from_secs(60);
 
@@ -259,26 +260,31 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
     if !(session.is_stateless() && session.agreed.tools_changes) {
         return std::future::pending().await;
     }
+    let mut wait = AGAIN;
     loop {
         let before = notifications.acknowledged();
         let params = json!({ "notifications": { "toolsListChanged": true } });
         let ended = session.send(Request::new(LISTEN, params), None).await;
-        let is_acknowledged = notifications.acknowledged() != before;
+        let acknowledged = notifications.acknowledged();
         if let Err(failure) = &ended {
             tracing::debug!(server = %session.server, %failure, "a subscription ended");
             let is_refused = matches!(
                 failure.kind,
                 FailureKind::Refused(_) | FailureKind::Lost(Lost::Status(300..=499))
             );
-            if !is_acknowledged && is_refused {
+            // One that has worked may be refused while the server restarts.
+            if acknowledged.is_none() && is_refused {
                 return std::future::pending().await;
             }
         }
-        if is_acknowledged {
-            sleep(spread(AGAIN)).await;
+        let has_worked = acknowledged != before;
+        if has_worked {
+            wait = AGAIN;
+        }
+        sleep(spread(wait)).await;
+        wait = wait.saturating_mul(2).min(LONGEST);
+        if has_worked {
             notifications.list_changed();
-        } else {
-            sleep(spread(LATER)).await;
         }
     }
 }
