@@ -13,14 +13,15 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use crate::failure::{CallFailure, Lost};
 use crate::json_rpc::{self, END_BYTES};
 use crate::tap::Tap;
 
-/// The messages that may wait for a server that does not read.
-const MAX_UNREAD: usize = 1_000;
+/// The bytes that may wait for a server that does not read. Calls that were given up wait, too.
+const MAX_UNREAD: u32 = 64 << 20;
 /// The wait for answers that a server wrote before it exited.
 const LAST_ANSWERS: Duration = Duration::from_millis(250);
 
@@ -29,6 +30,8 @@ struct Outgoing {
     text: Vec<u8>,
     /// Its id, if it is a request.
     id: Option<RequestId>,
+    /// Its share of [`MAX_UNREAD`].
+    _room: OwnedSemaphorePermit,
 }
 
 /// The transport.
@@ -40,7 +43,9 @@ pub(crate) struct Stdio {
     read: VecDeque<ServerJsonRpcMessage>,
     /// Messages for rmcp that settle requests which could not be written.
     unwritten: UnboundedReceiver<ServerJsonRpcMessage>,
-    write: Option<mpsc::Sender<Outgoing>>,
+    write: Option<UnboundedSender<Outgoing>>,
+    /// The bytes that may still be queued.
+    room: Arc<Semaphore>,
     tap: Arc<Tap>,
     is_closed: bool,
 }
@@ -54,7 +59,7 @@ impl Stdio {
         tap: Arc<Tap>,
         limit: usize,
     ) -> Self {
-        let (write, writes) = mpsc::channel(MAX_UNREAD);
+        let (write, writes) = mpsc::unbounded_channel();
         let (failed, unwritten) = mpsc::unbounded_channel();
         tokio::spawn(write_all(writes, stdin, Arc::clone(&tap), failed));
         Self {
@@ -66,9 +71,23 @@ impl Stdio {
             read: VecDeque::new(),
             unwritten,
             write: Some(write),
+            room: Arc::new(Semaphore::new(MAX_UNREAD as usize)),
             tap,
             is_closed: false,
         }
+    }
+}
+
+impl Stdio {
+    /// Puts a message in the queue of the writer.
+    fn enqueue(&self, text: Vec<u8>, id: Option<RequestId>) -> Result<(), &'static str> {
+        let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        let room = Arc::clone(&self.room).try_acquire_many_owned(bytes.min(MAX_UNREAD));
+        let _room = room.map_err(|_| "the server does not read its input")?;
+        let closed = "the connection was closed";
+        let write = self.write.as_ref().ok_or(closed)?;
+        let queued = write.send(Outgoing { text, id, _room });
+        queued.map_err(|_| closed)
     }
 }
 
@@ -88,16 +107,7 @@ impl Transport<RoleClient> for Stdio {
             _ => None,
         };
         self.tap.outgoing(&message);
-        let outgoing = Outgoing {
-            text,
-            id: id.clone(),
-        };
-        let queued = match &self.write {
-            Some(write) => write
-                .try_send(outgoing)
-                .map_err(|_| "the server does not read its input"),
-            None => Err("the connection was closed"),
-        };
+        let queued = self.enqueue(text, id.clone());
         if let (Err(reason), Some(id)) = (queued, &id) {
             let failure = CallFailure::lost(Lost::Unreachable, reason, false);
             self.tap.fail(id, failure);
@@ -141,12 +151,12 @@ impl Transport<RoleClient> for Stdio {
 
 /// Writes messages in their order.
 async fn write_all(
-    mut writes: mpsc::Receiver<Outgoing>,
+    mut writes: UnboundedReceiver<Outgoing>,
     mut stdin: ChildStdin,
     tap: Arc<Tap>,
     failed: UnboundedSender<ServerJsonRpcMessage>,
 ) {
-    while let Some(Outgoing { text, id }) = writes.recv().await {
+    while let Some(Outgoing { text, id, _room }) = writes.recv().await {
         let written = async {
             let (line, end) = text.split_at(text.len().saturating_sub(1));
             stdin.write_all(line).await?;
