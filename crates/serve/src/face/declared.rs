@@ -119,15 +119,14 @@ pub(crate) fn first_that_fit(
     most: usize,
     text: impl Fn(&[&str]) -> String,
 ) -> (String, usize) {
-    let mut best = (String::new(), 0);
-    for count in 1..=names.len() {
-        let text = text(names.get(..count).unwrap_or(names));
-        if !fits(&text, most) {
-            break;
-        }
-        best = (text, count);
+    let first = |count: usize| text(names.get(..count).unwrap_or(names));
+    // A text of thousands of names is made few times.
+    let counts: Vec<usize> = (1..=names.len()).collect();
+    let count = counts.partition_point(|count| fits(&first(*count), most));
+    if count == 0 {
+        return (String::new(), 0);
     }
-    best
+    (first(count), count)
 }
 
 #[cfg(test)]
