@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use callgate_schema::extent;
 use rmcp::model::{ErrorCode, RequestId};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 /// The deepest nesting of objects and arrays.
@@ -66,7 +66,7 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
     struct Message<'a> {
         #[serde(borrow)]
         jsonrpc: Option<Cow<'a, str>>,
-        #[serde(borrow)]
+        #[serde(borrow, default, deserialize_with = "present")]
         id: Option<&'a RawValue>,
         #[serde(borrow)]
         method: Option<Cow<'a, str>>,
@@ -110,6 +110,11 @@ pub(crate) fn envelope(what: &str, bytes: &[u8]) -> Result<Envelope, Malformed> 
         id,
         method: message.method.map(Cow::into_owned),
     })
+}
+
+/// Keeps a member that is null apart from one that is missing.
+fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(member).map(Some)
 }
 
 /// Reads an `id`: a string or a whole number.
@@ -180,6 +185,7 @@ mod tests {
             "1",
             r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
             r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"ping","id":2}"#,
             r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
