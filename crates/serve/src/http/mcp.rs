@@ -84,7 +84,7 @@ async fn check(
                 return Err(Refusal::bad(NOT_ITS_FORM));
             }
             let is_new = !parts.headers.contains_key(SESSION_HEADER);
-            if is_new && !door.users.has_session_room(user) {
+            if is_new && !door.users.has_session_room(user).await {
                 let full = "the limit on sessions is reached; end one, or come again later";
                 return Err(Refusal::unavailable(full, 30));
             }

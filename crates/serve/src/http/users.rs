@@ -95,9 +95,11 @@ impl Users {
     }
 
     /// True if one more session of the user can begin.
-    pub(crate) fn has_session_room(&self, user: &User) -> bool {
-        let all: usize = self.known().values().map(|user| user.session_count()).sum();
-        user.session_count() < self.config.http.sessions_per_user && all < self.config.http.sessions
+    pub(crate) async fn has_session_room(&self, user: &User) -> bool {
+        let users: Vec<_> = self.known().values().cloned().collect();
+        let counts = join_all(users.iter().map(|user| user.session_count())).await;
+        user.session_count().await < self.config.http.sessions_per_user
+            && counts.iter().sum::<usize>() < self.config.http.sessions
     }
 
     /// Ends idle users and forgets idle senders, again and again.
@@ -251,16 +253,16 @@ impl User {
         }
     }
 
-    /// The number of sessions. While one begins or ends, they count as one.
-    fn session_count(&self) -> usize {
-        let sessions = self.sessions.sessions.try_read();
-        sessions.map_or(1, |sessions| sessions.len())
+    async fn session_count(&self) -> usize {
+        self.sessions.sessions.read().await.len()
     }
 
     /// The time that the user has been idle; `None` if something is under way.
     fn idle(&self) -> Option<Duration> {
+        // While a session begins or ends, the map of them is locked.
+        let sessions = self.sessions.sessions.try_read();
         let busy = self.requests.available_permits() < self.max_requests
-            || self.session_count() > 0
+            || sessions.map_or(true, |sessions| !sessions.is_empty())
             || self.service.runs.is_busy();
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         (!busy).then(|| last.elapsed())
