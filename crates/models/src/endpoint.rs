@@ -8,7 +8,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use url::{Host, Url};
 
 use crate::error::{Kind, ModelError};
@@ -134,6 +134,7 @@ impl Endpoint {
 
     async fn ask(&self, path: &str, body: String, max: usize) -> Result<Value, ModelError> {
         let mut wait = FIRST_WAIT;
+        let end = Instant::now() + self.timeout;
         for attempt in 1..ATTEMPTS {
             let error = match self.ask_once(path, body.clone(), max).await {
                 Ok(answer) => return Ok(answer),
@@ -144,7 +145,8 @@ impl Endpoint {
                 Kind::Status(429 | 500.., asked) => asked.unwrap_or(wait),
                 _ => return Err(error),
             };
-            if pause > LONGEST_WAIT {
+            // The endpoint's own words say more than that the time was over.
+            if pause > LONGEST_WAIT || Instant::now() + pause >= end {
                 return Err(error);
             }
             tracing::debug!(%error, attempt, "asking once more");

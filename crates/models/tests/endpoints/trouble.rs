@@ -84,6 +84,18 @@ async fn one_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
+async fn one_that_wants_more_time_than_there_is_says_so() {
+    let fake = Fake::start([Do::Busy(429, "8")]).await;
+    let endpoint = fake.patient(Api::OpenAi, Duration::from_secs(7));
+    let asked = Embedder::new(endpoint, "minilm", None)
+        .embed(&texts(1))
+        .await;
+    let error = asked.unwrap_err();
+    let expected = "model endpoint ORIGIN: it answered 429 Too Many Requests";
+    assert_eq!(plain(&fake, &error), expected);
+}
+
+#[tokio::test]
 async fn one_that_is_not_there() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
