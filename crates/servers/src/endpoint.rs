@@ -56,6 +56,8 @@ pub(crate) struct Endpoint {
     pub(crate) limit: usize,
     /// Whether the session's own stream has been answered.
     pub(crate) stream: watch::Sender<bool>,
+    /// Whether it has been open.
+    pub(crate) has_stream: AtomicBool,
     /// The login that the tools were listed with. Requests with another one have another
     /// connection: another person may have other tools.
     pub(crate) login: OnceLock<Option<Arc<str>>>,
@@ -102,6 +104,7 @@ impl Endpoint {
             tap,
             limit,
             stream: watch::Sender::new(false),
+            has_stream: AtomicBool::new(false),
             login: OnceLock::new(),
             is_renewed,
         })

@@ -274,8 +274,14 @@ impl StreamableHttpClient for Http {
         let response = response.map_err(|_| StreamableHttpError::Client(ExchangeFailed))?;
         let status = response.status();
         if status.is_success() && is_events(&response) {
-            Ok(self.tapped(response, None))
-        } else if status.is_success() || status.is_client_error() {
+            self.0.has_stream.store(true, Ordering::Relaxed);
+            return Ok(self.tapped(response, None));
+        }
+        // Many servers have no such stream, and say so with 404.
+        if status == StatusCode::NOT_FOUND && self.0.has_stream.load(Ordering::Relaxed) {
+            self.forgotten();
+        }
+        if status.is_success() || status.is_client_error() {
             Err(StreamableHttpError::ServerDoesNotSupportSse)
         } else {
             Err(StreamableHttpError::Client(ExchangeFailed))

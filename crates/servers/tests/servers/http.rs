@@ -97,6 +97,10 @@ async fn handle(
                     |id| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string();
                 events(&ids.map(answer).collect::<Vec<_>>())
             }
+            ("restarts", "-") if session == "s0" => {
+                reply(200, "text/event-stream", "id: 1\nretry: 10\ndata: \n\n")
+            }
+            ("restarts" | "streamless", _) => reply(404, "text/plain", ""),
             _ => reply(405, "text/plain", ""),
         };
     }
@@ -458,6 +462,25 @@ async fn a_refused_session_is_replaced_for_all_calls() {
     }
     assert_eq!(seen.sessions.load(Ordering::SeqCst), 2);
     in_time(servers.shut_down()).await;
+}
+
+/// A server that was restarted and is not called is heard again; one without a stream stays as it is.
+#[tokio::test]
+async fn a_session_whose_stream_is_gone_is_replaced() {
+    for (path, sessions) in [("restarts", 2), ("streamless", 1)] {
+        let (url, seen) = serve().await;
+        let servers = one(spec(&url, path)).await;
+        let begun = || seen.sessions.load(Ordering::SeqCst);
+        let replaced = async {
+            while begun() < sessions {
+                tokio::task::yield_now().await;
+            }
+        };
+        in_time(replaced).await;
+        call(&servers, path, "tool", json!({})).await;
+        assert_eq!(begun(), sessions, "{path}");
+        in_time(servers.shut_down()).await;
+    }
 }
 
 #[tokio::test]
