@@ -33,7 +33,7 @@ pub(crate) async fn answer(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let answered = handle(&door, &lease.user, parts, body).await;
-    answered.unwrap_or_else(Refusal::response)
+    answered.unwrap_or_else(Refusal::json_rpc)
 }
 
 async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {

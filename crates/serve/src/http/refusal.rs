@@ -70,12 +70,12 @@ impl Refusal {
         if path == "/v1" || path.starts_with("/v1/") {
             self.into_response()
         } else {
-            self.response()
+            self.json_rpc()
         }
     }
 
     /// The answer of MCP: a JSON-RPC error.
-    pub(crate) fn response(self) -> Response<Body> {
+    pub(crate) fn json_rpc(self) -> Response<Body> {
         let error = json!({ "code": self.code, "message": self.message });
         let mut body = json!({ "jsonrpc": "2.0", "error": error });
         // MCP's schema has no null here, unlike JSON-RPC.
