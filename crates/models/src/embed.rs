@@ -31,7 +31,7 @@ impl Embedder {
         }
     }
 
-    /// What vectors depend on: those of two embedders compare if this is equal.
+    /// The settings that vectors depend on: those of two embedders compare if this is equal.
     pub fn identity(&self) -> String {
         let dimensions = self.dimensions.unwrap_or_default();
         format!("{}\n{}\n{dimensions}", self.endpoint.url(), self.model)

@@ -207,7 +207,7 @@ impl Endpoint {
         self.error(kind, message)
     }
 
-    /// What an error's body says: both APIs have `error.message`. Endpoints
+    /// The message in an error's body: both APIs have `error.message`. Endpoints
     /// repeat parts of what they were sent, so the key is looked for.
     async fn said(&self, response: Response) -> Option<String> {
         let bytes = self.read(response, MAX_ERROR).await.ok()?;

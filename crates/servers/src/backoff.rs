@@ -24,7 +24,7 @@ pub(crate) fn backoff(failures: u32, is_known: bool) -> Duration {
     spread(FIRST.saturating_mul(doubled).min(longest))
 }
 
-/// Whether a server whose tools are known is started again only for a call.
+/// True if a server whose tools are known is started again only for a call.
 pub(crate) fn is_patient(failures: u32, connect: Connect) -> bool {
     failures >= MANY || connect != Connect::Always
 }

@@ -77,7 +77,7 @@ pub(crate) struct Round<'a> {
     pub(crate) caller: &'a Arc<dyn Caller>,
     /// The server's current list.
     pub(crate) list: &'a CurrentList,
-    /// Whether the server has taken the call, and asked for something.
+    /// True if the server has taken the call, and asked for something.
     pub(crate) taken: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the host can do for servers: answer their questions, run a model, name folders, hear
+//! The host's part for servers: it answers their questions, runs a model, names folders, hears
 //! progress and log messages.
 
 use futures::future::BoxFuture;
@@ -9,7 +9,7 @@ use std::fmt;
 /// The party behind a call: a person at a terminal, an MCP client, a program. Servers are not
 /// trusted, so a question that is shown to a person must name the server.
 pub trait Caller: Send + Sync {
-    /// What this caller can do.
+    /// The abilities of this caller.
     fn offers(&self) -> Offers;
 
     /// Answers a server's request, in the protocol's form: with an `ElicitResult`, to whose content
@@ -84,7 +84,7 @@ impl fmt::Debug for dyn Caller {
     }
 }
 
-/// What a caller can do. Default: nothing.
+/// The abilities of a caller. Default: none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Offers {
@@ -101,7 +101,7 @@ pub struct Offers {
 }
 
 impl Offers {
-    /// What both offer.
+    /// The abilities that both have.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             form: self.form && other.form,
@@ -183,7 +183,7 @@ pub struct Opened<'a> {
     pub tool: &'a str,
     /// The number of pages.
     pub pages: usize,
-    /// Whether the server says when they are done; it does not in the newest revision.
+    /// True if the server says when they are done; it does not in the newest revision.
     pub is_told: bool,
 }
 

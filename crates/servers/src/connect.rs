@@ -37,8 +37,8 @@ pub(crate) struct Memory {
     authorization: Mutex<Authorization>,
     /// True if the last HTTP session was refused, and no call has gone through since.
     is_renewed: Arc<AtomicBool>,
-    /// Counts the reasons for a new tool list: changes that the server told of, other logins, wishes
-    /// of the host.
+    /// Counts the reasons for a new tool list: changes that the server told of, other logins,
+    /// wishes of the host.
     pub(crate) reasons: Arc<watch::Sender<u64>>,
     /// The clocks of the server's requests.
     pub(crate) asking: Asking,
@@ -82,7 +82,7 @@ struct Attempt<'a> {
 /// A server that does not start.
 struct Failed {
     reason: Reason,
-    /// Whether the connection ended at `server/discover`.
+    /// True if the connection ended at `server/discover`.
     at_discover: bool,
 }
 

@@ -102,7 +102,7 @@ impl Connection {
         });
     }
 
-    /// Whether it can take calls.
+    /// True if it can take calls.
     pub(crate) fn is_open(&self) -> bool {
         self.session.tap.closed().is_none()
     }

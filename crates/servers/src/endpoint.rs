@@ -54,9 +54,9 @@ pub(crate) struct Endpoint {
     pub(crate) redact: Redact,
     pub(crate) tap: Arc<Tap>,
     pub(crate) limit: usize,
-    /// Whether the session's own stream has been answered.
+    /// True if the session's own stream has been answered.
     pub(crate) stream: watch::Sender<bool>,
-    /// Whether it has been open.
+    /// True if it has been open.
     pub(crate) has_stream: AtomicBool,
     /// The login that the tools were listed with. Requests with another one have another
     /// connection: another person may have other tools.

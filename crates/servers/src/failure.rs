@@ -106,7 +106,7 @@ impl fmt::Display for Reason {
 pub struct CallFailure {
     /// The kind of failure.
     pub kind: FailureKind,
-    /// Whether the server may have seen the call.
+    /// True if the server may have seen the call.
     pub sent: bool,
     /// Messages that were read meanwhile and not used, as a clause; empty if there are none.
     pub unused: Box<str>,
@@ -196,7 +196,7 @@ impl CallFailure {
         Self::new(FailureKind::Input, reason, true)
     }
 
-    /// Whether the connection has ended.
+    /// True if the connection has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.kind == FailureKind::Lost(Lost::Closed)
     }

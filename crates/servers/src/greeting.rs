@@ -74,13 +74,13 @@ async fn agree(
     Err(refused.filter(is_unsupported).unwrap_or(unmet))
 }
 
-/// Whether a server that fails so names the newest revision as one that it speaks.
+/// True if a server that fails so names the newest revision as one that it speaks.
 fn speaks_newest(unmet: &Unmet) -> bool {
     matches!(&unmet.failure.kind, FailureKind::Refused(error)
         if supported(error).contains(&ProtocolVersion::LATEST))
 }
 
-/// Whether a server that fails so would fail at another greeting, too: it is not reached.
+/// True if a server that fails so would fail at another greeting, too: it is not reached.
 fn is_final(unmet: &Unmet) -> bool {
     matches!(&unmet.failure.kind, FailureKind::Lost(lost) if !matches!(lost, Lost::Status(_)))
 }
@@ -100,7 +100,7 @@ pub(crate) fn supported(error: &ErrorData) -> Vec<ProtocolVersion> {
     supported.unwrap_or_default()
 }
 
-/// Whether the server does not speak the revision that it was asked for.
+/// True if the server does not speak the revision that it was asked for.
 pub(crate) fn is_unsupported(unmet: &Unmet) -> bool {
     matches!(&unmet.failure.kind, FailureKind::Refused(error)
         if error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)

@@ -335,7 +335,7 @@ impl Http {
     }
 }
 
-/// What rmcp gets for one event.
+/// The events that rmcp gets for one event.
 fn pass_on(
     tap: &Tap,
     event: Result<Sse, SseError>,
@@ -399,7 +399,7 @@ fn is_of_sessions(error: &ErrorData) -> bool {
     )
 }
 
-/// Whether a response is a stream of events that can be read.
+/// True if a response is a stream of events that can be read.
 fn is_events(response: &Response) -> bool {
     let types = content_type(response).split(',');
     // Some servers and proxies set it twice.

@@ -110,7 +110,7 @@ pub(crate) fn split(text: &str) -> Option<Vec<&str>> {
     has_message.then_some(all)
 }
 
-/// Whether a text that cannot be read is not an answer.
+/// True if a text that cannot be read is not an answer.
 pub(crate) fn has_method(text: &[u8]) -> bool {
     memchr::memmem::find(text, br#""method":"#).is_some_and(|at| at < END_BYTES)
 }

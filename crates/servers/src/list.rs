@@ -52,13 +52,13 @@ pub(crate) const USUALLY_FRESH: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) list: ToolList,
-    /// Whether the server ended it early: what is missing is not known.
+    /// True if the server ended it early: what is missing is not known.
     pub(crate) breaks_off: bool,
     /// The entries that were read.
     seen: usize,
     bytes: usize,
     values: usize,
-    /// Whether entries were left unread.
+    /// True if entries were left unread.
     is_cut: bool,
 }
 
@@ -167,7 +167,7 @@ impl Session {
             .map_err(CallFailure::malformed)
     }
 
-    /// Whether arguments may have to be headers, too.
+    /// True if arguments may have to be headers, too.
     pub(crate) fn mirrors(&self) -> bool {
         self.http.is_some() && self.is_stateless()
     }
@@ -293,7 +293,7 @@ pub(crate) async fn listen(session: &Session, notifications: &Notifications) {
 #[derive(Debug)]
 pub(crate) struct CurrentList(Mutex<State>);
 
-/// What is known of a server's tools.
+/// The knowledge about a server's tools.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     pub(crate) list: Option<Arc<ToolList>>,
@@ -303,9 +303,9 @@ pub(crate) struct State {
     at: Option<Instant>,
     /// The reasons for a list that were there when it was asked for.
     pub(crate) covered: u64,
-    /// Whether this process asked for it.
+    /// True if this process asked for it.
     pub(crate) heard: bool,
-    /// Whether the last attempt at a new list failed.
+    /// True if the last attempt at a new list failed.
     pub(crate) missed: bool,
 }
 

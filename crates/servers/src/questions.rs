@@ -37,7 +37,7 @@ pub(crate) struct Questions {
     server: Arc<str>,
     /// The host's own caller, for questions that belong to no call.
     caller: Arc<dyn Caller>,
-    /// What was announced when the connection was made.
+    /// The abilities that were announced when the connection was made.
     pub(crate) offers: Offers,
     /// Tells the ids of pages that the server says are done.
     pub(crate) pages: broadcast::Sender<String>,
@@ -215,7 +215,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether it asks to open a page.
+    /// True if it asks to open a page.
     pub(crate) fn is_page(self) -> bool {
         self.kind == WantedKind::Elicit && mode(self.params) == "url"
     }
@@ -238,7 +238,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Whether a person agreed.
+/// True if a person agreed.
 pub(crate) fn is_accepted(answer: &Value) -> bool {
     answer["action"] == "accept"
 }

@@ -51,7 +51,7 @@ pub(crate) struct Agreed {
     pub(crate) title: Option<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) tools: bool,
-    /// Whether it tells of changes of its tool list.
+    /// True if it tells of changes of its tool list.
     pub(crate) tools_changes: bool,
     pub(crate) logging: bool,
 }
@@ -104,7 +104,7 @@ impl Drop for CancelGuard {
 }
 
 impl Session {
-    /// Whether every request describes the client (2026-07-28).
+    /// True if every request describes the client (2026-07-28).
     pub(crate) fn is_stateless(&self) -> bool {
         !self.agreed.version.has_initialize()
     }
@@ -222,7 +222,7 @@ impl Session {
         error
     }
 
-    /// What a request of the newest revision says of the client.
+    /// The description of the client in a request of the newest revision.
     fn meta(&self, who: Option<&Who>) -> Option<RequestMetaObject> {
         if !self.is_stateless() {
             return None;

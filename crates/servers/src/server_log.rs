@@ -127,7 +127,7 @@ pub(crate) fn fit(text: &str, most: usize, redact: &Redact) -> String {
     shown
 }
 
-/// Whether a character moves the cursor, hides text or turns its direction.
+/// True if a character moves the cursor, hides text or turns its direction.
 fn is_unfit(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -71,7 +71,7 @@ impl Servers {
         }
     }
 
-    /// Whether the hints of this server count in decisions.
+    /// True if the hints of this server count in decisions.
     pub fn is_trusted(&self, server: &str) -> bool {
         self.find(server).is_some_and(|server| server.spec.trusted)
     }
@@ -84,7 +84,7 @@ impl Servers {
             .for_each(|server| server.refresh_if_stale());
     }
 
-    /// Whether the tool lists are the newest that are known of.
+    /// True if the tool lists are the newest that are known of.
     pub fn is_settled(&self) -> bool {
         self.0.servers.iter().all(|server| server.is_settled())
     }
@@ -96,7 +96,7 @@ impl Servers {
         let _ = timeout(within, listed).await;
     }
 
-    /// Whether a call of this server has to wait until it is connected to.
+    /// True if a call of this server has to wait until it is connected to.
     pub fn is_resting(&self, server: &str) -> bool {
         self.find(server).is_some_and(Server::is_resting)
     }

@@ -52,7 +52,7 @@ impl Slot {
         self.0.who.as_ref()
     }
 
-    /// Whether the request waits for authorization.
+    /// True if the request waits for authorization.
     pub(crate) fn is_waiting(&self) -> bool {
         self.0.is_waiting.load(Ordering::Relaxed)
     }

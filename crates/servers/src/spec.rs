@@ -25,7 +25,8 @@ pub struct ServerSpec {
     pub transport: Transport,
     /// The protocol revision to speak. Default: found out.
     pub era: EraSetting,
-    /// Whether the server's hints about its tools (`readOnlyHint`) count in decisions. Default: no.
+    /// True if the server's hints about its tools (`readOnlyHint`) count in decisions. Default:
+    /// false.
     pub trusted: bool,
     /// The time from the start until the tools are listed. Default: 30 s.
     pub start_timeout: Duration,
@@ -150,7 +151,7 @@ impl ServerSpec {
         })
     }
 
-    /// Whether it is connected to only when it is called.
+    /// True if it is connected to only when it is called.
     pub(crate) fn starts_idle(&self) -> bool {
         let holds = |it: &Remembered| it.age < self.lists_hold(&it.list);
         self.connect == Connect::Lazy && self.remembered.as_ref().is_some_and(holds)
@@ -262,7 +263,8 @@ pub struct Stdio {
 pub struct Http {
     /// An `http` or `https` URL.
     pub url: String,
-    /// Headers sent with every request, such as `Authorization`. Values are looked up at each start.
+    /// Headers sent with every request, such as `Authorization`. Values are looked up at each
+    /// start.
     pub headers: BTreeMap<String, Source>,
     /// Other secrets, as in [`Stdio::secrets`]: parts of the URL or of headers.
     pub secrets: BTreeMap<String, String>,
@@ -283,7 +285,7 @@ impl Default for Http {
 }
 
 impl Http {
-    /// Whether an `Authorization` header is configured.
+    /// True if an `Authorization` header is configured.
     pub(crate) fn has_authorization(&self) -> bool {
         let mut names = self.headers.keys();
         names.any(|name| name.eq_ignore_ascii_case("authorization"))
@@ -326,8 +328,8 @@ impl fmt::Debug for Http {
     }
 }
 
-/// The protocol revision to speak with a server: one and no other, or, by default, the newest that the
-/// server speaks, found out at its start.
+/// The protocol revision to speak with a server: one and no other, or, by default, the newest that
+/// the server speaks, found out at its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EraSetting(Option<ProtocolVersion>);
 

@@ -20,7 +20,7 @@ pub struct ServerState {
     pub name: String,
     /// Its purpose, by the host's configuration.
     pub description: Option<String>,
-    /// Whether its hints count in decisions.
+    /// True if its hints count in decisions.
     pub trusted: bool,
     /// Its tool list.
     pub status: Status,
@@ -28,11 +28,11 @@ pub struct ServerState {
     pub failed: Option<Reason>,
     /// Its connection.
     pub phase: Phase,
-    /// Whether this process asked for the tool list.
+    /// True if this process asked for the tool list.
     pub heard: bool,
     /// The age of the tool list; `None` without a list, or if the age is not known.
     pub age: Option<Duration>,
-    /// Whether the list may be out of date: the server is down, the list is older than it holds, or
+    /// True if the list may be out of date: the server is down, the list is older than it holds, or
     /// the last attempt at a new one failed.
     pub stale: bool,
 }
@@ -80,11 +80,11 @@ pub(crate) enum State {
 /// A server that is to be started again.
 #[derive(Debug, Clone)]
 pub(crate) struct Down {
-    /// How it ended, or why it did not start, without secrets.
+    /// The way it ended, or why it did not start, without secrets.
     pub(crate) reason: Reason,
     pub(crate) did_not_start: bool,
     pub(crate) retry_at: Instant,
-    /// Whether it is started again only for a call.
+    /// True if it is started again only for a call.
     pub(crate) awaits_call: bool,
 }
 

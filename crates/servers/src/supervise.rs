@@ -121,7 +121,7 @@ impl Drop for Supervised {
 }
 
 impl Server {
-    /// Whether a call has to wait for the server to be connected to.
+    /// True if a call has to wait for the server to be connected to.
     pub(crate) fn is_resting(&self) -> bool {
         matches!(self.stand.now().state, State::Idle | State::Starting)
     }
@@ -455,7 +455,7 @@ impl Server {
         true
     }
 
-    /// Whether the tool list is the newest that is known of.
+    /// True if the tool list is the newest that is known of.
     pub(crate) fn is_settled(&self) -> bool {
         self.list.state().covered == self.reasons() || self.stand.connection().is_none()
     }

@@ -79,7 +79,7 @@ struct Flight {
     method: String,
     token: Option<ProgressToken>,
     slot: Slot,
-    /// Whether the server may have read it.
+    /// True if the server may have read it.
     sent: bool,
 }
 

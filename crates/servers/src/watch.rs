@@ -1,4 +1,4 @@
-//! What a server tells of its own accord: changes of its tool list, log messages, progress.
+//! Notifications of a server: changes of its tool list, log messages, progress.
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use crate::tap::Tap;
 
 /// The longest progress message that is passed on, in characters.
 const MAX_PROGRESS_MESSAGE: usize = 1_000;
+
 /// Hears the notifications of one connection.
 #[derive(Debug)]
 pub(crate) struct Notifications {

@@ -114,7 +114,7 @@ fn counts(declared: &Declared, noun: &str) -> (String, String) {
     (count(declared.all, noun), count(declared.servers, "server"))
 }
 
-/// How many functions there are, and how much is said of them.
+/// The number of functions, and how much is said of them.
 fn catalog(declared: &Declared) -> String {
     let (all, servers) = counts(declared, "function");
     match declared.level {
