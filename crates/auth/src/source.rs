@@ -186,7 +186,10 @@ impl<'de> Visitor<'de> for SourceVisitor {
                 let wrong = "has both \"command\" and \"keyring\"; keep one";
                 return Err(A::Error::custom(wrong));
             }
-            (None, None) => return Err(A::Error::missing_field("command\" or \"keyring")),
+            (None, None) => {
+                let wrong = "has neither \"command\" nor \"keyring\"; write one";
+                return Err(A::Error::custom(wrong));
+            }
         };
         Ok(Source {
             prefix: look_up.prefix,

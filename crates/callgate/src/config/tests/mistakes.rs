@@ -240,7 +240,7 @@ fn of_a_server() {
         (r#""command": "x", "env": { "A": { "command": [] }, "B": { "command": "op read" }, "C": {} }"#, &[
             "2 \"command\" in \"A\" in \"env\" in server \"git\" is empty; write the program and its arguments",
             "2 \"command\" in \"B\" in \"env\" in server \"git\" must be an array…and this is a string",
-            "2 \"C\" in \"env\" in server \"git\" has no \"command\" or \"keyring\"; write it",
+            "2 \"C\" in \"env\" in server \"git\" has neither \"command\" nor \"keyring\"; write one",
         ]),
         (r#""command": "x", "env": { "A": { "command": ["hunter2"], "keyring": { "service": "s", "account": "a" } } }"#, &["2 \"A\" in \"env\" in server \"git\" has both \"command\" and \"keyring\"; keep one"]),
         (r#""command": "x", "env": { "A": { "timeout": "1s", "keyring": { "service": "s", "account": "a" } } }"#, &["2 \"A\" in \"env\" in server \"git\" has \"timeout\", which does not go with \"keyring\"; remove it"]),
