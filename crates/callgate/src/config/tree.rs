@@ -32,6 +32,9 @@ pub(super) const SYNTAX: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
+/// The most mistakes and unknown keys of one value that are looked for.
+const MAX_MISTAKES: usize = 1_000;
+
 /// A file that is being read, and the problems found so far.
 pub(super) struct Tree<'a> {
     pub(super) text: &'a str,
@@ -53,7 +56,8 @@ pub(super) struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// Deserializes a value. Each mistake is reported, and the member with it left out.
     pub(super) fn read<T: DeserializeOwned>(&self, value: &Value<'_>) -> Option<T> {
-        loop {
+        // Each costs a reading of the whole value.
+        for _ in 0..MAX_MISTAKES {
             let mistake = match T::deserialize(Node { value, tree: self }) {
                 Ok(read) => return Some(read),
                 Err(mistake) => mistake.placed(value.range(), None),
@@ -62,6 +66,11 @@ impl<'a> Tree<'a> {
             let mut left_out = self.left_out.borrow_mut();
             left_out.insert(mistake.entry?, is_mistake);
         }
+        let clause = format!(
+            "has more than {MAX_MISTAKES} mistakes or unknown keys; correct them and try again"
+        );
+        self.wrong(value, &clause);
+        None
     }
 
     /// The value that these keys lead to.

@@ -265,6 +265,18 @@ fn of_a_server() {
 
 /// In `callgate.json` they are mistakes; in a file that other clients share they are not.
 #[test]
+fn of_a_file_with_too_many() {
+    let limits = (0..1_001).map(|n| format!("\"x{n}\": 1"));
+    let text = format!(
+        r#"{{ "limits": {{ {} }} }}"#,
+        limits.collect::<Vec<_>>().join(", ")
+    );
+    let error = read("callgate.json", &text).expect_err("mistakes");
+    let said = "the file has more than 1000 mistakes or unknown keys; correct them and try again";
+    assert!(error.problems().any(|problem| problem.message == said));
+}
+
+#[test]
 fn of_other_clients() {
     let text = r#"{
   "inputs": [],
