@@ -173,7 +173,7 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, config: &mut Config) {
             let message = format!("server \"{name}\" is also in \"mcpServers\"; remove one");
             tree.error(member.range.start, &message);
         }
-        if leave_out_disabled(tree, &member.value) {
+        if leave_out_unused(tree, &member.value) {
             config.disabled.push(name.to_owned());
         }
         let Some(server) = tree.read::<Server>(&member.value) else {
@@ -188,17 +188,25 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, config: &mut Config) {
     }
 }
 
-/// Leaves out what a disabled server is started with, which needs no variables. Returns whether
-/// it is disabled.
-fn leave_out_disabled(tree: &Tree<'_>, server: &Value<'_>) -> bool {
+/// The keys that go with "command", and those that go with "url".
+const OF_COMMAND: &[&str] = &["args", "env", "cwd"];
+const OF_URL: &[&str] = &["headers", "oauth"];
+
+/// Leaves out what a server is not started with, which needs no variables: of a disabled one all of
+/// it, else what goes with the other transport. Returns whether it is disabled.
+fn leave_out_unused(tree: &Tree<'_>, server: &Value<'_>) -> bool {
     let disabled = get(server, "disabled").and_then(Value::as_boolean_lit);
     let disabled = disabled.is_some_and(|disabled| disabled.value);
-    if disabled {
-        let keys = ["command", "args", "env", "cwd", "url", "headers", "oauth"];
-        let members = keys.iter().filter_map(|key| server.as_object()?.get(key));
-        let starts = members.map(|member| (member.range.start, false));
-        tree.left_out.borrow_mut().extend(starts);
-    }
+    let has = |key: &str| get(server, key).is_some();
+    let unused = match (disabled, has("command"), has("url")) {
+        (true, ..) => [&["command", "url"], OF_COMMAND, OF_URL].concat(),
+        (false, true, false) => OF_URL.to_vec(),
+        (false, false, true) => OF_COMMAND.to_vec(),
+        (false, ..) => Vec::new(),
+    };
+    let members = unused.iter().filter_map(|key| server.as_object()?.get(key));
+    let starts = members.map(|member| (member.range.start, false));
+    tree.left_out.borrow_mut().extend(starts);
     disabled
 }
 
@@ -216,16 +224,20 @@ fn spec(tree: &Tree<'_>, member: &ObjectProp<'_>, mut server: Server) -> Option<
         (None, None) => {
             // A misspelt "command" is not a missing one as well.
             if !tree.has_mistake(entry.range()) {
-                let clause = "has neither \"command\" nor \"url\"; write \"command\" for a program \
-                              to start, or \"url\" for a server to connect to";
-                tree.wrong(entry, clause);
+                let clause = match server.kind {
+                    Some(key) => format!("has no \"{key}\", which its \"type\" needs; write it"),
+                    None => "has neither \"command\" nor \"url\"; write \"command\" for a program \
+                             to start, or \"url\" for a server to connect to"
+                        .to_owned(),
+                };
+                tree.wrong(entry, &clause);
             }
             return None;
         }
     };
     let (of, others) = match &transport {
-        Transport::Stdio(_) => ("command", &["headers", "oauth"][..]),
-        Transport::Http(_) => ("url", &["args", "env", "cwd"][..]),
+        Transport::Stdio(_) => ("command", OF_URL),
+        Transport::Http(_) => ("url", OF_COMMAND),
     };
     for other in others.iter().filter_map(|key| get(entry, key)) {
         let at = other.range().start;

@@ -175,6 +175,7 @@ fn of_a_server() {
             "2 \"url\" in server \"git\" must begin with https",
         ]),
         (r#""type": 1, "command": "x""#, &["2 \"type\" in server \"git\" must be a string, and this is a number"]),
+        (r#""type": "http""#, &["2 server \"git\" has no \"url\", which its \"type\" needs; write it"]),
         (r#""type": "http", "command": "x""#, &["2 \"type\" in server \"git\" does not go with \"command\"; remove one of them"]),
         (r#""type": "stdio", "url": "https://a.b""#, &["2 \"type\" in server \"git\" does not go with \"url\"; remove one of them"]),
         (r#""command": "x", "url": "https://a.b""#, &["2 server \"git\" has both \"command\" and \"url\"; keep"]),

@@ -24,7 +24,7 @@ fn an_entry_costs_at_most_its_own_server() {
         (r#""command": "x", "timeout": 60000"#, on, "3:\"timeout\" in server \"bad\" means nothing here; write \"callTimeout\""),
         (r#""command": "x", "oauth_scopes": []"#, on, "3:\"oauth_scopes\" in server \"bad\" is passed over"),
         (r#""command": "x", "commands": []"#, on, "3:\"commands\" in server \"bad\" is passed over; did you mean \"command\"?"),
-        (r#""url": "https://a.b", "env": {}"#, on, "3:\"env\" in server \"bad\" does not go with \"url\"; remove it"),
+        (r#""url": "https://a.b", "env": { "A": "${UNSET}" }"#, on, "3:\"env\" in server \"bad\" does not go with \"url\"; remove it"),
         (r#""url": "https://a.b", "oauth": { "scope": "x" }"#, on, "3:\"scope\" in \"oauth\" in server \"bad\" is passed over; did you mean \"scopes\"?"),
         // Entries that cannot be used.
         (r#""type": "sse", "url": "https://a.b/sse""#, off, "3:\"type\" in server \"bad\" is \"sse\"; write \"http\"; the server is left out"),
