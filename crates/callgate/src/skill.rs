@@ -128,13 +128,13 @@ impl Names {
 
 /// A file's text.
 fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let mut file = File::open(path)?.take(MAX_FILE + 1);
-    if file.read_to_string(&mut text)? as u64 > MAX_FILE {
+    if file.read_to_end(&mut bytes)? as u64 > MAX_FILE {
         let message = format!("it is longer than {} MiB", MAX_FILE >> 20);
         return Err(io::Error::other(message));
     }
-    Ok(text)
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The front matter, and what follows it.
@@ -208,6 +208,15 @@ mod tests {
             "---\nname: mail\ndescription: Sort mail.\nlicense: MIT\n---\n",
             expect![[r#"mail "Sort mail." None """#]],
         );
+    }
+
+    #[test]
+    fn a_file_in_another_encoding_is_a_skill() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = b"---\nname: mail\ndescription: Mail\n---\nCaf\xe9.\n";
+        std::fs::write(folder.path().join(FILE), text).expect("a file");
+        let skill = Skill::load(folder.path()).expect("a skill");
+        assert_eq!(skill.name, "mail");
     }
 
     #[test]
