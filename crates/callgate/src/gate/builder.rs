@@ -174,21 +174,13 @@ impl GateBuilder {
         self.check_names()?;
         self.apply_skills()?;
         self.complete_servers();
-        let config = self.config;
         let mut sinks: Vec<Arc<dyn LedgerSink>> = Vec::new();
-        if let Some((path, options)) = config.ledger {
+        if let Some((path, options)) = self.config.ledger.take() {
             sinks.push(Arc::new(LedgerFile::open(&path, options)?));
         }
         // Workers and TypeScript start while the servers do.
-        let workers = self.workers.take().unwrap_or_else(|| {
-            let program = self.worker.unwrap_or(WorkerProgram::CurrentExe);
-            Workers::new(
-                program,
-                self.spares.unwrap_or(1),
-                &config.limits,
-                &config.jail,
-            )
-        });
+        let workers = self.take_workers();
+        let config = self.config;
         let folder = Some(config.folder).filter(|folder| folder.is_absolute());
         let project = folder.or_else(|| std::env::current_dir().ok());
         let mode = config.check.mode.unwrap_or_default();
@@ -215,15 +207,12 @@ impl GateBuilder {
             pending: Mutex::default(),
         };
         let live = LiveCatalog::follow(broker, lint, cache.clone()).await;
-        let lint = &live.lint;
-        let void = lint.begin(&live.catalog(), &live.servers());
-        if config.allow_unmatched {
-            lint.pending.lock().clear();
-        } else if !void.is_empty() {
+        if let Err(error) = check_rules(&live, config.allow_unmatched) {
             live.broker.shut_down().await;
             checker.shut_down().await;
-            return Err(unmatched(&void));
+            return Err(error);
         }
+        let lint = &live.lint;
         if let Some(cache) = cache.clone() {
             let (rules, catalog) = (Arc::clone(&lint.rules), live.catalog());
             drop(tokio::task::spawn_blocking(move || {
@@ -258,6 +247,15 @@ impl GateBuilder {
             checker,
             skills: config.skills,
             uncached,
+        })
+    }
+
+    /// The host's workers, or those of this gate alone.
+    fn take_workers(&mut self) -> Workers {
+        self.workers.take().unwrap_or_else(|| {
+            let program = self.worker.take().unwrap_or(WorkerProgram::CurrentExe);
+            let (limits, jail) = (&self.config.limits, &self.config.jail);
+            Workers::new(program, self.spares.unwrap_or(1), limits, jail)
         })
     }
 
@@ -341,11 +339,17 @@ fn twice<'a>(mut names: impl Iterator<Item = &'a String>) -> Option<&'a String> 
     names.find(|name| !seen.insert(*name))
 }
 
-/// The error about rules that forbid nothing.
-fn unmatched(void: &[String]) -> GateError {
-    GateError(format!(
-        "{}; correct that, or make it a warning with --allow-unmatched-rules or \
-         \"allowUnmatched\": true in \"permissions\"",
-        void.join("\n")
-    ))
+/// Refuses rules that should forbid something and match nothing, unless they are permitted.
+fn check_rules(live: &LiveCatalog, allow_unmatched: bool) -> Result<(), GateError> {
+    let void = live.lint.begin(&live.catalog(), &live.servers());
+    if allow_unmatched {
+        live.lint.pending.lock().clear();
+    } else if !void.is_empty() {
+        return Err(GateError(format!(
+            "{}; correct that, or make it a warning with --allow-unmatched-rules or \
+             \"allowUnmatched\": true in \"permissions\"",
+            void.join("\n")
+        )));
+    }
+    Ok(())
 }
