@@ -10,10 +10,10 @@ use crate::dispatcher::Dispatcher;
 use crate::error::CallError;
 use crate::ledger::Outcome;
 
-/// What a model of the host was asked for.
+/// The answer of a model of the host, or its error.
 #[derive(Debug)]
 pub struct Consulted<T> {
-    /// The answer, or the host's error.
+    /// The answer or error, for the host.
     pub value: T,
     /// All that a script can read of it, as JSON.
     pub read: String,

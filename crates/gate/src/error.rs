@@ -50,11 +50,11 @@ pub struct CallError {
     pub server: String,
     /// The generated function name, which rules match.
     pub function: String,
-    /// What went wrong.
+    /// The kind of failure.
     pub kind: CallErrorKind,
 }
 
-/// What went wrong with a call. As JSON, the fields of the error that a script catches.
+/// The kind of a failed call. As JSON, the fields of the error that a script catches.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 #[non_exhaustive]

@@ -13,7 +13,7 @@ fn permissions(lists: Value) -> Permissions {
     Permissions::new(Arc::new(rules(lists)), Arc::default())
 }
 
-/// What is decided of a call with the argument `n`.
+/// The decision about a call with the argument `n`.
 fn verdict(permissions: &Permissions, n: u64, count: Count) -> Verdict {
     let arguments = json!({ "n": n });
     permissions.decide(&facts(Some(&arguments)), count).verdict

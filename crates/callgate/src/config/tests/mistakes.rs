@@ -264,7 +264,6 @@ fn of_a_server() {
     check("callgate.json", &[(r#"{ "mcpServers": { "git": "npx git" } }"#, &["1 server \"git\" must be an object"])], str::to_owned);
 }
 
-/// In `callgate.json` they are mistakes; in a file that other clients share they are not.
 #[test]
 fn of_a_file_with_too_many() {
     let limits = (0..1_001).map(|n| format!("\"x{n}\": 1"));
@@ -277,6 +276,7 @@ fn of_a_file_with_too_many() {
     assert!(error.problems().any(|problem| problem.message == said));
 }
 
+/// In `callgate.json` they are mistakes; in a file that other clients share they are not.
 #[test]
 fn of_other_clients() {
     let text = r#"{
