@@ -18,8 +18,8 @@ use crate::script::Script;
 use crate::session::Session;
 use crate::strictness::Consequence;
 
-/// The time that a check waits for the warm process, which may be starting or check another
-/// script, before it starts one of its own.
+/// The time that a check waits for the warm process, which may be checking another script, before
+/// it starts one of its own.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Checks that one checker makes at a time, each with a process.
 const MAX_AT_ONCE: usize = 4;
@@ -42,6 +42,8 @@ struct Shared {
     program: PathBuf,
     confinement: Confinement,
     library: OnceCell<Vec<String>>,
+    /// Held while the warm process is started in the background.
+    starting: Mutex<()>,
     warm: Mutex<Warm>,
     turns: Semaphore,
 }
@@ -61,6 +63,7 @@ impl TypeScript {
                 program: executable.path.clone(),
                 confinement,
                 library: OnceCell::new(),
+                starting: Mutex::default(),
                 warm: Mutex::default(),
                 turns: Semaphore::new(MAX_AT_ONCE),
             }),
@@ -77,6 +80,7 @@ impl TypeScript {
     pub fn start(&self) {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
+            let _starting = shared.starting.lock().await;
             let mut warm = shared.warm.lock().await;
             // An error comes again with the first check, which reports it.
             if let Ok(session) = shared.ready(&mut warm).await {
@@ -102,6 +106,8 @@ impl Shared {
         let turns = async { (self.turns.acquire().await, HOST_TURNS.acquire().await) };
         let turns = timeout(script.time, turns).await;
         let _turns = turns.map_err(|_| Failure::Busy(script.time))?;
+        // However slowly it starts: another one would start no faster.
+        drop(self.starting.lock().await);
         let (warm, mut session) = match timeout(PATIENCE, self.warm.lock()).await {
             Ok(mut warm) => {
                 let session = self.ready(&mut warm).await?;
