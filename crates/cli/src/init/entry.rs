@@ -24,50 +24,71 @@ pub struct Entry {
 const SILENT: &str =
     "active description disabled enabled icon isActive name source transport type version";
 
+/// Keys of clients, and the keys of [`Theirs`] that they stand for. The later ones win.
+const SYNONYMS: [(&str, &str); 6] = [
+    ("serverUrl", "url"),
+    ("httpUrl", "url"),
+    ("http_headers", "headers"),
+    ("includeTools", "enabled_tools"),
+    ("excludeTools", "disabled_tools"),
+    ("disabledTools", "disabled_tools"),
+];
+
 /// An entry in the forms of all clients. Numbers and booleans are texts, and `null` is left out.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Theirs {
-    #[serde(alias = "path")]
     command: Option<String>,
     args: Vec<String>,
     env: BTreeMap<String, String>,
     /// Variables of the client that are handed on.
     env_vars: Vec<String>,
     cwd: Option<String>,
-    #[serde(alias = "serverUrl")]
     url: Option<String>,
-    #[serde(rename = "httpUrl")]
-    http_url: Option<String>,
-    #[serde(alias = "http_headers")]
     headers: BTreeMap<String, String>,
     /// Headers whose values are in variables.
     env_http_headers: BTreeMap<String, String>,
     bearer_token_env_var: Option<String>,
     startup_timeout_sec: Option<String>,
+    startup_timeout_ms: Option<String>,
     tool_timeout_sec: Option<String>,
     timeout: Option<String>,
-    #[serde(alias = "includeTools")]
     enabled_tools: Option<Vec<String>>,
-    #[serde(alias = "excludeTools", alias = "disabledTools")]
     disabled_tools: Vec<String>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
 
+impl Theirs {
+    fn read(found: &Found) -> Result<Self, String> {
+        let mut entry = found.entry.clone();
+        // Zed once had the command as an object.
+        if let Some(Value::Object(mut command)) = entry.get("command").cloned() {
+            let program = command.remove("path").unwrap_or_default();
+            entry.extend(command);
+            entry.insert("command".to_owned(), program);
+        }
+        for (theirs, ours) in SYNONYMS {
+            if let Some(value) = entry.remove(theirs).filter(|value| !value.is_null()) {
+                entry.insert(ours.to_owned(), value);
+            }
+        }
+        let theirs = serde_json::from_value(texts(found.client, entry.into()));
+        // The error of the parser could quote a secret.
+        let wrong = "a value in it, such as \"args\" or \"env\", is not of the type that clients write; \
+                 correct it there";
+        theirs.map_err(|_| wrong.to_owned())
+    }
+}
+
 /// Converts an entry. An error says why it is of no use.
 pub fn convert(found: &Found, secrets: &mut Secrets) -> Result<Entry, String> {
     let server = &found.name;
-    let mut entry = found.entry.clone();
-    // Zed once had the command as an object.
-    if let Some(Value::Object(command)) = entry.get("command").cloned() {
-        entry.remove("command");
-        entry.extend(command);
-    }
-    let theirs = serde_json::from_value(texts(found.client, entry.into()));
-    let mut theirs: Theirs = theirs.map_err(|error| error.to_string())?;
-    let kinds = ["type", "transport"].map(|key| theirs.rest.get(key).and_then(Value::as_str));
-    if kinds.contains(&Some("sse")) {
+    let mut theirs = Theirs::read(found)?;
+    let mut kinds = ["type", "transport"]
+        .iter()
+        .filter_map(|key| theirs.rest.get(*key)?.as_str());
+    if kinds.any(|kind| kind.eq_ignore_ascii_case("sse")) {
         return Err(
             "it uses the transport SSE, which MCP gave up; if the server has a streamable \
                     HTTP address, add it there"
@@ -95,12 +116,13 @@ pub fn convert(found: &Found, secrets: &mut Secrets) -> Result<Entry, String> {
         let time = time?.parse::<f64>().ok()? * unit;
         (time >= 1.0).then(|| format!("{}ms", time.round()))
     };
+    let start = milliseconds(theirs.startup_timeout_sec, 1000.0);
     let call = milliseconds(theirs.tool_timeout_sec, 1000.0);
     let times = json!({
-        "startTimeout": milliseconds(theirs.startup_timeout_sec, 1000.0),
+        "startTimeout": start.or_else(|| milliseconds(theirs.startup_timeout_ms, 1.0)),
         "callTimeout": call.or_else(|| milliseconds(theirs.timeout, 1.0)),
     });
-    let mut entry = match (theirs.command, theirs.http_url.or(theirs.url)) {
+    let mut entry = match (theirs.command, theirs.url) {
         (Some(command), _) => {
             let args = secrets.arguments(server, &theirs.args);
             json!({ "command": command, "args": args, "env": theirs.env, "cwd": theirs.cwd })
@@ -183,8 +205,7 @@ mod tests {
 
     use super::*;
 
-    #[track_caller]
-    fn check(client: Client, entry: Value, expected: &Value) {
+    fn converted(client: Client, entry: &Value) -> Result<Entry, String> {
         let found = Found {
             client,
             file: PathBuf::new(),
@@ -193,7 +214,12 @@ mod tests {
             is_off: false,
             project: None,
         };
-        let converted = convert(&found, &mut Secrets::default());
+        convert(&found, &mut Secrets::default())
+    }
+
+    #[track_caller]
+    fn check(client: Client, entry: Value, expected: &Value) {
+        let converted = converted(client, &entry);
         assert_eq!(&converted.expect("a server").entry, expected);
     }
 
@@ -227,7 +253,7 @@ mod tests {
         );
         check(
             Codex,
-            json!({ "command": "x", "env_vars": ["CG_A"], "startup_timeout_sec": 20 }),
+            json!({ "command": "x", "env_vars": ["CG_A"], "startup_timeout_ms": 20_000 }),
             &json!({ "command": "x", "env": { "CG_A": "${CG_A}" }, "startTimeout": "20000ms" }),
         );
         check(
@@ -239,7 +265,8 @@ mod tests {
         );
         check(
             Windsurf,
-            json!({ "serverUrl": "https://x.example/mcp", "disabledTools": ["a"] }),
+            json!({ "serverUrl": "https://x.example/mcp", "url": "https://y.example/sse",
+                    "disabledTools": ["a"] }),
             &json!({ "url": "https://x.example/mcp" }),
         );
         check(
@@ -247,5 +274,12 @@ mod tests {
             json!({ "source": "custom", "command": { "path": "x", "args": ["a"], "env": null } }),
             &json!({ "command": "x", "args": ["a"] }),
         );
+    }
+
+    #[test]
+    fn an_entry_of_another_form_is_refused_without_its_values() {
+        let entry = json!({ "command": "x", "args": "--token s3cret" });
+        let refused = converted(Client::Cursor, &entry).err().expect("a reason");
+        assert!(!refused.contains("s3cret"), "{refused}");
     }
 }
