@@ -79,6 +79,17 @@ impl Dialogue {
         self.ask(&prompt, &["y", "n"], read).await
     }
 
+    /// True if tools that say they only read may be called without a question.
+    async fn allows_reads(&mut self) -> anyhow::Result<bool> {
+        let prompt = "tools that say they only read: [a] ask each time  [r] allow without asking";
+        let read = |answer: &str| match answer {
+            "a" | "ask" => Some(false),
+            "r" | "allow" => Some(true),
+            _ => None,
+        };
+        self.ask(prompt, &["a", "r"], read).await
+    }
+
     /// Ends the command unless the person agrees.
     async fn agree_or_end(&mut self, question: &str) -> anyhow::Result<()> {
         if !self.agrees(question).await? {
@@ -103,8 +114,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
              --yes"
         );
     }
-    let exists = file.symlink_metadata().is_ok();
-    if exists && !args.force {
+    if file.symlink_metadata().is_ok() && !args.force {
         let question = format!("{shown} exists; replace it, and keep the old one beside it?");
         match &mut dialogue {
             Some(dialogue) => dialogue.agree_or_end(&question).await?,
@@ -135,16 +145,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     let allows = match (&args.read_only, &mut dialogue) {
         (Some(verdict), _) => verdict == "allow",
         (None, None) => false,
-        (None, Some(dialogue)) => {
-            let prompt = "tools that say they only read: [a] ask each time  [r] allow without \
-                          asking";
-            let read = |answer: &str| match answer {
-                "a" | "ask" => Some(false),
-                "r" | "allow" => Some(true),
-                _ => None,
-            };
-            dialogue.ask(prompt, &["a", "r"], read).await?
-        }
+        (None, Some(dialogue)) => dialogue.allows_reads().await?,
     };
     drop(dialogue);
     let (config, mut unset) = tried(&file, &mut entries, &secrets)?;
@@ -164,15 +165,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
             .iter()
             .any(|it| text.contains(&format!("{it}{name}}}")))
     });
-    if !unset.is_empty() {
-        print::out("set these variables, which the configuration refers to:\n")?;
-    }
-    for name in &unset {
-        let place = secrets
-            .get(name)
-            .map(|it| format!("  (its value is in {})", it.place));
-        print::out(&format!("  {name}{}\n", place.unwrap_or_default()))?;
-    }
+    tell_unset(&unset, &secrets)?;
     let set: String = unset
         .iter()
         .map(|name| format!("export {name}=…; "))
@@ -182,6 +175,20 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         skills: Vec::new(),
     };
     finish(&sources, "callgate tools", &format!("{set}callgate doctor")).await
+}
+
+/// Prints the variables to set, and where their values are.
+fn tell_unset(unset: &BTreeSet<String>, secrets: &Secrets) -> anyhow::Result<()> {
+    if !unset.is_empty() {
+        print::out("set these variables, which the configuration refers to:\n")?;
+    }
+    for name in unset {
+        let place = secrets
+            .get(name)
+            .map(|it| format!("  (its value is in {})", it.place));
+        print::out(&format!("  {name}{}\n", place.unwrap_or_default()))?;
+    }
+    Ok(())
 }
 
 /// Runs `doctor`, and prints the next command: another one if something is missing.
