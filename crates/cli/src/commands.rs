@@ -122,7 +122,7 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     code
 }
 
-/// Adds who answers questions: the person at the terminal, if there is one.
+/// Adds the caller and the asker: the person at the terminal, if there is one.
 fn at_terminal(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
     let builder = builder.caller(Arc::new(TerminalCaller::new()));
     if !flags.yes && is_attended() {

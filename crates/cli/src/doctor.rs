@@ -161,9 +161,11 @@ impl Checkup {
         let mode = mode.unwrap_or_default();
         let flags = Flags {
             // A script shows whether the worker works, also where the check does not.
-            check: Some(mode)
-                .filter(|mode| *mode == CheckMode::Off)
-                .or(Some(CheckMode::Warn)),
+            check: Some(if mode == CheckMode::Off {
+                CheckMode::Off
+            } else {
+                CheckMode::Warn
+            }),
             ..Flags::default()
         };
         // Each server is started by itself.

@@ -325,14 +325,18 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
 
 /// A script's text, and its name in messages.
 pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
-    let (text, name) = if file == Path::new("-") {
-        (read_bounded(std::io::stdin().lock()), "stdin.ts".to_owned())
-    } else {
-        let opened = std::fs::File::open(file).map_err(anyhow::Error::from);
-        (opened.and_then(read_bounded), file.display().to_string())
-    };
-    let text = text.with_context(|| format!("could not read {name}"))?;
-    Ok((text, name))
+    if file == Path::new("-") {
+        let text = read_bounded(std::io::stdin().lock());
+        let text = text.context("could not read standard input")?;
+        return Ok((text, "stdin.ts".to_owned()));
+    }
+    let name = file.display().to_string();
+    let opened = std::fs::File::open(file).map_err(anyhow::Error::from);
+    let text = opened.and_then(read_bounded);
+    Ok((
+        text.with_context(|| format!("could not read {name}"))?,
+        name,
+    ))
 }
 
 /// The text. More than a script may have is cut, and the run refuses it with a report.
