@@ -1,8 +1,8 @@
 //! Secrets are planted wherever they can be configured, and looked for wherever
 //! they must not be.
 
-use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -203,8 +203,8 @@ async fn check_served(command: Command, token: Option<&str>, script: &str, part:
         "a refusal",
         said(unknown.expect("an answer")).await.as_bytes(),
     );
-    for worker in workers(served.pid()) {
-        check("a worker's memory", &memory(worker));
+    for memory in workers(served.pid()).into_iter().filter_map(memory) {
+        check("a worker's memory", &memory);
     }
     served.terminate();
     let (code, log) = served.wait();
@@ -356,7 +356,7 @@ async fn a_worker_holds_no_secret() {
         assert_eq!(child.try_wait().expect("its state"), None, "ended early");
     }
     // Another one may wait for a script already.
-    let memories: Vec<Vec<u8>> = workers(child.id()).into_iter().map(memory).collect();
+    let memories: Vec<Vec<u8>> = workers(child.id()).into_iter().filter_map(memory).collect();
     child.kill().expect("kill callgate");
     child.wait().expect("reap callgate");
     let found = |memory: &&Vec<u8>| contains(memory, MARKER.as_bytes());
@@ -370,29 +370,34 @@ async fn a_worker_holds_no_secret() {
     }
 }
 
-/// What a process can write to, as far as it can be read.
-fn memory(process: u32) -> Vec<u8> {
+/// The memory that a process can write to, as far as it can be read; none if it has ended.
+fn memory(process: u32) -> Option<Vec<u8>> {
     let folder = format!("/proc/{process}");
-    let maps = std::fs::read_to_string(Path::new(&folder).join("maps")).expect("its maps");
-    let mut file = std::fs::File::open(Path::new(&folder).join("mem")).expect("its memory");
+    let maps = || unless_ended(std::fs::read_to_string(format!("{folder}/maps")));
+    let mut file = unless_ended(File::open(format!("{folder}/mem")))?;
     let mut all = Vec::new();
-    for line in maps.lines() {
-        let mut words = line.split(' ');
-        let (range, rights) = (
-            words.next().unwrap_or_default(),
-            words.next().unwrap_or_default(),
-        );
-        let Some((start, end)) = range.split_once('-') else {
-            continue;
-        };
+    for line in maps()?.lines() {
+        let (range, rights) = line.split_once(' ').expect("a range and its rights");
         if !rights.starts_with("rw") {
             continue;
         }
+        let (start, end) = range.split_once('-').expect("a range");
         let number = |text| u64::from_str_radix(text, 16).expect("an address");
         let (start, end) = (number(start), number(end));
         file.seek(SeekFrom::Start(start)).expect("an address");
         // Guard pages and the like cannot be read, though the map says so.
         let _unreadable = (&mut file).take(end - start).read_to_end(&mut all);
     }
-    all
+    // A process that has ended and is not yet waited for has an empty map.
+    let has_ended = maps().is_none_or(|maps| maps.is_empty());
+    assert!(has_ended || !all.is_empty(), "{process} cannot be read");
+    Some(all)
+}
+
+/// The file of a process, or none if there is no such process.
+fn unless_ended<T>(read: io::Result<T>) -> Option<T> {
+    match read {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => None,
+        read => Some(read.expect("a worker that runs can be read")),
+    }
 }
