@@ -23,13 +23,8 @@ fn the_compiled_module_is_the_one_that_is_emitted() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let text = std::fs::read_to_string(folder.join("tools.json")).unwrap();
     let list: Value = serde_json::from_str(&text).unwrap();
-    let functions = [
-        "logging_getLogs",
-        "ticketing_create_issue",
-        "hostile_nowhere",
-        "type",
-    ];
-    let listed = list.as_array().unwrap().iter().zip(functions);
+    let listed = list.as_array().unwrap().iter();
+    let listed = listed.zip(["logging_getLogs", "type"]);
     let tools: Vec<Tool<'_>> = listed
         .map(|(raw, function)| Tool {
             function,
@@ -41,6 +36,35 @@ fn the_compiled_module_is_the_one_that_is_emitted() {
         .collect();
     let types = generate(&tools);
     expect_file![folder.join("tools.rs")].assert_eq(&types.text);
+    assert!(types.problems.is_empty());
+}
+
+#[test]
+fn a_schema_without_a_rust_type_costs_only_itself() {
+    let input = json!({ "properties": { "a": { "$ref": "https://example.com/a.json" } } });
+    let output = json!({ "type": "array", "items": { "type": "number" } });
+    let nowhere = Tool {
+        function: "hostile_nowhere",
+        server: "hostile",
+        tool: "nowhere",
+        input: &input,
+        output: Some(&output),
+    };
+    let contradiction = Tool {
+        tool: "contradiction",
+        input: &json!({ "properties": { "a": { "allOf": [{ "type": "string" }, { "type": "number" }] } } }),
+        output: Some(&json!({ "type": "object", "required": 7 })),
+        ..nowhere
+    };
+    let types = generate(&[nowhere, contradiction]);
+    for part in [
+        "pub type Input = ::serde_json::Map<String, ::serde_json::Value>;",
+        "pub struct Output(pub ::std::vec::Vec<f64>);",
+        "pub enum InputA {}",
+        "pub type Output = ::serde_json::Value;",
+    ] {
+        assert!(types.text.contains(part), "{part}: {}", types.text);
+    }
     expect![[r#"
         server "hostile": the input of the tool "nowhere" has no Rust type of its own: the generator of types cannot take it
         server "hostile": the output of the tool "contradiction" has no Rust type of its own: invalid type: integer `7`, expected a sequence"#]].assert_eq(&types.problems.join("\n"));

@@ -167,7 +167,7 @@ pub mod error {
 pub use output::Output;
 }
 
-pub mod ticketing_create_issue {
+pub mod type_ {
     pub const SERVER: &str = "ticketing";
     pub const TOOL: &str = "create-issue";
 pub mod input {
@@ -180,129 +180,6 @@ pub struct Input {
     #[serde(rename = "type", skip_serializing_if = "::std::option::Option::is_none")]
     pub type_: ::std::option::Option<::std::string::String>,
 }
-/// Error types.
-pub mod error {
-    /// Error from a `TryFrom` or `FromStr` implementation.
-    pub struct ConversionError(::std::borrow::Cow<'static, str>);
-    impl ::std::error::Error for ConversionError {}
-    impl ::std::fmt::Display for ConversionError {
-        fn fmt(
-            &self,
-            f: &mut ::std::fmt::Formatter<'_>,
-        ) -> Result<(), ::std::fmt::Error> {
-            ::std::fmt::Display::fmt(&self.0, f)
-        }
-    }
-    impl ::std::fmt::Debug for ConversionError {
-        fn fmt(
-            &self,
-            f: &mut ::std::fmt::Formatter<'_>,
-        ) -> Result<(), ::std::fmt::Error> {
-            ::std::fmt::Debug::fmt(&self.0, f)
-        }
-    }
-    impl From<&'static str> for ConversionError {
-        fn from(value: &'static str) -> Self {
-            Self(value.into())
-        }
-    }
-    impl From<String> for ConversionError {
-        fn from(value: String) -> Self {
-            Self(value.into())
-        }
-    }
-}
-}
-pub use input::Input;
-pub type Output = ::serde_json::Value;
-}
-
-pub mod hostile_nowhere {
-    pub const SERVER: &str = "hostile";
-    pub const TOOL: &str = "nowhere";
-pub type Input = ::serde_json::Map<String, ::serde_json::Value>;
-pub mod output {
-///`Output`
-#[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
-#[serde(transparent)]
-pub struct Output(pub ::std::vec::Vec<f64>);
-impl ::std::ops::Deref for Output {
-    type Target = ::std::vec::Vec<f64>;
-    fn deref(&self) -> &::std::vec::Vec<f64> {
-        &self.0
-    }
-}
-impl ::std::convert::From<Output> for ::std::vec::Vec<f64> {
-    fn from(value: Output) -> Self {
-        value.0
-    }
-}
-impl ::std::convert::From<::std::vec::Vec<f64>> for Output {
-    fn from(value: ::std::vec::Vec<f64>) -> Self {
-        Self(value)
-    }
-}
-/// Error types.
-pub mod error {
-    /// Error from a `TryFrom` or `FromStr` implementation.
-    pub struct ConversionError(::std::borrow::Cow<'static, str>);
-    impl ::std::error::Error for ConversionError {}
-    impl ::std::fmt::Display for ConversionError {
-        fn fmt(
-            &self,
-            f: &mut ::std::fmt::Formatter<'_>,
-        ) -> Result<(), ::std::fmt::Error> {
-            ::std::fmt::Display::fmt(&self.0, f)
-        }
-    }
-    impl ::std::fmt::Debug for ConversionError {
-        fn fmt(
-            &self,
-            f: &mut ::std::fmt::Formatter<'_>,
-        ) -> Result<(), ::std::fmt::Error> {
-            ::std::fmt::Debug::fmt(&self.0, f)
-        }
-    }
-    impl From<&'static str> for ConversionError {
-        fn from(value: &'static str) -> Self {
-            Self(value.into())
-        }
-    }
-    impl From<String> for ConversionError {
-        fn from(value: String) -> Self {
-            Self(value.into())
-        }
-    }
-}
-}
-pub use output::Output;
-}
-
-pub mod type_ {
-    pub const SERVER: &str = "hostile";
-    pub const TOOL: &str = "contradiction";
-pub mod input {
-///`Input`
-#[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, Default)]
-pub struct Input {
-    #[serde(skip_serializing_if = "::std::option::Option::is_none")]
-    pub a: ::std::option::Option<InputA>,
-}
-///`InputA`
-#[derive(
-    ::serde::Deserialize,
-    ::serde::Serialize,
-    Clone,
-    Copy,
-    Debug,
-    Eq,
-    Hash,
-    Ord,
-    PartialEq,
-    PartialOrd
-)]
-#[serde(deny_unknown_fields)]
-pub enum InputA {}
 /// Error types.
 pub mod error {
     /// Error from a `TryFrom` or `FromStr` implementation.
