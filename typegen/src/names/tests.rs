@@ -67,56 +67,36 @@ fn plain_names_are_server_and_tool() {
 
 #[test]
 fn a_server_that_a_tools_own_name_begins_with_is_named_once() {
-    for (server, tool, function, long) in [
-        ("git", "git_log", "git_log", Some("git_git_log")),
-        ("git", "git-log", "git_log", Some("git_git_log")),
-        ("git", "git.log", "git_log", Some("git_git_log")),
-        ("git", "gitLog", "git_log", Some("git_gitLog")),
-        ("git", "gitHTTPGet", "git_HTTPGet", Some("git_gitHTTPGet")),
-        ("git", "git__log", "git__log", Some("git_git__log")),
-        (
-            "github",
-            "github_create_issue",
-            "github_create_issue",
-            Some("github_github_create_issue"),
-        ),
-        (
-            "notion",
-            "notion-search",
-            "notion_search",
-            Some("notion_notion_search"),
-        ),
-        (
-            "GitHub",
-            "github_get",
-            "GitHub_get",
-            Some("GitHub_github_get"),
-        ),
-        (
-            "google-maps",
-            "google_maps_find",
-            "google_maps_find",
-            Some("google_maps_google_maps_find"),
-        ),
-        ("3d", "3d-print", "_3d_print", Some("_3d_3d_print")),
-        // Not at the end of a word, or with nothing after it.
-        ("git", "github_x", "git_github_x", None),
-        ("git", "gitlog", "git_gitlog", None),
-        ("git", "GITLog", "git_GITLog", None),
-        ("fetch", "fetch", "fetch_fetch", None),
-        ("git", "git_", "git_git_", None),
-        ("", "_x", "__x", None),
-        ("日", "__x", "____x", None),
-        // Its short name would be the long one of git_log.
-        ("git", "git_git_log", "git_git_git_log", None),
-    ] {
+    for case in "
+        git git_log → git_log, long git_git_log
+        git git-log → git_log, long git_git_log
+        git git.log → git_log, long git_git_log
+        git gitLog → git_log, long git_gitLog
+        git gitHTTPGet → git_HTTPGet, long git_gitHTTPGet
+        git git__log → git__log, long git_git__log
+        github github_create_issue → github_create_issue, long github_github_create_issue
+        notion notion-search → notion_search, long notion_notion_search
+        GitHub github_get → GitHub_get, long GitHub_github_get
+        google-maps google_maps_find → google_maps_find, long google_maps_google_maps_find
+        3d 3d-print → _3d_print, long _3d_3d_print
+        git github_x → git_github_x
+        git gitlog → git_gitlog
+        git GITLog → git_GITLog
+        fetch fetch → fetch_fetch
+        git git_ → git_git_
+         _x → __x
+        日 __x → ____x
+        git git_git_log → git_git_git_log"
+        .lines()
+        .skip(1)
+    {
+        let (pair, expected) = case.split_once(" → ").expect(case);
+        let (server, tool) = pair[8..].split_once(' ').expect(case);
         let names = assign([(server, tool)]);
-        assert_eq!(
-            names.function(server, tool),
-            Some(function),
-            "{server} {tool}"
-        );
-        assert_eq!(names.long(function), long, "{server} {tool}");
+        let function = names.function(server, tool).unwrap();
+        let long = names.long(function).map(|long| format!(", long {long}"));
+        let named = format!("{function}{}", long.unwrap_or_default());
+        assert_eq!(named, expected, "{case}");
     }
 }
 

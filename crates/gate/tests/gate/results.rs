@@ -14,46 +14,32 @@ async fn results_of_every_kind() {
     let check = async |tool: &str, arguments: Value, expected: Expect| {
         expected.assert_eq(&in_time(call(&run, &server, tool, arguments)).await);
     };
-    for value in [
-        json!(null),
-        json!(true),
-        json!(1.5),
-        json!("s"),
-        json!([1]),
-        json!({"a": 1}),
-    ] {
-        let structured =
-            in_time(call(&run, &server, "structured", json!({ "value": value }))).await;
-        assert_eq!(structured, value.to_string());
+    for value in ["null", "true", "1.5", "\"s\"", "[1]", "{\"a\":1}"] {
+        let given: Value = serde_json::from_str(value).expect("JSON");
+        let given = json!({ "value": given });
+        let structured = in_time(call(&run, &server, "structured", given)).await;
+        assert_eq!(structured, value);
     }
-    check(
-        "text",
-        json!({ "text": "{\"a\":1}" }),
-        expect![[r#""{\"a\":1}""#]],
-    )
-    .await;
+    let text = json!({ "text": "{\"a\":1}" });
+    check("text", text, expect![[r#""{\"a\":1}""#]]).await;
     check("mixed", json!({}), expect![[r#"{"content":[{"type":"text","text":"three more"},{"type":"image","data":"AAEC","mimeType":"image/png"},{"type":"resource","resource":{"uri":"file:///a","mimeType":"text/plain","text":"a"}},{"type":"resource_link","uri":"file:///b","name":"b"}]}"#]]).await;
-    check(
-        "echo",
-        json!({ "a": [1e300, "\u{2028}", {}] }),
-        expect![[r#"{"a":[1e+300," ",{}]}"#]],
-    )
-    .await;
+    let odd = json!({ "a": [1e300, "\u{2028}", {}] });
+    check("echo", odd, expect![[r#"{"a":[1e+300," ",{}]}"#]]).await;
     check("echo", json!(null), expect!["{}"]).await;
     check("echo", json!([1]), expect![[r#"CallError { server: "flaky", function: "flaky_echo", kind: Protocol { code: -32602, message: "the arguments must be one JSON object", data: None, retryable: false } }"#]]).await;
+    let many = format!(r#"{{"a":[{}0]}}"#, "0,".repeat(1 << 20));
     for (given, shown) in [
         (
             r#"{"a": -9223372036854775808, "b": 1E5}"#,
             r#"{"a":-9223372036854775808,"b":100000.0}"#,
         ),
         (
-            r#"{"a": 1234567890123456789, "a": 18446744073709551615}"#,
+            r#"{"a": 1, "a": 18446744073709551615}"#,
             r#"{"a":18446744073709551615}"#,
         ),
         (
-            &format!(r#"{{"a":[{}0]}}"#, "0,".repeat(1 << 20)),
-            "the arguments must have at most 1048576 values, and have more; give some of them as \
-             text, or in parts",
+            &many,
+            "the arguments must have at most 1048576 values, and have more; give some of them",
         ),
     ] {
         let given = RawValue::from_string(given.to_owned()).expect("JSON");
@@ -64,12 +50,8 @@ async fn results_of_every_kind() {
     check("fails", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_fails", kind: Tool { message: "disk is full", content: RawValue([{"type":"text","text":"disk is full"}]), structured_content: Some(RawValue({"free":0})), retryable: false } }"#]]).await;
     check("fails_silently", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_fails_silently", kind: Tool { message: "the tool failed and did not say why", content: RawValue([]), structured_content: None, retryable: false } }"#]]).await;
     check("rejects", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_rejects", kind: Protocol { code: -32602, message: "no such row", data: None, retryable: false } }"#]]).await;
-    check(
-        "rejects",
-        json!({ "code": -1, "message": "é", "data": { "a": 1 } }),
-        expect![[r#"CallError { server: "flaky", function: "flaky_rejects", kind: Protocol { code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false } }"#]],
-    )
-    .await;
+    let rejected = json!({ "code": -1, "message": "é", "data": { "a": 1 } });
+    check("rejects", rejected, expect![[r#"CallError { server: "flaky", function: "flaky_rejects", kind: Protocol { code: -1, message: "é", data: Some(RawValue({"a":1})), retryable: false } }"#]]).await;
     check("not_an_object", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_not_an_object", kind: Protocol { code: -32051, message: "the answer is malformed: it is not an object", data: None, retryable: false } }"#]]).await;
     check("input_required", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_input_required", kind: Protocol { code: -32052, message: "the tool wants input in a way that the protocol revision it speaks does not have", data: None, retryable: false } }"#]]).await;
     check("no_such_tool", json!({}), expect![[r#"CallError { server: "flaky", function: "flaky_no_such_tool", kind: Protocol { code: -32056, message: "its server no longer lists the tool; nothing was done", data: None, retryable: true } }"#]]).await;
@@ -77,13 +59,9 @@ async fn results_of_every_kind() {
     let mut typed = target(&server, "json_text");
     typed.output_schema = Some(Declared::new(json!({})));
     for (text, value) in [("{\"a\": 1}", "{\"a\": 1}"), ("{a", "\"{a\"")] {
-        let result = in_time(run.call(
-            typed.clone(),
-            raw(json!({ "text": text })),
-            CallOptions::default(),
-        ))
-        .await;
-        assert_eq!(show(result), value);
+        let arguments = raw(json!({ "text": text }));
+        let result = run.call(typed.clone(), arguments, CallOptions::default());
+        assert_eq!(show(in_time(result).await), value);
     }
     servers.shut_down().await;
 }
@@ -109,32 +87,14 @@ async fn results_are_held_to_what_the_tool_declares() {
     };
     let elsewhere = json!({ "$ref": "https://example.com/a.json" });
     let mut said = String::new();
+    let n = |value: Value| json!({ "value": { "n": value } });
+    let text = json!({ "text": "{\"n\": 1}" });
     for (tool, schema, arguments, whole) in [
-        (
-            "structured",
-            &integer,
-            json!({ "value": { "n": 1 } }),
-            false,
-        ),
-        (
-            "structured",
-            &integer,
-            json!({ "value": { "n": "secret" } }),
-            false,
-        ),
-        (
-            "structured",
-            &integer,
-            json!({ "value": { "n": "x" } }),
-            true,
-        ),
+        ("structured", &integer, n(json!(1)), false),
+        ("structured", &integer, n(json!("secret")), false),
+        ("structured", &integer, n(json!("x")), true),
         // Without structured content it is the text that counts.
-        (
-            "json_text",
-            &integer,
-            json!({ "text": "{\"n\": 1}" }),
-            false,
-        ),
+        ("json_text", &integer, text, false),
         ("json_text", &integer, json!({ "text": "one" }), false),
         ("image", &integer, json!({}), false),
         // What failed is no result.
@@ -181,13 +141,7 @@ fn told(line: &LedgerLine) -> String {
         Outcome::Ok => "Ok".to_owned(),
         other => format!("{other:?}"),
     };
-    let unchecked = line
-        .unchecked
-        .as_ref()
-        .map(|it| format!(", unchecked: {it}"));
-    format!(
-        "{outcome}{}{}",
-        bytes.unwrap_or_default(),
-        unchecked.unwrap_or_default()
-    )
+    let unchecked = line.unchecked.as_ref();
+    let unchecked = unchecked.map(|it| format!(", unchecked: {it}"));
+    outcome + &bytes.unwrap_or_default() + &unchecked.unwrap_or_default()
 }

@@ -80,32 +80,18 @@ async fn an_endpoint_that_knows_no_schemas_is_asked_without() {
 
 #[tokio::test]
 async fn answers_that_say_nothing() {
-    for (api, answer, expected) in [
-        (
-            Api::OpenAi,
-            json!({ "choices": [] }),
-            "no text in \"choices\"",
-        ),
-        (
-            Api::OpenAi,
-            json!({ "choices": [{ "message": { "content": null } }] }),
-            "no text in \"choices\"",
-        ),
-        (
-            Api::Anthropic,
-            json!({ "content": "text" }),
-            "no text in \"content\"",
-        ),
-        (
-            Api::Anthropic,
-            json!({ "content": [] }),
-            "no text in \"content\"",
-        ),
+    let null = json!([{ "message": { "content": null } }]);
+    for (api, member, value) in [
+        (Api::OpenAi, "choices", json!([])),
+        (Api::OpenAi, "choices", null),
+        (Api::Anthropic, "content", json!("text")),
+        (Api::Anthropic, "content", json!([])),
     ] {
+        let answer = json!({ member: value });
         let fake = Fake::start([Do::Answer(200, answer)]).await;
         let model = Model::new(fake.endpoint(api), "small");
         let error = model.ask(&prompt(None)).await.unwrap_err();
-        let expected = format!("model endpoint ORIGIN: the answer has {expected}");
+        let expected = format!("model endpoint ORIGIN: the answer has no text in {member:?}");
         assert_eq!(plain(&fake, &error), expected);
     }
 }

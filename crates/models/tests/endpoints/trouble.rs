@@ -20,39 +20,32 @@ async fn what_no_endpoint_should_do() {
         "x".repeat(165)
     );
     let busy = || Do::Busy(429, "0");
-    for (steps, requests, expected) in [
-        (vec![Do::Text("<html>")], 1, "the answer is not JSON"),
+    let elsewhere = Do::Redirect("http://127.0.0.1:1/".to_owned());
+    for (steps, expected) in [
+        (vec![Do::Text("<html>")], "the answer is not JSON"),
         (
             vec![Do::Bytes((24 << 20) + 1)],
-            1,
             "the answer has more than 25165824 bytes",
         ),
-        (
-            vec![Do::Redirect("http://127.0.0.1:1/".to_owned())],
-            1,
-            "it answered 307 Temporary Redirect",
-        ),
-        (vec![Do::Answer(404, wrong)], 1, &shown),
+        (vec![elsewhere], "it answered 307 Temporary Redirect"),
+        (vec![Do::Answer(404, wrong)], &shown),
         (
             vec![Do::Answer(401, key)],
-            1,
             "it answered 401 Unauthorized; is the key right?",
         ),
         // It says itself when to come back, and that is too late.
-        (vec![], 1, "it answered 500 Internal Server Error"),
+        (vec![], "it answered 500 Internal Server Error"),
         (
             vec![busy(), busy(), busy()],
-            3,
             "it answered 429 Too Many Requests",
         ),
     ] {
+        let requests = steps.len().max(1);
         let fake = Fake::start(steps).await;
         let embedder = fake.embedder(None);
         let error = embedder.embed(&texts(1)).await.unwrap_err();
-        assert_eq!(
-            plain(&fake, &error),
-            format!("model endpoint ORIGIN: {expected}")
-        );
+        let expected = format!("model endpoint ORIGIN: {expected}");
+        assert_eq!(plain(&fake, &error), expected);
         assert_eq!(fake.asked.lock().unwrap().len(), requests);
     }
 }

@@ -16,10 +16,16 @@ declare function a_b(input: { x: number }): Promise<{ logs: LogEntry[] }>;
 declare const console: { log(...values: unknown[]): void };
 ";
 
-/// Checks each script as a file of its own, with one run of the compiler for all of them, and
-/// expects it to find these errors, in the author's positions.
+/// Checks the script in each line, as JSON, as a file of its own, with one run of the compiler for
+/// all of them, and expects it to find the errors behind the arrow, in the author's positions.
 #[track_caller]
-fn check(test: &str, cases: &[(&str, &str)]) {
+fn check(test: &str, cases: &str) {
+    let cases = cases.trim().lines().map(|case| {
+        let (source, expected) = case.trim().rsplit_once(" → ").expect(case);
+        let source: String = serde_json::from_str(source).expect(case);
+        (source, expected)
+    });
+    let cases: Vec<_> = cases.collect();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("checkable-{test}"));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("ambient.d.ts"), AMBIENT).unwrap();
@@ -74,69 +80,29 @@ fn compiler() -> PathBuf {
 fn every_form_has_the_authors_positions() {
     check(
         "forms",
-        &[
-            ("const x: number = 1;\nconst y: string = x;\n", "2:7 TS2322"),
-            (
-                "const { logs } = await a_b({ x: 1 });\nlogs.forEach(l => console.log(l.lvl));",
-                "2:33 TS2339",
-            ),
-            (
-                "const { logs } = await a_b({ x: 1 });\nif (logs.length === 0) return;\n  return logs.map(l => l.lvl);",
-                "3:26 TS2339",
-            ),
-            (
-                "let x: number | undefined = Math.random() > 1 ? 1 : undefined;\nif (!x) { return } else if (x > 2) return; else x.foo; x.toFixed(); x.bar\nreturn\n(x.baz)",
-                "2:51 TS2339; 2:71 TS2339; 4:2 TS18048; 4:4 TS2339",
-            ),
-            ("return (\n  a_b({ x: 'one' })\n)", "2:9 TS2322"),
-            (
-                "export default async () => {\n  return a_b({ y: 1 });\n}",
-                "2:16 TS2353",
-            ),
-            (
-                "export default async function main(): Promise<string> { return 1 }",
-                "1:57 TS2322",
-            ),
-            ("const a = 1\nexport default a + b", "2:20 TS2304"),
-            (
-                "if (Math.random() > 2) return 1;\nexport default (await a_b({ x: 1 })).log",
-                "2:38 TS2551",
-            ),
-            ("async () => {\n  await a_b({ x: '1' });\n};", "2:15 TS2322"),
-            (
-                "async function () {\n  await a_b({ x: '1' });\n};",
-                "2:15 TS2322",
-            ),
-            (
-                "async function main() {\n  await a_b({ x: '1' });\n}",
-                "2:15 TS2322",
-            ),
-            ("a_b({ x: '1' })", "1:7 TS2322"),
-            (
-                "(async () => {\n  await a_b({ x: '1' })\n})()",
-                "2:15 TS2322",
-            ),
-            (
-                "\n  ```ts\nconst x: 1 = 2;\nreturn x + y\n```\n\n",
-                "3:7 TS2322; 4:12 TS2304",
-            ),
-            ("```\nasync () => a_b({ x: '1' })\n```", "2:19 TS2322"),
-            (
-                "const x = 1;\r\nconst y: string = x;\r\nreturn\r\n",
-                "2:7 TS2322",
-            ),
-            ("const x = 1;\rconst y: string = x;\r", "2:7 TS2322"),
-            (
-                "const x = 'a\u{2028}b';\nconst y: number = x;",
-                "3:7 TS2322",
-            ),
-            ("\u{feff}let x: string = 1;", "1:5 TS2322"),
-            ("#!/usr/bin/env callgate\nlet x: string = 1;", "2:5 TS2322"),
-            (
-                "/* 日本 */\tconst 値 = '😀'; const y: number = 値; return 値.foo",
-                "1:32 TS2322; 1:56 TS2339",
-            ),
-        ],
+        r##"
+        "const x: number = 1;\nconst y: string = x;\n" → 2:7 TS2322
+        "const { logs } = await a_b({ x: 1 });\nlogs.forEach(l => console.log(l.lvl));" → 2:33 TS2339
+        "const { logs } = await a_b({ x: 1 });\nif (logs.length === 0) return;\n  return logs.map(l => l.lvl);" → 3:26 TS2339
+        "let x: number | undefined = Math.random() > 1 ? 1 : undefined;\nif (!x) { return } else if (x > 2) return; else x.foo; x.toFixed(); x.bar\nreturn\n(x.baz)" → 2:51 TS2339; 2:71 TS2339; 4:2 TS18048; 4:4 TS2339
+        "return (\n  a_b({ x: 'one' })\n)" → 2:9 TS2322
+        "export default async () => {\n  return a_b({ y: 1 });\n}" → 2:16 TS2353
+        "export default async function main(): Promise<string> { return 1 }" → 1:57 TS2322
+        "const a = 1\nexport default a + b" → 2:20 TS2304
+        "if (Math.random() > 2) return 1;\nexport default (await a_b({ x: 1 })).log" → 2:38 TS2551
+        "async () => {\n  await a_b({ x: '1' });\n};" → 2:15 TS2322
+        "async function () {\n  await a_b({ x: '1' });\n};" → 2:15 TS2322
+        "async function main() {\n  await a_b({ x: '1' });\n}" → 2:15 TS2322
+        "a_b({ x: '1' })" → 1:7 TS2322
+        "(async () => {\n  await a_b({ x: '1' })\n})()" → 2:15 TS2322
+        "\n  ```ts\nconst x: 1 = 2;\nreturn x + y\n```\n\n" → 3:7 TS2322; 4:12 TS2304
+        "```\nasync () => a_b({ x: '1' })\n```" → 2:19 TS2322
+        "const x = 1;\r\nconst y: string = x;\r\nreturn\r\n" → 2:7 TS2322
+        "const x = 1;\rconst y: string = x;\r" → 2:7 TS2322
+        "const x = 'a\u2028b';\nconst y: number = x;" → 3:7 TS2322
+        "\ufefflet x: string = 1;" → 1:5 TS2322
+        "#!/usr/bin/env callgate\nlet x: string = 1;" → 2:5 TS2322
+        "/* 日本 */\tconst 値 = '😀'; const y: number = 値; return 値.foo" → 1:32 TS2322; 1:56 TS2339"##,
     );
 }
 
@@ -144,48 +110,17 @@ fn every_form_has_the_authors_positions() {
 fn what_stands_at_the_top_of_a_module() {
     check(
         "modules",
-        &[
-            (
-                "interface LogEntry { mine: 1 }\nconst console = 1;\nconst a_b = (x: LogEntry) => x.mine;\nreturn a_b({ mine: 2 }) + console",
-                "4:14 TS2322",
-            ),
-            (
-                "declare global { var y: number }\ndeclare const z: string;\nreturn y + z.foo",
-                "3:14 TS2339",
-            ),
-            (
-                "namespace N { export const a = 1 }\nenum E { A }\nif (E.A === 0) return;\nreturn N.b",
-                "4:10 TS2339",
-            ),
-            (
-                "export {}\nexport type A = number;\nexport interface B { a: A }\nconst b: B = { a: 'a' };\nreturn b",
-                "4:16 TS2322",
-            ),
-            (
-                "const x = Math.random() > 1 ? 'a' : 1;\nif (typeof x === 'string') return x;\nconst y: string = x;",
-                "3:7 TS2322",
-            ),
-            (
-                "let x: number;\ntry { if (Math.random() > 1) return; x = 1 } finally { console.log('') }\nlet y: number;\nif (x) { y = 1 } else { return }\ny.foo",
-                "5:3 TS2339",
-            ),
-            (
-                "await using x = { async [Symbol.asyncDispose]() {} };\nfor await (const y of x) { return y }",
-                "2:23 TS2504",
-            ),
-            (
-                "function f(): string { return 1 }\nclass A { m(): string { return 1 } get g(): string { return 1 } }\nconst g = (): string => { return 1 };\nreturn f() + g() + new A().m()",
-                "1:24 TS2322; 2:25 TS2322; 2:54 TS2322; 3:27 TS2322",
-            ),
-            (
-                "// @ts-nocheck\n/// <reference path=\"missing.d.ts\" />\n/// <reference types=\"missing\" />\nconst x: string = 1",
-                "4:7 TS2322",
-            ),
-            (
-                "await a_c({ x: 1 })\nconsole.log(process.env)",
-                "1:7 TS2304; 2:13 TS2591",
-            ),
-            ("const $a = 1, $b = 2;\nif ($a) return;\n$b.c", "3:4 TS2339"),
-        ],
+        r##"
+        "interface LogEntry { mine: 1 }\nconst console = 1;\nconst a_b = (x: LogEntry) => x.mine;\nreturn a_b({ mine: 2 }) + console" → 4:14 TS2322
+        "declare global { var y: number }\ndeclare const z: string;\nreturn y + z.foo" → 3:14 TS2339
+        "namespace N { export const a = 1 }\nenum E { A }\nif (E.A === 0) return;\nreturn N.b" → 4:10 TS2339
+        "export {}\nexport type A = number;\nexport interface B { a: A }\nconst b: B = { a: 'a' };\nreturn b" → 4:16 TS2322
+        "const x = Math.random() > 1 ? 'a' : 1;\nif (typeof x === 'string') return x;\nconst y: string = x;" → 3:7 TS2322
+        "let x: number;\ntry { if (Math.random() > 1) return; x = 1 } finally { console.log('') }\nlet y: number;\nif (x) { y = 1 } else { return }\ny.foo" → 5:3 TS2339
+        "await using x = { async [Symbol.asyncDispose]() {} };\nfor await (const y of x) { return y }" → 2:23 TS2504
+        "function f(): string { return 1 }\nclass A { m(): string { return 1 } get g(): string { return 1 } }\nconst g = (): string => { return 1 };\nreturn f() + g() + new A().m()" → 1:24 TS2322; 2:25 TS2322; 2:54 TS2322; 3:27 TS2322
+        "// @ts-nocheck\n/// <reference path=\"missing.d.ts\" />\n/// <reference types=\"missing\" />\nconst x: string = 1" → 4:7 TS2322
+        "await a_c({ x: 1 })\nconsole.log(process.env)" → 1:7 TS2304; 2:13 TS2591
+        "const $a = 1, $b = 2;\nif ($a) return;\n$b.c" → 3:4 TS2339"##,
     );
 }

@@ -89,23 +89,13 @@ fn cases() {
 
 #[test]
 fn types_that_are_too_long_or_deep() {
+    let long = |bytes: usize| format!("the type has {bytes} bytes, over the limit of 8192");
+    let deep = "the type is nested deeper than 32 levels".to_owned();
     for (text, expected) in [
-        (
-            format!("'{}'", "x".repeat(20_000)),
-            "the type has 20002 bytes, over the limit of 8192",
-        ),
-        (
-            format!("string{}", "[]".repeat(40)),
-            "the type is nested deeper than 32 levels",
-        ),
-        (
-            "(".repeat(15_000),
-            "the type has 15000 bytes, over the limit of 8192",
-        ),
-        (
-            "readonly ".repeat(1_500) + "1",
-            "the type has 13501 bytes, over the limit of 8192",
-        ),
+        (format!("'{}'", "x".repeat(20_000)), long(20_002)),
+        (format!("string{}", "[]".repeat(40)), deep),
+        ("(".repeat(15_000), long(15_000)),
+        ("readonly ".repeat(1_500) + "1", long(13_501)),
     ] {
         assert_eq!(schema_of(&text), expected);
     }
