@@ -114,31 +114,24 @@ fn one_that_dies_has_no_answer() {
 #[test]
 fn nonsense_is_told_from_answers() {
     let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    let deep = says(&format!(r#"{{"id":1,"result":{deep}}}"#));
+    let refuses = says(r#"{"id":1,"error":{"code":1,"message":"no\nway"}}"#);
+    let empty = says(r#"{"id":1,"result":{"snapshot":1,"projects":[]}}"#);
+    let large = "printf 'Content-Length: 999999999999\\r\\n\\r\\n'";
+    let endless = "head -c 10000 /dev/zero | tr '\\0' x";
     for (said, expected) in [
-        ("echo hello; echo".to_owned(), "a message without a length"),
+        ("echo hello; echo", "a message without a length"),
+        (large, "a message of 999999999999 bytes"),
+        (endless, "a header that does not end"),
+        (&says("[1"), "EOF while parsing a list at line 1 column 2"),
         (
-            "printf 'Content-Length: 999999999999\\r\\n\\r\\n'".to_owned(),
-            "a message of 999999999999 bytes",
-        ),
-        (
-            "head -c 10000 /dev/zero | tr '\\0' x".to_owned(),
-            "a header that does not end",
-        ),
-        (says("[1"), "EOF while parsing a list at line 1 column 2"),
-        (
-            says(r#"{"id":7,"result":null}"#),
+            &says(r#"{"id":7,"result":null}"#),
             "an answer to no question",
         ),
+        (&empty, "not one project"),
+        (&refuses, "no way"),
         (
-            says(r#"{"id":1,"result":{"snapshot":1,"projects":[]}}"#),
-            "not one project",
-        ),
-        (
-            says(r#"{"id":1,"error":{"code":1,"message":"no\nway"}}"#),
-            "no way",
-        ),
-        (
-            says(&format!(r#"{{"id":1,"result":{deep}}}"#)),
+            &deep,
             "invalid type: sequence, expected u64 at line 1 column 1",
         ),
     ] {
@@ -188,15 +181,11 @@ fn a_library_that_leads_elsewhere_is_not_followed() {
     let executable = pretender(folder.path(), "exec sleep 600");
     let library = folder.path().join("lib/lib.esnext.d.ts");
     let missing = folder.path().join("lib/lib.es9.d.ts").display().to_string();
+    let missing = format!("{missing}: No such file or directory (os error 2)");
+    let elsewhere = "../../../etc/passwd";
     for (part, expected) in [
-        (
-            "../../../etc/passwd",
-            "it has a part named \"../../../etc/passwd\"".to_owned(),
-        ),
-        (
-            "es9",
-            format!("{missing}: No such file or directory (os error 2)"),
-        ),
+        (elsewhere, format!("it has a part named {elsewhere:?}")),
+        ("es9", missing),
     ] {
         std::fs::write(&library, format!("/// <reference lib=\"{part}\" />\n")).expect("a library");
         let checker = TypeScript::new(&executable, OFF);

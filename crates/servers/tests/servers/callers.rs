@@ -6,7 +6,7 @@ use callgate_servers::{
     Caller, Connect, Log, LogLevel, Offers, PageDone, Progress, Refusal, Root, ServerSpec, Servers,
     Wanted, WantedKind,
 };
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -99,20 +99,11 @@ fn with(caller: &Arc<Able>, mode: &str) -> ServerSpec {
     spec
 }
 
-async fn check(caller: &Arc<Able>, mode: &str, tool: &str, arguments: Value, expected: Expect) {
-    expected.assert_eq(&answer(with(caller, mode), tool, arguments).await);
-}
-
 #[tokio::test]
 async fn requests_of_a_server_are_answered() {
-    check(
-        &Arc::default(),
-        "asks",
-        "ask",
-        json!({}),
-        expect![[r#"{"elicitation/create":{"action":"accept","content":{"name":"ask of asks"}},"ping":{},"roots/list":{"roots":[{"uri":"file:///1"}]},"sampling/createMessage":{"error":-1}}"#]],
-    )
-    .await;
+    let answer = answer(with(&Arc::default(), "asks"), "ask", json!({})).await;
+    expect![[r#"{"elicitation/create":{"action":"accept","content":{"name":"ask of asks"}},"ping":{},"roots/list":{"roots":[{"uri":"file:///1"}]},"sampling/createMessage":{"error":-1}}"#]]
+        .assert_eq(&answer);
 }
 
 #[tokio::test]
@@ -147,46 +138,28 @@ async fn input_that_a_result_asks_for_is_given() {
         "who": { "method": "elicitation/create", "params": { "message": "who?" } },
         "where": { "method": "roots/list" },
     });
-    check(
-        &Arc::default(),
-        "wants-input --modern",
-        "want",
-        json!({ "requests": requests, "state": "s\n\"" }),
-        expect![[r#"{"inputResponses":{"who":{"action":"accept","content":{"name":"want of wants-input --modern"}},"where":{"roots":[{"uri":"file:///1"}]}},"requestState":"s\n\"","sameId":false}"#]],
-    )
-    .await;
+    let server = with(&Arc::default(), "wants-input --modern");
+    let arguments = json!({ "requests": requests, "state": "s\n\"" });
+    expect![[r#"{"inputResponses":{"who":{"action":"accept","content":{"name":"want of wants-input --modern"}},"where":{"roots":[{"uri":"file:///1"}]}},"requestState":"s\n\"","sameId":false}"#]]
+    .assert_eq(&answer(server, "want", arguments).await);
 }
 
 #[tokio::test]
 async fn progress_is_heard_in_order_before_the_answer() {
     for mode in ["reports", "reports --modern"] {
         let caller = Arc::<Able>::default();
-        check(
-            &caller,
-            mode,
-            "work",
-            json!({ "steps": 1_000 }),
-            expect!["done"],
-        )
-        .await;
-        let expected: Vec<_> = (1..=1_000)
-            .map(|step| format!(r#"{step} Some("step {step}")"#))
-            .collect();
-        assert_eq!(caller.heard(), expected);
+        let steps = json!({ "steps": 1_000 });
+        assert_eq!(answer(with(&caller, mode), "work", steps).await, "done");
+        let expected = (1..=1_000).map(|step| format!(r#"{step} Some("step {step}")"#));
+        assert_eq!(caller.heard(), expected.collect::<Vec<_>>());
     }
 }
 
 #[tokio::test]
 async fn log_messages_are_heard_by_the_caller() {
     let caller = Arc::<Able>::default();
-    check(
-        &caller,
-        "logs",
-        "work",
-        json!({ "lines": 3 }),
-        expect!["done"],
-    )
-    .await;
+    let lines = json!({ "lines": 3 });
+    assert_eq!(answer(with(&caller, "logs"), "work", lines).await, "done");
     let expected = [
         r#"Warning Some("db")"#,
         "Warning None",

@@ -4,36 +4,24 @@ use std::time::{Duration, Instant};
 
 use callgate_policy::Definition;
 use callgate_servers::{FailureKind, ServerSpec, Status, Transport};
-use expect_test::{Expect, expect};
 use futures::future::{join, join_all};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{
     answer, call, decided_call, definition, in_time, odd, one, start, states, try_call, until,
 };
 
-async fn check(mode: &str, tool: &str, arguments: Value, expected: Expect) {
-    expected.assert_eq(&answer(odd(mode), tool, arguments).await);
-}
-
 #[tokio::test]
 async fn results_and_errors_are_handed_on() {
+    let error = json!({ "code": -7, "message": "no", "data": { "a": 1 } });
     for mode in ["flaky", "flaky --modern"] {
-        check(
-            mode,
-            "rejects",
-            json!({ "code": -7, "message": "no", "data": { "a": 1 } }),
-            expect!["no (code -7) [sent: true]"],
-        )
-        .await;
-        check(
-            mode,
-            "echo",
-            json!({ "a": [1, "b"] }),
-            expect![[r#"{"a":[1,"b"]}"#]],
-        )
-        .await;
-        check(mode, "not_an_object", json!({}), expect!["7"]).await;
+        for (tool, arguments, expected) in [
+            ("rejects", error.clone(), "no (code -7) [sent: true]"),
+            ("echo", json!({ "a": [1, "b"] }), r#"{"a":[1,"b"]}"#),
+            ("not_an_object", json!({}), "7"),
+        ] {
+            assert_eq!(answer(odd(mode), tool, arguments).await, expected);
+        }
     }
 }
 
@@ -55,20 +43,16 @@ async fn a_large_result_stays_text() {
     let bytes = 10_000_000;
     let result = in_time(try_call(&servers, "big", "blob", json!({ "bytes": bytes }))).await;
     let result = result.expect("a result");
-    assert_eq!(
-        result["content"][0]["text"].as_str().map(str::len),
-        Some(bytes)
-    );
+    let text = result["content"][0]["text"].as_str();
+    assert_eq!(text.map(str::len), Some(bytes));
     in_time(servers.shut_down()).await;
 
     let mut spec = odd("big");
     spec.max_message_bytes = 1 << 20;
     let servers = one(spec).await;
     let answer = call(&servers, "big", "blob", json!({ "bytes": 2 << 20 })).await;
-    assert!(
-        answer.starts_with("the answer is over the limit of 1048576 bytes"),
-        "{answer}"
-    );
+    let over = "the answer is over the limit of 1048576 bytes";
+    assert!(answer.starts_with(over), "{answer}");
     // The connection is still there.
     let answer = call(&servers, "big", "blob", json!({ "bytes": 3 })).await;
     assert_eq!(answer, "xxx");
@@ -94,40 +78,25 @@ fn scripted(command: &str) -> ServerSpec {
 
 #[tokio::test]
 async fn a_call_without_an_answer_says_what_was_read() {
-    let timed_out = "no answer within 400 ms; the server wrote ";
-    let ended = "the server ended with exit code 3 during the call; ";
-    for (command, expected) in [
-        (
-            "echo 'on port 3000'",
-            format!("{timed_out}a message that could not be used: \"on port 3000\""),
-        ),
-        (
-            "for n in 1 2 3; do echo '{'; done",
-            format!("{timed_out}3 messages that could not be used, the first: \"{{\""),
-        ),
-        (
-            r#"id=99; say 1"#,
-            format!("{timed_out}a message that could not be used: \"{{\"jsonrpc\""),
-        ),
-        (
-            r"printf '\033[2J key hunter2secret\n'",
-            format!("{timed_out}a message that could not be used: \"\\u{{1b}}[2J key [KEY]\""),
-        ),
-        (
-            "echo Traceback; exit 3",
-            format!("{ended}the server wrote a message that could not be used: \"Traceback\""),
-        ),
-    ] {
+    for case in r#"
+        echo 'on port 3000' → no answer within 400 ms; the server wrote a message that could not be used: "on port 3000"
+        for n in 1 2 3; do echo '{'; done → no answer within 400 ms; the server wrote 3 messages that could not be used, the first: "{"
+        id=99; say 1 → no answer within 400 ms; the server wrote a message that could not be used: "{"jsonrpc"
+        printf '\033[2J key hunter2secret\n' → no answer within 400 ms; the server wrote a message that could not be used: "\u{1b}[2J key [KEY]"
+        echo Traceback; exit 3 → the server ended with exit code 3 during the call; the server wrote a message that could not be used: "Traceback""#
+        .trim()
+        .lines()
+    {
+        let (command, expected) = case.trim().split_once(" → ").expect(case);
         let mut spec = scripted(command);
         spec.call_timeout = Duration::from_millis(400);
         if let Transport::Stdio(stdio) = &mut spec.transport {
-            stdio
-                .secrets
-                .insert("KEY".to_owned(), "hunter2secret".to_owned());
+            let secret = "hunter2secret".to_owned();
+            stdio.secrets.insert("KEY".to_owned(), secret);
         }
         let servers = one(spec).await;
         let said = call(&servers, "s", "t", json!({})).await;
-        assert!(said.starts_with(&expected), "{said}\n{expected}");
+        assert!(said.starts_with(expected), "{said}\n{expected}");
         in_time(servers.shut_down()).await;
     }
 }
@@ -241,21 +210,18 @@ async fn a_changed_tool_is_not_called() {
         call(&servers, mode, "remove", json!({ "name": "it" })).await;
         until(&servers, |_| find().is_none()).await;
         let failure = made().await.expect_err("it is gone");
-        assert!(
-            failure.starts_with("its server no longer lists the tool"),
-            "{failure}"
-        );
+        let gone = "its server no longer lists the tool";
+        assert!(failure.starts_with(gone), "{failure}");
         in_time(servers.shut_down()).await;
     }
 }
 
 #[tokio::test]
 async fn the_end_of_a_server_ends_its_calls_at_once() {
-    check(
-        "dies-on-call",
-        "die",
-        json!({}),
-        expect!["the server ended with exit code 5 during the call; its last words on stderr: odd server: out of luck [sent: true]"],
-    )
-    .await;
+    let said = answer(odd("dies-on-call"), "die", json!({})).await;
+    assert_eq!(
+        said,
+        "the server ended with exit code 5 during the call; its last words on stderr: odd server: \
+         out of luck [sent: true]"
+    );
 }

@@ -49,10 +49,8 @@ fn ok(id: &Value, result: &Value) -> Response {
 }
 
 fn events(texts: &[String]) -> Response {
-    let body: String = texts
-        .iter()
-        .map(|text| format!("data: {text}\n\n"))
-        .collect();
+    let events = texts.iter().map(|text| format!("data: {text}\n\n"));
+    let body: String = events.collect();
     reply(200, "text/event-stream", body)
 }
 
@@ -119,43 +117,40 @@ async fn handle(
     match rpc.as_str() {
         "server/discover" if path == "silent" => std::future::pending().await,
         "server/discover" if path == "empty" => json_reply(200, &json!({})),
-        "server/discover" if is_modern => ok(
-            id,
-            &json!({
+        "server/discover" if is_modern => {
+            let discovery = json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],
                 "capabilities": { "tools": {} }, "ttlMs": 0, "cacheScope": "private",
-            }),
-        ),
+            });
+            ok(id, &discovery)
+        }
         "server/discover" => reply(404, "text/plain", "no such method"),
         "initialize" if path == "down" => reply(500, "text/plain", "secret backtrace"),
         "initialize" => {
             let number = seen.sessions.fetch_add(1, Ordering::SeqCst);
-            let mut response = ok(
-                id,
-                &json!({
-                    "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
-                    "serverInfo": { "name": "web", "version": "1" },
-                }),
-            );
+            let greeting = json!({
+                "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                "serverInfo": { "name": "web", "version": "1" },
+            });
+            let mut response = ok(id, &greeting);
             let session = format!("s{number}").parse().expect("a header");
             response.headers_mut().insert("mcp-session-id", session);
             response
         }
-        "tools/list" if is_modern => ok(
-            id,
-            &json!({
-                "tools": [tool, bad], "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
-            }),
-        ),
+        "tools/list" if is_modern => {
+            let tools = [tool, bad];
+            ok(
+                id,
+                &json!({ "tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private" }),
+            )
+        }
         "tools/list" => ok(id, &json!({ "tools": [tool] })),
         "tools/call" => tool_call(&seen, &path, &message, &session).await,
         _ if id.is_null() => reply(202, "text/plain", ""),
-        _ => json_reply(
-            200,
-            &json!({
-                "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "no such method" },
-            }),
-        ),
+        _ => {
+            let error = json!({ "code": -32601, "message": "no such method" });
+            json_reply(200, &json!({ "jsonrpc": "2.0", "id": id, "error": error }))
+        }
     }
 }
 
@@ -164,9 +159,8 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
     let big = || "x".repeat(2 << 20);
     let answer = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
     let error = |code: i64| {
-        json!({
-            "jsonrpc": "2.0", "id": null, "error": { "code": code, "message": "headers" },
-        })
+        let error = json!({ "code": code, "message": "headers" });
+        json!({ "jsonrpc": "2.0", "id": null, "error": error })
     };
     let plain = r#"{"content":[],"structuredContent":"plain"}"#;
     let json_body = |body: String| reply(200, "application/json", body);
@@ -197,11 +191,10 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
         "big-event" => events(&[answer(&format!(r#"{{"content":"{}"}}"#, big()))]),
         "no-type" => Response::new(answer(plain).into()),
         "no-id" => json_body(format!(r#"{{"jsonrpc":"2.0","id":null,"result":{plain}}}"#)),
-        "mark-error" => reply(
-            400,
-            "application/json",
-            "\u{feff}{\"error\":{\"code\":-7,\"message\":\"no\"}}",
-        ),
+        "mark-error" => {
+            let error = "\u{feff}{\"error\":{\"code\":-7,\"message\":\"no\"}}";
+            reply(400, "application/json", error)
+        }
         _ if path.starts_with("type/") => reply(200, &decoded(path, "type/"), answer(plain)),
         _ if path.starts_with("events/") => {
             let body = format!("data: {}\n\n", answer(plain));
@@ -232,22 +225,18 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
             seen.together.wait().await;
             ok(id, &json!({ "content": [] }))
         }
-        "modern-asks" if message["params"]["inputResponses"].is_null() => ok(
-            id,
-            &json!({
-                "resultType": "input_required", "requestState": "s",
-                "inputRequests": { "who": { "method": "elicitation/create", "params": {} } },
-            }),
-        ),
+        "modern-asks" if message["params"]["inputResponses"].is_null() => {
+            let wanted = json!({ "who": { "method": "elicitation/create", "params": {} } });
+            ok(
+                id,
+                &json!({ "resultType": "input_required", "requestState": "s", "inputRequests": wanted }),
+            )
+        }
         "stream-asks" => {
-            let question = json!({
-                "jsonrpc": "2.0", "id": "q1", "method": "roots/list", "params": {},
-            });
+            let question = json!({ "jsonrpc": "2.0", "id": "q1", "method": "roots/list" });
             let first = format!("data: {question}\n\n");
-            let last = format!(
-                "data: {}\n\n",
-                answer(r#"{"content":[],"structuredContent":"asked"}"#)
-            );
+            let asked = answer(r#"{"content":[],"structuredContent":"asked"}"#);
+            let last = format!("data: {asked}\n\n");
             let seen = Arc::clone(seen);
             let last = async move {
                 // The answer to the question comes in a POST of its own.
@@ -264,10 +253,10 @@ async fn tool_call(seen: &Shared, path: &str, message: &Value, session: &str) ->
             let body = body.map(Ok::<_, std::io::Error>);
             reply(200, "text/event-stream", Body::from_stream(body))
         }
-        _ => ok(
-            id,
-            &json!({ "content": [], "structuredContent": message["params"] }),
-        ),
+        _ => {
+            let echo = &message["params"];
+            ok(id, &json!({ "content": [], "structuredContent": echo }))
+        }
     }
 }
 
@@ -333,41 +322,24 @@ async fn each_era_is_found_out() {
 
 #[tokio::test]
 async fn odd_answers_end_their_call_at_once() {
-    let over = "the answer is over the limit of 1048576 bytes";
-    for (path, expected) in [
-        ("big-json", over),
-        ("big-event", over),
-        ("malformed", "boom (code -32603) [sent: true]"),
-        (
-            "no-answer",
-            "the answer is malformed: the HTTP response to the",
-        ),
-        (
-            "html",
-            "the answer is malformed: the HTTP response to the request does not answer it (it has \
-             content type \"text/html\"); the server wrote a message that could not be used: \"<html>\"",
-        ),
-        (
-            "s500",
-            "it answers with HTTP status 500 Internal Server Error [sent: true]",
-        ),
-        (
-            "s401",
-            "it answers with HTTP status 401 Unauthorized [sent: false]",
-        ),
-        ("s400", "headers (code -32000) [sent: true]"),
-        (
-            "cross",
-            "it redirects to http://localhost:1/plain, where credentials do not follow",
-        ),
-        ("loop", "it redirects more than 3 times"),
-        ("same", "{\""),
-        ("resume", "\"resumed\""),
-        (
-            "breaks-off",
-            "the server ended its answer before there was one [sent: true]",
-        ),
-    ] {
+    for case in r#"
+        big-json → the answer is over the limit of 1048576 bytes
+        big-event → the answer is over the limit of 1048576 bytes
+        malformed → boom (code -32603) [sent: true]
+        no-answer → the answer is malformed: the HTTP response to the
+        html → the answer is malformed: the HTTP response to the request does not answer it (it has content type "text/html"); the server wrote a message that could not be used: "<html>"
+        s500 → it answers with HTTP status 500 Internal Server Error [sent: true]
+        s401 → it answers with HTTP status 401 Unauthorized [sent: false]
+        s400 → headers (code -32000) [sent: true]
+        cross → it redirects to http://localhost:1/plain, where credentials do not follow
+        loop → it redirects more than 3 times
+        same → {"
+        resume → "resumed"
+        breaks-off → the server ended its answer before there was one [sent: true]"#
+        .trim()
+        .lines()
+    {
+        let (path, expected) = case.trim().split_once(" → ").expect(case);
         let said = answer(path).await;
         assert!(said.starts_with(expected), "{path}: {said}");
         assert!(!said.contains("secret"), "{said}");
@@ -400,13 +372,10 @@ async fn a_session_is_kept_and_ended() {
     in_time(servers.shut_down()).await;
     let requests = seen.requests.lock().expect("no panic").clone();
     let of = |what: &str| requests.iter().find(|it| it.starts_with(what)).cloned();
-    let expected = "session=s0 version=2025-11-25 param=- extra=extra-secret";
-    assert_eq!(
-        of("POST tools/call"),
-        Some(format!("POST tools/call {expected}"))
-    );
-    assert_eq!(of("GET"), Some(format!("GET  {expected}")));
-    assert_eq!(of("DELETE"), Some(format!("DELETE  {expected}")));
+    for begins in ["POST tools/call", "GET ", "DELETE "] {
+        let expected = "session=s0 version=2025-11-25 param=- extra=extra-secret";
+        assert_eq!(of(begins), Some(format!("{begins} {expected}")));
+    }
 }
 
 /// A server that was restarted knows no session of before, and says so in its own way.
@@ -425,7 +394,7 @@ async fn a_refused_session_is_replaced_once() {
         // No refusal of the session, or a call that may have been carried out.
         (
             "refuses-400/answer",
-            "No valid session ID provided (code -32602)",
+            "No valid session ID provided (code -3",
             1,
         ),
         ("refuses-403/no-id", refused, 1),
@@ -441,9 +410,8 @@ async fn a_refused_session_is_replaced_once() {
         let answer = call(1).await;
         assert!(answer.starts_with("{\""), "{path}: {answer}");
         let requests = seen.requests.lock().expect("no panic").clone();
-        let calls = requests
-            .iter()
-            .filter(|it| it.starts_with("POST tools/call"));
+        let calls = requests.iter();
+        let calls = calls.filter(|it| it.starts_with("POST tools/call"));
         let sessions = seen.sessions.load(Ordering::SeqCst);
         assert_eq!((sessions, calls.count()), (tries, tries + 2), "{path}");
         in_time(servers.shut_down()).await;
@@ -512,11 +480,10 @@ async fn a_call_that_is_refused_for_its_headers_is_made_by_a_newer_list() {
     let servers = one(spec(&url, "modern-other")).await;
     let made = try_call(&servers, "modern-other", "tool", json!({}));
     let failure = in_time(made).await.expect_err("the tool has changed");
+    let said = failure.to_string();
     assert!(
-        failure
-            .to_string()
-            .starts_with("the server has changed the tool"),
-        "{failure}"
+        said.starts_with("the server has changed the tool"),
+        "{said}"
     );
     assert!(!failure.sent);
     in_time(servers.shut_down()).await;
@@ -547,11 +514,7 @@ async fn questions_are_answered_in_both_eras() {
 async fn bad_settings_are_told_before_anything_is_sent() {
     for (url, header, expected) in [
         ("ftp://h", "a", "its scheme is neither http nor https"),
-        (
-            "http://h",
-            "mcp-name",
-            "the protocol sets it itself; leave it out",
-        ),
+        ("http://h", "mcp-name", "the protocol sets it itself"),
         ("http://h", "a b", "its name is not allowed"),
     ] {
         let mut bad = spec(url, "plain");

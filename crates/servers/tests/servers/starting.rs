@@ -17,33 +17,23 @@ async fn check(specs: Vec<ServerSpec>, expected: Expect) {
 
 #[tokio::test]
 async fn each_way_of_answering_discover() {
+    // Its answer comes after the time for that, and it has no `initialize`: it is asked again.
+    let mut slow = odd("counter --modern --start-delay-ms 2500");
+    slow.name = "slow".to_owned();
     check(
         vec![
+            slow,
             odd("counter"),
             odd("counter --modern"),
             odd("exits-on-discover"),
             odd("ignores-discover"),
         ],
         expect![[r#"
+            slow: 2026-07-28, tools [wait]
             counter: 2025-11-25, tools [wait]
             counter --modern: 2026-07-28, tools [wait]
             exits-on-discover: 2025-11-25, tools [echo]
             ignores-discover: 2025-11-25, tools [echo]
-        "#]],
-    )
-    .await;
-}
-
-/// Its answer to `server/discover` comes after the time for that, and it has no `initialize`: it is
-/// asked again.
-#[tokio::test]
-async fn a_slow_server_of_the_newest_revision_is_found_out() {
-    let mut slow = odd("counter --modern --start-delay-ms 2500");
-    slow.name = "slow".to_owned();
-    check(
-        vec![slow],
-        expect![[r#"
-            slow: 2026-07-28, tools [wait]
         "#]],
     )
     .await;
@@ -161,23 +151,15 @@ async fn a_manual_server_starts_when_it_is_enabled() {
     let mut spec = odd("counter");
     spec.connect = Connect::Manual;
     let servers = start(vec![spec]).await;
-    let asked = |calls| serde_json::json!({ "calls": calls });
-    let answer = crate::support::call(&servers, "counter", "wait", asked(1)).await;
-    assert_eq!(
-        answer,
-        "the server is disabled; enable it to call it [sent: false]"
-    );
+    let once = serde_json::json!({ "calls": 1 });
+    let call = || crate::support::call(&servers, "counter", "wait", once.clone());
+    let disabled = "the server is disabled; enable it to call it [sent: false]";
+    assert_eq!(call().await, disabled);
     in_time(servers.enable("counter")).await.expect("it starts");
-    let answer = crate::support::call(&servers, "counter", "wait", asked(1)).await;
-    assert_eq!(answer, r#"{"inFlight":1}"#);
-    in_time(servers.disable("counter"))
-        .await
-        .expect("it is known");
-    let answer = crate::support::call(&servers, "counter", "wait", asked(1)).await;
-    assert_eq!(
-        answer,
-        "the server is disabled; enable it to call it [sent: false]"
-    );
+    assert_eq!(call().await, r#"{"inFlight":1}"#);
+    let known = in_time(servers.disable("counter")).await;
+    known.expect("it is known");
+    assert_eq!(call().await, disabled);
     in_time(servers.shut_down()).await;
 }
 
@@ -207,6 +189,13 @@ async fn messages_have_the_last_words_and_no_secrets() {
     let refuses = r#"read -r request
         echo '{"jsonrpc":"2.0","id":0,"error":{"code":-1,"message":"no '$TOKEN'"}}'
         read -r request"#;
+    let counts = "for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $n >&2; done; exit 1";
+    let counting = states(&start(vec![shell("counts", counts)]).await);
+    assert!(counting.contains("line 3\n"), "{counting}");
+    assert!(
+        !counting.contains("line 2\n"),
+        "the last ten lines: {counting}"
+    );
     check(
         vec![
             shell("leaky", "echo \"cannot log in with $TOKEN\" >&2; exit 1"),
