@@ -110,8 +110,8 @@ impl Secrets {
         let Some((scheme, rest)) = url.split_once("://") else {
             return url.to_owned();
         };
-        let mut parts = rest.split_inclusive(['/', '?', '&', '#']);
-        let authority = parts.next().unwrap_or_default();
+        let (rest, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let mut hidden = format!("{scheme}://");
         hidden += &match authority.rsplit_once('@') {
             Some((user, host)) => {
@@ -121,8 +121,11 @@ impl Secrets {
             }
             None => authority.to_owned(),
         };
-        for part in parts {
-            let word = part.trim_end_matches(['/', '?', '&', '#']);
+        // A value of the query may have a slash.
+        let (mark, query) = query.split_at(query.len().min(1));
+        let query = [mark].into_iter().chain(query.split_inclusive('&'));
+        for part in path.split_inclusive('/').chain(query) {
+            let word = part.trim_end_matches(['/', '&']);
             hidden += &match word.split_once('=') {
                 Some((name, value)) => {
                     let is_secret = names_a_secret(name) || !is_setting(value);
@@ -336,6 +339,8 @@ mod tests {
         let lines = "
             https://a.example/mcp → https://a.example/mcp
             https://a.example/mcp?api_key=x1 → https://a.example/mcp?api_key=${CG_API_KEY}
+            https://a.example?key=a/b?c&d=on → https://a.example?key=${CG_KEY}&d=on
+            https://me:p&w#1@a.example/mcp → https://me:${CG_PASSWORD}@a.example/mcp
             https://a.example/mcp?mode=debug&x#y → https://a.example/mcp?mode=debug&x#y
             https://tok@a.example/mcp → https://${CG_PASSWORD}@a.example/mcp
             https://a.example/s/0123456789abcdef0123/mcp → https://a.example/s/${CG_TOKEN}/mcp
