@@ -246,8 +246,7 @@ impl TypeChecker {
         let found = self.checker.get_or_init(|| {
             let program = std::env::current_exe().ok();
             let (named, project) = (self.named.as_deref(), self.project.as_deref());
-            let found = callgate_check::find(named, program.as_deref(), project);
-            let executable = found.map_err(|error| error.to_string())?;
+            let executable = callgate_check::find(named, program.as_deref(), project)?;
             let (path, version) = (executable.path.display(), &executable.version);
             tracing::info!(%path, version, "found TypeScript");
             let program = format!("TypeScript {version} ({path})");
