@@ -89,7 +89,7 @@ pub struct Names {
     collisions: Vec<Collision>,
     /// Names that no pair gets.
     reserved: BTreeSet<String>,
-    /// What the names of each server's tools begin with.
+    /// The beginnings of the names of each server's tools.
     beginnings: BTreeSet<String>,
     /// The names of pairs that are gone: server, tool, function.
     gone: BTreeMap<String, BTreeMap<String, String>>,
@@ -144,8 +144,8 @@ impl Names {
         Some((server, tool))
     }
 
-    /// What a function would be called with no other server or tool beside it, if that is
-    /// another name.
+    /// The name that a function would have with no other server or tool beside it, if that is
+    /// another one.
     pub fn natural(&self, function: &str) -> Option<&str> {
         Some(self.naturals.get(function)?.as_str())
     }
@@ -301,7 +301,7 @@ fn after_word(word: &str, text: &str) -> Option<String> {
     })
 }
 
-/// What the names of a server's tools begin with.
+/// The beginning of the names of a server's tools.
 pub fn beginning(server: &str) -> String {
     let mut name = natural_name(server, "x");
     name.pop();

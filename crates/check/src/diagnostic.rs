@@ -9,7 +9,7 @@ use crate::unknown;
 /// The most type errors of a script that are shown; the rest is counted.
 pub const MAX_DIAGNOSTICS: usize = 10;
 
-/// What a check found.
+/// The type errors of one check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checked {
     /// The first type errors by their place, at most [`MAX_DIAGNOSTICS`].

@@ -17,7 +17,7 @@ use crate::{print, progress};
 /// A script that needs the worker, V8 and the type check, and no tool.
 const SCRIPT: &str = "const answer: number = 42;\nreturn answer;\n";
 
-/// What was found.
+/// The findings of `doctor`.
 #[derive(Serialize)]
 pub struct Checkup {
     version: &'static str,

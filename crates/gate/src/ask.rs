@@ -76,7 +76,7 @@ pub struct Question {
     pub decision: Decision,
     /// The question of flow rules or a reviewer besides, where `decision` does not say it.
     pub besides: Option<Decision>,
-    /// What a yes allows.
+    /// The call and the data that a yes allows.
     pub about: About,
     /// Other servers' data in the arguments, each with its longest piece. Data that the question
     /// is about comes first.
@@ -111,8 +111,8 @@ impl Question {
     }
 }
 
-/// What a yes allows. If it is neither of these, the question is about this one call, as
-/// whenever a reviewer of the host asks.
+/// The call and the data that a yes allows. If it is neither of these, the question is about this
+/// one call, as whenever a reviewer of the host asks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct About {

@@ -9,7 +9,7 @@ use super::error::ConfigError;
 /// The names looked for in each folder, in this order.
 pub(super) const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
 
-/// How many symbolic links are followed to a file: as many as Linux follows.
+/// The most symbolic links that are followed to a file: as many as Linux follows.
 const MAX_LINKS: usize = 40;
 
 /// The configuration file for work in `folder`: `callgate.json`, else `.mcp.json`, in that folder,

@@ -99,7 +99,7 @@ pub struct Config {
     /// `sandbox`: the kernel layers around the workers that run scripts.
     #[serde(rename = "sandbox", deserialize_with = "file::jail")]
     pub jail: JailOptions,
-    /// How scripts are type-checked.
+    /// `check`: the type check of scripts.
     pub check: CheckConfig,
     /// `ledger`: the file that every call is written to, as an absolute path. Without one, calls
     /// are in the report of a run alone.

@@ -151,7 +151,7 @@ fn is_share(share: &f64) -> bool {
 
 const NO_SHARE: &str = "a share is a number above 0 and at most 1, such as 0.02";
 
-/// How MCP is served over HTTP. Begins with the defaults.
+/// `http` of `serve`: MCP over HTTP. Begins with the defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]

@@ -236,7 +236,7 @@ impl Drop for Worker {
     }
 }
 
-/// How a worker ended.
+/// The end of a worker's process.
 #[derive(Debug, Default)]
 pub(super) struct Death {
     /// Its status, if it could be had.
@@ -264,7 +264,7 @@ fn reap(mut child: Child) -> Death {
     Death { status, stderr }
 }
 
-/// What is in the pipe of a dead process.
+/// The rest of the text in the pipe of a dead process.
 fn read_rest(mut stderr: ChildStderr) -> String {
     use std::io::Read;
     let mut bytes = vec![0; STDERR_BYTES];
