@@ -277,8 +277,12 @@ pub fn url_secrets(url: &str) -> Vec<(String, String)> {
             (name, value) => add(name, value),
         }
     }
+    if let Some(password) = url.password() {
+        // Together they are hidden, too: each alone may be too short for that.
+        add("URL user", &format!("{}:{password}", url.username()));
+        add("URL password", password);
+    }
     add("URL user", url.username());
-    add("URL password", url.password().unwrap_or_default());
     found
 }
 

@@ -130,9 +130,11 @@ fn secret_parts_of_a_url() {
     check(
         "https://bob:p%40ss@h",
         &[
-            ("URL user", "bob"),
+            ("URL user", "bob:p%40ss"),
+            ("URL user", "bob:p@ss"),
             ("URL password", "p%40ss"),
             ("URL password", "p@ss"),
+            ("URL user", "bob"),
         ],
     );
 }
