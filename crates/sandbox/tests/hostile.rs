@@ -81,10 +81,8 @@ async fn a_worker_outside_the_jail_gets_no_script() {
         (claims(1, false), "no seccomp"),
         (claims(1, true), "not in the jail"),
     ] {
-        match run_in(JailOptions::default(), Duration::MAX, &ready)
-            .await
-            .end
-        {
+        let ended = run_in(JailOptions::default(), Duration::MAX, &ready).await;
+        match ended.end {
             End::NotStarted { reason } => assert!(reason.contains(expected), "{reason}"),
             other => panic!("{expected}: {other:?}"),
         }
@@ -98,15 +96,14 @@ async fn broken_frames() {
         outcome: "{}".into(),
     };
     let long = ReturnValue::Shown("x".repeat((1 << 20) + 1));
+    let twice = WorkerFrame::Ready(Ready::default());
+    let name = "x".repeat(5000);
     for (frame, expected) in [
         (read, "it reads what it was not given"),
-        (
-            WorkerFrame::Ready(Ready::default()),
-            "it says twice that it is ready",
-        ),
+        (twice, "it says twice that it is ready"),
         (call("echo", "{]"), "the input of a call is not JSON"),
         (
-            call(&"x".repeat(5000), "{}"),
+            call(&name, "{}"),
             "it calls a function whose name is too long",
         ),
         (
@@ -117,28 +114,22 @@ async fn broken_frames() {
     ] {
         check(expected, &bytes(vec![frame]), expected).await;
     }
-    let early = encoded(call("echo", "{}"));
-    let later = [bytes(vec![]), vec![0xff; 64]].concat();
+    let over = |limit| format!("frame of 4294967295 bytes is over the limit of {limit} bytes");
+    let broken = |why| format!("broken frame: {why}");
     for (bytes, expected) in [
+        (vec![0xff; 64], over(65_536)),
+        (vec![1, 0, 0, 0, 99], broken("Serde Deserialization Error")),
         (
-            &[0xff; 64][..],
-            "frame of 4294967295 bytes is over the limit of 65536 bytes",
+            vec![2, 0, 0, 0, 0, 0],
+            broken("Hit the end of buffer, expected more data"),
         ),
         (
-            &[1, 0, 0, 0, 99],
-            "broken frame: Serde Deserialization Error",
+            encoded(call("echo", "{}")),
+            "it speaks before it is ready".to_owned(),
         ),
-        (
-            &[2, 0, 0, 0, 0, 0],
-            "broken frame: Hit the end of buffer, expected more data",
-        ),
-        (&early, "it speaks before it is ready"),
-        (
-            &later,
-            "frame of 4294967295 bytes is over the limit of 17825792 bytes",
-        ),
+        ([bytes(vec![]), vec![0xff; 64]].concat(), over(17_825_792)),
     ] {
-        check(expected, bytes, expected).await;
+        check(&expected, &bytes, &expected).await;
     }
 }
 
@@ -219,9 +210,6 @@ async fn a_flood_of_cancels_is_nothing() {
 async fn silence_after_ready_is_script_time() {
     let limit = Duration::from_millis(500);
     let ended = run_in(JailOptions::process_only(), limit, &bytes(vec![])).await;
-    assert!(
-        matches!(ended.end, End::Limit { limit: 500, .. }),
-        "{:?}",
-        ended.end
-    );
+    let end = ended.end;
+    assert!(matches!(end, End::Limit { limit: 500, .. }), "{end:?}");
 }

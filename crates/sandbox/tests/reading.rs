@@ -107,6 +107,10 @@ async fn workers_that_do_not_read() {
     let read = |outcome: &str| WorkerFrame::Read {
         outcome: outcome.into(),
     };
+    let late = "the script takes longer than 0.5 s to parse; write it in simpler pieces";
+    let protocol = "the worker breaks the protocol: it ";
+    let other = format!("{protocol}has read something else than a text");
+    let early = format!("{protocol}speaks before it has read");
     for (then, more, expected) in [
         (
             dies,
@@ -118,36 +122,16 @@ async fn workers_that_do_not_read() {
             None,
             "the script takes too much memory to parse; write it in simpler pieces",
         ),
-        (
-            "while :; do :; done",
-            None,
-            "the script takes longer than 0.5 s to parse; write it in simpler pieces",
-        ),
-        (
-            waits,
-            None,
-            "the script takes longer than 0.5 s to parse; write it in simpler pieces",
-        ),
+        ("while :; do :; done", None, late),
+        (waits, None, late),
         (
             killed,
             None,
             "the worker closed its socket before the script ended",
         ),
-        (
-            waits,
-            Some(read("nothing")),
-            "the worker breaks the protocol: it has read something else than a text",
-        ),
-        (
-            waits,
-            Some(read("")),
-            "the worker breaks the protocol: it has read something else than a text",
-        ),
-        (
-            waits,
-            Some(ready()),
-            "the worker breaks the protocol: it speaks before it has read",
-        ),
+        (waits, Some(read("nothing")), &other),
+        (waits, Some(read("")), &other),
+        (waits, Some(ready()), &early),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let sent: Vec<u8> = iter::once(ready()).chain(more).flat_map(encoded).collect();

@@ -240,50 +240,37 @@ async fn a_worker_that_is_taken_over_gets_nowhere() {
     let secret = "hunter2 of the host".to_owned();
     let host = std::process::id();
     let server = victim.id();
+    let read = format!("read-memory {host} {}", secret.as_ptr().addr());
+    let environment = format!("call 257 n-100 t/proc/{server}/environ n0");
+    let end = |process: u32| format!("call 62 n{process} n9");
     for (attack, order, expected) in [
         (
             "reads the host's memory",
-            format!("read-memory {host} {}", secret.as_ptr().addr()),
+            &*read,
             "killed: process_vm_readv",
         ),
-        (
-            "reads a server's environment",
-            format!("call 257 n-100 t/proc/{server}/environ n0"),
-            "-13",
-        ),
+        ("reads a server's environment", &environment, "-13"),
         (
             "ends another worker",
-            format!("call 62 n{} n9", other_worker.id()),
+            &end(other_worker.id()),
             "killed: kill",
         ),
-        (
-            "ends a server",
-            format!("call 62 n{server} n9"),
-            "killed: kill",
-        ),
-        (
-            "opens the terminal",
-            "call 257 n-100 t/dev/tty n2".to_owned(),
-            "-13",
-        ),
+        ("ends a server", &end(server), "killed: kill"),
+        ("opens the terminal", "call 257 n-100 t/dev/tty n2", "-13"),
         (
             "handles the signal of refused calls",
-            "survive-sigsys".to_owned(),
+            "survive-sigsys",
             "killed: socket",
         ),
         (
             "blocks the signal of refused calls",
-            "block-sigsys".to_owned(),
+            "block-sigsys",
             "killed: ?",
         ),
-        ("makes 32-bit calls", "call-of-i386".to_owned(), "killed: ?"),
-        (
-            "starts a thread, which is its right",
-            "thread".to_owned(),
-            "true",
-        ),
+        ("makes 32-bit calls", "call-of-i386", "killed: ?"),
+        ("starts a thread, which is its right", "thread", "true"),
     ] {
-        assert_eq!(answer(&jail, &order).await, expected, "{attack}");
+        assert_eq!(answer(&jail, order).await, expected, "{attack}");
     }
     let taken: u64 = answer(&jail, "take-memory").await.parse().unwrap();
     let limits = Limits::default();

@@ -9,74 +9,38 @@ use crate::config::{allow, rewrite, takes_rules};
 
 const RULE: &str = r#"{ "tool": "git_log" }"#;
 
-/// Texts before and after the rule is added.
+/// Texts, with what the rule adds to them in angle brackets.
 #[test]
 fn of_the_text() {
-    for (before, after) in [
+    for text in [
         // A list in lines.
-        (
-            "{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\"\n    ]\n  }\n}\n",
-            "{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\",\n      { \"tool\": \"git_log\" }\n    ]\n  }\n}\n",
-        ),
+        "{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\"«,\n      { \"tool\": \"git_log\" }»\n    ]\n  }\n}\n",
         // Comments and trailing commas.
-        (
-            "// ours\n{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\", // all of a\n      \"c_*\", // the last\n      // and a note\n    ],\n  }, // end\n}\n",
-            "// ours\n{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\", // all of a\n      \"c_*\", // the last\n      { \"tool\": \"git_log\" },\n      // and a note\n    ],\n  }, // end\n}\n",
-        ),
-        (
-            "{\n\t\"permissions\": {\n\t\t\"allow\": [\n\t\t\t\"a_*\" // the last\n\t\t]\n\t}\n}\n",
-            "{\n\t\"permissions\": {\n\t\t\"allow\": [\n\t\t\t\"a_*\", // the last\n\t\t\t{ \"tool\": \"git_log\" }\n\t\t]\n\t}\n}\n",
-        ),
+        "// ours\n{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\", // all of a\n      \"c_*\", // the last\n      «{ \"tool\": \"git_log\" },\n      »// and a note\n    ],\n  }, // end\n}\n",
+        "{\n\t\"permissions\": {\n\t\t\"allow\": [\n\t\t\t\"a_*\"«,» // the last\n\t\t«\t{ \"tool\": \"git_log\" }\n\t\t»]\n\t}\n}\n",
         // A list in one line.
-        (
-            r#"{ "permissions": { "allow": ["a_*"] } }"#,
-            r#"{ "permissions": { "allow": ["a_*", { "tool": "git_log" }] } }"#,
-        ),
-        (
-            r#"{ "permissions": { "allow": [] } }"#,
-            r#"{ "permissions": { "allow": [{ "tool": "git_log" }] } }"#,
-        ),
+        r#"{ "permissions": { "allow": ["a_*"«, { "tool": "git_log" }»] } }"#,
+        r#"{ "permissions": { "allow": [«{ "tool": "git_log" }»] } }"#,
         // An empty list with a comment.
-        (
-            "{\n  \"permissions\": {\n    \"allow\": [\n      // none yet\n    ]\n  }\n}\n",
-            "{\n  \"permissions\": {\n    \"allow\": [\n      // none yet\n      { \"tool\": \"git_log\" }\n    ]\n  }\n}\n",
-        ),
+        "{\n  \"permissions\": {\n    \"allow\": [\n      // none yet\n    «  { \"tool\": \"git_log\" }\n    »]\n  }\n}\n",
         // No list.
-        (
-            "{\n    \"permissions\": {\n        \"deny\": [\"x_*\"] // never\n    }\n}\n",
-            "{\n    \"permissions\": {\n        \"deny\": [\"x_*\"], // never\n        \"allow\": [\n            { \"tool\": \"git_log\" }\n        ]\n    }\n}\n",
-        ),
+        "{\n    \"permissions\": {\n        \"deny\": [\"x_*\"]«,» // never\n    «    \"allow\": [\n            { \"tool\": \"git_log\" }\n        ]\n    »}\n}\n",
         // No permissions.
-        (
-            "{\n  \"mcpServers\": {\n  } // none\n}\n",
-            "{\n  \"mcpServers\": {\n  }, // none\n  \"permissions\": {\n    \"allow\": [\n      { \"tool\": \"git_log\" }\n    ]\n  }\n}\n",
-        ),
-        (
-            "{}",
-            "{\n  \"permissions\": {\n    \"allow\": [\n      { \"tool\": \"git_log\" }\n    ]\n  }\n}",
-        ),
+        "{\n  \"mcpServers\": {\n  }«,» // none\n«  \"permissions\": {\n    \"allow\": [\n      { \"tool\": \"git_log\" }\n    ]\n  }\n»}\n",
+        "{«\n  \"permissions\": {\n    \"allow\": [\n      { \"tool\": \"git_log\" }\n    ]\n  }\n»}",
         // Line ends.
-        (
-            "{\r\n\t\"limits\": {},\r\n}\r\n",
-            "{\r\n\t\"limits\": {},\r\n\t\"permissions\": {\r\n\t\t\"allow\": [\r\n\t\t\t{ \"tool\": \"git_log\" }\r\n\t\t]\r\n\t},\r\n}\r\n",
-        ),
+        "{\r\n\t\"limits\": {},\r\n«\t\"permissions\": {\r\n\t\t\"allow\": [\r\n\t\t\t{ \"tool\": \"git_log\" }\r\n\t\t]\r\n\t},\r\n»}\r\n",
         // A byte order mark.
-        (
-            "\u{feff}{ \"permissions\": { \"allow\": [] } }",
-            "\u{feff}{ \"permissions\": { \"allow\": [{ \"tool\": \"git_log\" }] } }",
-        ),
+        "\u{feff}{ \"permissions\": { \"allow\": [«{ \"tool\": \"git_log\" }»] } }",
     ] {
-        let edited = with_rules(before, &[RULE.to_owned()]);
-        assert_eq!(edited.as_deref(), Ok(after), "{before}");
-        assert_eq!(
-            read("callgate.json", after)
-                .expect(after)
-                .permissions
-                .iter()
-                .count(),
-            after.matches("_").count(),
-            "{after}"
-        );
+        let parts = text.split(['«', '»']);
+        let before: String = parts.step_by(2).collect();
+        let after = text.replace(['«', '»'], "");
+        let edited = with_rules(&before, &[RULE.to_owned()]);
+        assert_eq!(edited.as_deref(), Ok(&*after), "{before}");
+        let config = read("callgate.json", &after).expect(&after);
+        let (rules, written) = (config.permissions.iter(), after.matches('_'));
+        assert_eq!(rules.count(), written.count(), "{after}");
     }
 }
 

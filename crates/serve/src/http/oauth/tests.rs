@@ -52,13 +52,9 @@ struct Seen {
 
 impl Server {
     async fn start() -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
-            .await
-            .expect("a port");
-        let url = format!(
-            "http://{}/realm",
-            listener.local_addr().expect("an address")
-        );
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.expect("a port");
+        let url = format!("http://{}/realm", listener.local_addr().expect("a port"));
         let seen = Arc::new(Seen {
             url: url.clone(),
             keys: Mutex::new(json!({ "keys": [jwk(OURS, "one")] })),
@@ -81,6 +77,14 @@ impl Server {
             seen,
             _serving: AbortOnDropHandle::new(tokio::spawn(serving)),
         }
+    }
+
+    /// The resource that takes its tokens, and asks for keys whenever it has not got one.
+    fn impatient_resource(&self) -> Resource {
+        let mut resource = self.resource();
+        let issuer = Arc::get_mut(&mut resource.issuer);
+        issuer.expect("the only one").pause = Duration::ZERO;
+        resource
     }
 
     /// The resource that takes its tokens.
@@ -107,13 +111,8 @@ async fn metadata(State(seen): State<Arc<Seen>>) -> Response {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     }
     let mut right = json!({ "issuer": seen.url, "jwks_uri": format!("{}/keys", seen.url) });
-    for (name, value) in seen
-        .metadata
-        .lock()
-        .expect("a lock")
-        .as_object()
-        .expect("an object")
-    {
+    let changed = seen.metadata.lock().expect("a lock");
+    for (name, value) in changed.as_object().expect("an object") {
         right[name] = value.clone();
     }
     Json(right).into_response()
@@ -150,15 +149,18 @@ fn signed(header: &Header, claims: &Value, with: &str) -> String {
     jsonwebtoken::encode(header, claims, &key(with)).expect("a token")
 }
 
+/// A token with good claims, signed with one of our keys, which it calls so.
+fn token(server: &Server, kid: Option<&str>, with: &str) -> String {
+    let header = header(Algorithm::ES256, kid);
+    signed(&header, &claims(server, json!({})), with)
+}
+
 fn by_hand(header: &Value, claims: &Value, signature: &[u8]) -> String {
     let part = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
     let (header, claims) = (header.to_string(), claims.to_string());
-    format!(
-        "{}.{}.{}",
-        part(header.as_bytes()),
-        part(claims.as_bytes()),
-        part(signature)
-    )
+    [header.as_bytes(), claims.as_bytes(), signature]
+        .map(part)
+        .join(".")
 }
 
 /// The reason why a token is rejected.
@@ -168,10 +170,7 @@ async fn rejected(resource: &Resource, token: &str) -> String {
         Err(Rejected::Invalid(why)) => why,
         Err(Rejected::Scope(scope)) => format!("scope {scope}"),
         Err(Rejected::NoKeys(why)) => {
-            let why = why
-                .split_once(" cannot be reached: ")
-                .expect("the reason")
-                .1;
+            let (_, why) = why.split_once(" cannot be reached: ").expect("the reason");
             format!("away: {why}")
         }
         Err(other) => format!("{other:?}"),
@@ -211,10 +210,7 @@ async fn claims_are_checked() {
         (json!({ "aud": [] }), audience),
         (json!({ "aud": null }), "the token has no \"aud\""),
         (json!({ "iss": "https://evil.example" }), issuer),
-        (
-            json!({ "iss": [server.url, "https://evil.example"] }),
-            issuer,
-        ),
+        (json!({ "iss": [server.url, "https://a.b"] }), issuer),
         (json!({ "iss": null }), "the token has no \"iss\""),
         (json!({ "sub": null }), owner),
         (json!({ "sub": "a\u{0}b" }), owner),
@@ -223,11 +219,8 @@ async fn claims_are_checked() {
         (json!({ "scope": "useless" }), "scope use"),
         (json!({ "scope": null }), "scope use"),
     ] {
-        let token = signed(
-            &header(Algorithm::ES256, Some("one")),
-            &claims(&server, changed.clone()),
-            OURS,
-        );
+        let header = header(Algorithm::ES256, Some("one"));
+        let token = signed(&header, &claims(&server, changed), OURS);
         check(&resource, &token, expected).await;
     }
     assert_eq!(server.seen.asked.load(Ordering::Relaxed), 1);
@@ -264,19 +257,16 @@ async fn forged_tokens_are_rejected() {
     let token = with(&es256(Some("one")));
     let root = claims(&server, json!({ "sub": "root" }));
     let other = signed(&es256(Some("one")), &root, OURS);
-    let parts = [
-        token.split('.').next(),
-        other.split('.').nth(1),
-        token.split('.').nth(2),
-    ];
-    let mixed = parts.map(|part| part.expect("a part")).join(".");
+    let part = |token: &'_ str, nth| token.split('.').nth(nth).expect("a part").to_owned();
+    let mixed = [part(&token, 0), part(&other, 1), part(&token, 2)].join(".");
+    let none = by_hand(&json!({ "alg": "nOnE", "kid": "one" }), &good, b"");
+    let unsigned = by_hand(&json!({ "alg": "ES256", "kid": "one" }), &good, b"x");
+    let no_access = "the token is of a type that is not an access token";
+    let demands = "the token's header has demands that are not understood";
 
     for (token, expected) in [
         (by_hand(&json!({ "alg": "none" }), &good, b""), unread),
-        (
-            by_hand(&json!({ "alg": "nOnE", "kid": "one" }), &good, b""),
-            unread,
-        ),
+        (none, unread),
         (
             shared.expect("a token"),
             "the token's algorithm is not taken",
@@ -289,33 +279,19 @@ async fn forged_tokens_are_rejected() {
             with(&es256(Some(&long))),
             "the token's key has too long a name",
         ),
-        (
-            with(&demanding),
-            "the token's header has demands that are not understood",
-        ),
+        (with(&demanding), demands),
         (of_type("at+JWT"), "taken: u-1"),
-        (
-            of_type("dpop+jwt"),
-            "the token is of a type that is not an access token",
-        ),
+        (of_type("dpop+jwt"), no_access),
         (mixed, wrong),
-        (
-            by_hand(&json!({ "alg": "ES256", "kid": "one" }), &good, b"x"),
-            wrong,
-        ),
+        (unsigned, wrong),
     ] {
         check(&resource, &token, expected).await;
     }
     for kid in ["../../dev/null", "one\u{0}", "' OR 1=1 --", "ONE", ""] {
         check(&resource, &with(&es256(Some(kid))), unknown).await;
     }
-    for malformed in [
-        "",
-        ".",
-        "a.b.c",
-        &format!("{token}.x"),
-        &"x".repeat(1 << 20),
-    ] {
+    let (longer, large) = (format!("{token}.x"), "x".repeat(1 << 20));
+    for malformed in ["", ".", "a.b.c", &longer, &large] {
         let why = rejected(&resource, malformed).await;
         assert!(!why.starts_with("taken"), "{why}");
     }
@@ -325,23 +301,16 @@ async fn forged_tokens_are_rejected() {
 async fn invented_key_names_cost_the_issuer_nothing() {
     let server = Server::start().await;
     let resource = server.resource();
-    let good = claims(&server, json!({}));
-    let tokens: Vec<String> = (0..100)
-        .map(|n| {
-            signed(
-                &header(Algorithm::ES256, Some(&format!("made-up-{n}"))),
-                &good,
-                ANOTHER,
-            )
-        })
-        .collect();
+    let names = (0..100).map(|n| format!("made-up-{n}"));
+    let tokens = names.map(|name| token(&server, Some(&name), ANOTHER));
+    let tokens: Vec<String> = tokens.collect();
     let all = join_all(tokens.iter().map(|token| resource.check(token))).await;
     assert!(all.iter().all(Result::is_err));
     // Those that go away before there is an answer, too.
     for token in &tokens {
         let _gone = tokio::time::timeout(Duration::ZERO, resource.check(token)).await;
     }
-    let good = signed(&header(Algorithm::ES256, Some("one")), &good, OURS);
+    let good = token(&server, Some("one"), OURS);
     check(&resource, &good, "taken: u-1").await;
     assert_eq!(server.seen.asked.load(Ordering::Relaxed), 1);
 }
@@ -349,23 +318,15 @@ async fn invented_key_names_cost_the_issuer_nothing() {
 #[tokio::test]
 async fn new_keys_are_fetched() {
     let server = Server::start().await;
-    let mut resource = server.resource();
-    Arc::get_mut(&mut resource.issuer)
-        .expect("the only one")
-        .pause = Duration::ZERO;
-    let good = claims(&server, json!({}));
-    let old = signed(&header(Algorithm::ES256, Some("one")), &good, OURS);
-    let new = signed(&header(Algorithm::ES256, Some("two")), &good, ANOTHER);
+    let resource = server.impatient_resource();
+    let old = token(&server, Some("one"), OURS);
+    let new = token(&server, Some("two"), ANOTHER);
     check(&resource, &old, "taken: u-1").await;
     *server.seen.keys.lock().expect("a lock") = json!({ "keys": [jwk(ANOTHER, "two")] });
     check(&resource, &new, "taken: u-1").await;
     // Taken back.
-    check(
-        &resource,
-        &old,
-        "the token is signed with a key that its issuer does not have",
-    )
-    .await;
+    let unknown = "the token is signed with a key that its issuer does not have";
+    check(&resource, &old, unknown).await;
     assert_eq!(server.seen.asked.load(Ordering::Relaxed), 3);
 }
 
@@ -373,8 +334,8 @@ async fn new_keys_are_fetched() {
 async fn an_unreachable_issuer_lets_no_token_in() {
     let server = Server::start().await;
     server.seen.away.store(true, Ordering::Relaxed);
-    let good = claims(&server, json!({}));
-    let token = signed(&header(Algorithm::ES256, Some("one")), &good, OURS);
+    let unknown = token(&server, Some("two"), OURS);
+    let token = token(&server, Some("one"), OURS);
     let resource = server.resource();
     // Of the last place that was tried.
     check(&resource, &token, "away: it answers with status 404").await;
@@ -384,14 +345,10 @@ async fn an_unreachable_issuer_lets_no_token_in() {
     assert_eq!(rejected(&server.resource(), &token).await, "taken: u-1");
 
     // Keys that are known serve while it is away, and names that are not wait.
-    let mut resource = server.resource();
-    Arc::get_mut(&mut resource.issuer)
-        .expect("the only one")
-        .pause = Duration::ZERO;
+    let resource = server.impatient_resource();
     check(&resource, &token, "taken: u-1").await;
     server.seen.away.store(true, Ordering::Relaxed);
     check(&resource, &token, "taken: u-1").await;
-    let unknown = signed(&header(Algorithm::ES256, Some("two")), &good, OURS);
     check(&resource, &unknown, "away: it answers with status 404").await;
 }
 
@@ -401,8 +358,7 @@ async fn untrusted_documents_are_refused() {
         let server = Server::start().await;
         *server.seen.metadata.lock().expect("a lock") = metadata;
         *server.seen.keys.lock().expect("a lock") = keys;
-        let good = claims(&server, json!({}));
-        let token = signed(&header(Algorithm::ES256, Some("one")), &good, OURS);
+        let token = token(&server, Some("one"), OURS);
         rejected(&server.resource(), &token).await
     };
     let right = || json!({ "keys": [jwk(OURS, "one")] });
@@ -455,16 +411,12 @@ fn metadata_of_the_resource() {
         let resource = Resource::new(&config(&text).oauth.expect("oauth"), "");
         assert_eq!(resource.expect("a resource").metadata_url, expected);
     };
-    check(
-        "https://a.example/mcp",
-        "https://a.example/.well-known/oauth-protected-resource/mcp",
-    );
-    check(
-        "https://a.example:8443/x/mcp/",
-        "https://a.example:8443/.well-known/oauth-protected-resource/x/mcp",
-    );
-    check(
-        "https://a.example",
-        "https://a.example/.well-known/oauth-protected-resource",
-    );
+    for (origin, path, expected) in [
+        ("https://a.example", "/mcp", "/mcp"),
+        ("https://a.example:8443", "/x/mcp/", "/x/mcp"),
+        ("https://a.example", "", ""),
+    ] {
+        let expected = format!("{origin}/.well-known/oauth-protected-resource{expected}");
+        check(&format!("{origin}{path}"), &expected);
+    }
 }
