@@ -56,15 +56,9 @@ async fn a_good_answer_is_the_value() {
     assert_eq!(value(&report), json!({ "id": 7, "to": "Ada" }));
     // It is in the ledger, under a name of its own.
     let line = &report.calls[0];
-    assert_eq!(
-        (
-            line.function.as_str(),
-            line.server.as_str(),
-            line.tool.as_str(),
-            line.line
-        ),
-        ("model_extract", "model", "extract", Some(1))
-    );
+    let names = [&line.function, &line.server, &line.tool];
+    assert_eq!(names, ["model_extract", "model", "extract"]);
+    assert_eq!(line.line, Some(1));
     assert_eq!(line.outcome, callgate::ledger::Outcome::Ok);
     assert_eq!(line.result_bytes, Some(19));
     // The data stand between two lines that nothing in them can be.
@@ -86,14 +80,11 @@ async fn a_wrong_answer_is_mended_once() {
         Do::Say("```json\n{\"id\": 7, \"to\": \"Ada\"}\n```"),
     ]);
     let gate = gate(&model).await;
-    assert_eq!(
-        value(&run(&gate, SCRIPT).await),
-        json!({ "id": 7, "to": "Ada" })
-    );
+    let report = run(&gate, SCRIPT).await;
+    assert_eq!(value(&report), json!({ "id": 7, "to": "Ada" }));
     let prompts = model.prompts();
-    let repair = prompts[1]
-        .strip_prefix(&prompts[0])
-        .expect("the same and more");
+    let repair = prompts[1].strip_prefix(&prompts[0]);
+    let repair = repair.expect("the same and more");
     expect![[r#"
 
 
@@ -128,10 +119,8 @@ async fn answers_that_never_fit() {
     let callgate::ledger::Outcome::ToolError { message } = &report.calls[0].outcome else {
         panic!("{report}");
     };
-    assert!(
-        message.starts_with("the model gave nothing that fits the schema"),
-        "{message}"
-    );
+    let said = "the model gave nothing that fits the schema";
+    assert!(message.starts_with(said), "{message}");
 }
 
 #[tokio::test]
@@ -185,9 +174,10 @@ async fn rules_over_tools_and_flows_count() {
     expect![[r#"["McpDeniedError","mcp.extract",null,"model_extract was not called: needs approval: ticketing_createIssue is labelled \"private\" and model_extract is not: 31 bytes of ticketing.createIssue (call 1) go to model.extract, and there is no one to ask; only the operator can allow it unasked, under flows; calling again will not help",null]"#]].assert_eq(&value(&report).to_string());
     assert_eq!(model.prompts().len(), 0);
     let line = serde_json::to_value(&report.calls[1]).expect("JSON");
+    let [from, to] = ["from", "to"].map(|end| &line["flows"][0][end]);
     assert_eq!(
-        line["flows"][0]["from"], "ticketing_createIssue",
+        [from, to],
+        ["ticketing_createIssue", "model_extract"],
         "{line:#}"
     );
-    assert_eq!(line["flows"][0]["to"], "model_extract", "{line:#}");
 }

@@ -2,9 +2,9 @@
 
 use std::process::Stdio;
 
-use callgate::{CallErrorKind, Gate, Rules, ServerSpec, Status, code};
+use callgate::{CallErrorKind, Gate, Rules, ServerSpec, Status};
 use callgate_servers::Connect;
-use callgate_tests::{Workbench, binary, demo_logging, demo_ticketing};
+use callgate_tests::{Workbench, binary, cases, demo_logging, demo_ticketing};
 use serde_json::{Value, json};
 
 /// A configuration with the server `files`, whose tools are `createIssue` and `listIssues`.
@@ -20,43 +20,21 @@ fn bench(members: Value) -> Workbench {
 
 #[test]
 fn what_forbids_nothing_stops_run_call_and_serve() {
-    for (members, said) in [
-        (
-            json!({ "permissions": { "deny": ["mcp__files__createIssue"] } }),
-            "rule \"mcp__files__createIssue\" in permissions.deny matches no tool; did you mean \"files_createIssue\"?",
-        ),
-        (
-            json!({ "permissions": { "deny": [{ "tool": "mcp__files__*" }] } }),
-            "did you mean \"files_*\"?",
-        ),
-        (
-            json!({ "permissions": { "deny": [{ "tool": "files_*", "server": "file" }] } }),
-            "matches no tool of such a server; did you mean \"files\"?",
-        ),
-        (
-            json!({ "flows": [{ "from": "mcp__files__listIssues", "to": "*", "action": "deny" }] }),
-            "did you mean \"files_listIssues\"?",
-        ),
-        (
-            json!({
-                "toolLabels": { "mcp__files__listIssues": ["private"], "files_createIssue": ["private"] },
-                "flows": [{ "from": "label:private", "to": "*", "action": "deny" }],
-            }),
-            "toolLabels is on no tool; did you mean \"files_listIssues\"?",
-        ),
-        (
-            json!({ "tools": { "files_create_issue": { "visibility": "hidden" } } }),
-            "\"files_create_issue\" in \"tools\" matches no tool; did you mean \"files_createIssue\"?",
-        ),
-    ] {
+    for (members, said) in cases(
+        r#"
+        { "permissions": { "deny": ["mcp__files__createIssue"] } } → rule "mcp__files__createIssue" in permissions.deny matches no tool; did you mean "files_createIssue"?
+        { "permissions": { "deny": [{ "tool": "mcp__files__*" }] } } → did you mean "files_*"?
+        { "permissions": { "deny": [{ "tool": "files_*", "server": "file" }] } } → matches no tool of such a server; did you mean "files"?
+        { "flows": [{ "from": "mcp__files__listIssues", "to": "*", "action": "deny" }] } → did you mean "files_listIssues"?
+        { "toolLabels": { "mcp__files__listIssues": ["private"], "files_createIssue": ["private"] }, "flows": [{ "from": "label:private", "to": "*", "action": "deny" }] } → toolLabels is on no tool; did you mean "files_listIssues"?
+        { "tools": { "files_create_issue": { "visibility": "hidden" } } } → "files_create_issue" in "tools" matches no tool; did you mean "files_createIssue"?"#,
+    ) {
         let bench = bench(members);
         let called = bench.callgate(&["call", "files_listIssues", "{}"]);
         for ran in [bench.run("1", &[]), called] {
             let advice = ran.stderr.contains("--allow-unmatched-rules");
-            assert!(
-                ran.code == 2 && ran.stderr.contains(said) && advice,
-                "{ran:#?}"
-            );
+            let is_said = ran.stderr.contains(said) && advice;
+            assert!(ran.code == 2 && is_said, "{ran:#?}");
         }
         let mut serving = bench.command(&["serve"]);
         let serving = serving.stdin(Stdio::piped()).stderr(Stdio::piped());
@@ -66,17 +44,13 @@ fn what_forbids_nothing_stops_run_call_and_serve() {
         drop(input);
         // Also if the client leaves at once.
         for served in [served, bench.callgate(&["serve"])] {
-            assert!(
-                served.code == 2 && served.stderr.contains(said),
-                "{served:#?}"
-            );
+            let is_said = served.stderr.contains(said);
+            assert!(served.code == 2 && is_said, "{served:#?}");
         }
         // It shows what the tools are called.
         let listed = bench.callgate(&["tools"]);
-        assert!(
-            listed.code == 0 && listed.stderr.contains(said),
-            "{listed:#?}"
-        );
+        let is_said = listed.stderr.contains(said);
+        assert!(listed.code == 0 && is_said, "{listed:#?}");
         let ran = bench.run("1", &["--allow-unmatched-rules"]);
         assert!(ran.code == 0 && ran.stderr.contains(said), "{ran:#?}");
     }
@@ -129,24 +103,14 @@ async fn a_server_that_lists_later_stops_runs_and_calls() {
     let report = gate.run("await files_createIssue({ title: 'x' })").await;
     let error = report.error.as_ref().expect("an error");
     assert_eq!(format!("{:?}", error.kind), "Configuration", "{report}");
-    assert!(
-        error
-            .message
-            .contains("did you mean \"files_createIssue\"?"),
-        "{report}"
-    );
+    let meant = "did you mean \"files_createIssue\"?";
+    assert!(error.message.contains(meant), "{report}");
     let arguments = serde_json::value::to_raw_value(&json!({ "title": "x" })).expect("JSON");
     let called = gate.call("files_createIssue", arguments).await;
     let error = called.expect_err("the configuration permits no calls");
-    assert!(
-        matches!(
-            error.kind,
-            CallErrorKind::Protocol {
-                code: code::REFUSED,
-                ..
-            }
-        ),
-        "{error:?}"
-    );
+    let CallErrorKind::Protocol { code, .. } = error.kind else {
+        panic!("{error:?}");
+    };
+    assert_eq!(code, callgate::code::REFUSED);
     gate.shutdown().await;
 }

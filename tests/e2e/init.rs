@@ -12,6 +12,9 @@ use crate::pty::at_terminal_with;
 /// A secret that must be in no file of ours and no output.
 const SECRET: &str = "ghp_0123456789abcdefSECRET";
 
+/// A file with one server.
+const ONE: &str = r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#;
+
 /// A person with a home and a project.
 struct Person {
     bench: Workbench,
@@ -34,15 +37,10 @@ impl Person {
             None => self.bench.path().join(name),
         };
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        let program = |name: &str| binary(name).display().to_string();
         let text = text
-            .replace(
-                "TICKETING",
-                &binary("callgate-demo-ticketing").display().to_string(),
-            )
-            .replace(
-                "LOGGING",
-                &binary("callgate-demo-logging").display().to_string(),
-            )
+            .replace("TICKETING", &program("callgate-demo-ticketing"))
+            .replace("LOGGING", &program("callgate-demo-logging"))
             .replace("SECRET", SECRET)
             .replace("PROJECT", &self.bench.path().display().to_string());
         fs::write(&path, text).expect("write");
@@ -60,10 +58,8 @@ impl Person {
 
     fn at_terminal(&self, arguments: &[&str]) -> PtySession {
         let environment = self.environment();
-        let environment = environment
-            .each_ref()
-            .map(|(name, value)| (*name, value.as_str()));
-        let environment: Vec<_> = environment.into_iter().chain([("CG_GEM", "set")]).collect();
+        let environment = environment.iter().map(|(name, value)| (*name, &**value));
+        let environment: Vec<_> = environment.chain([("CG_GEM", "set")]).collect();
         at_terminal_with(&self.bench, &[&["init"], arguments].concat(), &environment)
     }
 
@@ -71,6 +67,13 @@ impl Person {
         let mut command = self.bench.command(&["init"]);
         command.args(arguments).envs(self.environment());
         command.output().expect("start callgate").into()
+    }
+
+    /// The names of the servers in the configuration that was written.
+    fn servers(&self) -> Vec<String> {
+        let config = self.config();
+        let servers = config["mcpServers"].as_object().expect("servers");
+        servers.keys().cloned().collect()
     }
 
     fn config(&self) -> Value {
@@ -160,15 +163,8 @@ fn servers_of_all_clients_without_a_terminal() {
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert!(!said.contains(SECRET), "{said}");
     let config = person.config();
-    let servers = config["mcpServers"].as_object().expect("servers");
-    let names: Vec<&str> = servers.keys().map(String::as_str).collect();
-    assert_eq!(
-        names,
-        [
-            "web", "here", "tickets", "desk", "code", "profiled", "curs", "dex", "remote", "gem",
-            "surf", "zeds"
-        ]
-    );
+    let names = "web here tickets desk code profiled curs dex remote gem surf zeds";
+    assert_eq!(person.servers().join(" "), names);
     for (member, expected) in cases(
         r#"
         "/tickets/env" → { "GITHUB_TOKEN": "${GITHUB_TOKEN}" }
@@ -212,35 +208,33 @@ fn servers_that_are_off_in_this_project_are_not_taken() {
         servers.collect::<Vec<_>>().join(", ")
     };
     let file = |names| format!(r#"{{ "mcpServers": {{ {} }} }}"#, servers(names));
-    person.has(
-        ".mcp.json",
-        &file(&["approved", "refused", "pending", "local"]),
-    );
-    person.has(
-        ".claude/settings.local.json",
-        r#"{ "disabledMcpjsonServers": ["local"] }"#,
-    );
+    let listed = ["approved", "refused", "pending", "local"];
+    person.has(".mcp.json", &file(&listed));
+    let local = r#"{ "disabledMcpjsonServers": ["local"] }"#;
+    person.has(".claude/settings.local.json", local);
     let mine = servers(&["mine", "off"]);
     let settings = r#""enabledMcpjsonServers": ["approved", "refused", "local"],
         "disabledMcpjsonServers": ["refused"], "disabledMcpServers": ["off"]"#;
-    person.has(
-        "~/.claude.json",
-        &format!(
-            r#"{{ "mcpServers": {{ {mine} }}, "projects": {{ "PROJECT": {{ {settings} }},
-                 "/elsewhere": {{ "disabledMcpServers": ["mine"] }} }} }}"#
-        ),
+    let claude = format!(
+        r#"{{ "mcpServers": {{ {mine} }}, "projects": {{ "PROJECT": {{ {settings} }},
+             "/elsewhere": {{ "disabledMcpServers": ["mine"] }} }} }}"#
     );
+    person.has("~/.claude.json", &claude);
     let older = servers(&["older"]);
-    person.has(
-        "~/.config/Code/User/settings.json",
-        &format!(r#"{{ "editor.fontSize": 12, "mcp": {{ "servers": {{ {older} }} }} }}"#),
-    );
+    let code = format!(r#"{{ "editor.fontSize": 12, "mcp": {{ "servers": {{ {older} }} }} }}"#);
+    person.has("~/.config/Code/User/settings.json", &code);
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    let config = person.config();
-    let servers = config["mcpServers"].as_object().expect("servers");
-    let names: Vec<&String> = servers.keys().collect();
-    assert_eq!(names, ["approved", "mine", "older"], "{ran:?}");
+    assert_eq!(person.servers(), ["approved", "mine", "older"], "{ran:?}");
+}
+
+/// Says which servers are taken, whether secrets are copied, and what may be called unasked.
+fn answer(session: &mut PtySession, answers: [&str; 3]) {
+    let prompts = ["[n] none: ", "[n] no: ", "without asking: "];
+    for (prompt, answer) in prompts.into_iter().zip(answers) {
+        session.exp_string(prompt).expect("the question");
+        session.send_line(answer).expect("answer");
+    }
 }
 
 #[test]
@@ -251,44 +245,27 @@ fn a_person_chooses_at_the_terminal() {
     for text in ["Claude Code", "VS Code", "Zed", "there", "turned off"] {
         assert!(list.contains(text), "{text}: {list}");
     }
-    session
-        .exp_string("[n] none: ")
-        .expect("the whole question");
+    session.exp_string("[n] none: ").expect("the question");
     let number = |name: &str| {
-        let line = list
-            .lines()
-            .find(|line| line.contains(&format!(" {name}  (")));
+        let name = format!(" {name}  (");
+        let line = list.lines().find(|line| line.contains(&name));
         let line = line.unwrap_or_else(|| panic!("{name}: {list}"));
         line.split_whitespace().nth(1).expect("a number").to_owned()
     };
     let (tickets, gem) = (number("tickets"), number("gem"));
     session.send_line("what?").expect("answer");
     let both = format!("{tickets} {gem}");
-    for (prompt, answer) in [
-        ("[n] none: ", &*both),
-        ("[n] no: ", "n"),
-        ("without asking: ", "r"),
-    ] {
-        session.exp_string(prompt).expect("the question");
-        session.send_line(answer).expect("answer");
-    }
+    answer(&mut session, [&both, "n", "r"]);
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("wrote callgate.json"), "{rest}");
     assert!(rest.contains("set these variables"), "{rest}");
-    let config = person.config();
-    assert_eq!(
-        config["mcpServers"].as_object().map(serde_json::Map::len),
-        Some(2)
-    );
-    let permissions = &config["permissions"];
-    assert_eq!(
-        *permissions,
-        json!({
-            "allow": ["tickets_listIssues", "gem_listIssues"],
-            "ask": ["tickets_createIssue"],
-            "deny": ["gem_createIssue"],
-        })
-    );
+    assert_eq!(person.servers().len(), 2);
+    let expected = json!({
+        "allow": ["tickets_listIssues", "gem_listIssues"],
+        "ask": ["tickets_createIssue"],
+        "deny": ["gem_createIssue"],
+    });
+    assert_eq!(person.config()["permissions"], expected);
 }
 
 #[test]
@@ -297,10 +274,7 @@ fn an_existing_file_is_replaced_only_on_demand_and_kept() {
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
     assert!(ran.stderr.contains("~/.cursor/mcp.json"), "{ran:#?}");
-    person.has(
-        ".cursor/mcp.json",
-        r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#,
-    );
+    person.has(".cursor/mcp.json", ONE);
     let ran = person.init(&[]);
     assert_eq!(ran.code, 2, "{ran:#?}");
     assert!(ran.stderr.contains("--yes"), "{ran:#?}");
@@ -309,10 +283,8 @@ fn an_existing_file_is_replaced_only_on_demand_and_kept() {
     let file = person.has("callgate.json", "{ /* mine */ }");
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 2, "{ran:#?}");
-    assert_eq!(
-        fs::read_to_string(&file).expect("the file"),
-        "{ /* mine */ }"
-    );
+    let kept = fs::read_to_string(&file).expect("the file");
+    assert_eq!(kept, "{ /* mine */ }");
     for (arguments, backup, was) in [
         (&["--yes", "--force"][..], "callgate.json.bak", "mine"),
         (
@@ -326,17 +298,12 @@ fn an_existing_file_is_replaced_only_on_demand_and_kept() {
         let kept = fs::read_to_string(person.bench.path().join(backup)).expect("a backup");
         assert!(kept.contains(was), "{kept}");
     }
-    assert_eq!(
-        person.config()["permissions"],
-        json!({ "allow": ["log_getLogs"] })
-    );
-    let folder = fs::read_dir(person.bench.path())
-        .expect("the folder")
-        .flatten();
-    let left: Vec<_> = folder
-        .filter(|it| it.file_name().to_string_lossy().starts_with(".init"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+    let permissions = person.config()["permissions"].take();
+    assert_eq!(permissions, json!({ "allow": ["log_getLogs"] }));
+    let folder = fs::read_dir(person.bench.path()).expect("the folder");
+    let mut names = folder.flatten().map(|it| it.file_name());
+    let left = names.find(|name| name.to_string_lossy().starts_with(".init"));
+    assert_eq!(left, None);
 }
 
 #[test]
@@ -348,10 +315,7 @@ fn a_file_that_cannot_be_read_hides_no_other() {
     let theirs = r#"{ "mcpServers": { "x": { "command": "LOGGING" } } }"#;
     let theirs = person.has(".gemini/settings.json", theirs);
     fs::set_permissions(&theirs, fs::Permissions::from_mode(0o666)).expect("a mode");
-    person.has(
-        ".mcp.json",
-        r#"{ "mcpServers": { "log": { "command": "LOGGING" } } }"#,
-    );
+    person.has(".mcp.json", ONE);
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 0, "{ran:#?}");
     for said in [
@@ -361,14 +325,9 @@ fn a_file_that_cannot_be_read_hides_no_other() {
     ] {
         assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
     }
-    let config = person.config();
-    let servers = config["mcpServers"].as_object().expect("servers");
-    assert_eq!(servers.keys().collect::<Vec<_>>(), ["log"]);
-    assert!(
-        ran.stdout.ends_with("next: callgate tools\n"),
-        "{}",
-        ran.stdout
-    );
+    assert_eq!(person.servers(), ["log"]);
+    let ends = ran.stdout.ends_with("next: callgate tools\n");
+    assert!(ends, "{}", ran.stdout);
 }
 
 #[test]
@@ -380,21 +339,16 @@ fn a_server_with_a_mistake_stops_no_other() {
         ("", r#"{ "command": "x" }"#),
     ] {
         let person = Person::new();
+        let servers = format!(r#"{name:?}: {entry}, "log": {{ "command": "LOGGING" }}"#);
         person.has(
             ".mcp.json",
-            &format!(
-                r#"{{ "mcpServers": {{ {name:?}: {entry}, "log": {{ "command": "LOGGING" }} }} }}"#
-            ),
+            &format!(r#"{{ "mcpServers": {{ {servers} }} }}"#),
         );
         let ran = person.init(&["--yes"]);
         assert_eq!(ran.code, 0, "{ran:#?}");
-        assert!(
-            ran.stderr.contains(&format!("server {name} is left out: ")),
-            "{ran:#?}"
-        );
-        let config = person.config();
-        let servers = config["mcpServers"].as_object().expect("servers");
-        assert_eq!(servers.keys().collect::<Vec<_>>(), ["log"]);
+        let left_out = format!("server {name} is left out: ");
+        assert!(ran.stderr.contains(&left_out), "{ran:#?}");
+        assert_eq!(person.servers(), ["log"]);
         assert!(ran.stdout.contains("ok       server log"), "{ran:#?}");
     }
 }
@@ -409,14 +363,7 @@ fn secrets_are_copied_when_the_person_says_so() {
         &format!(r#"{{ "mcpServers": {{ "log": {entry} }} }}"#),
     );
     let mut session = person.at_terminal(&[]);
-    for (prompt, answer) in [
-        ("[n] none: ", "a"),
-        ("[n] no: ", "y"),
-        ("without asking: ", "a"),
-    ] {
-        session.exp_string(prompt).expect("the question");
-        session.send_line(answer).expect("answer");
-    }
+    answer(&mut session, ["a", "y", "a"]);
     let rest = session.exp_eof().expect("the end");
     assert!(rest.contains("server log  started in"), "{rest}");
     let file = person.bench.path().join("callgate.json");
@@ -496,10 +443,8 @@ fn callgate_is_written_into_each_client() {
         assert!(ran.stdout.contains("next: restart "), "{}", ran.stdout);
         let after = fs::read_to_string(&file).expect("the file");
         assert!(after.contains(stays), "{after}");
-        assert_eq!(
-            after.starts_with('\u{feff}'),
-            before.starts_with('\u{feff}')
-        );
+        let [is_marked, was_marked] = [&after, before].map(|text| text.starts_with('\u{feff}'));
+        assert_eq!(is_marked, was_marked, "{client}");
         assert!(!after.contains("\"old\""), "{after}");
         let program = binary("callgate").display().to_string();
         let path = person.bench.path().join("callgate.json");
@@ -512,14 +457,8 @@ fn callgate_is_written_into_each_client() {
         for text in [&*program, "serve", "--config", config] {
             assert!(after.contains(&format!("{text:?}")), "{text}: {after}");
         }
-        let backup = file.with_file_name(format!(
-            "{}.bak",
-            file.file_name().expect("a name").to_string_lossy()
-        ));
-        assert_eq!(
-            fs::read_to_string(&backup).ok().as_deref(),
-            (!missing).then_some(before)
-        );
+        let backup = fs::read_to_string(format!("{}.bak", file.display())).ok();
+        assert_eq!(backup.as_deref(), (!missing).then_some(before));
         // The file is parsed for that.
         let again = person.init(&["--client", client, "--yes"]);
         assert!(again.stdout.contains("has Callgate already"), "{again:#?}");

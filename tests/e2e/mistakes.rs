@@ -20,21 +20,15 @@ fn commands_without_a_configuration_say_what_to_do_next() {
     ] {
         let ran = bench.callgate(arguments);
         let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(
-            said.contains("`callgate init` makes one"),
-            "{arguments:?}: {said}"
-        );
+        let next = "`callgate init` makes one";
+        assert!(said.contains(next), "{arguments:?}: {said}");
         assert_eq!(ran.code, code, "{arguments:?}: {said}");
     }
     bench.write("callgate.json", r#"{ "mcpServers": {} }"#);
     let ran = bench.callgate(&[]);
     assert!(ran.stderr.contains("Usage: callgate"), "{}", ran.stderr);
-    assert!(
-        ran.stderr
-            .ends_with("next: `callgate doctor` tries what a run needs\n"),
-        "{}",
-        ran.stderr
-    );
+    let next = "next: `callgate doctor` tries what a run needs\n";
+    assert!(ran.stderr.ends_with(next), "{}", ran.stderr);
 }
 
 #[test]
@@ -173,17 +167,9 @@ fn output_that_cannot_be_written() {
     let bench = Workbench::empty();
     bench.write("script.ts", "return 'done'");
     let full = std::fs::File::create("/dev/full").expect("a device");
-    let ran = bench
-        .command(&["run", "script.ts"])
-        .stdout(full)
-        .output()
-        .expect("it runs");
-    assert_eq!(
-        (ran.status.code(), String::from_utf8_lossy(&ran.stderr)),
-        (
-            Some(1),
-            "callgate: could not write to standard output: No space left on device (os error 28)\n"
-                .into()
-        )
-    );
+    let ran = bench.command(&["run", "script.ts"]).stdout(full).output();
+    let ran = callgate_tests::Ran::from(ran.expect("it runs"));
+    let said =
+        "callgate: could not write to standard output: No space left on device (os error 28)\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, said));
 }

@@ -19,26 +19,18 @@ fn servers_that_do_not_start_leave_the_others_alone() {
     assert_eq!(report["status"], "completed", "{report:#}");
     let reason = |name: &str| -> String {
         let all = report["unavailable"].as_array().expect("unavailable");
-        let found = all
-            .iter()
-            .find(|server| server["server"] == name)
-            .expect("the server");
-        found["reason"].as_str().unwrap_or_default().to_owned()
+        assert_eq!(all.len(), 3, "{report:#}");
+        let found = all.iter().find(|server| server["server"] == name);
+        let reason = &found.expect("the server")["reason"];
+        reason.as_str().unwrap_or_default().to_owned()
     };
-    assert_eq!(
-        report["unavailable"].as_array().map(Vec::len),
-        Some(3),
-        "{report:#}"
-    );
-    assert!(
-        reason("exits").contains("odd server: no database at localhost:5432"),
-        "{report:#}"
-    );
-    assert!(reason("silent").contains("1000 ms"), "{report:#}");
-    assert!(
-        reason("nowhere").contains("callgate-no-such-command"),
-        "{report:#}"
-    );
+    for (server, part) in [
+        ("exits", "odd server: no database at localhost:5432"),
+        ("silent", "1000 ms"),
+        ("nowhere", "callgate-no-such-command"),
+    ] {
+        assert!(reason(server).contains(part), "{report:#}");
+    }
 }
 
 fn is_running(pid: u32) -> bool {
@@ -83,18 +75,10 @@ fn a_flood_of_hostile_log_messages_is_cut() {
     let bench = Workbench::new(json!({ "odd": odd("logs") }));
     let script = "return await odd_work({ lines: 10_000 })";
     let ran = bench.run(script, &["-v", "--check=off"]);
-    assert_eq!(
-        (ran.code, ran.stdout.as_str()),
-        (0, "done\n"),
-        "{}",
-        ran.stdout
-    );
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "done\n"));
     let lines: Vec<&str> = ran.stderr.lines().collect();
     let longest = lines.iter().map(|line| line.len()).max();
-    assert!(
-        longest.is_some_and(|longest| longest < 4_200),
-        "{longest:?}"
-    );
+    assert!(longest < Some(4_200), "{longest:?}");
     let strange = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
     assert!(!ran.stderr.contains(strange), "{}", ran.stderr);
     let logged = lines.iter().filter(|line| line.contains("a server logs: "));
@@ -145,17 +129,11 @@ fn the_error_for_a_name_says_why_it_is_no_tool() {
     let ran = bench.run("return await s_ok({})", &[]);
     assert_eq!(ran.stdout, "called\n", "{ran:#?}");
     for (name, parts) in [
-        (
-            "s_get_user",
-            &["s_get_user_", "\"get-user\"", "\"get_user\""][..],
-        ),
-        (
-            "s_broken",
-            &["\"broken\"", "`inputSchema` is not an object"],
-        ),
+        ("s_get_user", ["\"get-user\"", "\"get_user\""]),
+        ("s_broken", ["\"broken\"", "`inputSchema` is not an object"]),
         (
             "s_of_page_two",
-            &["is not whole", "breaks off: the database is away"],
+            ["is not whole", "breaks off: the database is away"],
         ),
     ] {
         let stub = format!("await {name}({{}})");

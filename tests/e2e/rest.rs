@@ -87,10 +87,8 @@ async fn tools_are_listed_and_found() {
     assert_eq!(all.functions(), functions);
     let rule = "permissions.deny: \"ticketing_createIssue\"";
     let [denied, listed] = [&all.body["tools"][0], &all.body["tools"][1]];
-    assert_eq!(
-        (&denied["denied"], listed.get("denied")),
-        (&json!(rule), None)
-    );
+    assert_eq!(denied["denied"], rule);
+    assert_eq!(listed.get("denied"), None);
     assert_eq!(listed["server"], "ticketing", "{listed}");
     assert!(listed["tool"].is_string() && listed["summary"].is_string());
     let names = get(&served, "/v1/tools?level=names&server=ticketing").await;
@@ -121,18 +119,15 @@ async fn a_tool_is_told_of() {
     assert!(denied.body["denied"].is_string(), "{}", denied.body);
     let typescript = tool.body["typescript"].as_str().expect("a text");
     assert!(typescript.contains("function ticketing_listIssues("));
-    for (name, expected) in [
-        (
-            "ticketing_listIssue",
-            "404 no tool is named \"ticketing_listIssue\"; did you mean \"ticketing_listIssues\"?",
-        ),
-        (
-            "logging_getLogs",
-            "404 no tool is named \"logging_getLogs\"",
-        ),
-        ("..%2F..%2Fetc", "404 no tool is named \"../../etc\""),
-        ("%ff", "400 the name in the path is not UTF-8"),
-    ] {
+    for case in r#"
+        ticketing_listIssue → 404 no tool is named "ticketing_listIssue"; did you mean "ticketing_listIssues"?
+        logging_getLogs → 404 no tool is named "logging_getLogs"
+        ..%2F..%2Fetc → 404 no tool is named "../../etc"
+        %ff → 400 the name in the path is not UTF-8"#
+        .trim()
+        .lines()
+    {
+        let (name, expected) = case.trim().split_once(" → ").expect(case);
         let answer = get(&served, &format!("/v1/tools/{name}")).await;
         assert_eq!(answer.problem(), expected);
     }
@@ -178,28 +173,18 @@ async fn requests_that_are_wrong() {
         Answer::to(request.header("Content-Type", kind))
     };
     let json = "application/json; charset=utf-8";
-    for (body, expected) in [
-        ("{\"code\":", "400 the body is not JSON (line 1, column 8)"),
-        ("[1]", "400 the body must be a JSON object"),
-        (
-            r#"{ "servers": ["loging"], "more": 1 }"#,
-            "400 no script was run:\n\
-             - the value: \"code\" is a required property\n\
-             - there is no argument \"more\"; there are code, limits, servers",
-        ),
-        (
-            r#"{ "code": "", "servers": ["loging"] }"#,
-            "400 no script was run:\n\
-             - no server is named \"loging\"; did you mean \"logging\"?; the servers: ticketing, logging",
-        ),
-        (
-            r#"{ "code": "", "limits": { "waitMs": 1 } }"#,
-            "400 no script was run:\n\
-             - /limits: there is no member \"waitMs\"; there are timeoutMs, runTimeoutMs, \
-             memoryBytes, outputBytes, resultBytes, calls, callsInFlight",
-        ),
-    ] {
-        assert_eq!(post(body.to_owned(), json).await.problem(), expected);
+    for case in r#"
+        {"code": → 400 the body is not JSON (line 1, column 8)
+        [1] → 400 the body must be a JSON object
+        { "servers": ["loging"], "more": 1 } → 400 no script was run: - the value: "code" is a required property - there is no argument "more"; there are code, limits, servers
+        { "code": "", "servers": ["loging"] } → 400 no script was run: - no server is named "loging"; did you mean "logging"?; the servers: ticketing, logging
+        { "code": "", "limits": { "waitMs": 1 } } → 400 no script was run: - /limits: there is no member "waitMs"; there are timeoutMs, runTimeoutMs, memoryBytes, outputBytes, resultBytes, calls, callsInFlight"#
+        .trim()
+        .lines()
+    {
+        let (body, expected) = case.trim().split_once(" → ").expect(case);
+        let problem = post(body.to_owned(), json).await.problem();
+        assert_eq!(problem.replace('\n', " "), expected);
     }
     let deep = format!("{{\"code\":{}", "[".repeat(1_000));
     let expected = "400 the message is nested deeper than 100 levels";
@@ -213,20 +198,22 @@ async fn requests_that_are_wrong() {
     for (query, expected) in [
         (
             "level=full",
-            "400 Failed to deserialize query string: level: unknown variant `full`, expected \
-             `names` or `summaries`",
+            "level: unknown variant `full`, expected `names` or `summaries`",
         ),
         (
             "server=loging",
-            "400 no server is named \"loging\"; did you mean \"logging\"?; the servers: ticketing, logging",
+            "no server is named \"loging\"; did you mean \"logging\"?",
         ),
         (
             "limit=3",
-            "400 limit goes with query; without a query, all tools are listed",
+            "limit goes with query; without a query, all tools are listed",
         ),
     ] {
-        let answer = get(&served, &format!("/v1/tools?{query}")).await;
-        assert_eq!(answer.problem(), expected);
+        let problem = get(&served, &format!("/v1/tools?{query}")).await.problem();
+        assert!(
+            problem.starts_with("400 ") && problem.contains(expected),
+            "{problem}"
+        );
     }
     let answer = get(&served, "/v1/run").await;
     assert_eq!(answer.header("allow"), "POST");
