@@ -317,11 +317,13 @@ impl Http {
 
     /// True if a refusal of this status can mean that the server lost the session.
     /// Servers that were restarted answer with any status that says that the client is at fault.
-    /// One refusal leads to one new session: refused there again, it is an answer.
+    /// One refusal leads to one new session: refused there again, it is an answer. So is one before
+    /// the tools are listed: the session has never worked.
     fn is_forgotten(&self, status: StatusCode) -> bool {
         let is_other = matches!(status.as_u16(), 401 | 403 | 408 | 429);
         status.is_client_error()
             && !is_other
+            && self.0.login.get().is_some()
             && (self.0.tap.closed().is_some()
                 || !self.0.is_renewed.fetch_xor(true, Ordering::Relaxed))
     }

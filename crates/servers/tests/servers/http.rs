@@ -144,6 +144,7 @@ async fn handle(
                 &json!({ "tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private" }),
             )
         }
+        "tools/list" if path == "listless" => reply(400, "text/plain", ""),
         "tools/list" => ok(id, &json!({ "tools": [tool] })),
         "tools/call" => tool_call(&seen, &path, &message, &session).await,
         _ if id.is_null() => reply(202, "text/plain", ""),
@@ -305,7 +306,7 @@ async fn answer(path: &str) -> String {
 #[tokio::test]
 async fn each_era_is_found_out() {
     let (url, _) = serve().await;
-    let paths = ["plain", "modern", "empty", "silent", "down"];
+    let paths = ["plain", "modern", "empty", "silent", "down", "listless"];
     let servers = start(paths.map(|path| spec(&url, path)).into()).await;
     let said = states(&servers).replace(&url, "URL");
     in_time(servers.shut_down()).await;
@@ -316,6 +317,7 @@ async fn each_era_is_found_out() {
         empty: 2025-11-25, tools [tool]
         silent: 2025-11-25, tools [tool]
         server `down` did not start: URL/down did not answer as an MCP endpoint: it answers with HTTP status 500 Internal Server Error
+        server `listless` did not start: URL/listless did not answer as an MCP endpoint: it answers with HTTP status 400 Bad Request
     "#]]
     .assert_eq(&said);
 }
