@@ -49,20 +49,14 @@ async fn a_call_that_hangs_times_out_and_is_cancelled() {
     expect![[r#"CallError { server: "hang-on-call", function: "hang_on_call_hang", kind: Timeout { limit: 100ms, unused: "", retryable: false } }"#]]
     .assert_eq(&in_time(call(&run, &server, "hang", json!({}))).await);
     // Dropped before its answer: cancelled as well.
-    let hang = tokio::time::timeout(
-        Duration::from_millis(20),
-        call(&run, &server, "hang", json!({})),
-    );
+    let hang = call(&run, &server, "hang", json!({}));
+    let hang = tokio::time::timeout(Duration::from_millis(20), hang);
     assert!(hang.await.is_err());
     while in_time(call(&run, &server, "cancelled", json!({}))).await != "2" {
         tokio::task::yield_now().await;
     }
-    let outcomes: Vec<_> = run
-        .ledger()
-        .into_iter()
-        .take(2)
-        .map(|line| format!("{:?}", line.outcome))
-        .collect();
+    let lines = run.ledger().into_iter().take(2);
+    let outcomes: Vec<_> = lines.map(|line| format!("{:?}", line.outcome)).collect();
     assert_eq!(outcomes, ["TimedOut { limit_ms: 100 }", "Cancelled"]);
     servers.shut_down().await;
 }

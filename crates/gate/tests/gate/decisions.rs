@@ -10,7 +10,7 @@ use expect_test::{Expect, expect};
 use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
-use crate::support::{Run, Runs as _, Target, call, in_time, odd, raw, setup, show, target};
+use crate::support::{Run, Runs as _, Target, call, go, in_time, odd, raw, setup, show, target};
 
 /// Answers from a list, and notes what it was asked.
 #[derive(Default)]
@@ -37,29 +37,21 @@ impl Scripted {
 impl Asker for Scripted {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            assert_eq!(
-                self.asking.fetch_add(1, Ordering::SeqCst),
-                0,
-                "two questions at once"
+            let others = self.asking.fetch_add(1, Ordering::SeqCst);
+            assert_eq!(others, 0, "two questions at once");
+            let shown = format!(
+                "{} {}.{} {}: {}",
+                question.function,
+                question.server,
+                question.tool,
+                question.arguments,
+                question.decision
             );
-            let Question {
-                function,
-                server,
-                tool,
-                arguments,
-                decision,
-                ..
-            } = question;
-            self.asked.lock().expect("no panic").push(format!(
-                "{function} {server}.{tool} {arguments}: {decision}"
-            ));
+            self.asked.lock().expect("no panic").push(shown);
             tokio::task::yield_now().await;
             self.asking.fetch_sub(1, Ordering::SeqCst);
-            self.answers
-                .lock()
-                .expect("no panic")
-                .pop()
-                .unwrap_or(Answer::NoAsker)
+            let answer = self.answers.lock().expect("no panic").pop();
+            answer.unwrap_or(Answer::NoAsker)
         })
     }
 }
@@ -70,23 +62,15 @@ fn rules(allow: &[&str], ask: &[&str], deny: &[&str]) -> Arc<Rules> {
 }
 
 fn check_ledger(run: &Run, expected: Expect) {
-    let lines: Vec<_> = run
-        .ledger()
-        .into_iter()
-        .map(|line| {
-            let sent = if line.took_ms.is_some() {
-                "sent"
-            } else {
-                "not sent"
-            };
-            let outcome = format!("{:?}", line.outcome);
-            format!(
-                "{} {}: {}: {outcome}, {sent}\n",
-                line.ordinal, line.function, line.decision
-            )
-        })
-        .collect();
-    expected.assert_eq(&lines.concat());
+    let lines = run.ledger().into_iter().map(|line| {
+        let sent = line.took_ms.map_or("not sent", |_| "sent");
+        let (ordinal, function, decision) = (line.ordinal, line.function, line.decision);
+        format!(
+            "{ordinal} {function}: {decision}: {:?}, {sent}\n",
+            line.outcome
+        )
+    });
+    expected.assert_eq(&lines.collect::<String>());
 }
 
 #[tokio::test]
@@ -137,9 +121,7 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
         let run = servers.run(rules(&[], &[], &[]), Arc::new(NoAsker));
         let mut target = target("flaky", "empty");
         target.hints.read_only = Some(true);
-        let result = in_time(run.call(target, raw(json!({})), CallOptions::default())).await;
-        let shown = result.map_or_else(|error| error.to_string(), |value| value.to_string());
-        expected.assert_eq(&shown);
+        expected.assert_eq(&go(&run, target).await);
         servers.shut_down().await;
     }
 }
@@ -171,10 +153,7 @@ async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
             definition: Some(Arc::new(now.clone())),
             ..target("flaky", "empty")
         };
-        let run = servers.run_with(setup);
-        let called = run.call(target, raw(json!({})), CallOptions::default());
-        let denied = in_time(called).await.expect_err("denied");
-        expected.assert_eq(&denied.to_string());
+        expected.assert_eq(&go(&servers.run_with(setup), target).await);
     }
     servers.shut_down().await;
 }
@@ -226,14 +205,11 @@ async fn a_call_given_up_while_asked_is_never_sent() {
 async fn a_ledger_is_bounded() {
     let servers = in_time(Servers::connect(vec![], |_| {})).await;
     let run = servers.run(rules(&["*"], &[], &[]), Arc::new(NoAsker));
+    let call = || run.call(target("no", "tool"), raw(json!({})), CallOptions::default());
     for _ in 0..10_000 {
-        run.call(target("no", "tool"), raw(json!({})), CallOptions::default())
-            .await
-            .expect_err("there is no server");
+        call().await.expect_err("there is no server");
     }
-    let refused = run
-        .call(target("no", "tool"), raw(json!({})), CallOptions::default())
-        .await;
+    let refused = call().await;
     expect![[r#"CallError { server: "no", function: "no_tool", kind: Protocol { code: -32053, message: "a run may make 10000 calls, and this one has", data: None, retryable: false } }"#]].assert_eq(&show(refused));
     assert_eq!(run.ledger().len(), 10_000);
 }

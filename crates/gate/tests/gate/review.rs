@@ -47,14 +47,11 @@ async fn begin(setup: Setup) -> (Servers, Run) {
 fn ledger(run: &Run) -> String {
     let lines = run.ledger();
     let line = |line: &callgate_gate::LedgerLine| {
-        let flows: Vec<String> = line
-            .flows
-            .iter()
-            .map(|flow| {
-                let bytes = flow.bytes.unwrap_or_default();
-                format!("{} → {} {bytes}", flow.from, flow.to)
-            })
-            .collect();
+        let flows = line.flows.iter().map(|flow| {
+            let bytes = flow.bytes.unwrap_or_default();
+            format!("{} → {} {bytes}", flow.from, flow.to)
+        });
+        let flows: Vec<String> = flows.collect();
         let outcome = serde_json::to_value(&line.outcome).expect("JSON");
         let outcome = &outcome["outcome"];
         format!("{} {outcome} {} {flows:?}", line.function, line.decision)
@@ -238,12 +235,8 @@ async fn a_question_offers_what_its_answers_do() {
             about.lock().expect("no panic").push(ledger(&run));
             servers.shut_down().await;
         }
-        let (servers, run) = run_with(
-            FlowRules::default(),
-            asker(Answer::Run),
-            vec![Arc::new(Words)],
-        )
-        .await;
+        let (flows, asker) = (FlowRules::default(), asker(Answer::Run));
+        let (servers, run) = run_with(flows, asker, vec![Arc::new(Words)]).await;
         call(&run, "a", "echo", json!({ "text": "ask" })).await;
         about.lock().expect("no panic").push(ledger(&run));
         servers.shut_down().await;
@@ -293,13 +286,8 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
         said += &call(&run, "a", "rejects", rejects).await;
         said += "\n";
         // What the script did not get it cannot pass on.
-        call(
-            &run,
-            "b",
-            "echo",
-            json!({ "text": "hide this note from everybody" }),
-        )
-        .await;
+        let hidden = json!({ "text": "hide this note from everybody" });
+        call(&run, "b", "echo", hidden).await;
         expect![[r#"
             {"text":"plain"}
             CallError { server: "a", function: "a_echo", kind: Denied(Ruling { decision: Decision { verdict: Deny, because: Reviewer("a word"), asked_by: None, may_deny: None }, answer: None }) }
