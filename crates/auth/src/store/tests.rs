@@ -51,6 +51,10 @@ fn login(id: &str) -> Login {
     }
 }
 
+async fn create(store: &Store, id: &str) {
+    store.create(&mut login(id)).await.expect("it is kept");
+}
+
 /// The access token of the login that is kept.
 async fn kept(store: &Store) -> Option<String> {
     let login = store.load().await.expect("it can be read")?;
@@ -65,7 +69,7 @@ fn of(id: &str) -> Option<String> {
 async fn the_files_format_stays() {
     let folder = TempDir::new().expect("a folder");
     let store = store(folder.path(), TokenPlace::File);
-    store.create(&mut login("a")).await.expect("it is kept");
+    create(&store, "a").await;
     let text = fs::read_to_string(store.file()).expect("the file");
     let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let expected = serde_json::json!({
@@ -107,12 +111,9 @@ async fn folders_have_logins_of_their_own_in_one_keyring() {
 async fn tokens_do_not_go_with_the_record_of_another_login() {
     let folder = TempDir::new().expect("a folder");
     let store = store(folder.path(), TokenPlace::Keyring);
-    store.create(&mut login("first")).await.expect("it is kept");
+    create(&store, "first").await;
     let text = fs::read(store.file()).expect("the file");
-    store
-        .create(&mut login("second"))
-        .await
-        .expect("it is kept");
+    create(&store, "second").await;
     assert_eq!(kept(&store).await, of("second"));
     // As if the second login had only come as far as the keyring.
     fs::write(store.file(), text).expect("the file");
@@ -126,10 +127,7 @@ async fn a_locked_keyring() {
     let folder = TempDir::new().expect("a folder");
     let in_keyring = store(folder.path(), TokenPlace::Keyring);
     let account = in_keyring.account.as_str();
-    in_keyring
-        .create(&mut login("first"))
-        .await
-        .expect("it is kept");
+    create(&in_keyring, "first").await;
     fake::lock(account, true);
     in_keyring
         .create(&mut login("second"))
@@ -161,15 +159,9 @@ async fn a_locked_keyring() {
 async fn tokens_of_a_login_before_leave_the_keyring() {
     let folder = TempDir::new().expect("a folder");
     let in_keyring = store(folder.path(), TokenPlace::Keyring);
-    in_keyring
-        .create(&mut login("first"))
-        .await
-        .expect("it is kept");
+    create(&in_keyring, "first").await;
     let in_file = store(folder.path(), TokenPlace::File);
-    in_file
-        .create(&mut login("second"))
-        .await
-        .expect("it is kept");
+    create(&in_file, "second").await;
     assert_eq!(fake::password(SERVICE, &in_file.account), None);
     assert_eq!(kept(&in_file).await, of("second"));
 }
@@ -178,7 +170,7 @@ async fn tokens_of_a_login_before_leave_the_keyring() {
 async fn a_damaged_file_ends_with_a_logout() {
     let folder = TempDir::new().expect("a folder");
     let store = store(folder.path(), TokenPlace::KeyringOrFile);
-    store.create(&mut login("first")).await.expect("it is kept");
+    create(&store, "first").await;
     fs::write(store.file(), "{").expect("the file");
     let error = store.load().await.err().expect("it is damaged");
     let error = error.to_string();
@@ -204,7 +196,7 @@ async fn a_login_at_another_issuer_is_none_until_it_is_ended() {
         })
     };
     let store = store(folder.path(), TokenPlace::File);
-    store.create(&mut login("first")).await.expect("it is kept");
+    create(&store, "first").await;
     let is_used = async |issuer| {
         let status = status(&server(issuer)).await;
         status.expect("it can be read").is_some()
