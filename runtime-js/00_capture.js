@@ -1,4 +1,4 @@
-// What the other files share, and the stack traces that a script sees.
+// The helpers that the other files share, and the stack traces that a script sees.
 //
 // `shared` lives on an object that `99_start.js` takes off the global before a script runs.
 "use strict";
@@ -23,7 +23,7 @@
   const shared = { __proto__: null };
   internals.callgate = shared;
 
-  // What op_callgate_place multiplies a line by; the same number is in src/ops.rs.
+  // The factor by which op_callgate_place multiplies a line; src/ops.rs has the same number.
   const COLUMNS = 1 << 20;
 
   // Where an error was made: [line, column] of its first frame in the script.

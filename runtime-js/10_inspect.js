@@ -65,8 +65,8 @@
   const IDENTIFIER = new SafeRegExp("^[a-zA-Z_$][a-zA-Z_$0-9]*$");
   const CONTROL = new SafeRegExp("[\\x00-\\x1f\\x7f-\\x9f\\\\]", "g");
 
-  // How classes of ours are shown: functions that give, for a value of their class, a text or a name
-  // and an object to show; undefined for others.
+  // Functions that show the runtime's own classes. For a value of its class, each returns a text,
+  // or a name and an object to show; undefined for all other values.
   shared.shows = [];
 
   // `value` as text; `depth` levels of it, at most about `chars` characters.

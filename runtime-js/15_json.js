@@ -80,7 +80,7 @@
     });
   };
 
-  // Says what a value is that JSON writes as less than it is; undefined for all others.
+  // Describes a value that JSON would write with a loss; undefined for all others.
   function notJson(holder, key, value) {
     switch (typeof value) {
       case "number":

@@ -201,8 +201,8 @@
     });
   }
 
-  // What `deliver` takes for each reply; the same numbers are in src/worker/replies.rs. The numbers
-  // between them are those of `classes`, counted from 1.
+  // The kinds of reply that `deliver` takes; src/worker/replies.rs has the same numbers. The
+  // numbers between these two are those of `classes`, counted from 1.
   const VALUE = 0, BROKEN = 7;
 
   // Settles the calls of a list with number, kind and value of each reply, one after the other.
@@ -263,7 +263,7 @@
     return texts.length === 0 ? undefined : texts;
   }
 
-  // The value of one text; of several, that of each, or of all of them together.
+  // The JSON value of one text. For several texts: the list of their values, or one joint value.
   function valueOf(texts) {
     if (texts.length === 1) return parseJson(texts[0]);
     const values = [];
@@ -285,8 +285,8 @@
     return typeof value === "object" ? "an object" : `a ${typeof value}`;
   }
 
-  // What a block has that can be emitted, by type: the members that must be there, then those that
-  // may. What else there is of a block is left out.
+  // The members of each type of block that can be emitted: the required ones, then the optional
+  // ones. All other members of a block are left out.
   const BLOCKS = {
     __proto__: null,
     text: [["text"], []],
@@ -296,7 +296,7 @@
     resource: [["uri"], ["mimeType", "text", "blob"]],
   };
 
-  // The block as JSON text, and what of it must be base64.
+  // The block as JSON text, and the part of it that must be base64.
   function emittable(block) {
     if (block === null || typeof block !== "object" || ArrayIsArray(block)) {
       throw new TypeError(`mcp.emit: a content block must be an object, not ${kindOf(block)}`);
@@ -367,7 +367,7 @@
       }
     },
     text(result) {
-      // What a tool gives that answers with nothing.
+      // The result of a tool that answers without content.
       if (result === null) return "";
       const texts = textsIn(result);
       if (texts !== undefined && texts.length > 0) return ArrayPrototypeJoin(texts, "\n");

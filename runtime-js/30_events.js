@@ -174,11 +174,11 @@
   class AbortSignal extends EventTarget {
     #aborted = false;
     #reason = undefined;
-    // What is called once when it aborts, before its listeners are; none until the first is there.
+    // Callbacks that run once at the abort, before the listeners; undefined until one is added.
     #followers = undefined;
     onabort = null;
     static {
-      // For the other files: what a script makes of the prototype has no part in it.
+      // For the other files. A script's changes to the prototype have no effect on these functions.
       shared.signals = {
         __proto__: null,
         is: (value) => typeof value === "object" && value !== null && #aborted in value,

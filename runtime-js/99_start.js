@@ -25,20 +25,20 @@
   const shared = internals.callgate;
   const { oneLine, push } = shared;
 
-  // What `done` tells; the same numbers are in src/ops.rs.
+  // The kinds of end of `op_callgate_done`; src/worker/host_channel.rs has the same numbers.
   const UNDEFINED = 0, JSON_TEXT = 1, SHOWN = 2, THREW = 3;
 
-  // What is told of an error, whatever it is: it goes to the author of the script as it is.
+  // Limits of the error report, in characters and in causes. The script's author gets the report.
   const NAME_CHARS = 200;
   const MESSAGE_CHARS = 16384;
   const STACK_CHARS = 16384;
   const CAUSE_CHARS = 1024;
   const CAUSES = 8;
 
-  // What the language itself puts into a global scope and may stay. Anything else that is found
-  // there is taken away, so that a new V8 brings nothing in unseen. Not here: SharedArrayBuffer and
-  // Atomics (a clock of high resolution and a way to block), WebAssembly (more compiler than a
-  // script needs), eval (there is none; the property would only say so).
+  // The globals of the language itself that may stay. All other globals are removed, so that a new
+  // V8 adds none unseen. Not in the list: SharedArrayBuffer and Atomics (a clock of high resolution
+  // and a way to block), WebAssembly (more compiler than a script needs), eval (it is disabled, and
+  // the property would only say so).
   const LANGUAGE = [
     "AggregateError", "Array", "AsyncDisposableStack", "BigInt", "BigInt64Array",
     "BigUint64Array", "Boolean", "DataView", "Date", "DisposableStack", "Error", "EvalError",
@@ -125,7 +125,7 @@
     for (let i = 0; i < functions.length; i++) give(functions[i], shared.makeStub(functions[i]));
   };
 
-  // Calls the script's function and tells how it ended.
+  // Calls the script's function and reports its end.
   shared.run = (script) => {
     if (typeof script !== "function") {
       shared.fail(new Error("the code of the script is not a function"));
@@ -139,8 +139,8 @@
       return;
     }
     try {
-      // Through `then` of our own, so that what the script did to promises has no part in it but
-      // for `constructor` and `Symbol.species`, which the language looks at.
+      // The original `then`, so that a script's changes to promises have no effect here. The
+      // exceptions are `constructor` and `Symbol.species`, which the language reads.
       const promise = core.isPromise(result) ? result : PromiseResolve(result);
       PromisePrototypeThen(promise, returned, shared.fail);
     } catch (error) {
@@ -171,7 +171,7 @@
     try {
       text ??= shared.inspect(value);
     } catch (error) {
-      // The prototype of a value can be a proxy, which is asked, and answers what it likes.
+      // The prototype of a value can be a proxy, whose handlers can throw.
       shared.fail(error);
       return;
     }
@@ -226,15 +226,15 @@
   }
 
   // The class and message of an error in one line, and its frames. A stack that the script wrote
-  // itself has none.
+  // itself has no frames.
   function linesOf(error) {
     // V8 puts the frames together when the stack is read.
     shared.stackOf(error);
     return oneLine(shared.cut(shared.headline(error), CAUSE_CHARS)) + (shared.framesOf(error) ?? "");
   }
 
-  // Adds what led to an error: its cause, and the errors that an AggregateError is made of. One
-  // that was made outside of the script's functions has its position from there.
+  // Adds the causes of an error: its `cause`, and the errors of an AggregateError. An error that
+  // was made outside of the script's functions gets its position from a cause.
   function addCauses(error, told, seen) {
     const add = (cause) => {
       if (seen.length > CAUSES || primordials.ArrayPrototypeIncludes(seen, cause)) return;

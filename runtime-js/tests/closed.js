@@ -1,4 +1,4 @@
-// What a script must not be able to do or to reach.
+// Actions and objects that must be closed to a script.
 const attempt = async (name, act) => {
   try {
     console.log(name, "gives", await act());

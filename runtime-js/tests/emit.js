@@ -1,4 +1,4 @@
-// What a script hands to its caller, and what it cannot.
+// Blocks that a script can emit to its caller, and blocks that it cannot.
 const show = (content) => {
   try {
     console.log(mcp.emit(content));

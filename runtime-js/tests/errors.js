@@ -1,4 +1,4 @@
-// Errors: how they look, where they say they are, what classes they are of.
+// Errors: their text, their positions and their classes.
 function deep(n) { if (n === 0) throw new RangeError("deep"); deep(n - 1); }
 try { deep(2); } catch (error) { console.log(error.stack); }
 const error = new Error("outer", { cause: new TypeError("inner", { cause: "text" }) });

@@ -1,4 +1,4 @@
-// What JSON and JavaScript do not have in common.
+// Values that JSON and JavaScript do not have in common.
 const show = (f) => {
   try {
     console.log(f());
@@ -54,7 +54,7 @@ cycle.self = { cycle };
 await tell(cycle);
 await tell({ get x() { throw new RangeError("a getter"); } });
 
-// What JSON has.
+// Values that JSON has.
 await tell({
   date: new Date(0), url: new URL("a:b"), own: { toJSON: () => 1 }, left: undefined, boxed: [new Number(1), new String(""), new Boolean(false)],
   nothing: { __proto__: null }, instance: new (class { x = 1; })(), raw: JSON.rawJSON("1.50"), symbol: { [Symbol("k")]: 1 },

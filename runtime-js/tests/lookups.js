@@ -1,4 +1,4 @@
-// What of `mcp` is answered by the host itself; this host gives back what it was sent.
+// The functions of `mcp` that the host itself answers; this test host returns its input.
 const show = async (promise) => {
   try {
     console.log(JSON.stringify(await promise));

@@ -1,4 +1,4 @@
-// What narrows a result without a declared type.
+// The functions that narrow a result without a declared type.
 const show = (f) => {
   try {
     console.log(f());

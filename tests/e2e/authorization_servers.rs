@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::guarded::{Follow, Guarded};
 
-/// What comes of a login with these quirks.
+/// The outcome of a login with these quirks: issuer and scopes, or the error message.
 async fn outcome(quirks: Value) -> String {
     let guarded = Guarded::start(&quirks);
     let folder = TempDir::new().expect("a folder");
@@ -121,7 +121,7 @@ fn authorization_servers_that_cannot_be_trusted() {
     );
 }
 
-/// Of a registration that is refused, the code is told and nothing else.
+/// The error of a refused registration has the HTTP status and a known OAuth error code only.
 #[test]
 fn registrations_that_are_refused() {
     let (error, description) = ("invalid_redirect_uri", "call 0800-1234 now");

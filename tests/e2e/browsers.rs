@@ -18,15 +18,15 @@ use serde_json::value::RawValue;
 
 use crate::guarded::{Follow, Guarded, decline, follow};
 
-/// What a person does with a page.
+/// A person's reaction to a login page.
 #[derive(Clone, Copy)]
 enum Does {
     LogIn,
-    /// Goes back from it without.
+    /// Refuses the login and returns to the client.
     Decline,
 }
 
-/// Does one thing after the other, and the last one with every later page.
+/// A person with a reaction to each page; the last reaction holds for every later page.
 struct Person {
     does: Vec<Does>,
     pages: AtomicUsize,
@@ -69,7 +69,7 @@ fn builder(server: ServerSpec) -> GateBuilder {
         .server(server)
 }
 
-/// A gate to the server, whose logins this person makes.
+/// A gate to the guarded server, with the logins made by `person`.
 async fn gate_of(guarded: &Guarded, folder: &Path, person: &Arc<Person>) -> Gate {
     gate_to(guarded.spec(folder), person).await
 }
@@ -83,7 +83,7 @@ async fn gate_to(server: ServerSpec, person: &Arc<Person>) -> Gate {
         .expect("a gate")
 }
 
-/// What a call of a tool gives, or why it fails.
+/// The result of a tool call as JSON text, or its error message.
 async fn said(gate: &Gate, tool: &str) -> String {
     let arguments = RawValue::from_string("{\"a\":1}".to_owned()).expect("JSON");
     match gate.call(tool, arguments).await {
@@ -92,7 +92,7 @@ async fn said(gate: &Gate, tool: &str) -> String {
     }
 }
 
-/// Whoever it was that logged in: nobody is shown what somebody else could see.
+/// A list of tools belongs to one login: no later login sees the list of an earlier one.
 #[tokio::test]
 async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
     let guarded = Guarded::start(&json!({ "ownTools": true }));
@@ -111,7 +111,7 @@ async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
         let own = tools.filter(|tool| tool.starts_with("of_"));
         own.collect::<Vec<_>>().join(" ")
     };
-    // A list may take as long as it does on a busy machine.
+    // A new list of tools may be slow on a busy machine.
     let in_time = async |gate: &Gate, wanted: &str| {
         let comes = async {
             while own(gate) != wanted {
@@ -124,13 +124,13 @@ async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
     };
     let gate = gate_of(guarded.spec(folder.path())).await;
     assert_eq!(own(&gate), "of_1");
-    // For more than before.
+    // This call needs a further scope, and so a second login.
     assert_eq!(said(&gate, "web_write").await, "{\"a\":1}");
     in_time(&gate, "of_2").await;
-    // The one before has ended.
+    // The tokens of the second login become invalid.
     guarded.post("expire").await;
     guarded.post("forget").await;
-    // Its description tells of the login.
+    // The tool's description differs from login to login.
     let changed = said(&gate, "web_read").await;
     assert!(
         changed.starts_with("web_read: the server has changed the tool"),
@@ -150,7 +150,7 @@ async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
     assert_eq!(own(&gate), "of_3");
     gate.shutdown().await;
     assert_eq!(asked().await, before, "it is kept");
-    // By somebody else, in a process of their own.
+    // A login outside of any gate, as by another process.
     let login = LoginRequest::new(Arc::new(Follow));
     let login = auth::login(&guarded.spec(folder.path()), login).await;
     login.expect("a login");
@@ -172,7 +172,7 @@ async fn a_person_who_refuses_is_not_asked_again() {
         expect![[r#"web_write: server `web` wants the scope "write"; its page was shown, no login has come of it, and it is not shown again; run `callgate auth login web --scope write` (code -32000)"#]].assert_eq(&write().await);
     }
     assert_eq!(person.pages(), 2);
-    // Until somebody logs in of their own will.
+    // A login outside of the gate makes the scope available.
     let mut request = LoginRequest::new(Arc::new(Follow));
     request.scopes = vec!["write".to_owned()];
     let server = guarded.spec(folder.path());
@@ -182,7 +182,7 @@ async fn a_person_who_refuses_is_not_asked_again() {
     gate.shutdown().await;
 }
 
-/// Each has nothing to do with the other but the person.
+/// The two gates share only the folder of tokens and the browser.
 #[tokio::test]
 async fn connections_that_want_the_same_login_show_one_page() {
     let guarded = Guarded::start(&json!({}));

@@ -1,4 +1,4 @@
-//! What a script says of one call: a signal that cancels it, and a time.
+//! The options of one call in a script: an abort signal and a timeout.
 
 use callgate_tests::{Workbench, odd};
 use serde_json::{Value, json};

@@ -41,7 +41,7 @@ const ALL: [&str; 15] = [
     KEY, BEARER, UNKNOWN, CLIENT,
 ];
 
-/// Something in the script's own text, which is found where a canary would be.
+/// A text of the script itself, which must be found in the worker's memory.
 const MARKER: &str = "marker-in-the-script-5a5a";
 
 /// A configuration that holds every canary, and servers that have them.
@@ -54,8 +54,8 @@ struct Planted {
 
 impl Planted {
     async fn new() -> Self {
-        // The first token has ended when it is used, so it is renewed: what the
-        // login gave and what came later are both looked for.
+        // The first token has expired at its first use and is renewed: tokens of the login and of
+        // the renewal are both canaries.
         let guarded = Guarded::start(&json!({
             "firstExpiresIn": 1, "tokens": [STALE, SPENT, ACCESS, REFRESH], "secret": REGISTERED
         }));
@@ -72,7 +72,7 @@ impl Planted {
         }
         let mut quiet = odd("flaky");
         quiet["env"] = env.clone();
-        // It says all it has to on its way out.
+        // The program writes its secrets to stderr and exits.
         let program = "echo $0 >&2; env | grep canary >&2; env | grep canary | base64 -w0 >&2; \
                        exit 3";
         let arguments = ["-c", program, "--key=${CANARY_ARGUMENT}"];
@@ -121,7 +121,7 @@ impl Planted {
             .env("CANARY", VARIABLE)
             .env("CANARY_HEADER", HEADER)
             .env("CANARY_ARGUMENT", ARGUMENT)
-            // The keyring's has no logins.
+            // The logins are in the bench's state folder, not in the keyring's.
             .env("XDG_STATE_HOME", self.bench.path().join("state"));
         command
     }
@@ -143,7 +143,7 @@ fn check_for(canaries: &[&str], what: &str, bytes: &[u8]) {
         let encoded = (0..3).map(|offset| {
             let before = "x".repeat(offset);
             let text = BASE64_STANDARD_NO_PAD.encode(format!("{before}{canary}"));
-            // Both ends depend on what is around it.
+            // Both ends of an encoded canary depend on the text around it.
             text.get(4..text.len() - 4)
                 .expect("a longer canary")
                 .to_owned()
@@ -158,7 +158,7 @@ fn check_for(canaries: &[&str], what: &str, bytes: &[u8]) {
     }
 }
 
-/// That a log has no canary, and what one that blabs said.
+/// Checks that a log has no canary, and has the blabbing server's lines, redacted.
 #[track_caller]
 fn check_log(log: &str) {
     check("the log", log.as_bytes());
@@ -172,7 +172,7 @@ fn check_log(log: &str) {
     }
 }
 
-/// That a ledger has no canary, but these.
+/// Checks that the journal has these parts and no canary.
 #[track_caller]
 fn check_journal(bench: &Workbench, parts: &[&str]) {
     let journal = std::fs::read_to_string(bench.path().join("journal")).expect("a journal");
@@ -182,8 +182,8 @@ fn check_journal(bench: &Workbench, parts: &[&str]) {
     check("the journal", journal.as_bytes());
 }
 
-/// That a script's report has no canary, nor what a client's model gets of it, but this. Gives the
-/// log.
+/// Checks that a script's report and the tool result for a client have no canary, and that both
+/// contain `part`. Returns the log.
 async fn check_served(command: Command, token: Option<&str>, script: &str, part: &str) -> String {
     let mut served = Served::by(command);
     let mut run = http().post(format!("http://{}/v1/run", served.authority()));
@@ -247,7 +247,7 @@ async fn reports_logs_and_errors_hold_no_secret() {
         let said = format!("{}{}", ran.stdout, ran.stderr);
         check(&format!("what {arguments:?} says"), said.as_bytes());
     }
-    // That the servers did say something, and that it was seen to: the log has it, too.
+    // The servers did write their secrets, and each secret was replaced, in the log too.
     check_log(&planted.run(&["call", "blabbing_x", "-vv"]).stderr);
     for (tool, said) in [
         ("web_blab", "no luck with [access token]"),
@@ -292,7 +292,7 @@ fn logins_and_logouts_tell_no_secret() {
         assert_eq!(ran.code, 0, "{ran:?}");
         format!("{}{}", ran.stdout, ran.stderr)
     });
-    // All of them were there.
+    // The logins and the logout took place.
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let seen = runtime.block_on(guarded.seen());
     assert_eq!(seen["authorization_code"], 2, "{seen:#}");
@@ -309,7 +309,7 @@ fn logins_and_logouts_tell_no_secret() {
     }
 }
 
-/// Where clients have tokens, logins at servers are theirs, so this is planted by itself.
+/// With client tokens, logins at servers belong to clients, so this test plants its own canaries.
 #[tokio::test]
 async fn keys_of_models_and_tokens_of_clients_are_told_to_nobody() {
     let model = Endpoint::doing([Do::Blab(404), Do::Blab(404)]);
@@ -331,7 +331,7 @@ async fn keys_of_models_and_tokens_of_clients_are_told_to_nobody() {
           console.log(JSON.stringify(error), error.stack, error);
           return error.message;
         }";
-    // It was shown the key, and says so.
+    // The model's endpoint repeats the key in its error message.
     check_served(command, Some(BEARER), script, "no luck with Bearer …").await;
     check_journal(&bench, &["model_extract"]);
 }
@@ -355,7 +355,7 @@ async fn a_worker_holds_no_secret() {
     while planted.guarded.seen().await["calls of hang"] == Value::Null {
         assert_eq!(child.try_wait().expect("its state"), None, "ended early");
     }
-    // Another one may wait for a script already.
+    // A spare worker may already wait for a script.
     let memories: Vec<Vec<u8>> = workers(child.id()).into_iter().filter_map(memory).collect();
     child.kill().expect("kill callgate");
     child.wait().expect("reap callgate");

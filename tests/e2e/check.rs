@@ -1,5 +1,5 @@
-//! The type check before a run: what is found, what it stops, and what becomes
-//! of a run where it cannot be made.
+//! The type check before a run: its errors, the runs that it stops, and runs where no check can
+//! be made.
 
 use callgate_tests::{Ran, Workbench, demo_ticketing};
 use expect_test::{Expect, expect};

@@ -126,8 +126,8 @@ fn each_end_has_its_exit_code() {
     assert_eq!(bench.callgate(&["run"]).code, 2);
 }
 
-/// Until all servers have started there is no gate to run anything, and yet what is
-/// given up by then ends in a report, or with a word where there are no reports.
+/// A command cancelled before all servers have started still ends in a report, or in one message
+/// if the command makes no reports.
 #[test]
 fn ctrl_c_while_servers_start() {
     for command in ["run", "check"] {
@@ -156,7 +156,7 @@ fn ctrl_c_while_servers_start() {
     }
 }
 
-/// The parser would take hours for it, in a worker.
+/// The worker's parser would take hours for this script.
 #[test]
 fn ctrl_c_while_the_script_is_read() {
     let bench = Workbench::new(json!({}));
@@ -171,7 +171,7 @@ fn ctrl_c_while_the_script_is_read() {
     assert_eq!(ran.json()["error"]["message"], "cancelled; nothing was run");
 }
 
-/// How a command ends on Ctrl-C while its server starts.
+/// The exit code and output of a command on Ctrl-C while its server starts.
 fn interrupted(command: &[&str]) -> Ran {
     let begin = "echo > started; exec cat > /dev/null";
     let slow = json!({ "slow": { "command": "sh", "args": ["-c", begin] } });
@@ -181,7 +181,7 @@ fn interrupted(command: &[&str]) -> Ran {
     let made = Command::new("mkfifo").arg(&started).status();
     assert!(made.expect("start mkfifo").success());
     let child = start(&bench, command);
-    // It ends when the server has begun, which then says nothing.
+    // The read ends when the server has started; the server then stays silent.
     assert_eq!(std::fs::read(started).expect("a line"), b"\n");
     interrupt(child)
 }
@@ -195,7 +195,7 @@ fn start(bench: &Workbench, command: &[&str]) -> Child {
     child.expect("start callgate")
 }
 
-/// How a command ends on Ctrl-C.
+/// Sends SIGINT to a command and waits for its end.
 fn interrupt(child: Child) -> Ran {
     let pid = i32::try_from(child.id()).expect("a process id");
     // SAFETY: a system call with numbers; the process is ours and not waited for.

@@ -14,7 +14,7 @@ use seccompiler::{
 };
 use serde_json::{Value, json};
 
-/// A user without rights, where the test has those of root.
+/// The user id of a host without rights, for a test that runs as root.
 const NOBODY: u32 = 65534;
 
 #[test]
@@ -27,7 +27,7 @@ fn a_run_needs_no_privilege_and_no_namespace() {
     expect_jail(contained);
 }
 
-/// With `hidepid=2`, a process sees nothing of those that it may not trace. A worker is one.
+/// With `hidepid=2`, a process sees no process that it may not trace, such as a worker.
 #[test]
 fn a_run_needs_no_sight_of_its_workers_in_proc() {
     let contained = run(|command| {
@@ -79,8 +79,8 @@ fn the_host_is_closed_to_processes_of_its_user() {
     assert_eq!(process.expect("it is there").uid(), 0);
 }
 
-/// The report of a checked script that calls a tool, with the process as `prepare` has it. None
-/// where the machine does not let it be so, or keeps the program from users without rights.
+/// The report of a checked script that calls a tool, in a process set up by `prepare`. `None` where
+/// the machine forbids the set-up, or keeps the program from users without rights.
 #[expect(clippy::print_stdout, reason = "the test says why it is skipped")]
 fn run(prepare: impl FnOnce(&mut Command)) -> Option<Value> {
     let bench = Workbench::new(json!({ "odd": odd("flaky") }));
@@ -143,7 +143,7 @@ fn filter(calls: impl Into<BTreeMap<i64, Vec<SeccompRule>>>, errno: i32) -> BpfP
     filter.try_into().expect("a short program")
 }
 
-/// Becomes a user without rights, if this is root, who gets no new ones and is filtered.
+/// Becomes a user without rights, if this is root, and applies the filters with `no_new_privs`.
 fn drop_rights(filters: &[BpfProgram]) -> io::Result<()> {
     // SAFETY: system calls with numbers.
     unsafe {
@@ -153,7 +153,7 @@ fn drop_rights(filters: &[BpfProgram]) -> io::Result<()> {
             done(libc::setresuid(NOBODY, NOBODY, NOBODY))?;
         }
     }
-    // Applying a filter comes with no new privileges.
+    // `apply_filter` also sets `no_new_privs`.
     let mut filters = filters.iter().map(|filter| apply_filter(filter));
     filters.try_for_each(|applied| applied.map_err(|_| io::Error::last_os_error()))
 }

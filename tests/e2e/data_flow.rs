@@ -10,7 +10,7 @@ use crate::pty::at_terminal;
 
 const SECRET: &str = "the launch code for tomorrow is Oberon-Puck-Titania, do not share";
 
-/// What the file's text becomes on its way to the memory server.
+/// The start of a script: reads the file's text, and defines `note` for the memory server.
 const READ: &str = "const answer: any = await fs_read_text_file({ path: PATH });
 const text: string = (typeof answer === 'string' ? answer : answer.content).trim();
 const note = (text: string, name = 'n') => memory_create_entities({ entities: [
@@ -90,7 +90,7 @@ fn a_denied_flow_reaches_no_server_in_any_form() {
             "plain": denied, "upper": denied, "spaced": denied, "within": denied,
             "base64": denied, "base64Within": denied, "url": denied, "form": denied,
             "json": denied, "part": denied,
-            // What transforms data or is too short passes.
+            // Transformed data and data that are too short pass.
             "short": "sent", "reversed": "sent",
         }),
         "{report:#}"

@@ -1,5 +1,4 @@
-//! Runs that change nothing: what is made, what is answered in its place, and
-//! what is told of it.
+//! Dry runs: the calls that are made, the answers in place of other calls, and the report.
 
 use callgate_tests::{Workbench, demo_ticketing};
 use expect_test::expect;
@@ -33,7 +32,7 @@ fn it_ends_at_the_first_call_that_it_does_not_make() {
         dry run: 1 call was not made
           2 ticketing_createIssue (line 3) {"title":"one"}: needs approval: no rule matches; answered with an error
     "#]].assert_eq(&without_times(&ran.stderr));
-    // Nothing was made.
+    // The dry run created no issue.
     let ran = bench.run(SCRIPT, &["--yes"]);
     assert!(ran.stdout.starts_with("0 issues\n"), "{ran:#?}");
 }

@@ -1,4 +1,4 @@
-//! Servers' questions to the person at the terminal, and what is said of work.
+//! Servers' questions to the person at the terminal.
 
 use callgate_tests::{Workbench, odd};
 use rexpect::session::PtySession;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::pty::{as_read, at_terminal_with};
 
-/// A script that has the odd server ask this.
+/// Starts a script that makes the odd server ask with these `params`.
 fn asked(params: &Value, environment: &[(&str, &str)]) -> (Workbench, PtySession) {
     let bench = Workbench::new(json!({ "odd": odd("asks") }));
     bench.write("script.ts", &format!("return await odd_elicit({params})"));
@@ -14,14 +14,14 @@ fn asked(params: &Value, environment: &[(&str, &str)]) -> (Workbench, PtySession
     (bench, session)
 }
 
-/// Has the server ask this, answers each prompt, and gives all that was shown.
+/// Makes the server ask with these `params`, answers each prompt, and returns the output.
 #[track_caller]
 fn check(params: &Value, answers: &[(&str, &str)], expected: &str) -> String {
     let (_bench, session) = asked(params, &[]);
     answer(session, answers, expected)
 }
 
-/// Answers each prompt up to the end, and gives all that was shown.
+/// Answers each prompt up to the end, and returns the output.
 #[track_caller]
 fn answer(mut session: PtySession, answers: &[(&str, &str)], expected: &str) -> String {
     let mut shown = String::new();

@@ -1,5 +1,4 @@
-//! An endpoint of a model on loopback, of the OpenAI kind, which does what a
-//! test says.
+//! A model's endpoint on loopback with the OpenAI API, whose answers a test chooses.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,15 +7,15 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// What it does when it is asked.
+/// The endpoint's answer to one request.
 pub enum Do {
-    /// Its model says this.
+    /// A completion with this text.
     Say(&'static str),
-    /// It answers this.
+    /// This JSON value as the body.
     Answer(Value),
-    /// It answers with a status, and wants to be left alone.
+    /// An error status, with a `retry-after` of an hour.
     Fail(u16),
-    /// It answers with a status, and says this of the key that it was shown.
+    /// An error status, with the request's `Authorization` header in the message.
     Blab(u16),
 }
 
@@ -27,13 +26,13 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Does one thing after the other, and then fails.
+    /// Starts an endpoint that gives these answers in order, and then fails.
     pub fn doing(steps: impl IntoIterator<Item = Do>) -> Self {
         let mut steps: VecDeque<Do> = steps.into_iter().collect();
         Self::start(move |_| steps.pop_front().unwrap_or(Do::Fail(500)))
     }
 
-    /// Answers whatever it is asked.
+    /// Starts an endpoint that computes each answer from the request's body.
     pub fn answering(answer: impl Fn(&Value) -> Value + Send + 'static) -> Self {
         Self::start(move |body| Do::Answer(answer(body)))
     }

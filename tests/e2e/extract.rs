@@ -28,7 +28,7 @@ async fn gate(model: &Endpoint) -> Gate {
     builder().models(models).build().await.expect("a gate")
 }
 
-/// What the script printed or caught.
+/// The report of a completed script. A script that throws an `McpError` returns the error's fields.
 async fn run(gate: &Gate, script: &str) -> RunReport {
     let script = format!(
         "try {{ {script} }} catch (error) {{
@@ -54,14 +54,14 @@ async fn a_good_answer_is_the_value() {
     let gate = gate(&model).await;
     let report = run(&gate, SCRIPT).await;
     assert_eq!(value(&report), json!({ "id": 7, "to": "Ada" }));
-    // It is in the ledger, under a name of its own.
+    // The extraction is in the ledger, under a name of its own.
     let line = &report.calls[0];
     let names = [&line.function, &line.server, &line.tool];
     assert_eq!(names, ["model_extract", "model", "extract"]);
     assert_eq!(line.line, Some(1));
     assert_eq!(line.outcome, callgate::ledger::Outcome::Ok);
     assert_eq!(line.result_bytes, Some(19));
-    // The data stand between two lines that nothing in them can be.
+    // The data stand between two marker lines that cannot occur in the data.
     let prompts = model.prompts();
     let (schema, data) = prompts[0].split_once("\n\nDATA ").expect("data");
     expect![[r#"

@@ -47,7 +47,7 @@ fn what_forbids_nothing_stops_run_call_and_serve() {
             let is_said = served.stderr.contains(said);
             assert!(served.code == 2 && is_said, "{served:#?}");
         }
-        // It shows what the tools are called.
+        // The list of tools is still shown, because it has the names for the rule.
         let listed = bench.callgate(&["tools"]);
         let is_said = listed.stderr.contains(said);
         assert!(listed.code == 0 && is_said, "{listed:#?}");
@@ -72,7 +72,7 @@ fn what_may_forbid_something_yet_stops_nothing() {
         json!({ "mcpServers": servers(json!({ "disabled": true })), "permissions": { "deny": ["files_*"] } }),
         json!({ "mcpServers": servers(json!({ "command": "/no/such/program" })), "permissions": { "deny": ["files_x"] } }),
         json!({ "mcpServers": servers(json!({ "command": "x", "connect": "manual" })), "permissions": { "deny": ["files_x"] } }),
-        // A tool that is not there for calls in any case.
+        // A hidden tool, which no script can call anyway.
         json!({
             "tools": { "files_createIssue": { "visibility": "hidden" } },
             "permissions": { "deny": ["files_createIssue"] },

@@ -1,5 +1,5 @@
-//! What reports, and arguments, make of texts that others wrote: half a character, what would
-//! steer a terminal, and what would pass for lines of ours.
+//! Foreign texts in reports and arguments: half a character, control characters for a terminal,
+//! and texts that imitate Callgate's own lines.
 
 use callgate_tests::{Workbench, odd};
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! What the command line lists of tools, and what it foresees of a script.
+//! `callgate check`: the tools that a script would call, and the rules for these calls.
 
 use callgate_tests::{Workbench, demo_ticketing};
 use expect_test::expect;

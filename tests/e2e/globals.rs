@@ -1,5 +1,5 @@
-//! What scripts are checked against and what the sandbox has are one and the
-//! same: neither side may drift away from the other.
+//! The globals declared for the type check are the globals of the sandbox, and the sandbox has no
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ fn a_denial_is_as_it_is_declared() {
 #[test]
 fn no_other_global_is_declared() {
     let there = globals();
-    // Whatever TypeScript knows of browsers, workers, and the rest of the language.
+    // All global names in TypeScript's libraries, also those of browsers and workers.
     let mut names = Names::new();
     for text in libraries(&[]) {
         for line in text.lines() {
@@ -133,7 +133,7 @@ fn what_v8_adds_to_errors_is_declared() {
 /// Objects whose type has their own name.
 const OBJECTS: &[&str] = &["JSON", "Math", "Reflect", "Intl"];
 
-/// What instances have of their own, or only some of them.
+/// Declared members that are no members of the prototype, only of instances or some instances.
 const NOT_ON_THE_PROTOTYPE: &[&str] = &[
     "AggregateError.prototype.errors",
     "Error.prototype.cause",
@@ -171,7 +171,7 @@ fn members_of_what_the_sandbox_adds_are_those_declared() {
     let report = Workbench::empty().report(&script, &["--check=off"]);
     for (name, mut declared) in declared {
         let mut there = names_in(&report["value"]["json"][&name]);
-        // They are on the prototype as well, where nobody looks for them.
+        // Constants such as `ABORT_ERR` are on the prototype too, but only declared as static.
         there.retain(|member| member.starts_with("static ") || !member.ends_with("_ERR"));
         declared.remove("name");
         assert_eq!(declared, there, "{name}: declared, and there");
@@ -269,7 +269,7 @@ fn sandbox_members(text: &str) -> BTreeMap<String, Names> {
     all
 }
 
-/// `size` in `readonly size: number;`; nothing for what is no named member.
+/// `size` in `readonly size: number;`; `None` for a line without a named member.
 fn member(line: &str) -> Option<String> {
     let line = line.strip_prefix("readonly ").unwrap_or(line);
     let end = line.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))?;

@@ -1,5 +1,5 @@
-//! What a person grants: what the question shows, what is written into the
-//! configuration, and what is granted before a run.
+//! Grants by a person: the text of the question, the rule in the configuration, and grants before
+//! a run.
 
 use callgate_tests::{Workbench, binary, demo_ticketing, odd};
 use expect_test::expect;
@@ -15,7 +15,7 @@ fn ticketing() -> serde_json::Value {
     json!({ "mcpServers": { "ticketing": demo_ticketing() } })
 }
 
-/// What comes up to `end`, without live lines and escape sequences.
+/// The terminal's output up to `end`, without live lines and escape sequences.
 fn until(session: &mut PtySession, end: &str) -> String {
     let text = session.exp_string(end).expect(end);
     // The reader gives a character for each byte.
@@ -34,7 +34,7 @@ fn config(bench: &Workbench) -> String {
     redacted(&text)
 }
 
-/// Without what differs from machine to machine.
+/// Replaces the parts that differ from machine to machine.
 fn redacted(text: &str) -> String {
     let mut text = text.replace(
         &binary("callgate").with_file_name("").display().to_string(),
@@ -78,7 +78,7 @@ fn always_is_written_into_the_configuration_and_holds_in_the_next_run() {
         }
     "#]]
     .assert_eq(&config(&bench).replace(&redacted(&server.to_string()), "SERVER"));
-    // Nobody is there to be asked.
+    // Without a terminal, a call that needs approval would be denied.
     let ran = bench.callgate(&["run", "script.ts", "--json"]);
     assert_eq!(ran.code, 0, "{ran:#?}");
     expect![[r#"allowed by rule "ticketing_createIssue" (one definition) in permissions.allow"#]]
@@ -89,7 +89,7 @@ fn always_is_written_into_the_configuration_and_holds_in_the_next_run() {
         );
 }
 
-/// What the tool was is still known to another process, which asks about what it became.
+/// A later process still knows the allowed definition, and its question shows the difference.
 #[test]
 fn a_question_shows_what_has_changed_since_always() {
     let bench = Workbench::with_config(json!({
@@ -103,7 +103,7 @@ fn a_question_shows_what_has_changed_since_always() {
         )
     };
     bench.write("as-it-is.ts", &script(""));
-    // A name that is none waits for the list that is on its way.
+    // A call of an unknown name waits for the pending list of tools.
     let changed = "await odd_change({ name: 'fresh' });
                    await mcp.callTool('odd_none', {}).catch(() => {});";
     let changed = script(changed);

@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-/// The two servers, ended with this.
+/// The process of the two servers, killed on drop.
 pub struct Guarded {
     process: Child,
     _input: ChildStdin,
@@ -63,17 +63,17 @@ impl Guarded {
         ServerSpec::new("web", Transport::Http(http))
     }
 
-    /// A folder with a configuration of it, as `web`, with this `oauth`.
+    /// A folder with a configuration that has the server as `web`, with this `oauth`.
     pub fn bench(&self, oauth: &Value) -> Workbench {
         Workbench::new(json!({ "web": { "url": self.url, "oauth": oauth } }))
     }
 
-    /// What was asked so far.
+    /// The requests so far, counted by kind.
     pub async fn seen(&self) -> Value {
         self.get("seen").await
     }
 
-    /// The code of each login that was exchanged, and what proved whose it was.
+    /// The authorization code of each exchange, with its PKCE verifier.
     pub async fn proofs(&self) -> Vec<(String, String)> {
         let proofs = self.get("proofs").await;
         serde_json::from_value(proofs).expect("pairs of texts")
@@ -108,7 +108,7 @@ impl Drop for Guarded {
     }
 }
 
-/// Does what a browser does: goes to the page, and back.
+/// A browser that logs in by itself: opens the login page and follows the redirect back.
 pub struct Follow;
 
 impl OpenUrl for Follow {
@@ -123,7 +123,7 @@ pub async fn follow(url: &str) -> Result<(), Box<dyn std::error::Error + Send + 
         let value = page.headers().get(name)?;
         value.to_str().ok().map(str::to_owned)
     };
-    // Somebody else knocks first.
+    // A request with a wrong state comes first.
     if let Some(also) = place("also") {
         let answer = client().get(also).send().await?;
         assert_eq!(answer.status(), 404);

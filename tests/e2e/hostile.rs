@@ -38,7 +38,7 @@ const INTERNAL: [&str; 5] = [
     "registry/src",
     ".rs:",
 ];
-/// Marks what a script would have a reader take for a line of the sandbox.
+/// Marks a script's imitation of a line of the sandbox.
 const FORGED: &str = "FORGED";
 /// The script after each. When it ends, the servers have read all that was sent to them before,
 /// also the one whose calls have little time.
@@ -290,7 +290,7 @@ fn may_time_out(expected: &str) -> bool {
     expected.contains("limit timeout")
 }
 
-/// How a run ended, such as `returned [1]`, `threw TypeError` or `limit memory`.
+/// The end of a run, such as `returned [1]`, `threw TypeError` or `limit memory`.
 fn outcome(report: &Value) -> String {
     let error = &report["error"];
     match text(&error["kind"]) {
@@ -310,8 +310,8 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The processes that this one has besides servers and TypeScript, once there was time for them
-/// to end.
+/// The first child process left besides servers and TypeScript, once there was time for all to
+/// end.
 fn left_processes() -> Option<String> {
     let began = Instant::now();
     loop {

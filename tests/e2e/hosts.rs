@@ -1,5 +1,4 @@
-//! A host with a gate of its own: who is asked, what is granted, and for how
-//! long.
+//! A host with a gate of its own: an asker, grants before a run, and the end of such grants.
 
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ async fn a_host_answers_by_an_asynchronous_function() {
     assert_eq!(question.title.as_deref(), Some("Create issue"));
     let line = question.line.expect("a line");
     assert_eq!((line.number, line.text), (3, format!("  {SCRIPT}")));
-    // No configuration, so there is nowhere to keep it.
+    // Without a configuration there is no file for a lasting grant.
     assert_eq!(question.keeps_in, None);
     answer.send(Answer::Once).expect("the run waits");
     let report = run.await.expect("no panic");
@@ -59,10 +58,10 @@ async fn a_host_grants_before_a_run() {
         });
     let report = gate.run(request).await;
     assert_eq!(report.status, Status::Completed, "{report}");
-    // It was for that run.
+    // The grants held for that run only.
     assert_eq!(gate.run(SCRIPT).await.status, Status::Denied);
 
-    // And no grant lifts a denial.
+    // No grant lifts a denial.
     let rules = Rules::new([], [], ["ticketing_*"]).expect("patterns");
     let request = RunRequest::new(SCRIPT).rules(rules);
     let request = request.grant(Grant::new("ticketing_createIssue"));

@@ -84,7 +84,7 @@ impl Person {
     }
 }
 
-/// Each client's file, in the form that it has.
+/// Each client's configuration file, in the client's own format.
 const FILES: [(&str, &str); 11] = [
     (
         "~/.claude.json",
@@ -228,7 +228,7 @@ fn servers_that_are_off_in_this_project_are_not_taken() {
     assert_eq!(person.servers(), ["approved", "mine", "older"], "{ran:?}");
 }
 
-/// Says which servers are taken, whether secrets are copied, and what may be called unasked.
+/// Answers the questions about servers, copied secrets, and tools to call without approval.
 fn answer(session: &mut PtySession, answers: [&str; 3]) {
     let prompts = ["[n] none: ", "[n] no: ", "without asking: "];
     for (prompt, answer) in prompts.into_iter().zip(answers) {
@@ -459,7 +459,7 @@ fn callgate_is_written_into_each_client() {
         }
         let backup = fs::read_to_string(format!("{}.bak", file.display())).ok();
         assert_eq!(backup.as_deref(), (!missing).then_some(before));
-        // The file is parsed for that.
+        // A second run parses the written file.
         let again = person.init(&["--client", client, "--yes"]);
         assert!(again.stdout.contains("has Callgate already"), "{again:#?}");
         assert_eq!(fs::read_to_string(&file).expect("the file"), after);

@@ -15,7 +15,7 @@ const ERAS: [&str; 2] = ["legacy", "modern"];
 fn every_tool_of_mode_code() {
     for era in ERAS {
         let inspector = Inspector::start(era, &["--context-share", "0.0001"]);
-        // Of an output that was cut, the rest is read by the run's id.
+        // The rest of a cut output is read by the run's id.
         let code = "console.log('line '.repeat(20000))";
         let cut = inspector.call("run_script", json!({ "code": code }));
         let run = cut.split("callgate://runs/").nth(1);
@@ -74,7 +74,7 @@ struct Inspector {
 }
 
 impl Inspector {
-    /// Of `callgate serve`. Servers are switched where one is off at the start.
+    /// Starts `callgate serve` with two servers, of which `logging` is off at the start.
     fn start(era: &'static str, flags: &[&str]) -> Self {
         let mut logging = demo_logging();
         logging["connect"] = "manual".into();
@@ -128,9 +128,9 @@ impl Inspector {
             .args(["--cli", &self.served.url, "--transport", "http"])
             .args(["--format", "json", "--quiet", "--protocol-era", self.era])
             .args(arguments)
-            // The Node.js that was installed with it, where there is one.
+            // The Node.js that was installed with the Inspector, if any.
             .env("PATH", path)
-            // What it keeps is not the user's.
+            // The Inspector's own files stay out of the user's home.
             .env("HOME", self.bench.path())
             .stdin(Stdio::null())
             .output()

@@ -1,5 +1,5 @@
-//! Servers that name one authorization server and mean another: what a login sends,
-//! and to whom.
+//! Servers that name an unexpected authorization server: the requests of a login, and their
+//! recipients.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::guarded::{Follow, Guarded};
 
-/// What both origins of the authorization server were asked, by kind.
+/// The kinds of requests that both origins of the authorization server have received.
 async fn asked(guarded: &Guarded) -> Value {
     let mut seen = guarded.seen().await;
     let seen = seen.as_object_mut().expect("counts");
@@ -20,8 +20,7 @@ async fn asked(guarded: &Guarded) -> Value {
     json!(seen.keys().collect::<Vec<_>>())
 }
 
-/// A server may have several, and whichever stands first is as good as any to one who
-/// configures none.
+/// Without a configured issuer, a login takes the first authorization server of the list.
 #[tokio::test]
 async fn of_several_authorization_servers_the_configured_one_is_taken() {
     let other = Guarded::start(&json!({ "anyResource": true }));
@@ -49,12 +48,12 @@ async fn of_several_authorization_servers_the_configured_one_is_taken() {
     assert_eq!(other.seen().await, seen, "it is not asked");
     expect![[r#"the "oauth" of server `web` cannot be used: its authorization server is "OTHER", and the "issuer" is "https://as.example""#]]
         .assert_eq(&logged_in_at(&listed, Some("https://as.example")).await);
-    // One that cannot be reached is in nobody's way.
+    // An unreachable authorization server does not prevent a login at another one of the list.
     let listed = json!(["http://127.0.0.1:1", "ISSUER/"]);
     assert_eq!(logged_in_at(&listed, Some("ISSUER")).await, "ISSUER");
 }
 
-/// A client is of the authorization server at which it was first used.
+/// A client id is bound to the authorization server of its first use.
 #[tokio::test]
 async fn a_client_is_not_shown_to_another_authorization_server() {
     let guarded = Guarded::start(&json!({}));
@@ -91,7 +90,7 @@ async fn a_client_is_not_shown_to_another_authorization_server() {
         guarded.seen().await["authorizations"],
         seen["authorizations"]
     );
-    // Whoever says that it is of this one is believed, and another client is another matter.
+    // A configured issuer overrides the record, and the record does not bind another client id.
     let issuer = guarded.issuer.as_str();
     let says = spec("https://client.example/1", Some(issuer));
     assert_eq!(log_in(&says).await.as_deref(), Ok(issuer));
@@ -99,13 +98,13 @@ async fn a_client_is_not_shown_to_another_authorization_server() {
     let another = spec("https://client.example/2", None);
     assert_eq!(log_in(&another).await.as_deref(), Ok(issuer));
     at_another();
-    // Nothing of it is left by a logout.
+    // A logout also removes the record.
     assert_eq!(auth::logout(&server).await, Ok(LoggedOut::Revoked));
     assert_eq!(log_in(&server).await.as_deref(), Ok(issuer));
 }
 
-/// A server that names another authorization server than the configured one, which is
-/// what it says to be: the client's secret is not even looked up.
+/// The client's secret is not looked up if the server names another authorization server than the
+/// configured one, even one with consistent metadata.
 #[tokio::test]
 async fn a_clients_secret_goes_to_no_other_issuer() {
     let guarded = Guarded::start(&json!({

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::guarded::Guarded;
 use crate::logins::log_in_by;
 
-/// A keyring and its bus, both ended with this.
+/// A keyring and its bus, both killed on drop.
 pub struct Keyring {
     home: TempDir,
     bus: Child,
@@ -20,11 +20,11 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Starts one; `None`, said aloud, where it is not installed.
+    /// Starts a keyring; `None`, with a message on stderr, where no keyring is installed.
     ///
     /// # Panics
     ///
-    /// If it is not installed in CI, where the set-up has to install it.
+    /// If no keyring is installed in CI, where the set-up has to install one.
     pub fn start() -> Option<Self> {
         let home = TempDir::new().expect("a home");
         let run = home.path().join("run");
@@ -79,7 +79,7 @@ impl Keyring {
         Some(this)
     }
 
-    /// Lets a command reach it.
+    /// Sets a command's environment for this keyring.
     pub fn reach(&self, command: &mut Command) {
         command
             .env("DBUS_SESSION_BUS_ADDRESS", &self.address)
@@ -106,7 +106,7 @@ impl Keyring {
         assert!(tool.wait().expect("the end").success());
     }
 
-    /// What it has for a service, all passwords together.
+    /// The passwords of a service, as `secret-tool search` prints them.
     pub fn search(&self, service: &str) -> String {
         let found = self.tool(&["search", "--all", "service", service]).output();
         let found = found.expect("start secret-tool");
@@ -120,7 +120,7 @@ impl Keyring {
         command
     }
 
-    /// Asking for the service would have the bus start another one.
+    /// A request to the service itself would have the bus start another daemon.
     fn wait_until_there(&mut self) {
         loop {
             let asked = Command::new("dbus-send")

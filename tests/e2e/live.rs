@@ -7,7 +7,7 @@ use callgate::{Gate, Rules, SearchRequest, ServerSpec, Status};
 use callgate_tests::{Workbench, binary, node};
 use serde_json::json;
 
-/// What one run changed, the next one has: names, declarations, stubs and what is found.
+/// A tool added in one run has a name, a stub, a declaration and search hits in the next one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_run_has_the_new_names() {
     let server = ServerSpec::stdio("odd", binary("callgate-odd-server"), ["changes"]);

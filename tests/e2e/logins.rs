@@ -118,7 +118,7 @@ fn a_login_its_status_and_its_end() {
     assert_eq!(left, ["lock"]);
 }
 
-/// What an authorization server names is shown, and makes no line of its own.
+/// Names from an authorization server are shown, but cannot add lines to the output.
 #[test]
 fn an_authorization_server_forges_no_lines() {
     let guarded = Guarded::start(&json!({ "clientId": "c-\n  scopes: admin\u{1b}[2J" }));
@@ -137,7 +137,7 @@ fn an_authorization_server_forges_no_lines() {
         shown.contains("\n  scopes: read x y web: logged-in\n"),
         "{shown}"
     );
-    // A file that was written before shows it no other way.
+    // The same holds for a name in a stored login.
     let files = std::fs::read_dir(bench.path().join("state/callgate/auth"));
     let mut files = files
         .expect("the logins")

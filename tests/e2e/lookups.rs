@@ -1,4 +1,4 @@
-//! What scripts look up: tools by what they do, and what is known of them.
+//! Look-ups by scripts: searches for tools, and the tools' details.
 
 use callgate_tests::Workbench;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Searching by what is meant, over an endpoint of embeddings. A real model is measured by
+//! Search by meaning, with an endpoint of embeddings. A real model is measured by
 //! `cargo xtask search-quality`.
 
 use std::path::{Path, PathBuf};
@@ -22,8 +22,7 @@ pub(crate) fn builder() -> GateBuilder {
         .server(server("ticketing"))
 }
 
-/// Vectors of what an endpoint is asked for: each text by how often it has these
-/// letters.
+/// The vectors of a request's texts: for each text, the counts of some letters.
 fn vectors(body: &Value) -> Value {
     let vector = |text: &Value| {
         let text = text.as_str().unwrap_or_default();
@@ -58,7 +57,7 @@ pub(crate) fn functions(found: &Found) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.function.as_str()).collect()
 }
 
-/// What a search finds once all tools have vectors.
+/// The result of a search once all tools have vectors.
 async fn settled(gate: &Gate, query: &str, by: SearchBy) -> Found {
     loop {
         let found = search(gate, query, by).await;
@@ -90,7 +89,7 @@ async fn tools_have_vectors_that_are_kept() {
         found.hits.is_sorted_by(|a, b| a.score >= b.score),
         "{found:?}"
     );
-    // Without being told, both rankings are made one.
+    // By default, both rankings are merged.
     let auto = search(&first, "create an issue", SearchBy::Auto).await;
     let hybrid = search(&first, "create an issue", SearchBy::Hybrid).await;
     assert_eq!(functions(&auto), functions(&hybrid));
@@ -112,7 +111,7 @@ async fn tools_have_vectors_that_are_kept() {
     assert_eq!(functions(&again), functions(&found));
     assert_eq!(asked(&endpoint), found.searched);
     drop(second);
-    // A file that is damaged is made anew.
+    // A damaged file is written again.
     let file = vectors_in(folder.path()).pop().expect("a file");
     let vectors = || serde_json::from_slice::<Value>(&std::fs::read(&file).expect("the file")).ok();
     let good = vectors();

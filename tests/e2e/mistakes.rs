@@ -1,5 +1,4 @@
-//! What a newcomer is told of what is not there or is wrong: configurations, scripts,
-//! flags.
+//! Messages about a newcomer's mistakes: missing or wrong configurations, scripts and flags.
 
 use callgate_tests::{Workbench, demo_ticketing};
 use expect_test::expect;
@@ -78,7 +77,7 @@ fn no_server_starts() {
     let config = json!({
         "a": { "command": "/nonexistent/a" },
         "b": { "command": "/nonexistent/b" },
-        // Nothing can be said of it, and nobody asked.
+        // This server is off, so no warning is about it.
         "c": { "command": "/nonexistent/c", "connect": "manual" },
     });
     let bench = Workbench::new(config);
@@ -129,7 +128,7 @@ fn no_server_starts() {
         warning: server `b` did not start: command "/nonexistent/b" was not found; install it, or give its full path
         note: to use server "c", name it in a skill (--skill), or give it "connect": "lazy" in the configuration
     "#]].assert_eq(&told(&bench, &["check script.ts --check off"]));
-    // Of several, one is enough.
+    // One running server is enough for exit code 0.
     let config = json!({
         "a": { "command": "/nonexistent/a" },
         "ticketing": demo_ticketing(),
@@ -161,7 +160,7 @@ fn a_configuration_with_mistakes() {
     "#]].assert_eq(&told(&bench, &commands));
 }
 
-/// What was done, is done: this is no usage error, after which nothing was.
+/// Output that cannot be written is no usage error, because the script has run.
 #[test]
 fn output_that_cannot_be_written() {
     let bench = Workbench::empty();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use callgate_tests::model_tasks::{Model, tasks};
 
-/// Does the tasks in a mode, whose array of tools names all functions in so many bytes. Gives
-/// calls and look-ups of each.
+/// Does the tasks in a mode whose array of tools names all functions in at most `most` bytes.
+/// Returns the numbers of calls and look-ups of each task.
 fn solve(mode: &'static str, most: usize) -> Vec<(usize, usize)> {
     let mut model = Model::new(mode).expect("a session");
     let array = model.known().replace("\\n", " ");

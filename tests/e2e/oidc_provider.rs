@@ -1,6 +1,5 @@
-//! Logging in at an authorization server that other people wrote: found, registered at or shown a
-//! metadata document, logged in at, asked anew for tokens and for more scope, and told of the end.
-//! The server that wants the tokens is Callgate over HTTP.
+//! OAuth against a third-party authorization server: discovery, registration or a metadata
+//! document, login, renewal, more scopes, revocation. The resource server is Callgate over HTTP.
 
 use std::process::Command;
 
@@ -27,27 +26,27 @@ impl Provider {
         format!("http://127.0.0.1:{}", self.0.port)
     }
 
-    /// What it did so far, and how often.
+    /// The kinds of requests that the authorization server has served, with their counts.
     async fn seen(&self) -> Value {
         let url = format!("{}/seen", self.issuer());
         let answer = reqwest::get(url).await.expect("an answer");
         serde_json::from_str(&answer.text().await.expect("its text")).expect("JSON")
     }
 
-    /// Callgate as the server, which takes this one's tokens with these scopes.
+    /// Callgate as the resource server: it accepts this provider's tokens with these scopes.
     fn guards(&self, scopes: &[&str]) -> Workbench {
         let oauth = json!({ "issuer": self.issuer(), "scopes": scopes });
         Workbench::with_config(json!({ "serve": { "http": { "oauth": oauth } } }))
     }
 }
 
-/// Callgate as the client of that, which asks for these scopes, or for those it is told of.
+/// Callgate as the OAuth client: it requests these scopes, or those that the server names.
 fn client(served: &Served, scopes: &[&str]) -> Workbench {
     let oauth = json!({ "tokens": "file", "scopes": scopes });
     Workbench::new(json!({ "gate": { "url": served.url, "oauth": oauth } }))
 }
 
-/// Calls a tool of the server that wants a token.
+/// Calls a tool of the resource server.
 fn call(bench: &Workbench) -> Ran {
     let script = r#"{"code":"return 6 * 7"}"#;
     bench.callgate(&["call", "gate_run_script", script])
@@ -109,8 +108,8 @@ async fn a_login_from_its_beginning_to_its_end() {
         provider.seen().await,
         json!({ "registered": 1, "authorization_code": 1 })
     );
-    // Its tokens are over before they are used: each of the three requests of a call (what there
-    // is, the tools, the call) has another one.
+    // The access tokens expire before use: each of the three requests of a call (discovery, the
+    // list of tools, the call) has a token of its own.
     assert_called(&call(&client));
     assert_called(&call(&client));
     assert_eq!(
@@ -128,7 +127,7 @@ async fn a_login_from_its_beginning_to_its_end() {
     assert_eq!(after.code, 5, "{after:?}");
 }
 
-/// The client registers nowhere: the authorization server reads what it is.
+/// The client does not register: the authorization server reads its metadata document.
 #[tokio::test]
 async fn a_login_by_a_metadata_document() {
     let provider = Provider::start();

@@ -82,7 +82,7 @@ fn check(server: &Value) {
         assert_eq!(ran.code, 0, "{setting}: {ran:#?}");
         assert_eq!(ran.stdout, "[42,true]\n", "{setting}: {ran:#?}");
     }
-    // What is found out of a server of which nothing is known.
+    // Without a `protocol` setting, Callgate finds the newest revision of the server.
     let bench = Workbench::new(json!({ "sdk": server }));
     let logged = [(); 2].map(|()| bench.callgate(&["-v", "tools"]).stderr);
     assert!(logged[1].contains("revision=\"2026-07-28\""), "{logged:?}");
@@ -119,7 +119,7 @@ impl Caller for Ada {
     }
 }
 
-/// The server in this revision, with somebody to ask.
+/// A gate with the server in this revision, and with a caller that answers questions.
 async fn gate(server: &Value, revision: &str, ada: &Arc<Ada>) -> Gate {
     let mut server = server.clone();
     server["protocol"] = revision.into();
@@ -161,7 +161,7 @@ async fn everything_samples() {
     let server = node("server-everything", &["stdio"]);
     let gate = gate(&server, "2025-11-25", &ada).await;
     let tool = "sdk_trigger_sampling_request";
-    // It lists what a host's offers make possible after its handshake.
+    // After the handshake, the server lists the tools that the host's capabilities allow.
     while !gate.has_tool(tool) {
         tokio::task::yield_now().await;
     }
@@ -177,7 +177,7 @@ async fn check_grows(server: &Value, revision: &str) {
     let gate = gate(server, revision, &Arc::default()).await;
     assert!(!gate.has_tool("sdk_fresh"), "{revision}");
     assert_eq!(call(&gate, "sdk_grow").await, "\"grown\"", "{revision}");
-    // Over HTTP it is told beside the answer.
+    // Over HTTP, the notification of the change comes beside the answer.
     let comes = async {
         while !gate.has_tool("sdk_fresh") {
             tokio::task::yield_now().await;
@@ -254,7 +254,7 @@ fn with_sessions(sdk: Sdk, port: u16) -> Listening {
     Listening::start(command.env("PORT", port.to_string()))
 }
 
-/// A server that was restarted knows no session of before.
+/// A restarted server does not know the earlier sessions.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restarted_server_is_called_in_a_new_session() {
     for (sdk, tool, arguments) in [

@@ -1,5 +1,5 @@
-//! A model picks tools: one that a configuration names, or that of a client; what it
-//! is shown, and what becomes of what it names.
+//! A model picks tools: a configured model or the client's. Tests its prompt and the
+//! handling of its answer.
 
 use callgate::config::{ModelsConfig, SmallModelConfig};
 use callgate::{Api, Rules, SearchBy, SearchRequest, flow};
@@ -33,7 +33,7 @@ async fn a_model_picks_and_is_checked() {
     let found = search(&gate, "create an issue", SearchBy::Model).await;
     expect![[r#"["ticketing_createIssue"] ["2 of the names that the model gave are no tools"]"#]]
         .assert_eq(&format!("{:?} {:?}", functions(&found), found.notes));
-    // Tools come from servers, and stand where nothing in them can get out.
+    // Tool texts are untrusted, so the prompt has them between two delimiter lines.
     let asked = endpoint.asked();
     let prompt = asked[0]["messages"][1]["content"]
         .as_str()
@@ -43,7 +43,7 @@ async fn a_model_picks_and_is_checked() {
     assert_eq!(lines[3], lines[lines.len() - 1]);
     assert!(lines[4].starts_with("ticketing_createIssue: "), "{prompt}");
     assert_eq!(lines.len() - 5, found.searched, "{prompt}");
-    // An endpoint that holds its model to the schema has it name what was shown.
+    // The schema of the answer allows only the names that the prompt has.
     let schema = &asked[0]["response_format"]["json_schema"]["schema"];
     assert_eq!(schema["type"], "object");
     let names = &schema["properties"]["names"];
@@ -71,7 +71,7 @@ async fn a_model_picks_and_is_checked() {
         let notes = notes.replace(endpoint.url.trim_end_matches("/v1"), "ORIGIN");
         expected.assert_eq(&format!("{} {notes}", found.hits.len()));
     }
-    // In scope only.
+    // Only tools of the searched server can be picked.
     let endpoint = Endpoint::doing([Do::Say(r#"["ticketing_createIssue"]"#)]);
     let gate = builder()
         .models(small(&endpoint.url))
@@ -84,8 +84,8 @@ async fn a_model_picks_and_is_checked() {
     assert_eq!(found.hits, [], "{found:?}");
 }
 
-/// What a script looks for goes to the model as an extraction's value does: by the rules,
-/// with a line in the ledger, and looked at for other servers' data.
+/// A script's search query goes to the model like an extraction's value: by the rules, with a
+/// line in the ledger, and checked for other servers' data.
 #[tokio::test]
 async fn a_scripts_search_goes_through_the_rules() {
     let endpoint = Endpoint::doing([Do::Say(r#"{ "names": ["ticketing_listIssues"] }"#)]);

@@ -1,24 +1,24 @@
 //! Run-time errors point to the author's own line and column: in scripts whose
-//! types are blanked in place, and in those that are printed anew.
+//! types are blanked in place, and in scripts that are printed again.
 
 use callgate_tests::{Workbench, odd};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-/// What `run` prints for a script, in the order stdout, stderr up to the calls.
+/// The output of `run` for a script: stdout, then stderr up to the calls.
 fn ran(script: &str) -> String {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "odd": odd("flaky") },
         "permissions": { "allow": ["odd_echo", "odd_fails"] },
     }));
-    // What a check would find before the run is not what this is about.
+    // The type check is off, so that the errors come from the run.
     let ran = bench.run(script, &["--check=off"]);
     let error = ran.stderr.split("calls: ").next().unwrap_or_default();
     format!("{}--- stderr\n{error}", ran.stdout)
 }
 
-/// What cannot be blanked, on the first line and on one of its own at the end:
-/// the rest of the script stays on its lines.
+/// Runs the lines between types, which are blanked, and between enums, which cannot be:
+/// both outputs have the same positions.
 #[track_caller]
 fn check_both(lines: &str, expected: Expect) {
     let blanked = ran(&format!("type E = 1;\n{lines}\ntype F = 2"));

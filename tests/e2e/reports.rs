@@ -4,8 +4,7 @@ use callgate_tests::{Workbench, odd};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-/// What `run` prints for a script, in the order stdout, stderr, with times out
-/// of it.
+/// The output of `run` for a script: stdout, then stderr, with times replaced.
 #[track_caller]
 pub(crate) fn check(script: &str, flags: &[&str], expected: Expect) {
     let bench = Workbench::with_config(json!({
@@ -119,7 +118,7 @@ fn the_json_form() {
     let bench = Workbench::new(json!({ "odd": odd("flaky") }));
     let report = bench.report("console.log('hi'); return await odd_echo({ a: 1 })", &[]);
     let sha = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862";
-    // What depends on the time, the run and the kernel is not compared.
+    // Members that depend on the time, the run or the kernel are not compared.
     let expected = json!({
         "version": 1, "script": "stdin.ts", "status": "completed", "error": null,
         "output": { "text": "hi\n", "bytes": 3, "cutBytes": 0 },
@@ -140,7 +139,7 @@ fn the_json_form() {
     assert_eq!(as_expected(report, &expected), expected);
 }
 
-/// A value with `"*"` wherever that is expected of something that is there.
+/// The value, with `"*"` for each member that is not null where `"*"` is expected.
 fn as_expected(value: Value, expected: &Value) -> Value {
     match (value, expected) {
         (Value::Object(members), Value::Object(of)) => members

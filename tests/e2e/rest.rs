@@ -82,7 +82,7 @@ async fn tools_are_listed_and_found() {
     let bench = demo();
     let served = Served::start(&bench, &[]);
     let all = get(&served, "/v1/tools").await;
-    // Hidden tools are not there, and denied tools are marked.
+    // Hidden tools are absent, and denied tools are marked.
     let functions = ["ticketing_createIssue", "ticketing_listIssues"];
     assert_eq!(all.functions(), functions);
     let rule = "permissions.deny: \"ticketing_createIssue\"";
@@ -146,7 +146,7 @@ async fn scripts_are_run() {
     assert_eq!(ran.body["output"]["text"], "printed\n");
     assert_eq!(ran.body["value"]["json"], "object");
     assert_eq!(ran.body["calls"][0]["function"], "ticketing_listIssues");
-    // However a run ends, it took place.
+    // A run that fails has status 200 as well, for the request succeeded.
     let status = async |body: Value| {
         let ran = run(&served, body).await;
         assert_eq!(ran.status, 200, "{}", ran.body);
@@ -248,7 +248,7 @@ async fn nothing_of_one_user_is_the_others() {
     assert!(!his.functions().is_empty());
     let is_his = |function: &&str| function.starts_with("logging_");
     assert!(his.functions().iter().all(is_his), "{:?}", his.functions());
-    // Her tag says nothing of his list.
+    // Her ETag does not match his list.
     let request = at(&served, Method::GET, "/v1/tools").bearer_auth(BOB);
     let request = request.header("If-None-Match", hers.header("etag"));
     assert_eq!(Answer::to(request).await.status, 200);
@@ -305,7 +305,7 @@ async fn the_document_is_true() {
             }
         }
     }
-    // What it leads to is there.
+    // Every `$ref` of the document has its target.
     let text = document.to_string();
     for reference in text.split("\"$ref\":\"#").skip(1) {
         let pointer = reference.split('"').next().expect("a text");

@@ -14,8 +14,7 @@ const CREATE: &str = "const make = () => ticketing_createIssue({ title: 'A', bod
   .then((issue) => issue.issueId !== '', (error) => error.name);
 ";
 
-/// Makes two calls, and says what became of them and how often somebody was
-/// asked.
+/// Makes two calls, and checks their outcomes and the number of questions to the user.
 async fn check(answers: &[&str], expected: &str, asked: usize) {
     for version in OLDER.iter().chain([&NEWEST]) {
         let bench = Workbench::asking();
@@ -38,7 +37,7 @@ async fn a_yes_is_for_one_call() {
 async fn anything_else_is_a_no() {
     let no = "[\"McpDeniedError\",\"McpDeniedError\"]";
     check(&["yes", "always"], no, 2).await;
-    // Whoever declines fills in nothing.
+    // Without answers, the user declines the form.
     check(&[], no, 2).await;
 }
 
@@ -60,7 +59,7 @@ async fn the_form_says_what_is_asked() {
     session.run(&format!("{CREATE}await make();")).await;
     let asked = session.asked();
     let message = asked[0]["message"].as_str().expect("a message");
-    // What others wrote has a margin in every row, wherever the client breaks lines.
+    // Untrusted text is wrapped with a margin in every row, so no client has to break its lines.
     expect![[r#"
         ┌ The script wants to call ticketing_createIssue:
         │ tool "createIssue" of server "ticketing", which needs 
@@ -124,7 +123,7 @@ async fn a_state_is_good_for_its_script_alone() {
         assert_eq!(refused, Err(why.to_owned()));
     }
 
-    // None of that has changed anything, and no answer neither: it is asked again.
+    // Refused states change nothing, and a missing answer leads to the same question again.
     let other = json!({ "question-2": { "action": "accept", "content": { "answer": "once" } } });
     for responses in [json!({}), other] {
         let again = session.park_again(&script, &state, responses).await;
@@ -133,16 +132,16 @@ async fn a_state_is_good_for_its_script_alone() {
         assert_eq!(question(&again), question(&asked));
     }
 
-    // A client that comes again later gets the same answer, and no other run.
+    // A client that repeats its answer gets the same report, and starts no other run.
     for _ in 0..2 {
         let answer = session.come(&script, &state, yes()).await;
         assert_eq!(answer, Ok("true\n".to_owned()));
     }
 }
 
-/// The ledger has the one call, which was given up while somebody was asked.
+/// Checks that the ledger has one call, which was cancelled while the user was asked.
 fn check_given_up(bench: &Workbench) {
-    // The worker is gone before the run has its report, with which the ledger has its lines.
+    // The ledger is written with the report, which comes after the end of the worker.
     let ledger = loop {
         let ledger = bench.ledger();
         if !ledger.is_empty() {
@@ -166,7 +165,7 @@ async fn a_run_that_nobody_comes_for_ends() {
     check_given_up(&bench);
     let yes = json!({ "question-1": { "action": "accept", "content": { "answer": "once" } } });
     let state = required.request_state.expect("a state");
-    // Whoever comes too late to answer hears what became of it.
+    // A client that answers too late gets the report of the cancelled run.
     let said = session.come(&script, &state, yes).await.expect("a report");
     assert!(said.contains("error: the run was cancelled\n"), "{said}");
 }

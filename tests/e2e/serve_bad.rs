@@ -1,5 +1,5 @@
-//! What is no MCP, or wants what there is not: `callgate serve` says so, or says
-//! nothing, and goes on.
+//! Messages that are not MCP, or that ask for unknown things: `callgate serve` answers
+//! with an error or not at all, and goes on.
 
 use callgate_tests::Workbench;
 use callgate_tests::host::Host;

@@ -1,5 +1,5 @@
-//! A client of `callgate serve`: what it announces, how its user answers, and
-//! what it was told.
+//! A client of `callgate serve`: its capabilities, its user's answers, and the
+//! requests and notifications that it received.
 
 #![expect(
     deprecated,
@@ -33,38 +33,38 @@ use tokio::sync::mpsc;
 pub struct User {
     /// The revision it speaks.
     pub version: ProtocolVersion,
-    /// What it announces.
+    /// The capabilities that the client announces.
     pub can: ClientCapabilities,
-    /// What is filled into forms, the last one first; without any it declines.
+    /// The contents for forms, the last one first; without any, the client declines.
     pub answers: Arc<Mutex<Vec<Value>>>,
-    /// What it was asked.
+    /// The elicitation requests that the client received.
     pub asked: Arc<Mutex<Vec<ElicitRequestParams>>>,
-    /// What its model does.
+    /// The model of the client.
     pub model: Model,
-    /// What its model was asked.
+    /// The sampling requests that the model answered.
     pub sampled: Arc<Mutex<Vec<CreateMessageRequestParams>>>,
-    /// The folders that it names.
+    /// The roots of the client.
     pub roots: Arc<Mutex<Vec<String>>>,
-    /// Hears of progress, the number and the message, and of pages that are done
-    /// with, their ids.
+    /// Receives the number and the message of each progress notification, and the ids of
+    /// completed URL elicitations.
     pub told: mpsc::UnboundedSender<String>,
-    /// Hears what servers log.
+    /// Receives the log messages of servers.
     pub logs: mpsc::UnboundedSender<Value>,
 }
 
-/// What a client's model does when it is asked.
+/// The answer of a client's model to a sampling request.
 #[derive(Clone, Copy)]
 pub enum Model {
-    /// It says how much it may say.
+    /// A text with the token limit of the request.
     Counts,
-    /// It says this.
+    /// This text.
     Says(&'static str),
-    /// It is not asked, for its user does not want that.
+    /// An error, as if the user rejects the request.
     Declines,
 }
 
 impl User {
-    /// One that has forms and speaks this revision.
+    /// A client with forms that speaks this revision.
     pub fn new(version: &ProtocolVersion, answers: &[&str]) -> Self {
         let filled_in = |answer: &&str| json!({ "answer": answer });
         Self {
@@ -158,7 +158,7 @@ impl ClientHandler for User {
     ) {
         let message = params.message.unwrap_or_default();
         let told = format!("{} {message}", params.progress);
-        // Nobody listens in most tests.
+        // Most tests do not receive from the channel.
         let _unheard = self.told.send(told);
     }
 }
@@ -178,16 +178,16 @@ pub struct Session {
 /// Revisions in which servers send requests.
 pub const OLDER: [ProtocolVersion; 2] =
     [ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25];
-/// The revision in which they answer that they want input.
+/// The revision in which servers answer that a call requires input.
 pub const NEWEST: ProtocolVersion = ProtocolVersion::V_2026_07_28;
-/// One of each.
+/// One revision of each era.
 pub const ERAS: [ProtocolVersion; 2] = [ProtocolVersion::V_2025_11_25, NEWEST];
 /// The refusal of a state that belongs to no run.
 pub const NO_RUN: &str = "the requestState is of no run: this server did not give it, or its run \
                           ended too long ago; the call can be made anew, and then does again what \
                           that run did";
 
-/// A server whose tool answers never, and one whose calls are asked about.
+/// A server whose tool never answers, and one whose calls need approval.
 pub fn hanging_and_asked() -> Workbench {
     Workbench::with_config(json!({
         "mcpServers": {
@@ -221,7 +221,7 @@ impl Session {
         self.client.list_all_tools().await.expect("a list")
     }
 
-    /// Has the user's folders be these from now on.
+    /// Changes the roots of the client, and notifies the server.
     pub async fn change_roots(&self, roots: &[&str]) {
         let roots = roots.iter().map(|uri| (*uri).to_owned()).collect();
         *self.user.roots.lock().expect("no panic") = roots;
@@ -229,7 +229,7 @@ impl Session {
         told.expect("it is told");
     }
 
-    /// Calls a tool and has the client's user asked.
+    /// Calls a tool; questions go to the client's user.
     pub async fn call(&self, name: &str, arguments: Value) -> CallToolResult {
         let result = self.client.call_tool(call(name, arguments)).await;
         result.expect("an answer")
@@ -240,12 +240,12 @@ impl Session {
         shown(&self.call(name, arguments).await)
     }
 
-    /// Runs a script and has the client's user asked.
+    /// Runs a script; questions go to the client's user.
     pub async fn run(&self, code: &str) -> (bool, String) {
         self.result("run_script", json!({ "code": code })).await
     }
 
-    /// Runs a script until it wants something.
+    /// Runs a script until it requires input.
     pub async fn park(&self, code: &str) -> InputRequiredResult {
         match self.client.call_tool_once(request(code)).await {
             Ok(CallToolResponse::InputRequired(required)) => required,
@@ -253,7 +253,7 @@ impl Session {
         }
     }
 
-    /// Comes again, with this state and these answers.
+    /// Repeats the call, with this state and these answers.
     async fn again(
         &self,
         code: &str,
@@ -266,7 +266,7 @@ impl Session {
         self.client.call_tool_once(request).await
     }
 
-    /// Comes again, and is asked for more.
+    /// Repeats the call, which requires more input.
     pub async fn park_again(&self, code: &str, state: &str, answers: Value) -> InputRequiredResult {
         match self.again(code, state, answers).await {
             Ok(CallToolResponse::InputRequired(required)) => required,
@@ -274,7 +274,7 @@ impl Session {
         }
     }
 
-    /// Comes again, and gets the report or an error.
+    /// Repeats the call, which ends with the report or an error.
     pub async fn come(&self, code: &str, state: &str, answers: Value) -> Result<String, String> {
         match self.again(code, state, answers).await {
             Ok(CallToolResponse::Complete(result)) => Ok(shown(&result).1),
@@ -286,14 +286,14 @@ impl Session {
         }
     }
 
-    /// What the user was asked.
+    /// The elicitation requests to the user, as JSON.
     pub fn asked(&self) -> Vec<Value> {
         let asked = self.user.asked.lock().expect("no panic");
         let as_value = |request| serde_json::to_value(request).expect("JSON");
         asked.iter().map(as_value).collect()
     }
 
-    /// The ends of the workers there are.
+    /// Descriptors of the present workers; each is readable once its worker has ended.
     pub fn workers(&self) -> Vec<AsyncFd<OwnedFd>> {
         let workers = callgate_tests::workers(self.pid).into_iter();
         workers
@@ -319,8 +319,7 @@ pub fn shown(result: &CallToolResult) -> (bool, String) {
     (result.is_error.unwrap_or(false), text)
 }
 
-/// What a report says was returned, without what it says of calls that were
-/// denied.
+/// The returned value in a report: the first line.
 pub fn value(report: &str) -> &str {
     report.lines().next().unwrap_or_default()
 }
@@ -330,7 +329,7 @@ pub fn end_of(pid: i32) -> Option<AsyncFd<OwnedFd>> {
     // SAFETY: a system call with numbers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-    // SAFETY: the descriptor is new, and nobody else has it.
+    // SAFETY: the descriptor is new, and has no other owner.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
     unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.ok()

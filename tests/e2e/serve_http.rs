@@ -111,7 +111,7 @@ fn wider_than_loopback_needs_protection() {
     "#]].assert_eq(&said);
 }
 
-/// What the answers to good requests must not tell others.
+/// The response headers that keep answers from pages of other origins.
 #[tokio::test]
 async fn answers_are_for_nobody_else() {
     let app = "https://app.example";

@@ -1,4 +1,4 @@
-//! Requests to `callgate serve --http` that should not be there.
+//! Requests that `callgate serve --http` refuses.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,13 +9,13 @@ use serde_json::json;
 
 use callgate_tests::served::{Served, hello, http, said};
 
-/// What is answered to these bytes, until the other end closes.
+/// The answer to these bytes, read until the server closes the connection.
 fn raw(served: &Served, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(served.authority()).expect("a connection");
     stream
         .set_read_timeout(Some(Duration::from_secs(60)))
         .expect("a limit");
-    // What is refused early may be closed before it was all sent.
+    // The server may refuse the request and close before all bytes are sent.
     let _closed = stream.write_all(bytes);
     let mut answer = Vec::new();
     let _reset = stream.read_to_end(&mut answer);
@@ -104,7 +104,7 @@ async fn headers_that_are_wrong() {
     }
 }
 
-/// A page whose name leads to loopback, and pages of others.
+/// DNS rebinding, and pages of other origins.
 #[tokio::test]
 async fn names_of_others() {
     let bench = Workbench::new(json!({}));
@@ -127,7 +127,7 @@ async fn names_of_others() {
     }
     let twice = "Host: localhost\r\nHost: evil.example\r\n";
     for (line, headers, expected) in [
-        // Nothing but the names is looked at before them.
+        // Host names are checked before the path and the method.
         ("GET /v1/tools", "Host: evil.example\r\n", ["403"; 2]),
         ("POST /mcp", twice, ["400"; 2]),
         ("POST /mcp", "", ["400"; 2]),
@@ -151,7 +151,7 @@ async fn what_is_too_large() {
     let answer = said(served.post_text(large).send().await.expect("an answer")).await;
     let expected = "the body has more than 1024 bytes; \"maxBody\" is the limit";
     assert_eq!(answer, format!("413 -32600 to nothing: {expected}"));
-    // Without a length, and with one that is not true.
+    // A body without a length, and a body with a false length.
     let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
                 Accept: application/json, text/event-stream\r\nConnection: close\r\n";
     let filling = "x".repeat(2048);
@@ -177,7 +177,7 @@ async fn what_is_too_large() {
     served.session(None).await;
 }
 
-/// Who sends a head or a body drop by drop is not waited for.
+/// A client that sends a head or a body too slowly is refused.
 #[tokio::test]
 async fn what_is_too_slow() {
     let bench = Workbench::with_config(json!({ "serve": { "http": { "requestTime": "200ms" } } }));
@@ -194,7 +194,7 @@ async fn what_is_too_slow() {
     assert_eq!(idle, "");
 }
 
-/// More requests and streams of one user than there may be.
+/// More requests and streams of one user than the limits allow.
 #[tokio::test]
 async fn what_is_too_many() {
     let bench = Workbench::with_config(json!({ "serve": { "http": { "requests": 2 } } }));

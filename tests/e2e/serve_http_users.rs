@@ -50,7 +50,7 @@ async fn roles_select_servers_and_rules() {
     let answer = bob.call_tool(request(code)).await.expect("an answer");
     let (is_error, text) = shown(&answer);
     assert!(is_error && !text.contains("denied"), "{text}");
-    // He does not even see them.
+    // Bob does not even see the tools of that server.
     let tools = bob.list_all_tools().await.expect("a list");
     let described = format!("{tools:?}");
     assert!(described.contains("logging_"), "{described}");
@@ -65,7 +65,7 @@ async fn roles_select_servers_and_rules() {
         said(refused).await,
         "403 -32600 to nothing: you have no role here that gives you anything; ask the operator of this server"
     );
-    // Each line says whose call it was.
+    // Each ledger line names the user of the call.
     let ledger = bench.ledger();
     let users: Vec<&Value> = ledger.iter().map(|line| &line["user"]).collect();
     assert_eq!(users, ["token alice", "token alice"]);
@@ -97,7 +97,7 @@ async fn sessions_of_others_are_not_found() {
     assert!(with(ALICE).await.starts_with("200 "));
 }
 
-/// Each has a server process, grants and runs of their own.
+/// Each user has server processes, grants and runs of their own.
 #[tokio::test]
 async fn nothing_of_one_user_is_the_others() {
     let bench = Workbench::with_config(json!({
@@ -115,7 +115,7 @@ async fn nothing_of_one_user_is_the_others() {
     let again = alice.call_tool(request(pids)).await.expect("an answer");
     assert_eq!(value(&shown(&hers).1), value(&shown(&again).1));
     assert_ne!(value(&shown(&hers).1), value(&shown(&his).1));
-    // She grants something for her session; it is nothing to him.
+    // Alice's grant for her session does not hold for Bob.
     let code = "return typeof await ticketing_createIssue({ title: 'A', body: 'B' })";
     for _ in 0..2 {
         let answer = alice.call_tool(request(code)).await.expect("an answer");
@@ -126,7 +126,7 @@ async fn nothing_of_one_user_is_the_others() {
     assert!(shown(&answer).1.contains("denied"), "{}", shown(&answer).1);
 }
 
-/// What one parks, the other cannot fetch, with the very same state.
+/// A run parked by one user cannot be fetched by the other, even with the same state.
 #[tokio::test]
 async fn parked_runs_of_others_are_not_found() {
     let bench = Workbench::with_config(json!({

@@ -250,7 +250,7 @@ async fn a_call_with_wrong_arguments_is_not_sent() {
     assert_eq!(bench.ledger(), [] as [Value; 0]);
 }
 
-/// Whatever the server does, a client's array stays as it was.
+/// The client's array of tools does not change when the server's tools do.
 #[tokio::test]
 async fn the_array_stays_while_tools_come_and_go() {
     let bench = Workbench::new(json!({ "odd": odd("changes") }));
@@ -264,12 +264,12 @@ async fn the_array_stays_while_tools_come_and_go() {
         let called = session.call(tool, json!({ "name": name })).await;
         assert_ne!(called.is_error, Some(true), "{called:?}");
     }
-    // The change is there behind it: the new tool can be called.
+    // The new tool can be called although the array does not have it.
     let called = session.call("odd_fresh", json!({})).await;
     assert_eq!(shown(&called), (false, "fresh was called".to_owned()));
     // Calls do not wait for the list that lacks this one.
     while session.call("odd_listed", json!({})).await.is_error != Some(true) {}
-    // A server that ends is no other than one that changes.
+    // The end of a server does not change the array either.
     session.call("odd_end", json!({})).await;
     assert_eq!(session.tools().await, before);
 }
@@ -319,14 +319,14 @@ async fn tools_are_shown_as_the_configuration_says() {
     let (is_error, answer) = session.result("call_tool", hidden).await;
     let is_told = answer.starts_with("no tool is named");
     assert!(is_error && is_told, "{answer}");
-    // Nor is it anywhere else.
+    // A script and `callgate tools` do not have the hidden tool either.
     let ran = bench.run("await logging_getLogs({})", &["--check", "off"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
     let listed = bench.callgate(&["tools"]);
     assert!(!listed.stdout.contains("getLogs"), "{listed:#?}");
 }
 
-/// With its rule, whoever looks: a model with tools, a script, a person.
+/// A denied tool is shown with its rule to a model with tools, to a script and to a person.
 #[tokio::test]
 async fn a_denied_tool_is_found_and_marked_everywhere() {
     let rule = json!({ "tool": "*Issues", "server": "ticketing" });

@@ -18,7 +18,7 @@ async fn definitions_are_the_servers_own() {
         let tool = serde_json::to_value(&tools[7]).expect("JSON");
         assert_eq!(tool["name"], "records_search_records_7");
         assert_eq!(tool["title"], "Search records 7");
-        // Nobody said that the server is to be believed.
+        // The configuration does not trust the server, so its annotations are left out.
         assert_eq!(tool.get("annotations"), None);
         assert_eq!(tool["_meta"], json!({ "example.com/kind": "records" }));
         assert_eq!(tool["inputSchema"]["required"], json!(["query", "project"]));
@@ -26,7 +26,7 @@ async fn definitions_are_the_servers_own() {
     }
 }
 
-/// The rules leave the call to be asked about, and the client's user answers.
+/// A call that needs approval is put to the client's user.
 #[tokio::test]
 async fn calls_are_asked_about() {
     let bench = Workbench::asking();

@@ -1,4 +1,4 @@
-//! What a script of `callgate serve` prints and emits, in its answer and beside it.
+//! The printed and emitted content of scripts in `callgate serve`, in the answer and beside it.
 
 use callgate_tests::Workbench;
 use rmcp::model::ReadResourceRequestParams;
@@ -106,7 +106,7 @@ async fn output_that_is_cut_can_be_read_in_parts() {
     }
 }
 
-/// What was shown is not read again.
+/// Output that was already shown is not read again.
 #[tokio::test]
 async fn a_cut_output_is_read_on_from_the_cut() {
     let bench = Workbench::new(json!({}));
@@ -122,7 +122,7 @@ async fn a_cut_output_is_read_on_from_the_cut() {
         let mut call: Value = serde_json::from_str(call).expect("arguments");
         let offset = call["offset"].as_u64().expect("an offset") as usize;
         assert!(offset > 1000, "{said}");
-        // All before it has been shown, and what comes next has not.
+        // The bytes before the offset were shown, and the bytes after it were not.
         call["bytes"] = 20.into();
         let (_, next) = session.result("wait", call.clone()).await;
         let next = next.split("[bytes ").next().expect("a part").to_owned();

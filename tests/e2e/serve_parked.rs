@@ -1,5 +1,5 @@
-//! What a run of `callgate serve` waits for goes away while its client is to come
-//! again with the answer.
+//! The question of a parked run of `callgate serve` is withdrawn before its client
+//! comes again with the answer.
 
 use callgate_tests::Workbench;
 use rmcp::model::InputRequiredResult;
@@ -13,7 +13,7 @@ fn yes() -> Value {
     json!({ "question-1": yes, "question-2": yes })
 }
 
-/// What a client is asked, and its state.
+/// The keys of the questions to the client, and the request state.
 fn asked(required: InputRequiredResult) -> (Vec<String>, String) {
     let requests = required.input_requests.expect("requests");
     let state = required.request_state.expect("a state");
@@ -33,7 +33,7 @@ async fn an_answer_to_what_is_asked_no_more_is_none_to_the_next_question() {
         return [first, second];";
     let (keys, first) = asked(session.park(script).await);
     assert_eq!(keys, ["question-1"]);
-    // Who answers nothing is asked again, for as long as it is the question.
+    // A client that answers nothing is asked again, as long as the question is open.
     let second = loop {
         let (keys, state) = asked(session.park_again(script, &first, json!({})).await);
         if keys == ["question-2"] {

@@ -1,5 +1,5 @@
-//! What servers ask for while they work for `callgate serve`, and how far they
-//! are, reaches its client.
+//! The requests and the progress of servers during a call are passed on to the client
+//! of `callgate serve`.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::serve_client::{NEWEST, OLDER, Session, User, can, connect};
 
-/// Calls a server of an older revision that asks its client for all there is.
+/// Calls a server of an older revision that sends its client every kind of request.
 async fn check_passed_on(version: &ProtocolVersion, capabilities: Value, expected: Value) {
     let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
     let mut user = User::new(version, &[]);

@@ -51,7 +51,7 @@ async fn skills_are_prompts() {
         let scope = is_newest.then_some(CacheScope::Private);
         assert_eq!(listed.cache_scope, scope, "{version}");
 
-        // What it says is what it said when the gate was made.
+        // A prompt keeps the text that its skill had when the gate was made.
         bench.write("mail/SKILL.md", NOTES);
         let mail = get(&session, GetPromptRequestParams::new("sort-mail")).await;
         bench.write("mail/SKILL.md", MAIL);

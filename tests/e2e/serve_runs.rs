@@ -12,7 +12,7 @@ use crate::serve_client::{
 };
 
 impl Session {
-    /// Begins a run that is left at once, and says its id.
+    /// Begins a run without waiting for it, and returns its id.
     async fn leave(&self, code: &str) -> String {
         let arguments = json!({ "code": code, "limits": { "waitMs": 0 } });
         let (is_error, said) = self.result("run_script", arguments).await;
@@ -28,12 +28,12 @@ async fn a_run_that_is_left_is_picked_up() {
     for version in ERAS {
         let bench = hanging_and_asked();
         let session = connect(&bench, User::new(&version, &["once"]), &[]).await;
-        // It asks while nobody waits, so it cannot end before somebody does.
+        // The script asks while no call waits for the run, so the run cannot end before `wait`.
         let script = "console.log('begun');
             const issue = await ticketing_createIssue({ title: 'A', body: 'B' });
             return issue.issueId !== '';";
         let run = session.leave(script).await;
-        // It can be had again.
+        // The report can be fetched more than once.
         for _ in 0..2 {
             let wait = json!({ "run": run, "waitMs": 60_000 });
             let report = session.result("wait", wait).await;
@@ -159,7 +159,7 @@ async fn limits_and_servers_are_held() {
     let caught = json!([true, message, "ticketing"]);
     let told = format!("denied: ticketing_createIssue (line 1): {why}; {advice}");
     assert_eq!(said, format!("{caught}\n{told}\n"));
-    // What is named is known before anything runs, whatever it is given.
+    // A named tool of another server is reported before the run, even with wrong arguments.
     let stated = only("await ticketing_createIssue({ titel: 1 })");
     let (_, said) = session.result("run_script", stated).await;
     assert!(said.starts_with(&format!("error: {why}\n")), "{said}");

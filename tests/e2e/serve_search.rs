@@ -22,7 +22,7 @@ fn user(version: &ProtocolVersion, capabilities: Value, model: Model) -> User {
     user
 }
 
-/// What a search by model says, and what the client's model was asked for it.
+/// The text of a search by model, and the sampling requests that the client's model got.
 async fn said(session: &Session, query: &str) -> (String, Vec<Value>) {
     let search = json!({ "query": query, "detail": "names", "by": "model" });
     let (is_error, text) = session.result("search_tools", search).await;
@@ -39,7 +39,7 @@ const PICKED: &str =
 
 #[tokio::test]
 async fn the_model_of_the_client_picks() {
-    // One that is configured is not asked where the client has one.
+    // A configured model is not asked if the client has a model.
     let endpoint = Endpoint::doing([]);
     let small = json!({ "url": endpoint.url, "model": "small" });
     let bench = bench(json!({ "models": { "small": small } }));

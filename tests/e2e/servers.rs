@@ -1,5 +1,5 @@
-//! Servers that are connected to when they are called, what is kept of them from
-//! one start to the next, and skills.
+//! Servers that are connected when they are called, their cached tool lists, and
+//! skills.
 
 use callgate_tests::{Workbench, binary};
 use expect_test::expect;
@@ -30,7 +30,7 @@ fn a_lazy_server_is_listed_checked_and_typed_without_being_started() {
     let bench = Workbench::new(json!({ "odd": counted("odd", "many", json!({
         "connect": "lazy", "description": "Forty of a kind."
     })) }));
-    // The first time, nothing is known of it.
+    // At the first start, the cache has no tools of the server.
     let first = bench.callgate(&["tools"]);
     assert_eq!((first.code, starts(&bench, "odd")), (0, 1), "{first:#?}");
     let again = bench.callgate(&["-v", "tools"]);
@@ -55,7 +55,7 @@ fn a_lazy_server_is_listed_checked_and_typed_without_being_started() {
     assert_eq!(bench.callgate(&["check", "script.ts"]).code, 0);
     let none = bench.run("return 1", &[]);
     assert_eq!((none.code, starts(&bench, "odd")), (0, 1), "{none:#?}");
-    // A run that calls it starts it.
+    // A run that calls a tool of the server starts the server.
     let called = bench.run(
         "await Promise.all([1, 2, 3].map(() => odd_search_records_1({ query: 'x', project: 'p' }))); return 'ok'",
         &[],
@@ -82,7 +82,7 @@ fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
         &[],
     );
     assert_eq!(called.code, 5, "{called:#?}");
-    // Nor does a check say well of it, and a call does not wait for it.
+    // `check` fails too, and `call` does not wait for the server.
     bench.write(
         "script.ts",
         "await odd_search_records_1({ query: 'x', project: 'p' })",
@@ -98,10 +98,10 @@ fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
     let called = bench.callgate(&["call", "odd_search_records_1"]);
     assert_eq!(called.code, 5, "{called:#?}");
     assert!(called.stderr.contains("exit code 3"), "{called:#?}");
-    // What it is declared as, is known.
+    // The declared types come from the cache.
     let types = bench.callgate(&["types", "odd_search_records_1"]);
     assert_eq!(types.code, 0, "{types:#?}");
-    // Without what was kept, it has no tools.
+    // Without the cache, the server has no tools.
     std::fs::remove_dir_all(bench.cache().join("callgate")).expect("the cache");
     let lost = bench.callgate(&["tools"]);
     assert!(!lost.stdout.contains("odd_search_records_1"), "{lost:#?}");
@@ -121,7 +121,7 @@ fn a_damaged_cache_is_told_of_and_made_good() {
     assert_eq!(told.stdout, well.stdout);
     assert!(
         told.stderr
-            .contains("the kept list of server \"odd\" is ignored, and written anew"),
+            .contains("the kept list of server \"odd\" is ignored, and written again"),
         "{told:#?}"
     );
     assert_eq!(bench.callgate(&["tools"]).stderr, "");

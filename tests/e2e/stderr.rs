@@ -1,12 +1,12 @@
-//! What servers write to standard error, in the log.
+//! The standard error of servers, in the log.
 
 use callgate_tests::{Ran, Workbench, binary};
 use serde_json::json;
 
 const SECRET: &str = "hunter2-hunter2";
 
-/// What a run logs, with these flags, of the standard error of a server that writes its
-/// secret there, a long line and a terminal's control characters. Without the times.
+/// The log lines, without times, that a run with these flags has of its server's standard error:
+/// a line with a secret, a long line, and one with a terminal's control characters.
 fn logged(flags: &[&str]) -> Vec<String> {
     let program = r#"printf 'the token is %s\n' "$TOKEN" >&2
         printf '%05000d\n' 0 >&2

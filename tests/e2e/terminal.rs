@@ -101,8 +101,7 @@ fn ctrl_c_ends_the_run_with_a_report() {
     }
 }
 
-/// What is typed for a question that goes away is not an answer to the one that takes its
-/// place.
+/// Input for a question that is withdrawn does not answer the next question.
 #[test]
 fn a_question_that_is_withdrawn_leaves_no_answer_behind() {
     let (_bench, mut session) = asked(
@@ -130,7 +129,7 @@ fn a_question_that_is_withdrawn_leaves_no_answer_behind() {
     assert!(rest.contains("McpDeniedError"), "{rest}");
 }
 
-/// What is said of it is what the ledger knows.
+/// The message says if the cancelled call was sent to its server.
 #[test]
 fn ctrl_c_at_a_call_says_how_far_it_had_come() {
     let bench = Workbench::with_config(json!({

@@ -1,4 +1,4 @@
-//! What a server's link does with the tokens of a login.
+//! The use of a login's tokens by the link to a server.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -43,7 +43,7 @@ impl LoggedIn {
         start(&self.bench, tool)
     }
 
-    /// Calls a tool and gives what was printed, with its exit code.
+    /// Calls a tool, and returns the output with the exit code.
     fn call(&self, tool: &str) -> String {
         shown(&self.guarded, self.start(tool))
     }
@@ -52,7 +52,7 @@ impl LoggedIn {
         self.bench.callgate(&["auth", "status", "web"]).stdout
     }
 
-    /// Expects the authorization server to have been asked so often for a renewal.
+    /// Expects this number of renewals at the authorization server.
     async fn has_renewed(&self, times: u64) {
         let seen = self.guarded.seen().await;
         assert_eq!(seen["refresh_token"], times, "{seen:#}");
@@ -102,12 +102,12 @@ async fn processes_that_need_a_new_token_at_one_time_renew_it_once() {
         assert_eq!(shown(&here.guarded, process), "0 {\"a\":1}\n");
     }
     here.has_renewed(1).await;
-    // The new one is kept, and a third process has nothing to renew.
+    // The new token is saved, so a third process has nothing to renew.
     assert_eq!(here.call("web_read"), "0 {\"a\":1}\n");
     here.has_renewed(1).await;
 }
 
-/// How many wait for a lock on the file of this number.
+/// The number of waiters for a lock on the file with this inode number.
 fn waiting_for(inode: u64) -> usize {
     let locks = std::fs::read_to_string("/proc/locks").expect("the locks");
     let blocked = locks
@@ -193,7 +193,7 @@ async fn a_login_that_has_ended_says_so() {
         assert_eq!(here.call("web_read"), ended);
     }
     here.has_renewed(1).await;
-    // That of a new login is.
+    // The refresh token of a new login is tried.
     here.log_in(&[]).await;
     here.guarded.post("forget").await;
     assert_eq!(here.call("web_read"), ended);

@@ -1,9 +1,9 @@
-//! What `check` foresees of the rules, beside what a run without a person makes of them.
+//! The verdict of `check` on the rules, compared with a run without a person.
 
 use callgate_tests::{Workbench, demo_ticketing};
 use serde_json::{Value, json};
 
-/// Without a terminal, `check` ends as the run does that has nobody to ask.
+/// Without a terminal, `check` has the exit code of a run that has no one to ask.
 #[test]
 fn what_would_be_asked_about_is_denied_without_a_terminal() {
     let of = |permissions: Value| {
@@ -17,13 +17,13 @@ fn what_would_be_asked_about_is_denied_without_a_terminal() {
     assert_eq!(of(json!({})), [3, 3]);
     assert_eq!(of(json!({ "ask": ["ticketing_*"] })), [3, 3]);
     assert_eq!(of(json!({ "allow": ["ticketing_*"] })), [0, 0]);
-    // The arguments decide.
+    // A rule can depend on the arguments.
     let only_x = json!({
         "tool": "ticketing_createIssue",
         "arguments": [{ "at": "/title", "equals": "x" }],
     });
     assert_eq!(of(json!({ "allow": [only_x] })), [0, 0]);
-    // Whatever became of other leave.
+    // Expired and void rules allow nothing.
     let tool = "ticketing_createIssue";
     let expired = json!({ "tool": tool, "expires": "2020-01-01T00:00:00Z" });
     let void = json!({ "tool": tool, "definition": format!("sha256:{}", "0".repeat(64)) });

@@ -2,8 +2,8 @@
 //! that connects to the suite's server and calls the tools it finds.
 //!
 //! The suite hands over the server's URL as the last argument, the scenario's name in
-//! `MCP_CONFORMANCE_SCENARIO`, and what else the scenario needs as JSON in
-//! `MCP_CONFORMANCE_CONTEXT`. Which revision to speak is found out, as it is with any server.
+//! `MCP_CONFORMANCE_SCENARIO`, and the other input of the scenario as JSON in
+//! `MCP_CONFORMANCE_CONTEXT`. The revision is negotiated, as with any server.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ async fn host() -> Result<(), Box<dyn Error>> {
     outcome
 }
 
-/// How to log in: as the client that the scenario has registered, if any.
+/// The OAuth settings, with the client that the scenario has registered, if any.
 fn oauth(scenario: &str, context: &Value) -> OAuth {
     let text = |name: &str| context[name].as_str().map(str::to_owned);
     OAuth {
@@ -75,7 +75,7 @@ fn oauth(scenario: &str, context: &Value) -> OAuth {
     }
 }
 
-/// Where the suite has registered the client, for scenarios that do not say it.
+/// The issuer with which the suite has registered the client, from the resource metadata.
 async fn issuer(url: &str) -> Result<Option<String>, Box<dyn Error>> {
     let place = url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp");
     let text = reqwest::get(place).await?.text().await?;
@@ -84,7 +84,7 @@ async fn issuer(url: &str) -> Result<Option<String>, Box<dyn Error>> {
     Ok(issuer.map(str::to_owned))
 }
 
-/// Calls each tool that is offered: those that must not be called are not.
+/// Calls each listed tool; tools that must not be called are not listed.
 async fn call_all(gate: &Gate, scenario: &str, context: &Value) -> Result<(), Box<dyn Error>> {
     if let Some(server) = gate.unavailable().first() {
         return Err(server.reason.clone().into());
@@ -105,7 +105,7 @@ async fn call_all(gate: &Gate, scenario: &str, context: &Value) -> Result<(), Bo
     Ok(())
 }
 
-/// What to call a tool with: what the scenario says, else what fits all others.
+/// The arguments for a call: from the scenario, else defaults for the tool.
 fn arguments(tool: &str, context: &Value) -> Value {
     let named = context["toolCalls"].as_array().into_iter().flatten();
     let mut named = named.filter(|call| call["name"] == tool);
@@ -117,7 +117,7 @@ fn arguments(tool: &str, context: &Value) -> Value {
     }
 }
 
-/// A person who sends every form off as it is shown: with what its fields begin with.
+/// A person who submits every form with its default values.
 struct Agreeing;
 
 impl Caller for Agreeing {

@@ -1,5 +1,5 @@
 // expect: returned "closed"
-// What the runtime matched for itself is not in the legacy properties.
+// The legacy properties of `RegExp` hold no matches of the runtime's own.
 /seed/.exec('seed');
 console.log('%s %o', 'a', { 'b c': 1 });
 new URL('http://secret.example/path');

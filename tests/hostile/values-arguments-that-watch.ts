@@ -1,5 +1,5 @@
 // expect: returned "closed"
-// What looks for values that JSON loses runs getters and traps of the script.
+// The search for values that JSON loses runs getters and traps of the script.
 const seen = new Set<any>();
 const all: any = globalThis;
 class Late { a = 1; get then() { seen.add(new Error('then').stack); return undefined; } get next() { seen.add(new Error('next').stack); return undefined; } }

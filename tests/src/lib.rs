@@ -1,4 +1,4 @@
-//! Where the end-to-end tests and benchmarks find the binaries and servers they run, and
+//! The paths of the binaries and servers that the end-to-end tests and benchmarks run, and
 //! a folder with a configuration to run them in.
 
 pub mod host;
@@ -35,7 +35,7 @@ pub fn conformance_suite() -> PathBuf {
     installed("CALLGATE_CONFORMANCE", "conformance")
 }
 
-/// What a variable names, else this folder below `target`.
+/// The folder that the variable names, else this folder below `target`.
 fn installed(variable: &str, folder: &str) -> PathBuf {
     let path = std::env::var_os(variable).map(PathBuf::from);
     let path = path.unwrap_or_else(|| profile_dir().with_file_name(folder));
@@ -111,7 +111,7 @@ pub struct Workbench {
     cache: TempDir,
 }
 
-/// What a command left.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
     /// Its exit code; -1 if a signal ended it.
@@ -293,7 +293,7 @@ pub fn workers(process: u32) -> Vec<u32> {
     children(process).into_iter().filter(is_worker).collect()
 }
 
-/// The JSON in each line, and what stands behind its arrow.
+/// The JSON in each line, and the text behind its arrow.
 pub fn cases(text: &str) -> impl Iterator<Item = (Value, &str)> {
     text.trim().lines().map(|case| {
         let (given, expected) = case.trim().split_once(" → ").expect(case);

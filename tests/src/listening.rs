@@ -8,12 +8,12 @@ use std::thread;
 #[derive(Debug)]
 pub struct Listening {
     process: Child,
-    /// Where it listens.
+    /// The port on which the server listens.
     pub port: u16,
 }
 
 impl Listening {
-    /// Starts a server that says its port on standard error.
+    /// Starts a server that prints its port to standard error.
     pub fn start(command: &mut Command) -> Self {
         let mut process = command
             .stdin(Stdio::null())

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 
 use crate::Workbench;
 
-/// A server, ended with this.
+/// A server that ends when this is dropped.
 #[derive(Debug)]
 pub struct Served {
     process: Child,
-    /// Where MCP is.
+    /// The URL of the MCP endpoint.
     pub url: String,
     log: Option<JoinHandle<String>>,
 }
@@ -166,7 +166,7 @@ pub async fn connect<H: ClientHandler>(
     client.map_err(|error| error.to_string())
 }
 
-/// How a client that speaks its revision begins.
+/// The handshake of a client: `server/discover` in the newest revision, else `initialize`.
 pub fn lifecycle(client: &impl ClientHandler) -> ClientLifecycleMode {
     match client.get_info().protocol_version {
         newest if newest == ProtocolVersion::V_2026_07_28 => ClientLifecycleMode::Discover {
@@ -176,7 +176,7 @@ pub fn lifecycle(client: &impl ClientHandler) -> ClientLifecycleMode {
     }
 }
 
-/// What begins a session.
+/// The `initialize` request, which begins a session.
 pub fn hello() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},

@@ -22,18 +22,18 @@ const MAX_SUMMARY: usize = 100;
 /// Bytes of one tool's declarations, the types it refers to included once.
 const MAX_TOOL_TEXT: usize = 128 * 1024;
 
-/// A tool, as far as its declaration goes.
+/// The parts of a tool that its declaration needs.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolSchema<'a> {
-    /// The server as it is configured.
+    /// The server's configured name.
     pub server: &'a str,
-    /// The tool as the server calls it.
+    /// The tool's name on its server.
     pub tool: &'a str,
-    /// The function it becomes; from [`crate::names::assign`].
+    /// The tool's function name, from [`crate::names::assign`].
     pub function: &'a str,
-    /// A name for people.
+    /// The display name.
     pub title: Option<&'a str>,
-    /// What it does.
+    /// The server's description of the tool.
     pub description: Option<&'a str>,
     /// The JSON Schema of its arguments.
     pub input: &'a Value,
@@ -41,8 +41,8 @@ pub struct ToolSchema<'a> {
     pub output: Option<&'a Value>,
 }
 
-/// Makes the declarations of all tools of a catalog. It takes any JSON for a
-/// schema: what cannot be expressed is `unknown` and reported.
+/// Generates the declarations of all tools of a catalog. Any JSON is accepted as a schema: an
+/// inexpressible part becomes `unknown` and is reported.
 pub fn generate(tools: &[ToolSchema<'_>]) -> Declarations {
     let mut definitions = Vec::new();
     let mut settled = Vec::with_capacity(tools.len());
@@ -96,8 +96,8 @@ pub struct Declarations {
 }
 
 impl Declarations {
-    /// What `detail` says of the functions that `select` takes, in the order of the tools.
-    /// [`Detail::Full`] has the declarations of the types they need before them.
+    /// The text of the functions that `select` accepts, at level `detail`, in the order of the
+    /// tools. [`Detail::Full`] puts the declarations of the types that the functions need first.
     pub fn text(&self, detail: Detail, select: impl Fn(&str) -> bool) -> String {
         let taken = |function: &&Function| select(&function.name);
         self.write(
@@ -107,8 +107,8 @@ impl Declarations {
         )
     }
 
-    /// As [`Declarations::text`], of these functions in this order; names that
-    /// are none are passed over. `mark` gives a remark to put before what is said of a function.
+    /// Like [`Declarations::text`], for these functions in this order; unknown names are skipped.
+    /// `mark` gives a remark to put before a function's text.
     pub fn text_of(
         &self,
         detail: Detail,
@@ -228,13 +228,12 @@ impl Declarations {
         text.push('\n');
     }
 
-    /// Declarations to check a script against: in full, but without comments, the functions and the
-    /// types that `names` has, and what those need; every other function in one line that takes
-    /// anything and gives anything, so that its name is known. `None` declares all in full. A
-    /// function that `known` does not take is not declared at all.
+    /// Declarations for the type check of a script, without comments. The functions and types in
+    /// `names`, and the types they need, are declared in full; every other function in one line
+    /// that takes and gives anything, so that its name is known. `None` declares all in full. A
+    /// function that `known` rejects is not declared at all.
     ///
-    /// For a script that has no names but these, it makes no difference that the
-    /// rest is not declared.
+    /// For a script that uses no other names, the omitted declarations make no difference.
     pub fn for_script(
         &self,
         names: Option<&HashSet<&str>>,
@@ -272,18 +271,18 @@ impl Declarations {
         text
     }
 
-    /// The first line of what a function's tool does, if its server says so.
+    /// The first line of a tool's description, if its server gives one.
     pub fn summary(&self, function: &str) -> Option<&str> {
         let found = self.functions.get(*self.by_name.get(function)?)?;
         (!found.summary.is_empty()).then_some(found.summary.as_str())
     }
 
-    /// Where declarations say less than schemas, tool by tool.
+    /// The places where declarations say less than schemas, by tool.
     pub fn degradations(&self) -> &[Degradation] {
         &self.degradations
     }
 
-    /// Widens what would be too long, and lists the degradations.
+    /// Widens declarations that are too long, and lists the degradations.
     fn bound(&mut self, tools: &[ToolSchema<'_>], degradations: Vec<Vec<Degradation>>) {
         let mut scratch = String::new();
         let mut length = |print: &dyn Fn(&mut String)| {
@@ -462,8 +461,7 @@ fn function(
     }
 }
 
-/// The first line of a comment, shortened to what fits a list: to its first sentence, else to
-/// whole words.
+/// The first line of a comment, shortened for a list: to its first sentence, else to whole words.
 fn summary(comment: &str) -> String {
     let line = comment.lines().next().unwrap_or_default().trim();
     let Some((end, _)) = line.char_indices().nth(MAX_SUMMARY) else {

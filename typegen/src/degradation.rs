@@ -1,28 +1,28 @@
-//! What a schema said and a declaration does not: reported, never an error.
+//! Places where a declaration says less than its schema: reported, never an error.
 
 /// One place of one tool where the declaration says less than the schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("tool {tool:?} of server {server:?}: {reason} at {pointer}")]
 pub struct Degradation {
-    /// The server as it is configured.
+    /// The server's configured name.
     pub server: String,
-    /// The tool as the server calls it.
+    /// The tool's name on its server.
     pub tool: String,
     /// JSON pointer into the tool's definition, such as
     /// `/inputSchema/properties/when`; cut when it is very long.
     pub pointer: String,
-    /// What could not be said.
+    /// The reason for the loss.
     pub reason: Reason,
 }
 
 impl Degradation {
-    /// True if the declared type is wider for it; else only a comment is shorter.
+    /// True if the loss widens the declared type; otherwise it only shortens a comment.
     pub fn widens(&self) -> bool {
         !matches!(self.reason, Reason::Shortened { .. })
     }
 }
 
-/// Why a place says less than its schema.
+/// A reason why a declaration says less than its schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]

@@ -1,9 +1,9 @@
-//! How much of a tool is shown.
+//! Levels of detail for the declarations of tools.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How much of each tool a text of declarations says, least first.
+/// The level of detail in a text of declarations, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Detail {
     /// The name of the function, one a line.
@@ -16,7 +16,7 @@ pub enum Detail {
     /// Declarations with comments: TypeScript, all that a script needs.
     #[default]
     Full,
-    /// As much for a caller that gives JSON: `fs_head({ path: string }): { content: string }`.
+    /// Full detail for a caller with JSON: `fs_head({ path: string }): { content: string }`.
     Call,
 }
 
@@ -24,7 +24,7 @@ impl Detail {
     /// Every level of declarations for scripts, least first.
     pub const ALL: [Self; 4] = [Self::Name, Self::Summary, Self::Signature, Self::Full];
 
-    /// The word for it in settings and on the command line.
+    /// The level's name in settings and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",

@@ -1,14 +1,14 @@
-//! True if a tool can be called without arguments.
+//! Detection of tools that can be called without arguments.
 
 use std::collections::HashMap;
 
 use crate::ir::{Additional, Type, TypeId};
 use crate::lower::Definition;
 
-/// Choices and names one inside the other that are looked into.
+/// The deepest nesting of unions, intersections and names that is searched.
 const MAX_DEPTH: usize = 8;
 
-/// True if an object without properties is one of the type, so that the call needs no argument.
+/// True if an empty object is of the type, so that the call needs no argument.
 pub(crate) fn may_be_empty(ty: &Type, definitions: &[Definition]) -> bool {
     let mut search = Search {
         definitions,
@@ -19,8 +19,8 @@ pub(crate) fn may_be_empty(ty: &Type, definitions: &[Definition]) -> bool {
 
 struct Search<'d> {
     definitions: &'d [Definition],
-    /// What was found of declared types, and how deep. Choices between them can
-    /// meet again in the next choices, so that there is no end of ways to one.
+    /// The results for declared types, each with the depth of its search. Without them, unions that
+    /// share members would be searched once per path.
     known: HashMap<TypeId, (bool, usize)>,
 }
 
@@ -45,7 +45,7 @@ impl Search<'_> {
     fn named(&mut self, id: TypeId, depth: usize) -> bool {
         match self.known.get(&id) {
             Some((true, _)) => return true,
-            // From nearer, the depth allows to look further.
+            // A shallower visit can search further before `MAX_DEPTH`.
             Some((false, before)) if *before <= depth => return false,
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Which definitions keep a name, and which stand where they are used.
+//! Decides if a definition keeps its name or is inlined where it is used.
 //!
 //! A name costs a line and a look elsewhere, so it has to earn them. It does for a type that refers
 //! to itself, for one that is used twice, and for an object (or a choice between objects) that its
@@ -12,7 +12,7 @@ use crate::lower::{Definition, LoweredTool};
 
 /// Definitions inside definitions that are put in their place; the next one keeps its name.
 const MAX_NESTED: usize = 8;
-/// What generators append to a tool's name to have a title for its schemas.
+/// The suffixes that generators append to a tool's name to title its schemas.
 const ROOT_ENDINGS: &[&str] = &[
     "",
     "args",
@@ -30,18 +30,18 @@ const ROOT_ENDINGS: &[&str] = &[
     "outputschema",
 ];
 
-/// What a tool's schemas became, as it is declared.
+/// A tool's input and output types after inlining.
 pub(crate) struct SettledTool {
     pub(crate) input: Type,
     pub(crate) output: Type,
-    /// What is said of the input where it has no name.
+    /// The comment on the input, if its type has no name.
     pub(crate) input_doc: Option<Doc>,
-    /// What is said of the result where it has no name.
+    /// The comment on the result, if its type has no name.
     pub(crate) output_doc: Option<Doc>,
 }
 
-/// Settles one tool, whose definitions are `own`: those that keep their names
-/// are added to `definitions`.
+/// Settles one tool with the definitions `own`; a definition that keeps its name is added to
+/// `definitions`.
 pub(crate) fn settle(
     tool: &str,
     lowered: &LoweredTool,
@@ -80,20 +80,20 @@ pub(crate) fn settle(
     }
 }
 
-/// The definitions of one tool on their way to where they end up.
+/// The state of settling one tool's definitions.
 struct Settling {
     own: Vec<Definition>,
     named: Vec<bool>,
-    /// Where those that keep one are in the list of all tools.
+    /// The index of each kept definition in the list of all tools.
     place: HashMap<TypeId, TypeId>,
-    /// Those whose bodies are still to be settled.
+    /// Kept definitions whose bodies are still to be settled.
     open: Vec<TypeId>,
-    /// The next free place in the list of all tools.
+    /// The next free index in the list of all tools.
     next: TypeId,
 }
 
 impl Settling {
-    /// A whole schema, and its comment if that has no other place.
+    /// Settles a whole schema, and returns its comment if no declaration carries it.
     fn root(&mut self, ty: &Type) -> (Type, Option<Doc>) {
         if let Type::Named(id) = ty
             && !self.keeps_name(*id)
@@ -183,7 +183,7 @@ impl Settling {
         }
     }
 
-    /// A property's comment, and that of the definition it holds if that gives up its name.
+    /// A property's comment, joined with the comment of the inlined definition that it holds.
     fn with_inner_comment(&self, property: &Property, nested: usize) -> Option<Doc> {
         let Some((id, label)) = held(&property.ty) else {
             return property.doc.clone();
@@ -266,7 +266,7 @@ fn named(tool: &str, lowered: &LoweredTool, own: &[Definition]) -> Vec<bool> {
         .collect()
 }
 
-/// Counts what a type mentions, and notes what it mentions where a comment would have no place.
+/// Counts a type's mentions, and clears `told_there` where a comment would have no place.
 fn count(ty: &Type, root: bool, uses: &mut [usize], told_there: &mut [bool]) {
     let mut open = vec![(ty, root)];
     while let Some((ty, told)) = open.pop() {
@@ -297,8 +297,8 @@ fn count(ty: &Type, root: bool, uses: &mut [usize], told_there: &mut [bool]) {
     }
 }
 
-/// The definitions that can be reached from themselves, and those on the way from one such to
-/// another: what is left without all that lead to none of these, or come from none.
+/// The definitions on a cycle or on a path between cycles: the rest after dropping, repeatedly, all
+/// that mention none of the rest or are mentioned by none.
 fn recursive(own: &[Definition]) -> Vec<bool> {
     let mentions: Vec<Vec<TypeId>> = own.iter().map(|d| d.body.mentions()).collect();
     let mut mentioned_by = vec![Vec::new(); own.len()];
@@ -373,7 +373,7 @@ fn is_structured(ty: &Type) -> bool {
     }
 }
 
-/// True if the name of a whole schema is only that of its tool.
+/// True if the name of a whole schema only repeats its tool's name.
 fn is_label(definition: &Definition, tool: &str) -> bool {
     let plain = |text: &str| -> String {
         let letters = text.chars().filter(char::is_ascii_alphanumeric);

@@ -1,8 +1,8 @@
-//! The types a schema becomes, before they are anyone's syntax.
+//! The intermediate representation of a schema's types, independent of TypeScript's syntax.
 //!
-//! It follows JSON Schema more closely than TypeScript where the two part:
-//! an object keeps its additional properties as the schema says them, and it is
-//! the printer that widens them into a sound index signature.
+//! Where the two differ, the representation follows JSON Schema and not TypeScript: an object keeps
+//! its additional properties as the schema has them, and the printer widens them into a sound index
+//! signature.
 
 use std::collections::{HashMap, HashSet};
 
@@ -61,9 +61,9 @@ pub enum Literal {
 pub struct Tuple {
     /// The types of the first places, in order.
     pub places: Vec<Type>,
-    /// How many of the places are always there; the others may be missing from the end.
+    /// The number of places always present; the others may be missing from the end.
     pub required: usize,
-    /// The type of every further place, or none when there are no further ones.
+    /// The type of every further place; `None` if there is no further place.
     pub rest: Option<Box<Type>>,
 }
 
@@ -77,7 +77,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// True if it may hold any other property.
+    /// True if the object may hold any other property.
     fn is_open(&self) -> bool {
         match &self.additional {
             Additional::Unmentioned => true,
@@ -87,15 +87,15 @@ impl Object {
     }
 }
 
-/// What an object may hold beside its named properties.
+/// The properties of an object besides its named ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Additional {
-    /// The schema does not speak of them: they may be there, and are not declared.
+    /// The schema does not mention other properties: they may be present, and are not declared.
     #[default]
     Unmentioned,
-    /// There are none.
+    /// No other properties.
     Closed,
-    /// They are of this type.
+    /// Other properties of this type.
     Typed(Box<Type>),
 }
 
@@ -106,16 +106,16 @@ pub struct Property {
     pub name: String,
     /// The type of the value when it is there.
     pub ty: Type,
-    /// True if it may be missing.
+    /// True if the property may be missing.
     pub optional: bool,
-    /// What is said of it.
+    /// The property's documentation.
     pub doc: Option<Doc>,
 }
 
-/// What a schema says beside its type.
+/// The documentation of a schema.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Doc {
-    /// The description and what bounds the values, as a comment has it.
+    /// The description and the bounds of the values, as comment text.
     pub comment: String,
     /// The short facts for a signature, such as `default 10`; may be empty.
     pub facts: String,
@@ -153,8 +153,8 @@ impl Type {
         }
     }
 
-    /// The intersection of `members`, in order, flattened, without repetitions
-    /// and with what can be made one made one: [`Type::Never`] swallows the others and no member at all is
+    /// The intersection of `members`, in order, flattened, without repetitions, with plain choices
+    /// merged and open objects merged: [`Type::Never`] swallows the others and no member at all is
     /// [`Type::Unknown`].
     pub fn intersection(members: impl IntoIterator<Item = Self>) -> Self {
         let mut flat = Vec::new();
@@ -281,8 +281,8 @@ fn without_repetitions(mut members: Vec<Type>) -> Vec<Type> {
     members
 }
 
-/// Makes one type of all those that are values, kinds of values without parts,
-/// or choices of such: what is in each of them. It stands first.
+/// Merges all members that are values, kinds of values without parts, or unions of these: the
+/// result has the values common to all of them, and stands first.
 fn with_one_choice(members: Vec<Type>) -> Vec<Type> {
     let is_plain = |member: &Type| match member {
         Type::Union(members) => members.iter().all(Type::is_plain),
@@ -307,8 +307,7 @@ fn with_one_choice(members: Vec<Type>) -> Vec<Type> {
     others
 }
 
-/// Makes one object of all those that leave other properties open. It stands
-/// where the first of them stood.
+/// Merges all objects that leave other properties open into one object, at the place of the first.
 fn with_one_object(members: Vec<Type>) -> Vec<Type> {
     let is_open = |member: &Type| match member {
         Type::Object(object) => object.is_open(),

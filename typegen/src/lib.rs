@@ -24,8 +24,8 @@ pub use deprecated::deprecation;
 pub use detail::{Detail, UnknownDetail};
 pub use text::is_invisible;
 
-/// Declarations of what a script has besides its tools: the call beneath every
-/// function and the errors a call can throw. The same for every catalog.
+/// Declarations of a script's environment besides its tools: the call beneath every function and
+/// the errors a call can throw. The text is the same for every catalog.
 pub fn ambient() -> &'static str {
     include_str!("ambient.d.ts")
 }

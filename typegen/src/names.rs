@@ -3,10 +3,10 @@
 //! that is not repeated: `git_log` of `git` is `git_log`, and its long name `git_git_log` finds
 //! it too.
 //!
-//! Everything that could make two tools answer to one name makes *all* of them
-//! lose it: a permission written for a plain name then matches nothing instead
-//! of the wrong tool. And no name begins as those of another server do whose
-//! beginning is longer: a permission for all of that server's tools matches no others.
+//! Everything that could make two tools answer to one name makes *all* of them lose it: a
+//! permission written for a plain name then matches nothing instead of the wrong tool. No name
+//! starts with the longer beginning of another server: a permission for all tools of that server
+//! matches no others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,8 +14,8 @@ use sha2::{Digest, Sha256};
 
 use crate::reserved::is_reserved_value;
 
-/// Names of a server's gone tools that no other tool gets; a server that has more
-/// of them than any list is long gives up those beyond.
+/// The most names of a server's removed tools that no other tool gets; a server with more of them
+/// than any list is long gives up the rest.
 const MAX_GONE: usize = 10_000;
 /// The round in which a suffix has all digits of its hash.
 const WHOLE_HASH: u32 = 8;
@@ -25,10 +25,9 @@ pub fn assign<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Names 
     assign_after(&Names::default(), pairs)
 }
 
-/// As [`assign`], for a catalog that changed: pairs that had a name before keep
-/// it, whatever came or went since, and the name of a pair that is gone is kept
-/// for its return. So a name means one tool for as long as names follow each
-/// other; which suffixes there are does depend on what was there before.
+/// Like [`assign`], for a catalog that changed: a pair with a name in `before` keeps it, whatever
+/// came or went since, and the name of a removed pair is kept for its return. So a name means one
+/// tool over a chain of catalogs; the set of suffixes depends on the catalogs before.
 pub fn assign_after<'a>(
     before: &Names,
     pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -96,7 +95,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// No pairs yet, and names that none gets in this catalog or in one that follows it.
+    /// No pairs yet, and reserved names: no pair gets one in this catalog or in a later one.
     pub fn reserving<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             reserved: names.into_iter().map(str::to_owned).collect(),
@@ -104,15 +103,15 @@ impl Names {
         }
     }
 
-    /// The same among these servers: no name in this catalog, or in one that follows it,
-    /// begins as those of another of them do whose beginning is longer.
+    /// These names among `servers`: no name in this catalog, or in a later one, starts with another
+    /// server's beginning if that beginning is longer than its own server's.
     pub fn among<'a>(mut self, servers: impl IntoIterator<Item = &'a str>) -> Self {
         self.beginnings = servers.into_iter().map(beginning).collect();
         self
     }
 
-    /// A name of a server's tool, so written that it begins as those of no other server with a
-    /// longer beginning do.
+    /// The name of a server's tool, changed if it starts with the longer beginning of another
+    /// server.
     fn own_name(&self, server: &str, mut name: String) -> String {
         if self.beginnings.is_empty() {
             return name;
@@ -125,8 +124,8 @@ impl Names {
                 .filter(|other| other.len() > own.len());
             others.any(|other| name.starts_with(other.as_str()))
         };
-        // What others begin with ends in an underscore, so that there are only so many of these
-        // signs in it.
+        // The other beginnings end in an underscore and have only so many `$`, so that enough
+        // inserted `$` make the name differ from all of them.
         while is_others(&name) && own.len() <= name.len() {
             name.insert(own.len(), '$');
         }
@@ -176,9 +175,8 @@ impl Names {
         }
     }
 
-    /// The name that a tool gets where others want the same ones, with all 64 digits of its
-    /// suffix. There are shorter names, its beginnings with the first eight digits, or sixteen, and
-    /// so on; and longer ones, where the digits begin anew.
+    /// The name of a tool in a collision, with all 64 digits of its suffix. Shorter names have the
+    /// first eight digits, or sixteen, and so on; in longer names, the digits repeat.
     pub fn suffixed(&self, server: &str, tool: &str) -> String {
         let natural = natural_name(server, tool);
         self.own_name(server, suffixed_name(&natural, WHOLE_HASH, (server, tool)))
@@ -195,7 +193,7 @@ impl Names {
         self.function(server, tool).or_else(gone)
     }
 
-    /// No pairs, and the names of those that are not among `pairs` as gone.
+    /// No pairs; pairs with names so far that are not among `pairs` count as gone.
     fn without(&self, pairs: &[(&str, &str)]) -> Self {
         let mut gone = self.gone.clone();
         for (server, tools) in &self.functions {
@@ -221,26 +219,26 @@ impl Names {
     }
 }
 
-/// A name that no tool got, because more than one tool wanted it, it is reserved, or it begins
-/// as those of another server do.
+/// A name that no tool got, because more than one tool wanted it, it is reserved, or it starts with
+/// the beginning of another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collision {
     /// The name that was wanted.
     pub name: String,
-    /// Who wanted it and did not get it, ordered by server and tool. A single
-    /// member means that the name is another tool's suffixed name, was its
-    /// name before this one came, or could be another server's.
+    /// The tools that wanted the name and did not get it, ordered by server and tool. A single
+    /// member means that the name is another tool's suffixed name, was another tool's name before
+    /// this tool came, or could be another server's.
     pub members: Vec<Member>,
 }
 
 /// One tool of a [`Collision`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// The server as it is configured.
+    /// The server's configured name.
     pub server: String,
-    /// The tool as the server calls it.
+    /// The tool's name on its server.
     pub tool: String,
-    /// The name it got instead.
+    /// The function name that the tool got instead.
     pub function: String,
 }
 
@@ -310,14 +308,13 @@ pub fn beginning(server: &str) -> String {
 
 /// Turns natural names into distinct ones.
 ///
-/// It goes in rounds. In each, everyone who shares a name, or stands on one
-/// that was given up before, takes the next suffix of its own pair. Which pairs
-/// meet does not depend on order, so neither does the result, and a pair that
-/// collides with none keeps its natural name whatever else is in the catalog.
+/// In each round, every pair that shares a name, or has a name that was given up before, takes its
+/// next suffix. The pairs that collide do not depend on order, so neither does the result, and a
+/// pair without a collision keeps its natural name whatever else is in the catalog.
 ///
-/// It ends: a suffix begins with the SHA-256 of its pair once it is long enough,
-/// so suffixed names stop meeting each other, and it grows with each round, so
-/// a natural name can stand in the way of only one of them once.
+/// The rounds end: a suffix begins with the SHA-256 of its pair once it is long enough, so suffixed
+/// names stop colliding, and it grows with each round, so a natural name can be in the way of only
+/// one of them once.
 fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<String> {
     let mut current: Vec<String> = natural.to_vec();
     let mut round: Vec<u32> = vec![0; pairs.len()];
@@ -368,8 +365,8 @@ fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<S
     current
 }
 
-/// The name a pair takes in a round: eight more hexadecimal digits each time, of the same hash
-/// over and over. So it can be told of a name whether it is a pair's, whatever round it is of.
+/// The name of a pair in a round: eight more hexadecimal digits each time, of the same hash over
+/// and over. So a name tells if it is a pair's, in any round.
 fn suffixed_name(natural: &str, round: u32, (server, tool): (&str, &str)) -> String {
     let mut hash = Sha256::new();
     // The version of these names: rules in people's configurations are for them.

@@ -14,12 +14,12 @@ use crate::print::{Remarks, print_type};
 use crate::reserved::is_reserved_type;
 use crate::text::pascal_case;
 
-/// Rounds of telling types apart by what they refer to, before giving up on
-/// sharing between those that are still being told apart.
+/// The most rounds of telling types apart by their references; after them, types still being told
+/// apart are not shared.
 const MAX_ROUNDS: usize = 32;
 
 pub(crate) struct TypeNames {
-    /// The type that stands for each, itself or an equal one before it.
+    /// The representative of each type: the type itself or an equal one before it.
     pub(crate) representative: Vec<TypeId>,
     /// The name of each; equal types have equal names.
     pub(crate) name: Vec<String>,
@@ -102,8 +102,8 @@ fn qualified(function: &str, name: &str) -> String {
     qualified
 }
 
-/// Sorts definitions into classes of equal ones: the same wanted name, the same
-/// description and the same body, where what a body refers to counts by class.
+/// Sorts definitions into classes of equal ones: the same wanted name, the same description and the
+/// same body, where references in a body are compared by class.
 fn classes(definitions: &[Definition], wanted: &[String]) -> Vec<usize> {
     let mut class: Vec<usize> = vec![0; definitions.len()];
     let mut before = class.clone();
@@ -136,8 +136,8 @@ fn classes(definitions: &[Definition], wanted: &[String]) -> Vec<usize> {
         }
         count = found;
     }
-    // Deeper than anyone writes by hand. What may still come apart leads to a class that came
-    // apart just now, and is of the same tool.
+    // Deeper than any schema written by hand. A class that may still split refers to a class that
+    // split in the last round, and is of the same tool.
     let mut became: HashMap<usize, HashSet<usize>> = HashMap::new();
     for (before, now) in before.iter().zip(&class) {
         became.entry(*before).or_default().insert(*now);

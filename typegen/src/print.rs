@@ -10,16 +10,16 @@ const MAX_INLINE: usize = 80;
 /// Declared types inside each other that are written in place of their names.
 const MAX_INLINED: usize = 8;
 
-/// How much is said of properties beside their types.
+/// The remarks on properties besides their types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remarks {
-    /// Nothing.
+    /// No remarks.
     None,
-    /// Their comments, each before its property on its line.
+    /// Comments, each before its property on its line.
     Comments,
-    /// The same, for callers that give JSON: it has no bigint.
+    /// Comments for callers with JSON, which has no bigint.
     JsonComments,
-    /// Their short facts, each after its property; all in one line.
+    /// Short facts, each after its property; all in one line.
     Facts,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn push_comment(comment: &str, text: &mut String) {
     text.push_str(" */");
 }
 
-/// How tightly a place binds the type in it, loosest first.
+/// The binding strength of the place of a type, loosest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Precedence {
     /// After a colon, between brackets: anything stands as it is.
@@ -54,12 +54,12 @@ enum Precedence {
     Postfix,
 }
 
-/// True if objects may take lines of their own.
+/// The layout of objects: on several lines or on one.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
-    /// They may; further lines are indented by so many spaces.
+    /// Several lines; further lines are indented by so many spaces.
     Block(usize),
-    /// They may not, and the text may not be longer than so many bytes.
+    /// One line, of at most so many bytes in all.
     Line(usize),
 }
 
@@ -336,7 +336,7 @@ impl<'t> Printer<'_, 't> {
             return self.ty(additional, Precedence::Union, layout);
         }
         let types = object.properties.iter().map(|property| &property.ty);
-        // Every level of nesting would double what is below it.
+        // Every level of nesting would double the text below it.
         if types.clone().any(Type::has_properties) {
             self.text.push_str("unknown");
             return self.fits(layout);

@@ -1,5 +1,5 @@
-//! Names that no generated function or type may take: words of the language,
-//! and what the sandbox and the checker's library already declare.
+//! Names that no generated function or type may take: words of the language, and names that the
+//! sandbox and the checker's library already declare.
 
 /// True if `name` cannot be the name of a global function in a script.
 pub(crate) fn is_reserved_value(name: &str) -> bool {

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-/// What a comment says, ready to stand between `/**` and `*/`: no layout but single line breaks and
-/// indentation, nothing unseen, and cut to `limit` bytes. The second part tells whether it was cut.
+/// The text of a comment between `/**` and `*/`: no layout but single line breaks and indentation,
+/// no invisible characters, at most `limit` bytes. The flag is true if the text was cut.
 pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
     let plain = |byte: u8| (b' '..0x7f).contains(&byte);
     if text.len() <= limit && text.bytes().all(plain) {
@@ -138,9 +138,9 @@ fn is_line_separator(character: char) -> bool {
     matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Changes what a reader sees, or is read by a model and not by a person: all that Unicode has as
-/// `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt), and formatting and blank characters
-/// besides. Kept are the joiners that scripts and emoji need, and the selector of emoji.
+/// True if the character changes the rendering, or is visible to a model and not to a person: all
+/// `Default_Ignorable_Code_Point` of Unicode (DerivedCoreProperties.txt), and formatting and blank
+/// characters besides. Kept are the joiners that scripts and emoji need, and the selector of emoji.
 pub fn is_invisible(character: char) -> bool {
     matches!(
         character,

@@ -3,8 +3,8 @@
 //! model of embeddings is installed, by meaning.
 //!
 //! The servers are pinned in `fixtures/tool-corpus/`. Each is started with
-//! credentials that are none, asked for its tools, and ended; no tool is called.
-//! What they list is theirs, and stays below the target directory.
+//! placeholder credentials, asked for its tools, and ended; no tool is called.
+//! The lists belong to the servers' authors, and stay below the target directory.
 
 mod list;
 

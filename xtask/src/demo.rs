@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: a script against two MCP servers of our own, and what went in and came out.
+//! `cargo xtask demo`: a script against two MCP servers of our own, and the sizes of the data.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

@@ -1,4 +1,4 @@
-//! A sentence model for the tests of searching by what is meant, pinned in
+//! A sentence model for the tests of searching by meaning, pinned in
 //! `fixtures/embeddings/` and installed below the target directory. Tests that
 //! want it are passed over where it is not installed: it weighs 100 MB.
 
@@ -17,7 +17,7 @@ pub(crate) struct Served {
     _child: Child,
 }
 
-/// Installs what is not there yet.
+/// Installs the model unless it is installed.
 pub(crate) fn install(project: &Project) -> Result<()> {
     say::step("a model of embeddings for the tests");
     let pins = project.root.join("fixtures/embeddings");

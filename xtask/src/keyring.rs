@@ -11,7 +11,7 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("secret-tool", "libsecret-tools"),
 ];
 
-/// Installs what is not there yet, if that is possible. Where it is not, the
+/// Installs the missing packages, if that is possible. Where it is not, the
 /// tests of the keyring do not run, and this says so; in CI they fail then.
 pub(crate) fn install_if_possible() {
     say::step("a keyring for the tests");

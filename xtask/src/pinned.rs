@@ -9,7 +9,7 @@ use crate::project::{self, Project};
 use crate::stamp::fill;
 use crate::{files, process, tools};
 
-/// The path of what was installed before, which this variable names.
+/// The path of an earlier installation, from this environment variable.
 pub(crate) fn named(variable: &str) -> Result<Option<PathBuf>> {
     let named = project::named(variable)?;
     if let Some(path) = &named {
@@ -38,8 +38,8 @@ pub(crate) fn npm(pins: &Path, folder: &Path, what: &str) -> Result<()> {
     })
 }
 
-/// Makes a virtual environment of what `requirements.txt` in `pins` says; with `flags` for pip
-/// besides.
+/// Makes a virtual environment of the packages in `requirements.txt` of `pins`, with these
+/// additional `flags` of pip.
 pub(crate) fn pip(pins: &Path, folder: &Path, what: &str, flags: &[&str]) -> Result<()> {
     let requirements = pins.join("requirements.txt");
     let version = process::version(Command::new(tools::python()).arg("-VV")).unwrap_or_default();
@@ -63,7 +63,7 @@ pub(crate) fn pip(pins: &Path, folder: &Path, what: &str, flags: &[&str]) -> Res
     })
 }
 
-/// The command that installs in a new virtual environment; what is to be installed is left out.
+/// The command that installs in a new virtual environment, without the names of packages.
 pub(crate) fn pip_in(folder: &Path) -> Result<Command> {
     process::run(
         Command::new(tools::python())

@@ -42,7 +42,7 @@ pub(crate) fn for_build(project: &Project) -> Result<()> {
     typescript::install_if_possible(project)
 }
 
-/// Installs what the tests need; the command that runs them.
+/// Installs the requirements of the tests. Returns the command that runs them.
 pub(crate) fn for_tests(project: &Project) -> Result<Command> {
     tools::check(Purpose::Tests)?;
     v8::supply(project)?;

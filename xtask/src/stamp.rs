@@ -1,4 +1,4 @@
-//! Folders that are made again only when that which they are made from has changed.
+//! Folders that are made again only when their inputs have changed.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use crate::{checksum, files, say};
 
 /// Fills a folder, which is empty before, and marks it as whole. Does nothing if it was filled from
-/// the same inputs: the texts of lock files, versions of tools. `what` is said before.
+/// the same inputs: the texts of lock files, versions of tools. `what` is printed before.
 pub(crate) fn fill(
     folder: &Path,
     inputs: &[&str],

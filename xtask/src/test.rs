@@ -21,7 +21,7 @@ pub(crate) const CONFORMANCE: &[&str] = &["--test", "e2e", "-E", "test(/^conform
 /// The jail tried from inside: `crates/sandbox/tests/escape`.
 pub(crate) const ESCAPE: &[&str] = &["--test", "escape"];
 
-/// Runs some tests and shows what they print.
+/// Runs some tests and shows their output.
 pub(crate) fn run_some(project: &Project, some: &[&str], options: &Options) -> Result<ExitCode> {
     let selected = some.iter().chain(&["--success-output", "final"]);
     let mut arguments: Vec<_> = selected.map(|argument| (*argument).to_owned()).collect();

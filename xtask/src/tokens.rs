@@ -1,5 +1,5 @@
-//! `cargo xtask tokens`: what a model is given and gives back, by mode, counted and
-//! written into `docs/tokens.md`.
+//! `cargo xtask tokens`: counts the input and output of a model by mode, and writes the counts
+//! into `docs/tokens.md`.
 
 use std::process::{Command, ExitCode};
 

@@ -14,7 +14,7 @@ use crate::{pinned, process, say, tools};
 /// Names the native executable to tests, and to set-up one that was installed before.
 pub(crate) const VARIABLE: &str = "CALLGATE_TYPESCRIPT";
 
-/// Installs what is not there yet; the native executable.
+/// Installs TypeScript unless it is installed. Returns the native executable.
 pub(crate) fn install(project: &Project) -> Result<PathBuf> {
     say::step("TypeScript");
     if let Some(file) = pinned::named(VARIABLE)? {

@@ -14,8 +14,8 @@ use crate::warning::Warning;
 
 /// The tools of a run. It does not change once built.
 ///
-/// What takes the longest, the declarations, is made when it is first asked for,
-/// or by [`Catalog::declare`], which may be called from a thread of its own.
+/// The declarations take the longest. They are made on first use, or by [`Catalog::declare`],
+/// which may be called from a thread of its own.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     tools: Vec<Tool>,
@@ -31,8 +31,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// No tools, and names that none has in the catalogs that are built after it, nor one
-    /// of these servers that begins as those of another of them do whose beginning is longer.
+    /// An empty catalog that reserves names for those built after it: no tool gets one of
+    /// `functions`, and no tool of one of `servers` a name with another's longer prefix.
     pub fn reserving<'a>(
         functions: impl IntoIterator<Item = &'a str>,
         servers: impl IntoIterator<Item = &'a str>,
@@ -50,9 +50,9 @@ impl Catalog {
         Self::build_without(&Names::default(), definitions, |_, _| false)
     }
 
-    /// As [`Catalog::build`], with the names that tools had before and without the functions that `hides` takes, by their names
-    /// and the tools' others: they have names, so that those of others do not depend on it,
-    /// and nothing else.
+    /// As [`Catalog::build`], with the names that tools had before, and without the functions
+    /// for which `hides` is true, by their names and the tools' other names. A hidden tool keeps
+    /// its name, so that the names of others do not depend on `hides`.
     pub fn build_without(
         before: &Names,
         definitions: Vec<Arc<ToolDefinition>>,
@@ -123,13 +123,13 @@ impl Catalog {
         self.tools.get(*self.by_function.get(function)?)
     }
 
-    /// Every tool, those too that were left out of [`Catalog::build_without`].
+    /// Every tool, including those hidden by [`Catalog::build_without`].
     pub fn with_hidden(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter().chain(&self.hidden)
     }
 
-    /// What tools would be called that are not for models, as their servers say: to tell
-    /// the person who names one why there is none.
+    /// The function names that tools not meant for models would have: for a message to
+    /// the person who names such a tool.
     pub fn not_for_models(&self) -> impl Iterator<Item = &str> {
         self.not_for_models.iter().map(String::as_str)
     }
@@ -192,8 +192,8 @@ impl Catalog {
         self.declared().for_script(all.as_ref(), known) + &text
     }
 
-    /// As [`Catalog::declarations`], of these functions in this order; names that
-    /// are none are passed over. `mark` gives a remark to put before what is said of a tool.
+    /// As [`Catalog::declarations`], of these functions in this order; unknown names
+    /// are passed over. `mark` gives a remark to put before the text of a tool.
     pub fn declarations_of(
         &self,
         detail: Detail,
@@ -206,13 +206,13 @@ impl Catalog {
         self.declared().text_of(detail, &functions, mark)
     }
 
-    /// The first line of what a function's tool does, if its server says so.
+    /// The first line of the description of a function's tool, if its server gives one.
     pub fn summary(&self, function: &str) -> Option<&str> {
         self.declared().summary(function)
     }
 
-    /// What is not as its server meant it: of definitions first, in their order,
-    /// then of names, then of types.
+    /// The warnings: about definitions first, in their order, then about names, then
+    /// about types.
     pub fn warnings(&self) -> Vec<Warning> {
         let degraded = self.declared().degradations().iter().cloned();
         let warnings = self.warnings.iter().cloned();
@@ -240,7 +240,7 @@ fn schema(tool: &Tool) -> ToolSchema<'_> {
     }
 }
 
-/// Drops tools that were there before, and those that are not for models.
+/// Drops the duplicates of earlier tools, with a warning for each.
 fn without_duplicates(
     mut definitions: Vec<Arc<ToolDefinition>>,
     warnings: &mut Vec<Warning>,

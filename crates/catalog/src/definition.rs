@@ -1,8 +1,8 @@
 //! One tool as its server lists it, read from raw JSON.
 //!
-//! What a call cannot do without makes an entry malformed: the name and the
-//! input schema. What only describes the tool is left out with a warning when
-//! it has the wrong form, and unknown members are passed over.
+//! An entry is malformed if a part that calls need, the name or the input schema, is
+//! missing or has the wrong form. A part that only describes the tool is left out with a
+//! warning if it has the wrong form, and unknown members are passed over.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const MAX_SCHEMA_DEPTH: usize = 200;
 pub struct ToolDefinition {
     /// The server as it is configured.
     pub server: String,
-    /// The tool as the server calls it; what a call sends.
+    /// The tool's name on the server, which a call sends.
     pub name: String,
     /// A name for people.
     pub title: Option<String>,
@@ -39,7 +39,7 @@ pub struct ToolDefinition {
     /// The server's hints about the tool's effects. They are claims, not facts: only a server
     /// that is trusted is believed.
     pub hints: Hints,
-    /// `_meta`: what the server says of it to clients that know the keys.
+    /// `_meta`: the server's data about the tool for clients that know the keys.
     pub meta: Option<Map<String, Value>>,
     /// The definition that grants are bound to, as the server wrote it.
     pub identity: Arc<Definition>,
@@ -142,7 +142,7 @@ impl ToolDefinition {
     }
 }
 
-/// True if a server says who sees the tool, and does not say that models do.
+/// True if a server lists the viewers of the tool and models are not among them.
 fn is_hidden(entry: &Map<String, Value>) -> bool {
     let visibility = entry
         .get("_meta")
@@ -151,7 +151,7 @@ fn is_hidden(entry: &Map<String, Value>) -> bool {
     match visibility {
         None | Some(Value::Null) => false,
         Some(Value::Array(viewers)) => !viewers.iter().any(|viewer| viewer == "model"),
-        // What is not understood is not shown.
+        // A visibility of unknown form hides the tool.
         Some(_) => true,
     }
 }

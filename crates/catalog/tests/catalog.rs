@@ -1,5 +1,5 @@
-//! From a server's raw entries to a catalog: what is kept, what is dropped, and
-//! what is said about it.
+//! From a server's raw entries to a catalog: the kept tools, the dropped ones, and
+//! the warnings about them.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 
@@ -12,7 +12,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 /// Builds a catalog of entries, shows its functions with their originals, then
-/// what was malformed, then the warnings.
+/// the malformed entries, then the warnings.
 fn check(entries: &[(&str, Value)], expected: Expect) {
     let (catalog, malformed) = build(entries);
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Finding tools: what is found by which query, and what a hostile definition or query comes to.
+//! Finding tools: the results of queries, and of hostile definitions and queries.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 
@@ -126,7 +126,7 @@ fn deprecated_tools_come_after_those_that_fit_as_well() {
             "fs_read_file",
         ),
         ("get time", "time_get_current_time", "time_get_time"),
-        // By its name it is what is asked for.
+        // A query for a tool's name finds that tool first.
         ("fs_read_file", "fs_read_file", "fs_read_text_file"),
         ("time_get_time", "time_get_time", "time_get_current_time"),
     ] {

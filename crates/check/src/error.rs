@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::confine::MAX_MEMORY;
 
-/// Why there is no answer for a script.
+/// The reasons why a check of a script has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
     /// No script can be checked.
@@ -15,7 +15,7 @@ pub enum CheckError {
     GaveUp(#[from] Failure),
 }
 
-/// Why no script can be checked.
+/// The reasons why no script can be checked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
     /// TypeScript's own library of declarations cannot be read.
@@ -35,7 +35,7 @@ pub enum Unavailable {
     Broken(Failure),
 }
 
-/// Why one check failed.
+/// The reasons why one check failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// No answer came in time.

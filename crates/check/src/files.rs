@@ -83,8 +83,8 @@ fn project(files: &[&str]) -> String {
     json!({
         "compilerOptions": {
             "strict": true,
-            // What is caught here is an error with a message, and a script that logs
-            // it is not wrong.
+            // A caught value in the sandbox is an error with a message, so a script may
+            // log the message without a type check.
             "useUnknownInCatchVariables": false,
             "target": "esnext",
             "module": "esnext",

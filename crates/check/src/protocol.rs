@@ -28,7 +28,7 @@ pub(crate) struct Incoming<'a> {
     pub(crate) error: Option<Refusal>,
 }
 
-/// Why a question was not answered.
+/// The reasons why a question was not answered.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Refusal {
     #[serde(default)]

@@ -44,7 +44,7 @@ pub(crate) fn without_comments(text: &str) -> String {
             }
             [b'/', b'*', ..] => {
                 rest = from.split_once("*/").map_or("", |(_, after)| after);
-                // What stood on both sides of it must not grow together.
+                // The texts on both sides of a comment must not merge into one word.
                 out.push(' ');
                 continue;
             }

@@ -24,7 +24,7 @@ const START_TIME: Duration = Duration::from_secs(10);
 /// Messages that may come before an answer. Opening a project takes some dozens.
 const MAX_MESSAGES: u32 = 10_000;
 
-/// A process and what it knows.
+/// A TypeScript process and the state of its conversation.
 #[derive(Debug)]
 pub(crate) struct Session {
     /// Killed when it is dropped.
@@ -121,7 +121,7 @@ impl Session {
         };
         let before = self.opened.replace((made.snapshot, project.id.clone()));
         if let Some((snapshot, _)) = before {
-            // What it still knows of the last script is of no use any more.
+            // The snapshot of the last script is no longer needed.
             let _: Value = self
                 .ask("release", &json!({ "snapshot": snapshot }))
                 .await?;

@@ -125,7 +125,7 @@ pub struct About {
 }
 
 impl About {
-    /// The answer, limited to what it can mean here.
+    /// The answer, limited to the answers that this question offers.
     pub(crate) fn limit(&self, answer: Answer) -> Answer {
         match answer {
             Answer::Run | Answer::Session | Answer::Always if self.call => answer,

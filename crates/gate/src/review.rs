@@ -6,7 +6,7 @@ use callgate_policy::flow::Finding;
 use callgate_policy::{Because, Decision, Verdict};
 use futures::future::BoxFuture;
 
-/// A check by the host of what goes to servers and comes from them, besides the rules. Each
+/// A check by the host of calls and their results, besides the rules. Each
 /// method has a default that lets everything pass.
 ///
 /// Reviewers are asked one after the other, in the order they were added, for calls of scripts
@@ -18,8 +18,8 @@ pub trait Reviewer: Send + Sync {
         Box::pin(std::future::ready(Review::Allow))
     }
 
-    /// Reviews what the script would get: the value as JSON text, or what a tool that failed
-    /// says of it.
+    /// Reviews the result for the script: the value as JSON text, or the message of a tool that
+    /// failed.
     fn review_result<'a>(
         &'a self,
         _call: Reviewed<'a>,

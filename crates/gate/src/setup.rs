@@ -18,7 +18,7 @@ use crate::review::Reviewer;
 pub struct Setup {
     /// The rules for its calls.
     pub rules: Arc<Rules>,
-    /// Answers where a rule says to ask. Default: nobody does.
+    /// Answers the questions of rules that ask. Default: no asker.
     pub asker: Option<Arc<dyn Asker>>,
     /// The grants of the run. Default: none.
     pub grants: Vec<Grant>,

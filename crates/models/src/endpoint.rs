@@ -1,4 +1,4 @@
-//! One endpoint: where it is, what it may be sent over, and how much and how long it may answer.
+//! One endpoint: its URL, the allowed transport, and the limits of its answers' size and time.
 
 use std::fmt;
 use std::time::Duration;
@@ -108,7 +108,7 @@ impl Endpoint {
         self.base.as_str()
     }
 
-    /// The error about an answer that is not what the API may answer.
+    /// The error about an answer that does not follow the API.
     pub(crate) fn malformed(&self, what: &str) -> ModelError {
         self.error(Kind::Unusable, format!("the answer {what}"))
     }
@@ -189,7 +189,7 @@ impl Endpoint {
         Ok(bytes)
     }
 
-    /// The error for a status, with a line of what the endpoint says.
+    /// The error for a status, with a line of the endpoint's message.
     async fn refused(&self, response: Response) -> ModelError {
         let status = response.status();
         let mut message = format!("it answered {}", status.as_u16());

@@ -1,4 +1,4 @@
-//! What a rule says of the arguments of a call.
+//! The conditions of a rule on the arguments of a call.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,11 +15,11 @@ use crate::text_pattern::TextPattern;
 /// The most characters of a value that a rule's text shows.
 const MAX_SHOWN: usize = 40;
 
-/// Tests of what is at one place of the arguments; all of them must hold.
+/// Tests of the value at one place of the arguments; all of them must hold.
 ///
 /// A test that wants a text, a number or a value of one type cannot judge a
 /// value of another type: a lenient server would turn `"5"` into `5`, and a
-/// strict one would not. What that means depends on the rule, see
+/// strict one would not. The effect depends on the rule, see
 /// [`crate::Rule::arguments`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,7 @@ pub struct Condition {
     /// The place.
     #[serde(deserialize_with = "parse::parsed")]
     pub at: Pointer,
-    /// Something is there, or nothing is.
+    /// True if the place must have a value, false if it must have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
     /// A number that is not below this one.

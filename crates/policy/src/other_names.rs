@@ -1,8 +1,8 @@
-//! The names that a tool may have besides the one that it has.
+//! The other names that a tool may have.
 
 use crate::name_pattern::{Pattern, matches};
 
-/// Digits by which a suffix gets longer as long as the name is another's.
+/// The digits that a suffix gains each time the name with it is another tool's.
 const DIGITS: usize = 8;
 
 /// The generated names that a tool has with other servers and tools beside it, or without them.
@@ -17,7 +17,7 @@ pub struct OtherNames {
     long: Option<Box<str>>,
     /// The name before a suffix.
     stem: Box<str>,
-    /// The longest suffix, with which longer ones begin anew.
+    /// The longest suffix. A longer one would repeat its digits.
     digits: Box<str>,
 }
 
@@ -52,7 +52,7 @@ impl OtherNames {
         self.long().is_some_and(|long| matches(pattern, long))
     }
 
-    /// True if a pattern matches one of them.
+    /// True if a pattern matches one of these names.
     pub fn any_matches(&self, pattern: &Pattern) -> bool {
         self.any_matches_text(pattern.as_str())
     }

@@ -22,7 +22,7 @@ mod tests {
 
     use super::shell_word;
 
-    /// What a shell makes of the word.
+    /// The word as a shell reads it.
     fn read(text: &str) -> String {
         let command = format!("printf %s {}", shell_word(text));
         let output = Command::new("sh").arg("-c").arg(command).output();

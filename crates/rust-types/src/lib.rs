@@ -3,7 +3,7 @@
 //! For hosts that embed Callgate and call a pinned catalog's tools themselves.
 //! The types come from `typify`, which is made for schemas of programs, not of
 //! strangers: it may refuse one, or panic. So each schema has a thread of its
-//! own, and what becomes of none is `serde_json::Value`, with a note.
+//! own, and a schema that fails becomes `serde_json::Value`, with a note.
 
 mod schema;
 
@@ -17,13 +17,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// The thread a schema is turned into types on; its panics say nothing.
+/// The name of the threads that turn schemas into types; their panics are not printed.
 const THREAD: &str = "callgate-rust-types";
 /// Bytes of that thread's stack: schemas nest, and so does the generator.
 const STACK: usize = 32 << 20;
-/// How long one schema may take.
+/// The time limit of one schema.
 const TIME: Duration = Duration::from_secs(10);
-/// Bytes of one schema's Rust text.
+/// The most bytes of one schema's Rust text.
 const MAX_TEXT: usize = 1 << 20;
 
 /// A tool, as far as its Rust types go.
@@ -41,7 +41,7 @@ pub struct Tool<'a> {
     pub output: Option<&'a Value>,
 }
 
-/// Rust types, and what is missing from them.
+/// Rust types, and the schemas without one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RustTypes {
     /// A module's text. It needs the crates `serde` (with `derive`) and
@@ -133,7 +133,7 @@ fn side(name: &'static str, schema: &Value, otherwise: &str) -> Result<String, U
         Err(RecvTimeoutError::Disconnected) => {
             Err(untyped("the generator of types cannot take it".to_owned()))
         }
-        // Its thread is left to itself: nothing can end one.
+        // The thread runs on, since a thread cannot be ended.
         Err(RecvTimeoutError::Timeout) => Err(untyped(format!(
             "it takes longer than {} s",
             TIME.as_secs()

@@ -1,6 +1,6 @@
 //! The emitted module, compared with the one that this test is compiled with:
-//! what is emitted compiles, and takes and gives what servers do.
-//! `UPDATE_EXPECT=1` writes `golden/tools.rs` anew.
+//! the module compiles, and its types read and write the JSON of servers.
+//! `UPDATE_EXPECT=1` writes `golden/tools.rs` again.
 
 use std::path::Path;
 

@@ -7,19 +7,19 @@ use serde_json::value::RawValue;
 use crate::host::jail::Jail;
 use crate::wire::{LeftTimer, ScriptException};
 
-/// The end of a run. There is exactly one for every run, whatever happened.
+/// The result of a run. Every run has exactly one, whatever happened.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// The reason for the end of the run.
     pub end: End,
-    /// What the script printed.
+    /// The console output of the script.
     pub output: Captured,
-    /// What it handed to its caller by `mcp.emit`, in order, as JSON. All of it comes from the
-    /// worker, and nothing more is known about it.
+    /// The blocks that the script emitted by `mcp.emit`, in order, as JSON. They come from the
+    /// worker and are unchecked.
     pub emitted: Vec<Box<RawValue>>,
-    /// Timers that never fired: where a script has returned, those of `setInterval` and those that
-    /// are due after the limits; where a limit or the caller ended the run, those that it waited for. As the worker says,
-    /// and at most `LeftTimer::MAX`.
+    /// Timers that never fired, as the worker reports them, at most `LeftTimer::MAX`. If the script
+    /// returned: timers of `setInterval` and timers due after the limits. If a limit or the caller
+    /// ended the run: timers that the script waited for.
     pub timers: Vec<LeftTimer>,
     /// The jail of the worker; `None` where no script ran.
     pub jail: Option<Jail>,
@@ -27,25 +27,25 @@ pub struct Ended {
     pub script_time: Duration,
 }
 
-/// How a run ended.
+/// The reasons for the end of a run: a returned value, an exception, a limit, a failure, a cancel.
 #[derive(Debug)]
 pub enum End {
     /// The script returned.
     Returned(Returned),
-    /// The script threw something it did not catch, or a promise it left alone was rejected.
+    /// The script did not catch an exception, or did not handle the rejection of a promise.
     Threw(ScriptException),
     /// A limit was passed.
     Limit {
-        /// Which one.
+        /// The limit that was passed.
         which: WhichLimit,
-        /// Its value, in the unit of the limit; milliseconds for times.
+        /// The value of the limit, in its own unit; milliseconds for times.
         limit: u64,
-        /// What was observed, in the same unit.
+        /// The observed value, in the same unit.
         observed: u64,
     },
-    /// The worker broke: it died, or it sent what no worker sends.
+    /// The worker died or broke the protocol.
     Crashed {
-        /// What is known about it, for a person.
+        /// The known facts about the failure, for a person.
         reason: String,
     },
     /// The worker tried a system call that it may not make, and the kernel killed it. Either native
@@ -60,12 +60,12 @@ pub enum End {
     Cancelled,
     /// No worker could be started.
     NotStarted {
-        /// Why, for a person.
+        /// The reason, for a person.
         reason: String,
     },
 }
 
-/// What a script returned.
+/// The value that a script returned.
 #[derive(Debug)]
 pub enum Returned {
     /// `undefined`.
@@ -118,7 +118,7 @@ pub enum WhichLimit {
     Entries,
 }
 
-/// What a script printed: the head, what was cut out of the middle, the tail.
+/// The console output of a script: the head, the size of the part cut after it, the tail.
 ///
 /// Messages end with a line feed. When nothing was cut, `head` followed by `tail` is everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -129,10 +129,10 @@ pub struct Captured {
     pub tail: String,
     /// Bytes cut between the two.
     pub cut_bytes: u64,
-    /// Line feeds in what was cut.
+    /// Line feeds in the part that was cut.
     pub cut_lines: u64,
-    /// All of it, where something was cut and
-    /// [`Limits::whole_bytes`](crate::Limits::whole_bytes) has room for it; else as much of the
-    /// beginning as has, a line that says how much is missing, and the tail.
+    /// The whole output, if a part was cut and [`Limits::whole_bytes`](crate::Limits::whole_bytes)
+    /// has room for the whole. With less room: the beginning that fits, a line with the number of
+    /// missing bytes, and the tail.
     pub whole: Option<String>,
 }

@@ -13,17 +13,17 @@ use deno_core::v8::{ValueDeserializerHelper as _, ValueSerializerHelper as _};
 use deno_core::{Extension, ExtensionFileSource, OpDecl, OpState, ToV8, op2, v8};
 use deno_error::JsErrorBox;
 
-/// What the ops need of the worker.
+/// The functions of the worker that the ops call.
 pub(crate) trait Link {
     /// Sends a call and says its number; the reply goes to `deliver` in `20_mcp.js`. An error is for
     /// the script to catch.
     fn call(&self, call: NewCall) -> Result<u64, String>;
-    /// Takes it that the script no longer waits for the call with this number.
+    /// Notes that the script no longer waits for the call with this number.
     fn cancel(&self, call: u64);
     /// Takes one console message, of which so many bytes are left out.
     fn print(&self, message: String, missing: u64);
-    /// Hands a block, as JSON text, to the caller; `data` is what of it must be base64. An error is
-    /// for the script to catch.
+    /// Hands a block, as JSON text, to the caller; `data` is its base64 part. An error
+    /// is for the script to catch.
     fn emit(&self, block: String, data: &str) -> Result<(), String>;
     /// Calls `fireTimer` in `32_web.js` with this number in so many milliseconds. `kind` is one of
     /// the numbers there; `line` is where the author set it, or 0.
@@ -50,9 +50,9 @@ pub(crate) struct NewCall {
     pub(crate) place: Option<(u32, u32)>,
 }
 
-/// How the script ended, as `99_start.js` tells it.
+/// The end of the script, as `99_start.js` reports it.
 pub(crate) struct Told {
-    /// One of the numbers at the top of that file.
+    /// One of the numbers at the top of `99_start.js`.
     pub(crate) kind: u32,
     /// JSON, shown value or message.
     pub(crate) text: String,
@@ -296,7 +296,7 @@ thread_local! {
     static PLACES: RefCell<Option<Places>> = const { RefCell::new(None) };
 }
 
-/// Says where the script's code stands in its author's text.
+/// Sets the places of the script's code in its author's text.
 pub(crate) fn set_places(places: impl Fn(u32, u32) -> Option<(u32, u32)> + 'static) {
     PLACES.with(|slot| *slot.borrow_mut() = Some(Box::new(places)));
 }
@@ -371,8 +371,8 @@ fn op_callgate_promise_details<'s>(
     v8::Array::new_with_elements(scope, &details)
 }
 
-/// What `structuredClone` knows besides V8's own kinds of values: nothing. deno_core's op knows
-/// host objects, and panics when a script makes one up.
+/// Limits `structuredClone` to V8's own kinds of values. deno_core's op also takes host objects,
+/// and panics when a script forges one.
 struct OwnKinds;
 
 impl v8::ValueSerializerImpl for OwnKinds {

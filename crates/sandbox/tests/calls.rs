@@ -80,7 +80,7 @@ async fn without_a_compiler() {
     assert_eq!(shown(&run_job(job).await), "=> 4999950000\n");
 }
 
-/// How the job ended, and the calls that were made, by name.
+/// The result of the job, and the number of calls of each function.
 async fn observed(job: Job) -> (Ended, String) {
     let handler = Handler::default();
     let calls = Arc::clone(&handler.calls);

@@ -1,4 +1,4 @@
-//! The process of a worker: what it has, and how it ends.
+//! The process of a worker: its resources and its end.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 

@@ -1,4 +1,4 @@
-//! Texts are read in workers: what a text does to the parser ends with its worker.
+//! Workers parse texts: the damage that a text does to the parser ends with its worker.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 

@@ -1,6 +1,6 @@
-//! Scripts in a real worker, compared with how they should end.
+//! Scripts in a real worker, compared with their expected ends.
 //!
-//! `UPDATE_EXPECT=1` writes the ends anew.
+//! `UPDATE_EXPECT=1` rewrites the expected ends.
 //!
 //! - `runtime-js/tests/NAME.js` with `NAME.out` beside it;
 //! - `scripts/NAME.txt`: cases of a title, a script, and its end. A title with ` | ` has a table of

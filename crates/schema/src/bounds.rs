@@ -6,7 +6,7 @@ use std::ptr;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-/// How deeply a schema may be nested, references in place.
+/// The deepest nesting of a schema, references in place.
 const MAX_LEVELS: usize = 64;
 /// The most characters of a reference that a message has.
 const SHOWN: usize = 80;
@@ -76,7 +76,7 @@ pub(crate) struct Shape {
     pub(crate) nodes: u64,
     /// Its levels, counted in the same way.
     pub(crate) levels: usize,
-    /// How often a part of it refers to itself, for a part of the value.
+    /// Its references to a part around them, each for a part of the value.
     pub(crate) loops: u64,
 }
 
@@ -87,7 +87,7 @@ impl Shape {
         loops: 0,
     };
 
-    /// Measures a schema, unless there is something in it that is not taken.
+    /// Measures a schema. The error: the reason why it is refused.
     pub(crate) fn of(root: &Value, author: Author) -> Result<Self, String> {
         let mut walk = Walk {
             root,
@@ -103,7 +103,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Adds another one below it.
+    /// Adds the shape of a part one level below.
     fn over(&mut self, part: Self) {
         self.nodes = self.nodes.saturating_add(part.nodes);
         self.levels = self.levels.max(part.levels + 1);
@@ -114,14 +114,14 @@ impl Shape {
 struct Walk<'a> {
     root: &'a Value,
     author: Author,
-    /// Parts that were referred to, by their address.
+    /// The shapes of referenced parts, by address.
     known: HashMap<*const Value, Shape>,
-    /// The references that are being followed.
+    /// The root, and the targets of the references that are being followed.
     open: Vec<&'a Value>,
 }
 
 impl<'a> Walk<'a> {
-    /// Of a schema so many levels down.
+    /// Measures a schema that begins `down` levels below the root.
     fn size(&mut self, value: &'a Value, down: usize) -> Result<Shape, String> {
         let mut size = Shape::ONE;
         fits_below(down, size)?;
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Shape, String> {
         match (key, member) {
             ("$ref", Value::String(to)) => self.reference(to, down),
-            // What it names is the whole schema, to which all references are.
+            // The `$id` of the root names the whole schema, and all references stay within that.
             ("$id", Value::String(_))
                 if self.author == Author::Server && ptr::eq(parent, self.root) =>
             {
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// That a part may be so many levels down.
+/// Refuses a part that begins `down` levels down and ends below the deepest level.
 fn fits_below(down: usize, size: Shape) -> Result<Shape, String> {
     if down + size.levels > MAX_LEVELS + 1 {
         return Err(format!(
@@ -212,12 +212,12 @@ fn fits_below(down: usize, size: Shape) -> Result<Shape, String> {
 /// Looks for parts that refer to themselves for the same value, which would never end.
 struct Circles<'a> {
     root: &'a Value,
-    /// What was referred to; whether it is done.
+    /// The referenced parts by address: true once a part is followed to its end.
     seen: HashMap<*const Value, bool>,
 }
 
 impl<'a> Circles<'a> {
-    /// Looks at a schema and at all that it has, from each on its own.
+    /// Checks a schema and each schema in it, with each as a start of its own.
     fn look(&mut self, value: &'a Value) -> Result<(), String> {
         self.follow(value)?;
         match value {
@@ -233,7 +233,7 @@ impl<'a> Circles<'a> {
         }
     }
 
-    /// Follows what a schema says of the value that it is for.
+    /// Follows the keywords of a schema that apply to its whole value.
     fn follow(&mut self, value: &'a Value) -> Result<(), String> {
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.follow(item)),

@@ -86,7 +86,7 @@ fn replace_halves(json: &str) -> Option<String> {
             }
             Some(_) => escape + 6,
         };
-        // What is escaped may be the first byte of a character.
+        // The escaped character may have several bytes.
         at = json.ceil_char_boundary(at.min(json.len()));
     }
     if copied == 0 {

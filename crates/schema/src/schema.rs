@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::bounds::{Author, Shape};
 
-/// The most errors of which more than the first are told.
+/// The most possible errors of which more than the first is reported.
 const MAX_ERRORS: u64 = 1_000_000;
 /// The most characters of one problem.
 const MAX_PROBLEM: usize = 200;
 /// The most bytes that a pattern may be compiled to.
 const MAX_PATTERN: usize = 256 << 10;
 
-/// A schema, and what it is as a validator. Clones are the same.
+/// A schema and its compiled validator. Clones share both.
 #[derive(Clone)]
 pub struct Schema(Arc<Inner>);
 
@@ -26,7 +26,7 @@ struct Inner {
     shape: Shape,
 }
 
-/// Why this is no schema of draft 2020-12, if it is none.
+/// The reason why a value is not a schema of draft 2020-12; `None` if it is one.
 pub fn not_2020_12(schema: &Value) -> Option<String> {
     let error = jsonschema::draft202012::meta::validate(schema).err()?;
     let (place, shown) = (error.instance_path(), error.masked().to_string());
@@ -35,8 +35,8 @@ pub fn not_2020_12(schema: &Value) -> Option<String> {
 }
 
 impl Schema {
-    /// Takes a schema; may take a while.
-    /// The error: why it is not taken: it is none, refers to what is elsewhere, or is too much.
+    /// Compiles a schema, which may take a while.
+    /// The error: the value is no schema, refers to another document, or exceeds the bounds.
     pub fn new(value: Value, author: Author) -> Result<Self, String> {
         let text = value.to_string();
         author.takes(text.len())?;
@@ -81,20 +81,20 @@ impl Schema {
         &self.0.value
     }
 
-    /// Its JSON.
+    /// The schema's JSON.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// What is wrong with a value that came as `bytes` bytes of JSON: nothing if
-    /// it fits, and at most so many problems, with the value's own words in them.
+    /// The problems of a value that came as `bytes` bytes of JSON: none if the value
+    /// fits, else at most `most` of them, with the value's own words.
     pub fn problems(&self, value: &Value, bytes: usize, most: usize) -> Vec<String> {
         let validator = &self.0.validator;
         let Err(first) = validator.validate(value) else {
             return Vec::new();
         };
-        // All errors are made before the first is seen, and each part of the
-        // schema may have one of each part of the value.
+        // The validator makes all errors before it gives the first, and each part of
+        // the schema may have an error for each part of the value.
         if self.0.shape.nodes.saturating_mul(bytes as u64) > MAX_ERRORS {
             return vec![problem(&first, &first)];
         }
@@ -107,14 +107,14 @@ impl Schema {
         self.0.shape
     }
 
-    /// True if a value fits; what there is to do for that is in proportion to the
-    /// parts of the schema and those of the value, also where it is recursive.
+    /// True if a value fits. The time is in proportion to the parts of the schema and
+    /// those of the value, also for a recursive schema.
     pub(crate) fn fits(&self, value: &Value) -> bool {
         self.0.validator.is_valid(value)
     }
 
-    /// What is wrong with a value of so many parts and levels that does not fit: at most so many
-    /// problems, without the value's own words, and none where it would be too much to say.
+    /// The problems of a value of these parts and levels that does not fit: at most `most`,
+    /// without the value's own words, and none if there could be more than [`MAX_ERRORS`].
     pub(crate) fn masked_problems(
         &self,
         value: &Value,
@@ -140,7 +140,7 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// One line: where, and what.
+/// One line: the place in the value, and the problem.
 fn problem(error: &ValidationError<'_>, words: &dyn fmt::Display) -> String {
     let path = error.instance_path().to_string();
     let place = if path.is_empty() { "the value" } else { &path };

@@ -37,14 +37,14 @@ pub(crate) fn of_module(source: &Source, module: &Module) -> Checkable {
     let mut edits = Edits::default();
     let end = returns.bare.first().map(|_| short_name(source.text()));
     for span in returns.with_value {
-        // Both end the statement list; in front of a value, the checker looks at
-        // that value in the same way.
+        // A `throw` ends the statement list as a `return` does, and the checker
+        // looks at its value in the same way.
         let start = range(span).start;
         edits.write(start..start + "return".len(), "throw");
     }
     if let Some(end) = end {
-        // What returns nothing can throw nothing in six characters, but it can
-        // call what never comes back. The semicolon keeps it a statement.
+        // A `throw` needs a value and does not fit into six characters, but a call
+        // of a function that never returns does. The semicolon keeps it a statement.
         head.push_str(&format!(" declare function {end}(): never;"));
         for span in returns.bare {
             edits.write(range(span), &format!("{end}();"));

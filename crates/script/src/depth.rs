@@ -1,14 +1,14 @@
-//! How deeply code is nested: the parser's own recursion has a stack of the right size, and what
-//! runs over its tree afterwards only sees trees of a bounded depth.
+//! The nesting depth of code: the parser's own recursion has a stack of the right size, and the
+//! passes over its tree afterwards only see trees of a bounded depth.
 
 use swc_ecma_ast::{ClassMember, Expr, Module, Pat, Stmt, TsType};
 use swc_ecma_visit::{Visit, VisitWith};
 
-/// How deeply the code of a script may be nested: expressions, statements,
-/// patterns and types in each other.
+/// The deepest nesting of a script's code: expressions, statements, patterns
+/// and types in each other.
 pub const MAX_DEPTH: usize = 1_000;
 
-/// Where code is nested deeper than [`MAX_DEPTH`], if it is.
+/// The first place where code is nested deeper than [`MAX_DEPTH`], if any.
 pub(crate) fn too_deep(module: &Module) -> Option<swc_common::Span> {
     let mut meter = Meter {
         depth: 0,

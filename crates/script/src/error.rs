@@ -64,7 +64,7 @@ impl ScriptError {
         self.kind
     }
 
-    /// What is wrong and what to do, without the place.
+    /// The mistake and its remedy, without the place.
     pub fn message(&self) -> &str {
         &self.message
     }

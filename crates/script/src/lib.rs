@@ -1,4 +1,4 @@
-//! Internal crate of Callgate: parses a TypeScript script, normalises its form and strips its types.
+//! Internal crate of Callgate: parses a TypeScript script, normalises its form, strips its types.
 //!
 //! [`prepare`] turns what an author wrote into the text of one async function expression, and says
 //! where each part of it stands in the author's text: one line higher in the same columns, wherever
@@ -203,7 +203,7 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
     })
 }
 
-/// What the author's code says by itself.
+/// The author's code, parsed with nothing around it.
 struct Alone {
     wrapping: Wrapping,
     named: Named,
@@ -239,7 +239,7 @@ fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
                 named: names::named(source, module)?,
             })
         }
-        // Past the end is what was put around it.
+        // An error past the end is in the parentheses around the code.
         Err(errors) if (first.position + 1..code.len()).contains(&errors.position) => {
             Err(syntax_error(source, &errors))
         }
@@ -253,7 +253,7 @@ fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
     }
 }
 
-/// Refuses what the parser lets pass, and what would not end well.
+/// Refuses code that parses but cannot run: foreign APIs, deep nesting, inexact numbers.
 fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
     if let Some((span, message)) = foreign_apis::find_unsupported(module) {
         let at = parse::offset(span.lo);

@@ -9,7 +9,7 @@ use swc_ecma_parser::{EsSyntax, Lexer, PResult, Parser, Syntax, TsSyntax};
 
 use crate::source::Edits;
 
-/// What the author may write: TypeScript without JSX and decorators, neither of which V8 can run.
+/// The syntax for scripts: TypeScript without JSX and decorators, neither of which V8 can run.
 pub(crate) const TYPESCRIPT: TsSyntax = TsSyntax {
     tsx: false,
     decorators: false,
@@ -18,7 +18,7 @@ pub(crate) const TYPESCRIPT: TsSyntax = TsSyntax {
     disallow_ambiguous_jsx_like: false,
 };
 
-/// What is said about the comments of classic scripts.
+/// The message about the comments of classic scripts.
 pub(crate) const OLD_COMMENT: &str = "\"<!--\" and \"-->\" start comments in old scripts; write \
                                       \"//\", or put spaces between the characters";
 
@@ -32,7 +32,7 @@ pub(crate) fn module(text: &str) -> Result<Module, SyntaxErrors> {
     checked(module, errors, is_top_return)
 }
 
-/// Parses a text with everything that TypeScript knows, also what V8 does not run.
+/// Parses a text as TypeScript with all syntax, including JSX and decorators.
 pub(crate) fn anything(text: &str) -> Option<Module> {
     let syntax = Syntax::Typescript(TsSyntax {
         tsx: true,
@@ -96,10 +96,10 @@ pub(crate) fn classic_script(text: &str) -> Result<Script, SyntaxErrors> {
 
 /// Syntax errors, at bytes of the text that was parsed.
 pub(crate) struct SyntaxErrors {
-    /// Where the first is.
+    /// The byte of the first error.
     pub(crate) position: usize,
     pub(crate) message: String,
-    /// How many follow.
+    /// The number of errors after the first.
     pub(crate) more: usize,
 }
 
@@ -155,7 +155,7 @@ fn checked<T>(
     }
 }
 
-/// Of more than so many commas, a list of what is expected says nothing.
+/// The most commas in a list of expected tokens; a longer list does not help.
 const MAX_EXPECTED: usize = 4;
 
 /// The parser's message in plain words.

@@ -1,4 +1,4 @@
-//! Where the code that runs stands in the author's text.
+//! The places in the author's text of the code that runs.
 
 #[cfg(test)]
 mod tests;
@@ -19,15 +19,15 @@ pub struct Stretch {
     pub line: u32,
     /// Its column, from 1, in UTF-16 units.
     pub column: u32,
-    /// Line and column in the author's text, both from 1. `None` for what the author did not write.
+    /// Line and column in the author's text, both from 1. `None` for generated code.
     pub author: Option<(u32, u32)>,
 }
 
 /// The stretches of code in which the author's text stands as it is, one line lower, with a line in
 /// front of it and lines after it that are not the author's. `value` is the column in the line in
-/// front where a statement begins, and the author's place where that goes on: V8 takes the
-/// beginning of a statement for the place of a call whose function is not defined. `returned` is the
-/// author's place before which [`RETURN`] is put in.
+/// front where a statement begins, and the author's place where the statement goes on: V8 reports
+/// a call of an undefined function at the beginning of its statement. `returned` is the author's
+/// place before which [`RETURN`] is put in.
 pub(crate) fn in_place(
     source_lines: u32,
     value: Option<(u32, (u32, u32))>,
@@ -50,15 +50,15 @@ pub(crate) fn in_place(
         .collect()
 }
 
-/// The stretches of code that was printed anew, once a parenthesis is put in front of it. `map`
-/// leads from it to a text that stands in the stretches `in_place`.
+/// The stretches of reprinted code, once a parenthesis is put in front of it. `map` leads from
+/// that code to a text that stands in the stretches `in_place`.
 pub(crate) fn through(map: &SourceMap, in_place: &[Stretch]) -> Vec<Stretch> {
     let mut places: Vec<((u32, u32), (u32, u32))> = map
         .tokens()
         .filter(swc_sourcemap::Token::has_source)
         .map(|token| (token.get_dst(), token.get_src()))
         .collect();
-    // Where one token ends another may begin: what is said last is said of the one that begins.
+    // One token may begin where another ends: the last entry of a place is of the one that begins.
     places.reverse();
     places.sort_by_key(|(code, _)| *code);
     places.dedup_by_key(|(code, _)| *code);

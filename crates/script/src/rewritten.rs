@@ -58,7 +58,7 @@ pub(crate) fn reading(text: &str) -> Option<Reading> {
         });
     }
     if let Some(decoded) = rewrite_code(text, one_of(&ENTITIES)) {
-        // Where all is escaped, the strings are, too.
+        // In a text without plain `<` and `>`, the strings are escaped, too.
         let is_all = !text.contains(['<', '>']);
         let all = || rewrite(text, one_of(&ENTITIES));
         return Some(Reading {
@@ -135,7 +135,7 @@ fn rewrite(text: &str, replace: impl Fn(&str) -> Option<(usize, char)>) -> Strin
     out
 }
 
-/// A part of a script that is no code.
+/// The kind of text at a place of a script.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Code,
@@ -147,8 +147,8 @@ enum Inside {
     Comment,
 }
 
-/// As [`rewrite`], outside strings, patterns and comments; none if there is nothing to replace.
-/// What is found may be a quote itself, and a line end ends a comment.
+/// As [`rewrite`], outside strings, patterns and comments; `None` if there is nothing to replace.
+/// A replacement may itself be a quote, or a line end that ends a comment.
 fn rewrite_code(text: &str, replace: impl Fn(&str) -> Option<(usize, char)>) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut inside, mut is_changed) = (text, Inside::Code, false);

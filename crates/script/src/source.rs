@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use crate::error::{Place, ScriptError, ScriptErrorKind};
 
-/// A script's text, and which part of it is code.
+/// A script's text, and the part of it that is code.
 pub(crate) struct Source {
     text: String,
-    /// The code: all of the text, or what is inside a fence.
+    /// The code: all of the text, or the inside of a fence.
     code: Range<usize>,
     /// True if the fence says that the code is JavaScript.
     is_javascript: bool,
-    /// Where prose before a fence starts, if the text looks like that.
+    /// The start of prose before a fence, if the text looks like prose.
     prose: Option<usize>,
 }
 
@@ -49,9 +49,8 @@ impl Source {
         Ok(source)
     }
 
-    /// The whole text in which everything but the code, and everything in `blanks`, is blank; every
-    /// character of the code stands on the line and in the column of the author, but for what is put
-    /// in.
+    /// The whole text with these edits, and blank outside the code. Every character of the code
+    /// keeps the author's line and column, except after inserted text.
     pub(crate) fn code_with(&self, edits: &Edits) -> String {
         let around = [0..self.code.start, self.code.end..self.text.len()];
         edits.apply(&self.text, around)
@@ -78,7 +77,7 @@ impl Source {
         self.is_javascript
     }
 
-    /// What is wrong with a text that is no code and looks like prose around a code block.
+    /// The error for a text that looks like prose before a code block.
     pub(crate) fn prose(&self) -> Option<ScriptError> {
         self.prose.map(|at| {
             self.error(
@@ -173,7 +172,7 @@ impl Source {
 /// Words that mark a code block as TypeScript, and as JavaScript.
 const TYPESCRIPT: [&str; 6] = ["", "ts", "typescript", "mts", "cts", "tsx"];
 const JAVASCRIPT: [&str; 7] = ["js", "javascript", "mjs", "cjs", "jsx", "es6", "ecmascript"];
-/// Elements in which models put what they think before they answer.
+/// Elements in which models put their thoughts before the answer.
 const THOUGHTS: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
 
 /// Elements that stand around code.

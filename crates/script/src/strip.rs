@@ -12,9 +12,9 @@ use crate::parse::{self, SyntaxErrors, TYPESCRIPT, offset};
 
 /// JavaScript without types.
 pub(crate) enum Stripped {
-    /// Every line and column is where it was.
+    /// The code with every line and column in its place.
     InPlace(String),
-    /// It was printed anew.
+    /// The code, reprinted.
     Printed {
         code: String,
         /// A source map, as JSON, from `code` to the text.
@@ -27,7 +27,7 @@ pub(crate) fn strip(text: &str) -> Result<Stripped, SyntaxErrors> {
     match attempt(text, Mode::StripOnly) {
         Ok(output) => Ok(Stripped::InPlace(output.code)),
         Err((ErrorCode::UnsupportedSyntax, _)) => {
-            // Where it makes a map, swc prints comments, and between `return`
+            // When swc makes a map, it prints comments, and between `return`
             // and its value a comment of two lines would end the statement.
             let text = parse::without_comments(text)?;
             attempt(&text, Mode::Transform)
@@ -85,7 +85,7 @@ fn attempt(text: &str, mode: Mode) -> Result<TransformOutput, (ErrorCode, Syntax
     })
 }
 
-/// Keeps what the stripper says instead of printing it.
+/// Keeps the stripper's messages instead of printing them.
 #[derive(Clone, Default)]
 struct Messages {
     found: Arc<Mutex<Vec<(usize, String)>>>,

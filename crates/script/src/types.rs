@@ -1,5 +1,5 @@
-//! A TypeScript type, written as text, as a JSON Schema: the types that
-//! [`json_schema`] says, and no others.
+//! The JSON Schema of a TypeScript type in text, for the types that
+//! [`json_schema`] lists and no others.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -18,11 +18,11 @@ pub const MAX_TYPE_BYTES: usize = 8 << 10;
 const MAX_TYPE_DEPTH: usize = 32;
 /// The text before the type for the parser.
 const BEFORE: &str = "type T = (";
-/// How names begin that `serde_json` takes for its own: what reads the schema could not
-/// tell it from such a thing.
+/// The prefix of the private keys of `serde_json`: a reader of the schema would take a
+/// property with such a name for one of them.
 const RESERVED: &str = "$serde_json::private::";
 
-/// Why a text is no type that can be a JSON Schema.
+/// The reason why a text has no JSON Schema as a type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]
 pub struct TypeTextError(String);

@@ -60,7 +60,7 @@ impl Reason {
             words = format!("; its last words on stderr:\n{stderr}").replace('\n', "\n  ");
         }
         self.map(|reason| {
-            // What the server answered cannot pass for lines of ours.
+            // Indented, the lines of the server's answer cannot pass for lines of Callgate.
             let reason = reason.replace("\r\n", "\n").replace(['\n', '\r'], "\n  ");
             format!("server `{server}` did not start: {reason}{words}")
         })

@@ -375,7 +375,7 @@ impl CurrentList {
             (
                 "the server has changed the tool, which is another than the one that was decided \
                  about",
-                "; call it again to have it decided anew",
+                "; call it again to have the new definition decided on",
             )
         };
         let done = if has_begun {

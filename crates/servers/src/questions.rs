@@ -59,7 +59,7 @@ impl Questions {
         }
     }
 
-    /// Begins a call, for which the server may ask anew.
+    /// Begins a call, and with it a new count of questions.
     pub(crate) fn begin_call(&self) {
         self.for_call.store(0, Ordering::Relaxed);
     }
@@ -77,7 +77,7 @@ impl Questions {
         } = asked;
         let question = Wanted::new(WantedKind::of(method, *bytes)?, &self.server, tool, params);
         let caller = who.as_ref().map_or(&self.caller, |who| &who.caller);
-        // What was announced may be asked for, whichever caller it is.
+        // The server may use only announced abilities, even if this caller has more.
         if let Some(declined) = question.declined(self.offers.and(caller.offers())) {
             return declined;
         }

@@ -199,7 +199,7 @@ impl Server {
     }
 
     /// Waits for a list that was asked for with these reasons, unless the server is not connected:
-    /// a new connection lists the tools anew.
+    /// a new connection lists the tools again.
     pub(crate) async fn listed(&self, reasons: u64) {
         let mut changes = self.stand.changes.subscribe();
         let is_listed =

@@ -1,4 +1,4 @@
-//! The official conformance suite, and what of it Callgate must pass: as a client
+//! The official conformance suite, with the scenarios that Callgate must pass as a client
 //! ([`client`]) and as a server ([`server`]).
 
 mod client;
@@ -51,7 +51,7 @@ fn check(side: &str, revision: &str, options: &[&str], folder: &Path, passes: us
     let failed = scenarios("✗ ");
     let wrong: Vec<_> = failed.difference(&listed).collect();
     assert!(wrong.is_empty(), "{wrong:?} fail\n{said}{errors}");
-    // What is skipped neither passes nor fails.
+    // A skipped scenario neither passes nor fails.
     let passed = scenarios("✓ ").len() - summary.matches(": 0 passed, 0 failed").count();
     assert_eq!(passed, passes, "{said}{errors}");
 }

@@ -1,10 +1,10 @@
-//! How well each way of searching finds tools, through a gate as a host has it:
+//! The quality of each way of searching for tools, through a gate as a host has it:
 //! by words, by vectors, by both, by a model that picks.
 //!
 //! `search_quality CORPUS [URL]`: CORPUS is a folder with a `tools/list` result for each
 //! server, `SERVER.json`, as `cargo xtask corpus` makes it; URL is an endpoint of embeddings, such
 //! as that of `fixtures/embeddings/server.py`. The queries are those of `fixtures/queries`, each
-//! with the tools that are right; what the model picked is there too (`picks.jsonl`). Ranking is
+//! with the tools that are right; the model's picks are there too (`picks.jsonl`). Ranking is
 //! tuned on `tune.jsonl` alone. Fails if words find less than they should.
 //!
 //! `search_quality --serve FILE` is a server with the tools of a file.
@@ -35,7 +35,7 @@ const WAYS: [(&str, Option<SearchBy>); 5] = [
     ("hybrid", Some(SearchBy::Hybrid)),
     ("a model picks", Some(SearchBy::Model)),
 ];
-/// What words must reach in recall@1, recall@5 and MRR: a little below what `docs/search.md` says.
+/// The floors of recall@1, recall@5 and MRR by words: a little below those in `docs/search.md`.
 const FLOORS: [(&str, [f64; 3]); 3] = [
     ("tune", [0.46, 0.73, 0.57]),
     ("held", [0.42, 0.74, 0.55]),
@@ -45,7 +45,7 @@ const FLOORS: [(&str, [f64; 3]); 3] = [
 const MODEL: &str = "all-minilm-l6-v2";
 /// The most hits that count.
 const SHOWN: usize = 10;
-/// How long the vectors of all tools may take.
+/// The time limit for the vectors of all tools.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// A query and the functions that are right.
@@ -222,7 +222,7 @@ async fn search(
     request.limit = SHOWN;
     request.caller = Some(Arc::clone(client));
     let found = gate.search(&request).await?;
-    // Words may find little, and a model may pick none, or what is not a tool.
+    // Words may find little, and a model may pick no tools or unknown names.
     if !found.notes.is_empty() && matches!(by, SearchBy::Vectors | SearchBy::Hybrid) {
         return Err(format!("{query}: {}", found.notes.join("; ")).into());
     }

@@ -1,4 +1,4 @@
-//! What the tools of the tasks answer. The texts are made up; their shapes and
+//! The answers of the tasks' tools. The texts are made up; their shapes and
 //! sizes are those of the real servers.
 
 use serde_json::{Value, json};

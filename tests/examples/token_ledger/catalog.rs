@@ -1,4 +1,4 @@
-//! Real tools, and so many of them.
+//! Catalogs of real tools, in several sizes.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::Path;
@@ -14,11 +14,11 @@ pub type Tools = BTreeMap<String, Vec<Value>>;
 
 /// A folder with a configuration of servers that have these tools.
 pub struct Catalog {
-    /// How many tools.
+    /// The number of tools.
     pub size: usize,
-    /// How many servers.
+    /// The number of servers.
     pub servers: usize,
-    /// Where `callgate serve` is started.
+    /// The folder in which `callgate serve` is started.
     pub bench: Workbench,
 }
 

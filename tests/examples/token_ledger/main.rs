@@ -1,5 +1,5 @@
-//! What a model is given and gives back, in tokens: for catalogs of several sizes,
-//! before it does anything, and for five tasks in each mode of `callgate serve`; and in bytes,
+//! A model's input and output, in tokens: for catalogs of several sizes, before the first
+//! turn, and for five tasks in each mode of `callgate serve`; and in bytes,
 //! for the tasks of `fixtures/tasks`. `CALLGATE_BENCH_PROGRAM` names another `callgate`.
 //!
 //! `token_ledger CORPUS` prints tables. CORPUS is a folder with a `tools/list` result
@@ -33,7 +33,7 @@ use tasks::Task;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// How many tools there are.
+/// The sizes of the catalogs, in tools.
 const SIZES: [usize; 4] = [10, 100, 500, 1000];
 const MODES: [ToolMode; 3] = [ToolMode::Native, ToolMode::Discovery, ToolMode::Code];
 
@@ -110,7 +110,7 @@ fn print_starts(all: &Tools) -> Fallible<()> {
     Ok(())
 }
 
-/// A row for each size; what is least is bold.
+/// A row for each size; the least number is bold.
 fn print_task(task: &Task, costs: &[(usize, ToolMode, &Cost)]) {
     println!("\n### {}\n\n{}\n", task.name, task.about);
     println!(

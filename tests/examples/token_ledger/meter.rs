@@ -1,4 +1,4 @@
-//! Counts what goes into a model's context and comes out of it.
+//! Counts the tokens that a model reads and writes.
 
 use std::sync::LazyLock;
 
@@ -18,12 +18,12 @@ pub struct Cost {
     pub new: usize,
     /// Tokens that were read and written, turn by turn.
     pub billed: usize,
-    /// How often the model was asked for its next step.
+    /// The number of turns.
     pub turns: usize,
 }
 
 impl Cost {
-    /// A context that has the array of tools and what the user wants.
+    /// A context with the array of tools and the user's prompt.
     pub fn new(start: usize, prompt: &str) -> Self {
         Self {
             new: start + tokens(prompt),
@@ -32,19 +32,19 @@ impl Cost {
         }
     }
 
-    /// The model is asked for its next step, and reads all there is.
+    /// Begins a turn: the model reads the whole context.
     pub fn turn(&mut self) {
         self.billed += self.new;
         self.turns += 1;
     }
 
-    /// The model writes this.
+    /// The model writes this text.
     pub fn written(&mut self, text: &str) {
         self.given(text);
         self.billed += tokens(text);
     }
 
-    /// The model is given this.
+    /// The model is given this text.
     pub fn given(&mut self, text: &str) {
         self.new += tokens(text);
     }

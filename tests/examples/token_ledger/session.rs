@@ -23,7 +23,7 @@ impl Session {
         if mode == ToolMode::Native && tools.len() != catalog.size {
             return Err(format!("{} of {} tools", tools.len(), catalog.size).into());
         }
-        // What hosts pass on to models: titles, hints and output schemas are not.
+        // Hosts pass on these members to models, but not titles, hints and output schemas.
         let array = tools.iter().map(|tool| {
             json!({
                 "name": tool["name"],

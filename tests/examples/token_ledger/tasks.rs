@@ -1,5 +1,5 @@
-//! The tasks, and what a model does for them in each mode: which calls, one turn
-//! after the other, and which scripts.
+//! The tasks, and the model's work on them in each mode: the calls, one turn
+//! after the other, and the scripts.
 
 use callgate::config::ToolMode;
 use serde::Deserialize;
@@ -26,11 +26,11 @@ pub const USED: [(&str, &str); 10] = [
 /// A job that a user gives to a model.
 #[derive(Deserialize)]
 pub struct Task {
-    /// A few words.
+    /// A short name.
     pub name: String,
-    /// What the job is made of, for readers.
+    /// The steps of the job, for readers.
     pub about: String,
-    /// What the user says.
+    /// The user's prompt.
     pub prompt: String,
     /// The words to search by where functions are not named.
     queries: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Task {
     turns: Vec<Vec<(String, Value)>>,
     /// A script for each turn, or the name of its file.
     scripts: Vec<String>,
-    /// In what the last script comes to.
+    /// A text that the last script's result contains.
     expected: String,
 }
 

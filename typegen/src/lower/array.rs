@@ -33,8 +33,8 @@ impl<'a> Lowering<'a, '_> {
                 rest: None,
             });
         }
-        // Up to 2019-09 a list under `items` was what `prefixItems` is now, and
-        // `additionalItems` what `items` is now.
+        // Up to 2019-09, a list under `items` had the meaning of today's `prefixItems`, and
+        // `additionalItems` the meaning of today's `items`.
         let prefix = map.get("prefixItems").filter(|_| self.is_modern());
         let (prefix, rest) = match (prefix, map.get("items")) {
             (Some(Value::Array(prefix)), rest) => (

@@ -1,7 +1,7 @@
-//! What a schema does not accept, for `not`, `else` and `oneOf`.
+//! The complement of a schema, for `not`, `else` and `oneOf`.
 //!
-//! Always at least that: an instance that a schema refuses is in its
-//! complement, one that it accepts may be as well.
+//! A complement can be too wide, never too narrow: it has every instance that the schema refuses,
+//! and may have some that the schema accepts.
 
 use serde_json::{Map, Value};
 
@@ -21,16 +21,16 @@ const MAX_PARTS: usize = 6;
 /// Schemas that an instance is known to fit.
 pub(super) type Known<'a> = Vec<&'a Map<String, Value>>;
 
-/// Values, by kind.
+/// Refused values, by kind.
 #[derive(Debug)]
 struct Complement {
     whole: Kinds,
-    /// Some values of others.
+    /// Types for some values of other kinds.
     parts: Vec<(Kinds, Type)>,
 }
 
 impl<'a> Lowering<'a, '_> {
-    /// The values of `kinds` that a schema refuses; [`Type::Unknown`] when that says nothing.
+    /// The values of `kinds` that a schema refuses; [`Type::Unknown`] if that is all of `kinds`.
     pub(super) fn complement(
         &mut self,
         schema: &'a Value,
@@ -62,7 +62,7 @@ impl<'a> Lowering<'a, '_> {
         refused
     }
 
-    /// A schema refuses what any of its keywords refuses.
+    /// The values that one keyword refuses; a schema refuses the values of any of its keywords.
     fn refused_by(
         &mut self,
         keyword: &'a str,
@@ -156,8 +156,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Other values than these: out of a list, where one is known, else those
-    /// of kinds that these do not exhaust.
+    /// All values except `values`: from a list, where one is known, else of the kinds that `values`
+    /// does not exhaust.
     fn refused_values(
         &mut self,
         values: &'a [Value],
@@ -245,8 +245,8 @@ impl Complement {
         Self { whole, parts }.bounded(kinds)
     }
 
-    /// What it costs to copy each type here for every part of `other` it
-    /// belongs with, the first of them apart.
+    /// The cost of copying each type here for every part of `other` of a common kind, except the
+    /// first copy.
     fn copies(&self, other: &Self) -> usize {
         let copies = |(kind, ty): &(Kinds, Type)| {
             let parts = other.parts.iter().filter(|(other, _)| kind.has(*other));
@@ -256,7 +256,7 @@ impl Complement {
         self.parts.iter().map(copies).fold(0, usize::saturating_add)
     }
 
-    /// [`Type::Unknown`] when it is everything.
+    /// The complement as a type: [`Type::Unknown`] if it is all of `kinds`.
     fn into_type(self, kinds: Kinds) -> Type {
         if self.whole == kinds {
             return Type::Unknown;
@@ -271,7 +271,7 @@ impl Complement {
         parts.fold(self.whole, Kinds::or)
     }
 
-    /// Without parts of what is there as a whole, and everything where there are too many parts.
+    /// Drops parts of whole kinds; with too many parts left, widens to all of `kinds`.
     fn bounded(mut self, kinds: Kinds) -> Self {
         self.parts
             .retain(|(kind, _)| kind.without(self.whole) != Kinds::NONE);

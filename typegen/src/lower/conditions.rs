@@ -1,5 +1,5 @@
-//! Keywords that ask an instance whether it fits a schema, and say something of it that depends on
-//! the answer: `oneOf`, `not`, `if`, `dependentRequired` and their like.
+//! Conditional keywords, which constrain an instance depending on whether it fits a schema:
+//! `oneOf`, `not`, `if`, `dependentRequired` and the like.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::degradation::Reason;
 use crate::ir::{Additional, Object, Property, Type};
 use crate::reserved::OBJECT_MEMBERS;
 
-/// Keywords that are looked at here, `oneOf` apart.
+/// The keywords lowered here, `oneOf` apart.
 const CONDITIONS: [&str; 7] = [
     "not",
     "if",
@@ -23,13 +23,13 @@ const CONDITIONS: [&str; 7] = [
     "unevaluatedProperties",
     "unevaluatedItems",
 ];
-/// Conditions on one instance. Each doubles what TypeScript has to look at.
+/// The most conditions on one instance. Each doubles TypeScript's work.
 const MAX_CONDITIONS: usize = 8;
-/// Branches of a `oneOf` that are told apart by what the others require.
+/// The most branches of a `oneOf` that exclude the properties other branches require.
 const MAX_EXCLUSIVE: usize = 8;
 
 impl<'a> Lowering<'a, '_> {
-    /// What a schema says under conditions, each as a type of its own.
+    /// The constraints of a schema's conditional keywords, each as a type.
     pub(super) fn conditions(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Vec<Type> {
         let mut parts = Vec::new();
         // Most schemas have none, and there are many schemas.
@@ -85,7 +85,7 @@ impl<'a> Lowering<'a, '_> {
         self.complement(schema, kinds, &around)
     }
 
-    /// `if` with `then` and `else`: what fits the first two, or the last and not the first.
+    /// `if` with `then` and `else`: an instance fits `if` and `then`, or `else` and not `if`.
     fn choice(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Type {
         let Some(condition) = map.get("if") else {
             return Type::Unknown;
@@ -119,8 +119,8 @@ impl<'a> Lowering<'a, '_> {
         ])
     }
 
-    /// One property under `dependentRequired` and its like: an object without
-    /// it, or one that also has or fits what goes with it.
+    /// One property under `dependentRequired` and the like: an object without the property, or an
+    /// object that meets the property's consequence.
     fn dependency(
         &mut self,
         required: &HashSet<&str>,
@@ -159,8 +159,8 @@ impl<'a> Lowering<'a, '_> {
         Type::union([then, any_of(kinds.without(Kinds::OBJECT))])
     }
 
-    /// `oneOf`: one of the branches, and of those that only require a property,
-    /// one without the others'.
+    /// `oneOf`: the union of the branches. If another branch only requires a property, a branch
+    /// excludes it.
     pub(super) fn one_of(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Option<Type> {
         let schemas = self.schemas(map, "oneOf");
         if schemas.is_empty() {
@@ -224,7 +224,7 @@ impl<'a> Lowering<'a, '_> {
         self.conditions <= MAX_CONDITIONS
     }
 
-    /// Reports what is left over by schemas that were not looked into for it.
+    /// Reports `unevaluatedProperties` and `unevaluatedItems` where they are ignored.
     fn report_left_over(&mut self, map: &Map<String, Value>) {
         if !self.is_modern() {
             return;

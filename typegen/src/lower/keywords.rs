@@ -87,8 +87,8 @@ impl<'a> Lowering<'a, '_> {
         } else {
             self.structure(map, kinds)
         };
-        // What else is said of an object lists its keys, so that the index
-        // signature that stands for all of them would only hide mistakes.
+        // The other constraints on an object list its keys, so that the index signature for all
+        // keys would only hide mistakes.
         let conditions = self.conditions(map, kinds);
         let closed = map.get("unevaluatedProperties") == Some(&Value::Bool(false));
         let listing = parts.iter().chain(conditions.iter().filter(|_| closed));
@@ -125,9 +125,9 @@ impl<'a> Lowering<'a, '_> {
         Type::union(members.into_iter().flatten())
     }
 
-    /// A type without objects and arrays, whose integers may be beyond those of doubles if the
-    /// schema says so: one of arguments, unless it has a smaller bound; one of results by its
-    /// bounds or format. Other results are `number`, since few are ever beyond.
+    /// A type without objects and arrays, with integers beyond the range of doubles if the schema
+    /// allows them: for arguments, unless there is a smaller bound; for results, by bounds or
+    /// format. Other results are `number`, since few are ever beyond.
     fn with_big(&self, map: &Map<String, Value>, ty: Type) -> Type {
         let bound = |keywords: [&str; 2]| {
             let bounds = keywords

@@ -1,4 +1,4 @@
-//! Sets of JSON's kinds of values: what an instance is known to be.
+//! Sets of JSON's kinds of values: the possible kinds of an instance.
 
 use serde_json::Value;
 

@@ -14,8 +14,8 @@ pub(super) const MAX_VALUES: usize = 64;
 const MAX_STRING: usize = 500;
 
 impl<'a> Lowering<'a, '_> {
-    /// The values `enum` and `const` allow, those of other kinds than `kinds`
-    /// left out; none where neither keyword is there and usable.
+    /// The values that `enum` and `const` allow, without values of kinds outside `kinds`; `None` if
+    /// neither keyword is present and usable.
     pub(super) fn enumerated(&mut self, map: &'a Map<String, Value>, kinds: Kinds) -> Option<Type> {
         let mut parts = Vec::new();
         match map.get("enum") {

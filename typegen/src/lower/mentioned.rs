@@ -197,7 +197,7 @@ fn plain(text: &str) -> String {
         .collect()
 }
 
-/// What stands before and after each place where `word` stands by itself.
+/// The text before and the text after each occurrence of `word` as a whole word.
 fn occurrences<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
     let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).filter_map(move |(at, found)| {

@@ -1,12 +1,12 @@
 //! JSON Schema to types.
 //!
-//! The rule above all others: every instance a schema accepts is assignable to
-//! its type. What cannot be said is left out, which widens the type, and is
-//! reported. The one narrowing allowed is that a schema with keywords for objects
-//! and no `type` is taken to mean an object, because that is what its author means.
+//! The rule above all others: every instance a schema accepts is assignable to its type. An
+//! inexpressible constraint is left out, which widens the type, and is reported. The one narrowing
+//! allowed: a schema with keywords for objects and no `type` means an object, as its author
+//! intends.
 //!
-//! Nothing here recurses through references: what one leads to becomes a
-//! declared type, lowered once, from a list of those still to do.
+//! Lowering does not recurse through references: the target of a reference becomes a declared type,
+//! lowered once, from a work list.
 
 mod array;
 mod complement;
@@ -35,12 +35,12 @@ use kinds::Kinds;
 use report::Report;
 use scope::{Dialect, Index, Scope};
 
-/// Schemas inside schemas, not counting what references lead to.
+/// The deepest nesting of schemas, not counting targets of references.
 const MAX_DEPTH: usize = 48;
 /// Bytes of a reported pointer or name.
 const MAX_QUOTED: usize = 200;
 
-/// Which of a tool's two schemas.
+/// One of a tool's two schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Side {
     #[default]
@@ -48,7 +48,7 @@ pub(crate) enum Side {
     Output,
 }
 
-/// What a tool's schemas became.
+/// The lowered schemas of a tool.
 pub(crate) struct LoweredTool {
     pub(crate) input: Type,
     pub(crate) output: Type,
@@ -58,15 +58,15 @@ pub(crate) struct LoweredTool {
 /// A type to be declared.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Definition {
-    /// The name its author gave it, if it has one that can be used.
+    /// The author's name for the type, if it has one that can be used.
     pub(crate) wanted_name: Option<String>,
-    /// What is said of it.
+    /// The type's documentation.
     pub(crate) doc: Option<Doc>,
     pub(crate) body: Type,
-    /// The tool it came from: its place in the list of tools.
+    /// The tool of the type: its index in the list of tools.
     pub(crate) tool: usize,
     pub(crate) side: Side,
-    /// True if it is the whole schema of that side.
+    /// True if the type is the whole schema of `side`.
     pub(crate) root: bool,
 }
 
@@ -110,24 +110,23 @@ struct Lowering<'a, 'o> {
     report: &'o mut Report,
     /// Declared types by the address of their schema.
     declared: HashMap<usize, TypeId>,
-    /// Where each declared type's schema is.
+    /// The JSON pointers to the schemas of declared types.
     pointers: HashMap<TypeId, String>,
     pending: VecDeque<Pending<'a>>,
     path: Vec<Step<'a>>,
-    /// Where in the schema `path` starts.
+    /// The JSON pointer at which `path` starts.
     base_pointer: String,
     depth: usize,
-    /// The document of the whole schema, and that of the present one.
+    /// The documents of the whole schema and of the present one.
     whole: Scope<'a>,
     scope: Scope<'a>,
     /// The documents and anchors by name, once something asks for them.
     index: Option<Rc<Index<'a>>>,
     /// The schemas around the present one that the same instance is known to fit.
     around: Vec<&'a Map<String, Value>>,
-    /// How many conditions there are on the present instance already.
+    /// The number of conditions on the present instance so far.
     conditions: usize,
-    /// True if keywords for objects mean an object. Not where a schema is asked
-    /// for what it does not accept.
+    /// True if keywords for objects mean an object; false in conditions and complements.
     narrowing: bool,
 }
 
@@ -183,8 +182,8 @@ impl<'a, 'o> Lowering<'a, 'o> {
         }
     }
 
-    /// Lowers the whole schema and all that it refers to. It is a declared type
-    /// like any other; whether it keeps a name is seen later, with all of them.
+    /// Lowers the whole schema and all the schemas that it refers to. The root is a declared type
+    /// like any other; `inline` decides later which types keep their names.
     fn root(&mut self) -> Type {
         let first = self.definitions.len();
         let root = self.declare(self.root, self.title_name(self.root), true);
@@ -219,7 +218,7 @@ impl<'a, 'o> Lowering<'a, 'o> {
         self.body(schema, assume)
     }
 
-    /// As [`Self::schema`], with the schema's own name passed over.
+    /// Like [`Self::schema`], but ignores the schema's own name.
     fn body(&mut self, schema: &'a Value, assume: Kinds) -> Type {
         if !self.spend() {
             return Type::Unknown;
@@ -252,7 +251,7 @@ impl<'a, 'o> Lowering<'a, 'o> {
         ty
     }
 
-    /// Lowers a schema of something inside the instance, knowing the way to it.
+    /// Lowers a schema of a part of the instance, at `keys` and `index`.
     fn at(
         &mut self,
         keys: &[&'a str],
@@ -268,7 +267,7 @@ impl<'a, 'o> Lowering<'a, 'o> {
         ty
     }
 
-    /// As [`Self::at`], for a schema of the same instance.
+    /// Like [`Self::at`], for a schema of the same instance.
     fn in_place(
         &mut self,
         keys: &[&'a str],

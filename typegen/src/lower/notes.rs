@@ -1,8 +1,8 @@
-//! What a caller is told of a schema beside its type: the author's description and, in one terse
-//! form after it, what bounds the values: `Page size (1–100, default 30)`.
+//! Comments on schemas: the author's description and, in one terse form after it, the bounds of the
+//! values: `Page size (1–100, default 30)`.
 //!
-//! Types have no place for comments but properties and declarations. So what is
-//! said of parts between them, such as the items of an array, is said there too.
+//! Only properties and declarations have a place for comments. Notes on parts between them, such as
+//! the items of an array, are added there.
 
 use serde_json::{Map, Value};
 
@@ -65,8 +65,8 @@ const PARTS: &[&str] = &[
 ];
 
 impl<'a> Lowering<'a, '_> {
-    /// The comment on a schema at `keys` from the present place, if there is anything to say.
-    /// `name` is what it is called: a title that only repeats that says nothing.
+    /// The comment on a schema at `keys` from the present place, if there is anything to say. A
+    /// title that only repeats `name` is left out.
     pub(super) fn comment(
         &mut self,
         keys: &[&'a str],
@@ -88,8 +88,8 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    /// The short facts of a schema, whatever its description mentions of them, and those that
-    /// only its description has. A script needs them of what it sends.
+    /// The short facts of an input schema, even if its description has them too, and the facts that
+    /// only its description has. A result needs no facts.
     fn facts(&self, schema: &Value) -> String {
         if self.side == Side::Output {
             return String::new();
@@ -133,7 +133,7 @@ impl<'a> Lowering<'a, '_> {
         comment_text(&text.replace('\n', " "), MAX_FACTS).0
     }
 
-    /// Adds what a schema says itself, and what its parts say that have no comment of their own.
+    /// Adds a schema's own notes, and the notes of parts without a comment of their own.
     fn tell(&self, schema: &Value, name: Option<&str>, depth: usize, told: &mut Told) {
         let Some(map) = schema.as_object() else {
             return;
@@ -150,8 +150,8 @@ impl<'a> Lowering<'a, '_> {
         if self.dialect != Dialect::Modern && map.contains_key("$ref") {
             return;
         }
-        // Most schemas have none of these, and looking for each costs more than
-        // looking at what there is.
+        // Most schemas have none of these keywords, and looking up each of them costs more than
+        // scanning the present keys.
         if map.keys().any(|keyword| NOTED.contains(&keyword.as_str())) || is_integer(map) {
             let described = described.filter(|_| !told.is_short);
             notes(map, described.unwrap_or_default(), self.side, told);
@@ -199,7 +199,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Adds what a part without a comment of its own says, after its label.
+    /// Adds the notes of a part without a comment of its own, after its label.
     fn tell_part(&self, part: &Value, label: &str, depth: usize, told: &mut Told) {
         if self.is_declared(part) || told.full() {
             return;
@@ -231,10 +231,10 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// What is said of one place.
+/// The texts collected for one comment.
 #[derive(Default)]
 struct Told {
-    /// True if only the short facts are told.
+    /// True if only the short facts are collected.
     is_short: bool,
     lines: Vec<String>,
     notes: Vec<String>,
@@ -244,7 +244,7 @@ struct Told {
     after: Vec<String>,
     /// Keywords whose text was cut.
     shortened: Vec<&'static str>,
-    /// Bytes of all that, or more.
+    /// An upper bound of the bytes of all texts.
     size: usize,
 }
 
@@ -259,7 +259,7 @@ impl Told {
         }
     }
 
-    /// True if there is more than a comment holds already.
+    /// True if the texts already exceed a comment.
     fn full(&self) -> bool {
         self.size > MAX_COMMENT
     }
@@ -478,7 +478,7 @@ fn real_bound(value: &Value) -> Option<String> {
     number(value)
 }
 
-/// What tells a choice from the others: its value, its only property's, or its type.
+/// The label of a choice: its only value, else its type, else `or`.
 fn label(choice: &Value) -> String {
     if let Some(value) = choice.get("const") {
         return prefix(&value_text(value), MAX_VALUE).to_owned();

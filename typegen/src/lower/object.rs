@@ -1,4 +1,4 @@
-//! Objects: named properties, and what may stand beside them.
+//! Objects: named properties and additional ones.
 
 use std::collections::HashSet;
 
@@ -94,7 +94,7 @@ impl<'a> Lowering<'a, '_> {
                 continue;
             }
             if !self.spend() {
-                // Those that are left may be there all the same.
+                // The remaining names may be present all the same.
                 *additional = Additional::Unmentioned;
                 break;
             }
@@ -172,15 +172,15 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// What may stand beside the named properties: a value under a pattern is of
-    /// that pattern's type, and any other of the additional properties'.
+    /// The properties besides the named ones: a value under a pattern has the pattern's type, and
+    /// any other value the type of additional properties.
     fn additional(&mut self, map: &'a Map<String, Value>) -> Additional {
         let patterns = match map.get("patternProperties") {
             Some(Value::Object(patterns)) if !patterns.is_empty() => Some(patterns),
             _ => None,
         };
-        // What is left over is what other schemas of the same instance do not
-        // speak of; where there is none, that is what is additional.
+        // `unevaluatedProperties` is about keys that no other schema of the instance mentions;
+        // without other schemas, it means `additionalProperties`.
         let keyword = match map.get("additionalProperties") {
             None if self.is_modern() && !has_applicators(map) => "unevaluatedProperties",
             _ => "additionalProperties",
@@ -231,7 +231,7 @@ mod tests {
     use super::size;
     use crate::lower::lower_tool;
 
-    /// The size of what a schema becomes, and what is reported of it.
+    /// The size of a lowered schema, and the reasons of its degradations.
     fn lowered(schema: &Value) -> (usize, Vec<String>) {
         let mut definitions = Vec::new();
         let tool = lower_tool(("s", "t"), 0, schema, None, &mut definitions);

@@ -102,8 +102,8 @@ impl<'a> Lowering<'a, '_> {
             None => assume == Kinds::ALL || assume == Kinds::OBJECT,
             Some(ty) => ty == "object",
         };
-        // A declared type holds wherever it is used, so it cannot lean on what
-        // is known of the instance here, unless its own keywords say as much.
+        // A declared type is valid wherever it is used, so it cannot depend on the kinds assumed of
+        // the instance here, unless its own keywords say as much.
         let holds_anywhere = map.contains_key("type") || assume == Kinds::ALL;
         let has_properties = |map: &Map<String, Value>| {
             let properties = map.get("properties").and_then(Value::as_object);
@@ -217,8 +217,8 @@ fn last_step(pointer: &str, whole: &str) -> Option<String> {
     Some(last.replace("~1", "/").replace("~0", "~"))
 }
 
-/// The name of a definition: its title where that is a name as it stands, else
-/// the key it is defined under, else what can be made of either.
+/// The name of a definition: its title where that is a valid name, else its key where that is one,
+/// else a name made from either.
 fn reference_name(schema: &Value, key: &Option<String>) -> Option<String> {
     let title = schema.get("title").and_then(Value::as_str);
     let key = key.as_deref();

@@ -1,5 +1,4 @@
-//! What is found on the way: where types are wider than their schemas, and how
-//! much there is of everything.
+//! The degradations found while lowering, and the budget of parts.
 
 use std::collections::HashSet;
 
@@ -14,7 +13,7 @@ const MAX_PARTS: usize = 20_000;
 const TEXT_OF_PART: usize = 64;
 const MAX_DEGRADATIONS: usize = 50;
 
-/// What both sides of a tool share.
+/// The report on a tool, shared by its input and its output.
 #[derive(Default)]
 pub(super) struct Report {
     pub(super) found: Vec<(String, Reason)>,
@@ -28,7 +27,7 @@ impl<'a> Lowering<'a, '_> {
         self.spend_on(1)
     }
 
-    /// Counts so many parts; false, and none counted, where they would be too many. A copy of a
+    /// Counts `parts` parts; false, with none counted, if they would exceed the limit. A copy of a
     /// lowered type costs its [`size`]: copies of copies would grow with the power of the nesting.
     pub(super) fn spend_on(&mut self, parts: usize) -> bool {
         if parts > MAX_PARTS.saturating_sub(self.report.parts) {
@@ -92,7 +91,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// How many types there are in a lowered one, itself included, and parts for its text.
+/// The size of a lowered type: its types, itself included, and parts for its text.
 pub(super) fn size(ty: &Type) -> usize {
     let text = |property: &Property| {
         let doc = property.doc.as_ref().map_or(0, |doc| doc.comment.len());

@@ -1,5 +1,5 @@
-//! Which part of a schema a reference is about: schemas with an `$id` are
-//! documents of their own, and anchors name places in them.
+//! The document in which a reference is resolved: schemas with an `$id` are documents of their own,
+//! and anchors name places in them.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,12 +11,12 @@ use crate::text::prefix;
 
 /// Bytes of a pointer that is kept; of longer ones the start says enough.
 const MAX_POINTER: usize = 200;
-/// Bytes of a document's URI. Each `$id` adds to those around it, so that they
+/// Bytes of a document's URI. Each `$id` is resolved against the `$id`s around it, so that URIs
 /// would grow with the square of the nesting.
 const MAX_URI: usize = 2_000;
-/// The URI of a document of which the URI is too long: nothing leads there.
+/// The URI of a document whose own URI is too long: no reference leads there.
 const UNKNOWN: &str = "about:blank";
-/// The place of the whole schema when that does not say it.
+/// The base URI of a whole schema without an `$id`.
 const NOWHERE: &str = "schema:///";
 
 /// The document that a schema belongs to.
@@ -24,9 +24,9 @@ const NOWHERE: &str = "schema:///";
 pub(super) struct Scope<'a> {
     /// The document's schema.
     pub(super) root: &'a Value,
-    /// Its URI, empty for the whole schema when that has no `$id`.
+    /// The document's URI, empty for a whole schema without an `$id`.
     pub(super) uri: Rc<str>,
-    /// Where it is in the tool's definition.
+    /// The document's JSON pointer in the tool's definition.
     pub(super) pointer: Rc<str>,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The document of a schema inside this one, which may be one itself.
+    /// The document of a schema inside this document: the schema itself if it has an `$id`.
     pub(super) fn inside(
         &self,
         schema: &'a Value,
@@ -65,7 +65,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What differs between the versions of JSON Schema.
+/// The versions of JSON Schema that lowering tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Up to draft 6.
@@ -128,7 +128,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Walks a schema once. Values that are no schemas, such as those of an `enum`, name nothing.
+    /// Indexes a schema in one walk. Values that are no schemas, as in an `enum`, name nothing.
     pub(super) fn of(whole: &Scope<'a>, dialect: Dialect) -> Self {
         let mut index = Self::default();
         let mut open = vec![(whole.root, whole.clone(), whole.pointer.to_string())];

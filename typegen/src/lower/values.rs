@@ -14,8 +14,8 @@ const MAX_EXAMPLES: usize = 80;
 /// where they mean none.
 pub(super) const SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// A value as it is written in a script; no more of a long one than shows that
-/// it is too long, and `…` for what is nested deep.
+/// A value as script text. A long value is cut soon after the limit, and deeply nested parts are
+/// replaced by `…`.
 pub(super) fn value_text(value: &Value) -> String {
     let mut text = String::new();
     push_value(value, 0, &mut text);

@@ -1,5 +1,5 @@
-//! Intersections of unions. TypeScript multiplies them out and gives up, on
-//! everything that mentions them, when there is too much; so they are bounded.
+//! Bounds intersections of unions. TypeScript multiplies them out, and fails on every type that
+//! mentions one when the product is too large.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// How many members types have when they are multiplied out.
+/// Counts the members of types when they are multiplied out.
 struct Widths<'d> {
     definitions: &'d [Definition],
     known: &'d mut HashMap<TypeId, usize>,

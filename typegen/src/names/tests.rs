@@ -182,7 +182,7 @@ fn the_suffixed_name_of_a_tool_depends_on_the_servers_alone() {
     let alone = Names::default().among(["a", "a_b_c", "s"]);
     for (pair, function) in [
         (("s", "get_user"), "s_get_user_7e0bb0c2"),
-        // Its natural name does not begin as those of a_b_c do, and this one would.
+        // The natural name does not start with `a_b_c_`, but the suffixed name would.
         (("a", "b-c"), "a_$b_c_406f2f2a"),
     ] {
         let without = assign_after(&alone, [pair]);
@@ -217,7 +217,7 @@ fn a_reserved_name_is_nobodys() {
     assert!(function.starts_with("model_extract_"), "{function}");
     assert_eq!(first.function("model", "other"), Some("model_other"));
     assert_eq!(first.collisions().len(), 1);
-    // Nor in what follows it.
+    // A reserved name stays unused in later catalogs.
     let gone = assign_after(&first, []);
     let later = assign_after(&gone, [("model_extract", ""), ("model", "ext.ract")]);
     assert_eq!(later.original("model_extract"), None);
@@ -343,7 +343,7 @@ fn no_name_begins_as_those_of_a_server_with_a_longer_beginning() {
     assert!(!kept.is_some_and(|name| name.starts_with("github_issues_")));
 }
 
-/// Whose each name is, by the server with the longest beginning that it begins with.
+/// Checks that the longest beginning of each name is the beginning of its own server.
 #[track_caller]
 fn check_owners(names: &Names, servers: &[&str]) {
     for (function, server, _) in all(names) {

@@ -1,5 +1,5 @@
-//! What must hold for any bytes a server could send: shared by the property
-//! test beside this file and by the fuzz target in `fuzz/`.
+//! The properties that hold for any bytes from a server: shared by the property test beside this
+//! file and by the fuzz target in `fuzz/`.
 
 use callgate_typegen::names::assign;
 use callgate_typegen::{Detail, ToolSchema, generate};
@@ -9,8 +9,8 @@ use serde_json::Value;
 /// each of its functions, the longest name and comment.
 const MAX_TEXT: usize = 128 * 1024 + 16 * 1024;
 
-/// Takes bytes for JSON, that for a schema (or a list of them, input and output
-/// in turn), and checks what comes out. Panics where it is not as it must be.
+/// Parses bytes as JSON, as a schema or a list of schemas (input and output in turn), and checks
+/// the declarations. Panics if a property does not hold.
 pub fn check(bytes: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(bytes) else {
         return;

@@ -1,12 +1,12 @@
-//! Declarations of any JSON: nothing panics, and what comes out is well formed
-//! and within its limits. The fuzz target `declarations` checks the same.
+//! Declarations of any JSON: nothing panics, and the output is well formed and within its limits.
+//! The fuzz target `declarations` checks the same.
 
 mod entry;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// JSON made of what schemas are made of, in places where it may not belong.
+/// JSON made of the parts of schemas, in places where they may not belong.
 fn hostile() -> impl Strategy<Value = Value> {
     let words = "$ref¦#¦#/$defs/a¦a¦object¦array¦string¦null¦type¦title¦properties¦required¦\
         items¦prefixItems¦enum¦const¦anyOf¦oneOf¦allOf¦$defs¦additionalProperties¦\
@@ -56,7 +56,7 @@ proptest! {
 
 #[test]
 fn deep_nesting_is_taken() {
-    // What the parser takes at most, of what could nest without end.
+    // The deepest nesting that the parser accepts, in keywords that can nest without end.
     for open in [r#"{"items":"#, r#"{"properties":{"a":"#, r#"[{"default":"#] {
         let brackets = open.chars().rev().filter(|c| "{[".contains(*c));
         let close: String = brackets.map(|c| if c == '{' { '}' } else { ']' }).collect();

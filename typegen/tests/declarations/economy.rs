@@ -1,5 +1,5 @@
 //! The tokens that declarations cost a model: the table of the documentation, measured on the 117
-//! tools of a real server. `UPDATE_EXPECT=1` writes it anew.
+//! tools of a real server. `UPDATE_EXPECT=1` rewrites the table.
 
 use callgate_typegen::Detail;
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! What a script is checked against: in full what it names, in a line the rest.
+//! Declarations for the check of a script: its names in full, the other functions in a line each.
 
 use std::collections::HashSet;
 

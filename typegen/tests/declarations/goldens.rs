@@ -1,5 +1,5 @@
-//! Declarations as they come out, for the schemas that break generators.
-//! `UPDATE_EXPECT=1` writes `golden/*.d.ts` anew.
+//! Golden declarations of the schemas that break generators. `UPDATE_EXPECT=1` rewrites
+//! `golden/*.d.ts`.
 
 use std::path::Path;
 

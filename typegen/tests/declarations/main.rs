@@ -27,7 +27,7 @@ fn corpus() -> Option<Vec<Value>> {
     Some(list["tools"].as_array_mut().unwrap().split_off(0))
 }
 
-/// Declares tools as servers list them; those without a `server` are of this one.
+/// Declares tools as servers list them; a tool without a `server` belongs to this one.
 fn declare(server: &str, tools: &[Value]) -> Declarations {
     let pairs = tools.iter().map(|tool| {
         let name = tool["name"].as_str().unwrap_or("t");

@@ -1,8 +1,8 @@
-//! The rule of the types, tested by TypeScript itself: what a schema accepts fits its type.
+//! The rule of the types, tested by TypeScript: an instance that a schema accepts fits its type.
 //!
-//! Over the JSON Schema Test Suite, each schema plain and inside others; over
-//! random schemas, with a validator to say what they accept. `figures.txt` has
-//! the counts, pinned; `waivers.txt` the instances that are rejected on purpose.
+//! Over the JSON Schema Test Suite, each schema plain and inside others; over random schemas, with
+//! a validator as the reference. `figures.txt` has the counts, pinned; `waivers.txt` the instances
+//! that are rejected on purpose.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test")]
 
@@ -108,10 +108,10 @@ fn waivers() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// How many instances of a set in a shape had which verdict.
+/// The verdicts on the instances of one set in one shape, counted.
 #[derive(Default)]
 struct Counts {
-    /// Of invalid instances, and of valid ones.
+    /// The counts of invalid instances, and of valid ones.
     by_validity: [Kind; 2],
     waived: usize,
 }

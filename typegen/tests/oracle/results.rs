@@ -1,5 +1,5 @@
-//! Types of results and the check of results read a schema in the same way: what the check lets
-//! through is of the type.
+//! Types of results and the check of results read a schema in the same way: a result that passes
+//! the check is of the type.
 
 use callgate_schema::{Declared, Fit};
 use serde_json::{Value, json};

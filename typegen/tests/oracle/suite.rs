@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};
 
-/// One schema in one shape, with instances and what the schema says of them.
+/// One schema in one shape, with instances and their validity.
 pub struct Group {
     pub set: Set,
     pub shape: Shape,
@@ -146,7 +146,7 @@ pub fn judge(set: Set, schema: &Value) -> Option<Validator> {
 
 type Wrap = fn(&Value) -> Value;
 
-/// The schema in a shape, and what makes an instance of it one of that shape.
+/// The schema in a shape, and the function that puts an instance into the shape.
 fn compose(set: Set, shape: Shape, plain: &Value) -> Option<(Value, Wrap)> {
     let listed: Wrap = |value| json!([value]);
     let same: Wrap = Value::clone;

@@ -9,11 +9,11 @@ use std::process::Command;
 use callgate_typegen::{Detail, ToolSchema, generate};
 use serde_json::{Value, json};
 
-/// What TypeScript says of an instance.
+/// TypeScript's verdict on an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Taken,
-    /// It fits, but as a literal it has keys the type does not list.
+    /// The instance fits, but as a literal it has keys that the type does not list.
     Unlisted,
     Rejected,
 }
@@ -37,7 +37,7 @@ pub fn check(name: &str, schemas: &[(&Value, Vec<&Value>)]) -> Vec<Vec<Verdict>>
 
     let mut program = PROGRAM.to_owned();
     let mut line = PROGRAM.lines().count() + 1;
-    // What stands on a line: the schema, the instance, and whether as a literal.
+    // The case on each line: the schema, the instance, and the form of the instance.
     let mut lines = HashMap::new();
     for (index, (_, instances)) in schemas.iter().enumerate() {
         let _ = writeln!(program, "type R{index} = Result<typeof s_{index}>;");
@@ -84,7 +84,7 @@ pub fn check(name: &str, schemas: &[(&Value, Vec<&Value>)]) -> Vec<Vec<Verdict>>
     schemas.iter().enumerate().map(of_schema).collect()
 }
 
-/// What the declarations need of the ambient ones.
+/// The ambient types that the declarations need.
 const CALL_OPTIONS: &str = "type CallOptions = { timeoutMs?: number };\n";
 
 const PROGRAM: &str = "\
@@ -213,11 +213,11 @@ fn executable() -> PathBuf {
         .expect("TypeScript is not installed: run `cargo xtask setup`, or name its executable in CALLGATE_TYPESCRIPT")
 }
 
-/// How an instance is written.
+/// The form in which an instance is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Form {
     Literal,
-    /// As a type, each object with the key that [`with_shared_key`] adds.
+    /// A type, in which each object has the key that [`with_shared_key`] adds.
     Type,
 }
 

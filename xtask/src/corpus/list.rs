@@ -13,7 +13,7 @@ use crate::process;
 const PATIENCE: &str = "90";
 /// Lists that continue are asked for this often at most.
 const MAX_PAGES: usize = 50;
-/// Where nothing listens: what a server wants from the network fails at once.
+/// A proxy URL at which nothing listens: a server's network requests fail at once.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 /// The tools that a server lists. It gets a home of its own and no way out.
@@ -45,7 +45,7 @@ fn conversation(child: &mut Child) -> Result<Vec<Value>> {
     let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
     let mut send = |message: Value| writeln!(stdin, "{message}").context("it has ended");
     let mut answer = |method: &str| -> Result<Value> {
-        // Some print what is no message.
+        // Some servers print other text besides messages.
         let messages = lines
             .by_ref()
             .filter_map(|it| serde_json::from_str(&it).ok());

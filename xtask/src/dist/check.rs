@@ -20,7 +20,7 @@ const WRONG_SCRIPT: &str = "const issue = await ticketing_createIsue({ title: 'a
 /// A package that was installed.
 struct Installed {
     what: &'static str,
-    /// The command, and what comes before its arguments.
+    /// The command: the program and its leading arguments.
     command: Vec<PathBuf>,
     /// `PATH` of the command.
     path: String,

@@ -95,7 +95,7 @@ impl Release<'_> {
         format!("manylinux_{}_x86_64", self.glibc.replace('.', "_"))
     }
 
-    /// The size of what is installed.
+    /// The size of the installed files.
     fn kib(&self) -> Result<u64> {
         let mut du = Command::new("du");
         du.args(["--summarize", "--apparent-size", "--block-size=1K"]);

@@ -1,5 +1,5 @@
-//! The V8 archive: what the v8 crate's build script wants, and where it can
-//! come from. Design: the first way that works is taken, and it is said which.
+//! The V8 archive that the v8 crate's build script wants, and its possible
+//! sources. Design: the first way that works is taken, and it is said which.
 
 mod archive;
 pub(crate) mod source;

@@ -67,7 +67,7 @@ pub(crate) fn build(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Installs what is missing, where it may; else names it.
+/// Installs the missing packages, where it may; else names them.
 fn packages() -> Result<()> {
     let packages = recipe::PACKAGES.iter();
     let missing = packages.filter(|(_, file)| !Path::new(file).exists());

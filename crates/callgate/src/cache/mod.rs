@@ -124,7 +124,7 @@ impl Cache {
             }
             Ok(None) => {}
             Err(reason) => self.warn(format!(
-                "the kept list of server {:?} is ignored, and written anew: {reason}",
+                "the kept list of server {:?} is ignored, and written again: {reason}",
                 spec.name
             )),
         }

@@ -210,7 +210,7 @@ fn what_cannot_be_read_is_passed_over_and_written_anew() {
         assert_eq!(
             warnings,
             [format!(
-                "the kept list of server \"s\" is ignored, and written anew: {why}"
+                "the kept list of server \"s\" is ignored, and written again: {why}"
             )]
         );
         let cache = open(folder.path());

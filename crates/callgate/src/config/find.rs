@@ -56,7 +56,7 @@ pub fn own(path: &Path) -> Result<(), ConfigError> {
         let plain = plain.unwrap_or(place);
         let (shown, theirs) = (plain.display(), "can put another one in its place");
         let is_theirs = it.uid() != user && it.uid() != 0;
-        // Of what is in a sticky folder, only an owner can rename or remove it.
+        // In a sticky folder, only the owner of an entry or of the folder can replace the entry.
         let is_sticky = it.is_dir() && it.mode() & 0o1000 != 0;
         if !is_theirs && (is_sticky || !others_may_write(&it, user)) {
             continue;

@@ -1,11 +1,11 @@
-//! Whose folders servers are told.
+//! The folders that servers are told: the caller's or the configuration's.
 
 use futures::FutureExt as _;
 use serde_json::json;
 
 use super::*;
 
-/// A caller that may offer folders, and these are what it names.
+/// A caller with this answer to requests for folders.
 struct Named {
     offered: bool,
     roots: Result<Vec<Root>, Refusal>,
@@ -38,7 +38,7 @@ fn root(uri: &str) -> Root {
     }
 }
 
-/// What a server is told, in both of the ways in which it may ask.
+/// Checks the answer to a request for folders, sent alone and together with other requests.
 #[track_caller]
 fn check(offered: bool, roots: Result<&[&str], Refusal>, expected: Result<&str, Refusal>) {
     let roots = roots.map(|uris| uris.iter().copied().map(root).collect());
@@ -62,7 +62,7 @@ fn check(offered: bool, roots: Result<&[&str], Refusal>, expected: Result<&str, 
 fn folders_of_a_caller_come_before_those_of_the_configuration() {
     check(true, Ok(&["file:///theirs"]), Ok("file:///theirs"));
     check(false, Err(Refusal::Unsupported), Ok("file:///ours"));
-    // One that stands for clients of which there is none yet.
+    // A caller that stands for clients, before the first client connects.
     check(true, Ok(&[]), Ok("file:///ours"));
     check(true, Err(Refusal::Declined), Err(Refusal::Declined));
 }

@@ -72,22 +72,22 @@ const fn field(weight: f32, usual: f32, by_length: f32, max: usize) -> Field {
 const SATURATION: f32 = 1.2;
 /// The most times that a word counts in one place.
 const MAX_TIMES: u16 = 2;
-/// Bytes of a description that are read.
+/// The most bytes of a description that are read.
 pub(super) const MAX_DESCRIPTION: usize = 4096;
-/// Bytes of what says what a parameter is that are read.
+/// The most bytes of a parameter's description that are read.
 const MAX_ABOUT_PARAMETER: usize = 300;
 /// Parameters, and members of those, that are read.
 const MAX_PARAMETERS: usize = 128;
 /// Values of a parameter that has a list of them.
 const MAX_VALUES: usize = 64;
 
-/// A tool as the index knows it.
+/// A tool in the index.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) function: Box<str>,
     pub(super) definition: Arc<ToolDefinition>,
     pub(super) is_deprecated: bool,
-    /// Each term once, in order, with what it counts: from 0 to 1.
+    /// Each term once, in order, with its weight: from 0 to 1.
     pub(super) terms: Box<[(Term, f32)]>,
     /// The words of the name, title and keywords, which a typo may be meant for.
     pub(super) spelled: Box<[Box<str>]>,
@@ -164,7 +164,7 @@ pub(super) fn joined(words: &[String]) -> Vec<String> {
     words.windows(2).map(|pair| pair.concat()).collect()
 }
 
-/// Where the first sentence ends: at a full stop with a space after it, or with the line.
+/// The end of the first sentence: at a full stop with a space after it, or with the line.
 fn first_sentence(text: &str) -> usize {
     let leading = text.len() - text.trim_start().len();
     let body = text.get(leading..).unwrap_or_default();
@@ -173,7 +173,7 @@ fn first_sentence(text: &str) -> usize {
     leading + line.min(sentence)
 }
 
-/// As much of the beginning as `max` bytes hold.
+/// The beginning of a text, at most `max` bytes.
 pub(super) fn beginning(text: &str, max: usize) -> &str {
     let mut end = max.min(text.len());
     while !text.is_char_boundary(end) {
@@ -182,7 +182,7 @@ pub(super) fn beginning(text: &str, max: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The terms of all places, each with what it counts there.
+/// The terms of all places, each with its weight there.
 #[derive(Default)]
 struct Terms {
     all: Vec<(Term, f32)>,
@@ -229,7 +229,7 @@ impl Terms {
     }
 }
 
-/// What a schema says of the arguments.
+/// The terms of the parameters in a schema.
 #[derive(Default)]
 struct Parameters {
     /// Names, and the values of those that have a list of values.

@@ -1,11 +1,11 @@
-//! Makes one ranking of several.
+//! Merges several rankings into one.
 
 use std::collections::HashMap;
 
 use super::document::Ranked;
 
-/// How little the first places count more than those after them, as is usual for
-/// reciprocal rank fusion.
+/// The rank constant of reciprocal rank fusion, at its usual value. With a higher one, the
+/// scores of successive places differ less.
 const EVENNESS: f64 = 60.0;
 
 /// One ranking of several, by reciprocal rank fusion: scores of different kinds are not compared,

@@ -32,7 +32,7 @@ pub(super) fn words(text: &str, max: usize) -> Vec<String> {
     words
 }
 
-/// Goes through the [`words`] of a text without making anything of them.
+/// Calls `found` with each of the [`words`] of a text, without collecting them.
 pub(super) fn each_word(text: &str, max: usize, mut found: impl FnMut(&str)) {
     let mut left = max;
     let mut take = |word: &str| {
@@ -126,8 +126,8 @@ fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
-/// What the forms of an English word have in common: `issues`, `creating`,
-/// `deletion` and what they are forms of. It errs towards leaving words apart.
+/// The common stem of the forms of an English word, such as `issues`, `creating` and
+/// `deletion`. It errs towards leaving words apart.
 pub(super) fn stem(word: &str) -> &str {
     if word.len() < 4 || !word.is_ascii() {
         return word;
@@ -163,7 +163,7 @@ fn singular(word: &str) -> &str {
 }
 
 fn without_ending(word: &str) -> &str {
-    // The least that is left of the word.
+    // Each ending, with the fewest letters before it.
     let endings = [("ment", 5), ("ing", 3), ("ed", 3), ("ion", 4)];
     for (ending, least) in endings {
         let Some(rest) = word.strip_suffix(ending) else {

@@ -9,8 +9,8 @@ use crate::support;
 
 const TOOLS: &str = include_str!("diagnostics.d.ts");
 
-/// The cases of `diagnostics.txt`: a title, a script, and what is said of it. `UPDATE_EXPECT=1`
-/// writes them anew.
+/// The cases of `diagnostics.txt`: a title, a script, and its type errors. `UPDATE_EXPECT=1`
+/// rewrites the errors.
 #[test]
 fn cases() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/check/diagnostics.txt");

@@ -1,4 +1,4 @@
-//! Where TypeScript is looked for, and what is said of those that will not do.
+//! The search for TypeScript, and the errors for programs that cannot be used.
 
 use callgate_check::find;
 

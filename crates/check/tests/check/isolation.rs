@@ -1,10 +1,10 @@
-//! What the text of a script could make TypeScript read: nothing.
+//! The text of a script cannot make TypeScript read a file.
 
 use callgate_check::Script;
 
 use crate::support::{self, runtime, shown};
 
-/// A script before which nothing stands, so that comments at its start count.
+/// Checks a script without a first line of ours, so that comments at its start count.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let said = runtime().block_on(async {

@@ -198,7 +198,7 @@ fn a_library_that_leads_elsewhere_is_not_followed() {
 #[test]
 fn the_program_has_no_environment_and_no_files() {
     let folder = tempfile::tempdir().expect("a folder");
-    // What it may say is looked at through the error that it gives.
+    // The program reports its environment and its files in the message of an error.
     let program = r#"
 said=$(export -p | grep -c -v 'PWD\|GO'; pwd; ls /proc/self/fd | tr '\n' ' ')
 text="{\"id\":1,\"error\":{\"message\":\"$(echo $said)\"}}"

@@ -11,7 +11,7 @@ declare function notes_find(input: { state: \"open\" | \"done\" }): Promise<Note
 declare function raw_get(input?: object): Promise<unknown>;
 ";
 
-/// What is said of each script alone.
+/// The type errors of each script, checked by itself.
 fn said(language: Language, scripts: &[&str]) -> Vec<String> {
     support::runtime().block_on(async {
         let checker = support::checker();

@@ -1,4 +1,4 @@
-//! Where the tests find TypeScript, and how they show what it says.
+//! Finds TypeScript for the tests, and writes its errors as text.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub fn shown(checked: &Checked) -> String {
     text
 }
 
-/// What a real TypeScript says of a script.
+/// The errors that a real TypeScript reports for a script.
 pub fn check(declarations: &str, text: &str) -> String {
     runtime().block_on(async {
         let checked = checker().check(script(text, declarations)).await;

@@ -93,7 +93,7 @@ impl Files {
     }
 }
 
-/// What differs from run to run, replaced.
+/// Replaces the parts that differ from run to run.
 fn same_each_time(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let record: Value = serde_json::from_str(line).expect("JSON");

@@ -1,4 +1,4 @@
-//! What lasts longer than one answer: grants, what is kept for good, rules that count.
+//! Permissions that outlast one answer: grants, rules kept for good, rules that count uses.
 
 use std::sync::{Arc, Mutex};
 
@@ -78,7 +78,7 @@ async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
     servers.shut_down().await;
 }
 
-/// Notes what it is to keep, or fails.
+/// Records the rules to keep, and reports a failure if `fails` is set.
 struct Noting {
     kept: Mutex<Vec<String>>,
     fails: bool,
@@ -179,7 +179,7 @@ fn at_most(calls: u32) -> Arc<Rules> {
     Arc::new(rules)
 }
 
-/// A server chooses what its tools are named, and a shell puts nothing for `$x`.
+/// A server chooses the names of its tools; a shell would expand `$x` to nothing.
 #[tokio::test]
 async fn what_to_allow_is_one_word_of_a_command() {
     let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;

@@ -61,7 +61,7 @@ async fn a_call_that_hangs_times_out_and_is_cancelled() {
     servers.shut_down().await;
 }
 
-/// The person who is asked says yes to what was shown, and the tool is another by then.
+/// The person allows the definition in the question; the tool has changed by then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_changed_since_the_decision_is_not_called() {
     let (servers, run, name) = one(odd("changes")).await;
@@ -92,7 +92,7 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
         said.push(show(in_time(called).await));
     }
     expect![[r#"
-        CallError { server: "changes", function: "changes_one", kind: Protocol { code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have it decided anew", data: None, retryable: true } }
+        CallError { server: "changes", function: "changes_one", kind: Protocol { code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have the new definition decided on", data: None, retryable: true } }
         "one was called""#]].assert_eq(&said.join("\n"));
     assert_eq!(
         *shown.lock().expect("no panic"),

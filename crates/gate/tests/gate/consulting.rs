@@ -1,4 +1,4 @@
-//! Data that is handed to something of the host's own, and what comes back.
+//! Data that is handed to the host's own model, and the answers.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::{Run, Runs as _, Target, call, go, in_time, odd, raw, setup, show, target};
 
-/// Answers from a list, and notes what it was asked.
+/// Answers from a list, and records the questions.
 #[derive(Default)]
 struct Scripted {
     answers: Mutex<Vec<Answer>>,

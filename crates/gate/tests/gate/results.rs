@@ -1,4 +1,4 @@
-//! What comes back of a call, and what its tool declares of it.
+//! The results of calls, and their check against the tools' output schemas.
 
 use callgate_gate::{CallOptions, LedgerLine, Outcome};
 use callgate_schema::Declared;
@@ -93,13 +93,13 @@ async fn results_are_held_to_what_the_tool_declares() {
         ("structured", &integer, n(json!(1)), false),
         ("structured", &integer, n(json!("secret")), false),
         ("structured", &integer, n(json!("x")), true),
-        // Without structured content it is the text that counts.
+        // Without structured content, the text is checked.
         ("json_text", &integer, text, false),
         ("json_text", &integer, json!({ "text": "one" }), false),
         ("image", &integer, json!({}), false),
-        // What failed is no result.
+        // An error is not checked against the schema.
         ("fails", &integer, json!({}), false),
-        // A schema that is not taken keeps no result back.
+        // A schema that cannot be used keeps no result from the script.
         ("structured", &elsewhere, json!({ "value": 1 }), false),
     ] {
         said += &call(tool, schema, arguments, whole).await;
@@ -123,7 +123,7 @@ async fn results_are_held_to_what_the_tool_declares() {
         1
         Ok, 1 bytes, unchecked: the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME"
     "##]].assert_eq(&said);
-    // Large ones are looked at on a thread of their own.
+    // Large results are checked on a thread of their own.
     let numbers = json!({ "items": { "type": "integer" } });
     let mut large = vec![json!(7); 800_000];
     let shown = call("structured", &numbers, json!({ "value": large }), false).await;
@@ -134,7 +134,7 @@ async fn results_are_held_to_what_the_tool_declares() {
     servers.shut_down().await;
 }
 
-/// What the ledger has of how a call ended.
+/// The end of a call in the ledger: outcome, size, and why the result was not checked.
 fn told(line: &LedgerLine) -> String {
     let bytes = line.result_bytes.map(|bytes| format!(", {bytes} bytes"));
     let outcome = match &line.outcome {

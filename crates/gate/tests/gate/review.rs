@@ -43,7 +43,7 @@ async fn begin(setup: Setup) -> (Servers, Run) {
     (servers, run)
 }
 
-/// What the ledger says: outcome, decision and flows of each call.
+/// The ledger: outcome, decision and flows of each call.
 fn ledger(run: &Run) -> String {
     let lines = run.ledger();
     let line = |line: &callgate_gate::LedgerLine| {
@@ -194,7 +194,7 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
         for text in [NOTE, more] {
             call(&run, "a", "echo", json!({ "note": text })).await;
         }
-        // Less than anybody is asked about; the question is about the call alone.
+        // Less data than the flow rule asks about; the question is about the call alone.
         for text in [NOTE, more, more] {
             call(&run, "b", "echo", json!({ "text": text })).await;
         }
@@ -206,8 +206,8 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
     assert_eq!(asked, [vec![], vec!["a_echo".to_owned()]]);
 }
 
-/// What a question of data is about is data: longer answers let it through for the
-/// run, and keep nothing.
+/// A question about data alone: longer answers than "once" let the data through for the run,
+/// and keep no rule.
 #[tokio::test]
 async fn a_question_offers_what_its_answers_do() {
     let about = Arc::new(Mutex::new(Vec::new()));
@@ -285,7 +285,7 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
         let rejects = json!({ "message": "hide this, too" });
         said += &call(&run, "a", "rejects", rejects).await;
         said += "\n";
-        // What the script did not get it cannot pass on.
+        // The script cannot pass on a result that was kept from it.
         let hidden = json!({ "text": "hide this note from everybody" });
         call(&run, "b", "echo", hidden).await;
         expect![[r#"

@@ -155,7 +155,7 @@ impl Reviewer for Words {
     }
 }
 
-/// A tool to call. Without a definition it has that which its server lists.
+/// A tool to call. Without a definition it has the one that its server lists.
 #[derive(Clone, Default)]
 pub struct Target {
     pub function: String,

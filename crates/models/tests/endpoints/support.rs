@@ -1,4 +1,4 @@
-//! An endpoint that does as it is told, and what it is asked.
+//! A scripted endpoint, which records its requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 pub const KEY: &str = "hunter2-hunter2";
 
-/// What an endpoint does with one request.
+/// The reaction of an endpoint to one request.
 pub enum Do {
     Answer(u16, Value),
     Text(&'static str),
@@ -29,7 +29,7 @@ pub struct Asked {
     pub body: Value,
 }
 
-/// An endpoint that does one thing after the other, and then hangs up.
+/// An endpoint that takes one step of its script per request, and answers 500 after the last.
 pub struct Fake {
     pub url: String,
     pub asked: Arc<Mutex<Vec<Asked>>>,
@@ -111,7 +111,7 @@ pub fn texts(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("text {number}")).collect()
 }
 
-/// Without what another run has otherwise.
+/// The error's text without the endpoint's port, which differs from run to run.
 pub fn plain(fake: &Fake, error: &ModelError) -> String {
     let origin = fake.url.trim_end_matches("/v1");
     assert!(!format!("{error} {error:?}").contains(KEY), "{error:?}");

@@ -1,8 +1,8 @@
 //! Numbers of six digits and more, and the forms that a script gives them.
 //!
 //! A script reads each number in double precision (ECMA-262, `Number::toString`) and writes it
-//! with the fewest digits. A number that it hands over as one is written anew by `serde_json`,
-//! which uses exponents elsewhere.
+//! with the fewest digits. A number among the arguments of a call is written again by
+//! `serde_json`, which uses exponents for other magnitudes.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -169,7 +169,7 @@ mod tests {
         check("1.23456789e30", &[23_456_789]);
         check("1234567e999 1234567.", &[1_234_567]);
         check("0.0000012345678", &[2_345_678, 12_345_678]);
-        // The digits are too many, and the script's are not.
+        // The literal has too many digits, but the script's form of the number has not.
         check("1234567890123456789012345", &[2_345_678_901_234_568]);
     }
 

@@ -17,7 +17,7 @@ fn side(function: &str) -> Side {
     Side::new(function, server, tool)
 }
 
-/// What is found in `arguments` for `mail_send`, when `results` came before.
+/// The findings in `arguments` of `mail_send` after these results.
 fn inspect(results: &[(&str, serde_json::Value)], arguments: &serde_json::Value) -> Vec<Finding> {
     let flows = Detector::default();
     for (ordinal, (from, result)) in results.iter().enumerate() {
@@ -85,8 +85,8 @@ fn a_piece_within_a_longer_one_of_another_source_is_found() {
         &results,
         &json!({ "text": quoted.strip_suffix(" And after.") }),
     )));
-    // What the target said later than another server is no less that server's; what it
-    // said first is its own.
+    // A text that the target repeats after another server is still that server's; a text
+    // that the target gave first is its own.
     let [crm, wiki] = [&results[0], &("mail_read", json!(quoted))];
     let inspect = |results: [&(&str, serde_json::Value); 2]| {
         let found = inspect(&results.map(Clone::clone), &json!({ "text": quoted }));
@@ -181,7 +181,7 @@ fn each_tool_that_answered_the_same_is_found() {
     );
 }
 
-/// What takes the look longest: fingerprints that are known everywhere and lead to
+/// The slowest arguments to inspect: fingerprints that are known everywhere and lead to
 /// nothing, runs that look like base64 of text at each place, and escapes.
 #[test]
 fn arguments_made_to_be_slow_are_looked_at_to_the_end() {

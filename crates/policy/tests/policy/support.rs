@@ -63,7 +63,7 @@ pub fn decide(rules: &Rules, arguments: Value) -> Decision {
     rules.decide(&facts(Some(&arguments)))
 }
 
-/// Whether one rule with these conditions matches, as an allow rule and as a
+/// The match of one rule with these conditions, as an allow rule and as a
 /// deny rule: `both`, `neither`, or `deny` where the value cannot be judged.
 pub fn matched(conditions: &Value, arguments: &Value) -> &'static str {
     let entry = json!({ "tool": "fs_write", "arguments": conditions });
@@ -82,7 +82,7 @@ pub fn matched(conditions: &Value, arguments: &Value) -> &'static str {
     }
 }
 
-/// Expects `say` to make of the JSON in each line what stands behind its arrow.
+/// Expects `say` to turn the JSON of each line into the text behind its arrow.
 #[track_caller]
 pub fn table(cases: &str, say: impl Fn(Value) -> String) {
     for case in cases.trim().lines() {

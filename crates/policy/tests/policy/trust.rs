@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{facts, rules, table};
 
-/// What an allow rule and a deny rule with `clause` say of a tool: `both`,
+/// The rules with `clause` that match a tool, of an allow rule and a deny rule: `both`,
 /// `neither`, `allow` or `deny`.
 fn matched(clause: &Value, server: &str, trusted: bool, hints: Hints) -> &'static str {
     let mut entry = json!({ "tool": "*" });
@@ -68,7 +68,7 @@ fn trust_is_the_configurations_word() {
     }
 }
 
-/// Annotations of a rule and hints of a tool, and what is found without trust and with it.
+/// Annotations of a rule and hints of a tool, and the match without trust and with it.
 #[test]
 fn hints_of_an_untrusted_server_never_widen() {
     table(

@@ -108,14 +108,14 @@ fn cut(mut text: String, bytes: usize) -> String {
     text
 }
 
-/// Why a worker is of no use any more.
+/// The reasons why a worker is lost to its run.
 #[derive(Debug)]
 pub(super) enum Lost {
-    /// It closed the socket.
+    /// The worker closed the socket.
     Gone,
-    /// It said nothing in its time.
+    /// The worker sent nothing in its time.
     Late,
-    /// It sent something else than it should.
+    /// The worker broke the protocol.
     Violation(String),
 }
 
@@ -130,7 +130,7 @@ impl Lost {
         }
     }
 
-    /// Why a worker that was lost by this never was ready.
+    /// The message for a worker that was lost before it was ready.
     pub(super) fn before_ready(self, death: &Death) -> String {
         match self {
             Self::Gone => with_stderr(died(death), death),

@@ -15,8 +15,8 @@ pub trait CallHandler: Send + Sync {
     /// not block: the task that polls it also holds the limits of the run.
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>>;
 
-    /// Makes the error that the script catches for a call that is not passed on, or whose answer
-    /// is not. It must be quick. Default: an error of [`ErrorClass::Protocol`] without fields.
+    /// Makes the error that the script catches for a call or an answer that is not passed on. The
+    /// function must be quick. Default: an error of [`ErrorClass::Protocol`] without fields.
     fn undelivered(&self, _function: &str, _what: Undelivered, message: String) -> Thrown {
         Thrown {
             class: ErrorClass::Protocol,
@@ -25,7 +25,7 @@ pub trait CallHandler: Send + Sync {
         }
     }
 
-    /// Receives the output that is kept, while the script runs. It must be quick.
+    /// Receives the kept output while the script runs. The function must be quick.
     fn printed(&self, _text: &str) {}
 }
 

@@ -60,11 +60,11 @@ pub struct Jail {
     pub seccomp: bool,
     /// Namespaces of the worker's own: some of `user`, `net`, `ipc` and `uts`.
     pub namespaces: Vec<&'static str>,
-    /// How V8 makes machine code.
+    /// The way in which V8 makes machine code.
     pub machine_code: MachineCode,
 }
 
-/// How V8 makes machine code in a worker.
+/// The ways in which V8 makes machine code in a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

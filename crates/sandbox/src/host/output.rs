@@ -79,7 +79,7 @@ impl Printed {
 fn whole(captured: &Captured, more: &str) -> String {
     let tail = captured.tail.as_str();
     let mut whole = format!("{}{more}", captured.head);
-    // The worker says how much was cut; it may lie.
+    // The worker reports the number of cut bytes, and the number may be false.
     let after_head = captured.cut_bytes.saturating_add(tail.len() as u64);
     let missing = after_head.saturating_sub(more.len() as u64);
     match usize::try_from(missing) {

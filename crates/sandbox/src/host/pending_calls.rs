@@ -48,7 +48,7 @@ pub(super) struct Answered {
     pub(super) outcome: Option<Outcome>,
 }
 
-/// Why a call is not taken on.
+/// The reasons why a call is refused.
 pub(super) enum Refusal {
     /// The script catches this error.
     Answer(Thrown),
@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// What the script catches in place of the call, if it is not taken.
+    /// The message of the error that the script catches if the call is not taken.
     fn refused(calls: &mut PendingCalls, bytes: usize) -> Option<String> {
         match calls.take(call(bytes)) {
             Ok(()) => None,
@@ -234,7 +234,7 @@ mod tests {
         let expected = "f: with these 1 bytes of input, the calls under way would have more than \
             67108864 bytes; await some first";
         assert_eq!(refused(&mut calls, 1).as_deref(), Some(expected));
-        // Those that the handler has count like those that wait for their turn.
+        // Calls with the handler count like queued calls.
         calls.begin();
         assert!(refused(&mut calls, 1).is_some());
         calls.next().await;

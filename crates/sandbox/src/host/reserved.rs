@@ -49,16 +49,16 @@ pub struct Reserved {
     pool: Arc<Pool>,
 }
 
-/// Why a text was not read.
+/// The reasons why a text was not read.
 #[derive(Debug)]
 pub enum NotRead<E> {
-    /// It is at fault.
+    /// The text is at fault.
     Refused(E),
-    /// The worker is.
+    /// The worker is at fault.
     Ended(End),
 }
 
-/// Why a worker did not come up, for a person.
+/// The reasons why a worker did not come up, for a person.
 pub(super) enum NotUp {
     /// The processor or V8 stopped it by a trap, which happens where V8 sets up machine code.
     Trapped(String),
@@ -119,8 +119,8 @@ impl Reserved {
 
     /// Makes the worker parse a script, within
     /// [`reading_time`](super::LauncherOptions::reading_time).
-    /// The error: [`NotRead`], with the worker's end: of a text that is not a script, that takes
-    /// too long, or that the parser does not survive.
+    /// The error: a text that is not a script, that takes too long, or that crashes the parser; or
+    /// the end of the worker.
     pub async fn read_script(self, source: &str) -> Result<(Self, Prepared), NotRead<ScriptError>> {
         self.read(Readable::Script, source, |kind, what| {
             ScriptError::without_place(kind, format!("the script {what}"))
@@ -129,7 +129,7 @@ impl Reserved {
     }
 
     /// Makes the worker derive a JSON Schema from a TypeScript type.
-    /// The error: as [`Self::read_script`], for a text that is no type there is a schema for.
+    /// The error: as in [`Self::read_script`], or a type that has no JSON Schema.
     pub async fn read_type(self, text: &str) -> Result<Value, NotRead<TypeTextError>> {
         let read = self.read(Readable::Type, text, |_, what| {
             TypeTextError::new(format!("the type {what}"))
@@ -139,7 +139,7 @@ impl Reserved {
 
     /// Runs one script to its end.
     ///
-    /// Comes back once, with what happened, whatever happened; never panics on what a worker sends.
+    /// Returns the result of the run in every case, and does not panic on any frame of a worker.
     /// When the future is dropped the worker dies. Needs a tokio runtime with I/O and time.
     pub async fn run(
         self,
@@ -194,8 +194,8 @@ impl Reserved {
                 let what = "takes too much memory to parse".to_owned();
                 (ScriptErrorKind::TooComplex, what)
             }
-            // What a text does to a parser ends its process by a signal; a program that is no worker
-            // ends by itself, and SIGKILL comes from another process.
+            // A text that crashes the parser ends the process by a signal. A program that is no
+            // worker ends without one, and SIGKILL, which is not counted, comes from outside.
             Lost::Gone if death.signal().is_some() => (
                 ScriptErrorKind::Internal,
                 "makes the parser fail".to_owned(),

@@ -82,7 +82,7 @@ struct Stopping {
     kill_at: Instant,
 }
 
-/// Why the loop ended.
+/// The reasons for the end of the loop.
 enum Stop {
     /// The worker told how the script ended.
     Told(Done),
@@ -106,7 +106,7 @@ impl RunLoop {
         let timer = tokio::time::sleep_until((began + self.limits.run_time).into());
         tokio::pin!(timer);
         loop {
-            // What has been received.
+            // The frames that have been received.
             loop {
                 match reader.next_read() {
                     Ok(Some(frame)) => {
@@ -350,7 +350,7 @@ impl RunLoop {
     }
 
     fn memory_end(&self, hit: LimitHit) -> End {
-        // A worker is asked which of the two it was, not what they are.
+        // The worker says which of the two limits passed; their values are the host's own.
         let is_buffers = hit.limit == self.limits.buffer_bytes;
         let (heap, buffers) = (self.limits.heap_bytes, self.limits.buffer_bytes);
         End::Limit {

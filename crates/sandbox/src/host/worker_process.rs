@@ -239,19 +239,19 @@ impl Drop for Worker {
 /// The end of a worker's process.
 #[derive(Debug, Default)]
 pub(super) struct Death {
-    /// Its status, if it could be had.
+    /// The exit status, if the host could read it.
     pub(super) status: Option<ExitStatus>,
-    /// The end of what it wrote to standard error, which only V8 and Rust's panics do.
+    /// The last part of standard error, to which only V8 and Rust's panics write.
     pub(super) stderr: String,
 }
 
 impl Death {
-    /// The code with which it ended by itself.
+    /// The exit code, if the process ended by itself.
     pub(super) fn code(&self) -> Option<i32> {
         self.status.and_then(|status| status.code())
     }
 
-    /// The signal that ended it, unless it was the host's own SIGKILL.
+    /// The signal that ended the process, unless it was SIGKILL, which the host sends.
     pub(super) fn signal(&self) -> Option<i32> {
         let signal = self.status.and_then(|status| status.signal());
         signal.filter(|signal| *signal != libc::SIGKILL)
@@ -390,7 +390,7 @@ mod tests {
         let death = in_time(left.end()).await;
         let signal = death.status.and_then(|status| status.signal());
         assert_eq!(signal, Some(libc::SIGKILL));
-        // Which is the host's own doing, and none of the worker's.
+        // SIGKILL comes from the host and is not counted as the worker's signal.
         assert_eq!(death.signal(), None);
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
     }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 /// Bytes of the length before the body of a frame.
 const LENGTH_BYTES: usize = 4;
 
-/// Why bytes are not a frame, or a frame cannot be sent.
+/// The reasons why bytes are not a frame, or a frame cannot be sent.
 ///
 /// Each of these ends the connection: the place where the next frame begins is unknown after it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

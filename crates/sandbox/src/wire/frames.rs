@@ -20,31 +20,30 @@ pub enum HostFrame {
 pub enum WorkerFrame {
     /// The isolate is up and the jail is shut. The first frame of a worker.
     Ready(Ready),
-    /// What came of a text that was to be read.
+    /// The outcome of parsing a text.
     Read {
-        /// JSON text, whose form is the two ends' own affair. Nothing is known about it but that it
-        /// is UTF-8.
+        /// The parser's `Result` as JSON text, unchecked except for UTF-8.
         outcome: String,
     },
     /// The script calls a function.
     Call(Call),
-    /// The script no longer waits for a call: it is to be dropped, and is not answered. One that is
-    /// answered already, or was never made, is nothing to the host.
+    /// The script no longer waits for a call. The host drops the call without an answer, and
+    /// ignores the frame if the call is answered already or was never made.
     Cancel { call: u64 },
     /// A message of the console, with its line feed, or the beginning of the one that goes on in
     /// the tail.
     Output { text: String },
-    /// What follows the head of the output, as far as the host wants it: it is in the tail, or
-    /// dropped, as well.
+    /// Output after the head, up to [`WorkerLimits::more_bytes`]. The tail can have the same text
+    /// again.
     More { text: String },
     /// The script hands something to its caller.
     Emit {
-        /// JSON text. Nothing is known about it but that it is UTF-8.
+        /// JSON text, unchecked except for UTF-8.
         block: String,
     },
     /// The tail of the output; sent once, before `Done`, or when the script is stopped.
     OutputEnd(OutputEnd),
-    /// The worker saw a limit of its own pass; it is about to end, one way or another.
+    /// The worker reached one of its own limits, and is about to end.
     LimitHit(LimitHit),
     /// The script has ended. The last frame of a worker.
     Done(Done),
@@ -65,14 +64,14 @@ pub struct Ready {
     pub data_bytes: u64,
 }
 
-/// A text that is to be read.
+/// A text to parse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Read {
     pub what: Readable,
     pub text: String,
 }
 
-/// What a text that is to be read may be.
+/// The kinds of text that a worker parses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Readable {
     Script,
@@ -80,7 +79,7 @@ pub enum Readable {
     Type,
 }
 
-/// What a worker needs to run one script.
+/// The script and the settings that a worker needs to run it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     pub source_name: String,
@@ -122,14 +121,14 @@ pub struct Call {
     pub id: u64,
     /// Milliseconds that the script gives the call; `None` leaves it to the host.
     pub timeout_ms: Option<u64>,
-    /// True if a [`WorkerFrame::Cancel`] may follow. Without this, one is nothing to the host.
+    /// True if a [`WorkerFrame::Cancel`] may follow; otherwise the host ignores such a frame.
     pub cancellable: bool,
     /// Line and column of the call in the author's text, from 1, as far as the worker knows. A hint
     /// for a person: nothing says that the text has such a place.
     pub place: Option<(u32, u32)>,
-    /// Name of the function, as the script gave it. Nothing is known about it.
+    /// Name of the function, as the script gave it, unchecked.
     pub tool: String,
-    /// The input as JSON text. Nothing is known about it but that it is UTF-8.
+    /// The input as JSON text, unchecked except for UTF-8.
     pub input: String,
 }
 
@@ -192,30 +191,30 @@ pub struct LeftTimer {
 }
 
 impl LeftTimer {
-    /// The most timers of a run that are told.
+    /// The most timers of a run that are reported.
     pub(crate) const MAX: usize = 8;
 }
 
-/// The limit of memory that the worker saw pass: of the heap, or of the buffers.
+/// The memory limit that was passed in the worker: of the heap, or of the buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitHit {
     pub limit: u64,
     pub observed: u64,
 }
 
-/// How a script ended.
+/// The end of a script: a value, an exception, an endless wait, or a stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
     Returned(ReturnValue),
-    /// It threw, or its code could not be compiled.
+    /// The script threw, or its code could not be compiled.
     Threw(ScriptException),
-    /// It waits for something that can never happen.
+    /// The script waits for an event that can never happen.
     NeverSettled,
-    /// It was stopped, by the host or by a limit of the worker.
+    /// The host or a limit of the worker stopped the script.
     Terminated,
 }
 
-/// What a script returned.
+/// The value that a script returned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReturnValue {
     Undefined,

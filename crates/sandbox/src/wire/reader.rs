@@ -77,7 +77,7 @@ impl<F: DeserializeOwned> FrameReader<F> {
                 }
                 continue;
             };
-            // Less than there was room for is all there was, and what comes later is told anew.
+            // A short read has emptied the socket; the runtime reports later bytes again.
             if read > 0 && read < bytes {
                 readable.clear_ready();
             }

@@ -11,12 +11,12 @@ use deno_core::v8;
 pub(super) struct BufferLimit {
     used: AtomicUsize,
     limit: AtomicUsize,
-    /// What the first buffer that was refused would have brought it to; 0 until then.
+    /// Bytes of all buffers including the last one that was refused; 0 until then.
     refused: AtomicUsize,
 }
 
 impl BufferLimit {
-    /// Without a limit, until a script is there.
+    /// A counter without a limit; [`Self::set`] sets the limit of the script.
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             used: AtomicUsize::new(0),
@@ -30,7 +30,7 @@ impl BufferLimit {
         self.limit.store(bytes, Ordering::Relaxed);
     }
 
-    /// The limit and what would have been used, if a buffer was refused.
+    /// The limit and the bytes of all buffers including a refused one, if there was one.
     pub(super) fn refused(&self) -> Option<(usize, usize)> {
         match self.refused.load(Ordering::Relaxed) {
             0 => None,

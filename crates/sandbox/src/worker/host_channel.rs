@@ -22,7 +22,7 @@ use super::timers::Timers;
 use super::{jail, rejections};
 use crate::ops::{Link, NewCall, Told};
 
-/// How often a terminated script is terminated again: deno_core lifts a termination while it looks
+/// Time until a terminated script is terminated again: deno_core lifts a termination while it looks
 /// at exceptions.
 const TERMINATE_AGAIN: Duration = Duration::from_millis(50);
 

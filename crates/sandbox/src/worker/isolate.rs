@@ -31,7 +31,7 @@ const MAX_HOST_FRAME: usize = u32::MAX as usize;
 /// instead of V8 aborting the process.
 const HEADROOM_BYTES: usize = 16 << 20;
 
-/// How often it is added.
+/// The most times that `HEADROOM_BYTES` are added.
 const HEADROOM_TIMES: u32 = 4;
 
 thread_local! {
@@ -39,7 +39,7 @@ thread_local! {
     static PREPARE_STACK_TRACE: RefCell<Option<v8::Global<v8::Function>>> = const { RefCell::new(None) };
 }
 
-/// Makes the isolate, says that it is ready, runs the script that comes, tells how it ended.
+/// Makes the isolate, reports that it is ready, runs the script, and reports its end.
 pub(super) fn run(
     socket: UnixStream,
     settings: Settings,
@@ -98,9 +98,9 @@ struct Isolate {
     fail: v8::Global<v8::Function>,
     deliver: v8::Global<v8::Function>,
     fire_timer: v8::Global<v8::Function>,
-    /// The moment by which the script must have ended if it makes no more calls, as far as this end
-    /// knows, without [`OpenCalls::waited`](super::open_calls::OpenCalls::waited); and the moment
-    /// with all waiting.
+    /// The worker's estimate of the moments at which two limits end the run: `script_end` without
+    /// [`OpenCalls::waited`](super::open_calls::OpenCalls::waited) and without further calls;
+    /// `run_end` with all waiting.
     script_end: Instant,
     run_end: Instant,
 }
@@ -187,7 +187,7 @@ impl Isolate {
         })
     }
 
-    /// Runs the script to its end, whatever that is.
+    /// Runs the script to its end.
     async fn execute(&mut self, start: &Start) -> Done {
         let limits = &start.limits;
         self.script_end = Instant::now() + Duration::from_millis(limits.script_ms);
@@ -237,7 +237,7 @@ impl Isolate {
         let mut replies = Vec::new();
         while let Poll::Ready(frame) = poll_frame(&mut self.inbox, context) {
             match frame {
-                // One that the script no longer waits for comes late.
+                // A late reply, to a call that the script no longer waits for, is dropped below.
                 HostFrame::Reply(reply) if self.link.calls.settle(reply.call) => {
                     replies.push(reply)
                 }
@@ -285,11 +285,11 @@ impl Isolate {
         }
     }
 
-    /// Runs the timers that are due now, and after each what follows from it.
+    /// Runs the timers that are due now, and the microtasks after each.
     fn fire_timers(&mut self) {
         let now = Instant::now();
         while let Some(timer) = self.link.timers.take(now) {
-            // It throws nothing; what is stopped meanwhile shows as that.
+            // `fireTimer` throws nothing, and `has_ended` sees a stop.
             let _stopped = call(&mut self.runtime, &self.fire_timer, |scope| {
                 Some(vec![v8::Number::new(scope, timer as f64).into()])
             });
@@ -318,7 +318,7 @@ impl Isolate {
 
     /// Hands replies to the script, whose turn comes with the event loop's next.
     fn deliver(&mut self, replies: Vec<Reply>) {
-        // It throws nothing; what is stopped meanwhile shows as that.
+        // `deliver` throws nothing, and `ended` sees a stop.
         let _stopped = call(&mut self.runtime, &self.deliver, |scope| {
             Some(vec![replies::to_list(scope, replies)?])
         });

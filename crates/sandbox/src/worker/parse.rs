@@ -8,8 +8,8 @@ use serde::Serialize;
 /// The most bytes of the outcome, in JSON.
 pub(crate) fn outcome_bytes(what: Readable) -> usize {
     match what {
-        // Code that has to be printed anew may be much longer than the text: the values of its
-        // constants stand where they are used.
+        // Reprinted code may be much longer than the text: the values of its constants stand where
+        // they are used.
         Readable::Script => 64 << 20,
         // The text is short.
         Readable::Type => 1 << 20,

@@ -3,7 +3,7 @@
 use crate::wire::{ErrorClass, Reply};
 use deno_core::v8;
 
-/// What `deliver` in `20_mcp.js` takes for each reply; the same numbers are there.
+/// The kinds of reply that `deliver` in `20_mcp.js` takes; that file has the same numbers.
 const VALUE: i32 = 0;
 const TOOL: i32 = 1;
 const PROTOCOL: i32 = 2;

@@ -15,13 +15,13 @@ pub(super) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "-", env!("CAL
 pub(crate) struct Settings {
     /// Bytes of the JavaScript heap.
     pub(crate) heap_bytes: u64,
-    /// How V8 makes machine code.
+    /// The way in which V8 makes machine code.
     pub(crate) jit: Jit,
     /// The kernel layers of the jail, as bits.
     pub(crate) layers: u8,
 }
 
-/// How V8 makes machine code, from the fastest way to the one that works everywhere.
+/// The ways in which V8 makes machine code, the fastest first; the last one works everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Jit {
     /// V8 compiles, and protects code by memory protection keys where the processor has them.

@@ -1,4 +1,4 @@
-//! The timers of the script: when each is due. What each does is kept in `32_web.js`.
+//! The timers of the script, with the time each is due. `32_web.js` has their callbacks.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -13,12 +13,12 @@ use crate::wire::LeftTimer;
 /// The longest time of a timer, as in browsers and Node.js; a longer one is due at once.
 const LONGEST_MS: f64 = 2_147_483_647.0;
 
-/// A timer that no one hears of: a signal's time limit. The same numbers are in `32_web.js`.
+/// A timer that is not reported: a signal's time limit. The same numbers are in `32_web.js`.
 const QUIET: u32 = 0;
-/// One of `setInterval`. A script that has returned does not go on for it.
+/// A timer of `setInterval`, which does not keep a script running after its return.
 const REPEATS: u32 = 1;
 
-/// Timers that are looked at for those that are told of.
+/// Timers that are searched for the ones to report.
 const LOOKED_AT: usize = 64;
 
 /// Timers that are not due yet.
@@ -31,12 +31,12 @@ pub(super) struct Timers {
 
 #[derive(Debug, Default)]
 struct Due {
-    /// By the time they are due, in the order they were set where that is the same.
+    /// The timers by due time; timers with the same time are in the order they were set.
     timers: BTreeMap<(Instant, u64), Timer>,
     moments: HashMap<u64, (Instant, u64)>,
     set: u64,
-    /// Those that are not quiet; of them those that do not repeat; and of these those that were set
-    /// after the script had returned.
+    /// Numbers of timers: `keep_alive` of those that are not `QUIET`; `once` of those that do not
+    /// repeat either; `late` of the latter that were set after the script had returned.
     keep_alive: usize,
     once: usize,
     late: usize,

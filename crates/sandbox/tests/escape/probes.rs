@@ -1,4 +1,4 @@
-//! The system calls that native code in a worker tries, and what becomes of each.
+//! The system calls that native code in a worker tries, and the outcome of each.
 //!
 //! Numbers of system calls and of constants are those of Linux on x86-64.
 

@@ -1,4 +1,4 @@
-//! Scripts that want more than they may have: each ends typed, in time, with what it printed so far.
+//! Scripts that pass a limit: each ends with a typed end, in time, and keeps its output so far.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 

@@ -1,4 +1,4 @@
-//! What is too large: it is cut, or not taken.
+//! Values over a size limit are cut or refused.
 
 use std::time::Duration;
 

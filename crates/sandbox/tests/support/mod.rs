@@ -1,4 +1,4 @@
-//! What the integration tests share: a script in, an `Ended` out, through a real worker.
+//! The support of the integration tests: a script in, an `Ended` out, through a real worker.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -177,7 +177,7 @@ impl CallHandler for Handler {
                 let dropped = self.dropped.load(Ordering::SeqCst);
                 async move { Ok(raw(dropped.to_string())) }.boxed()
             }
-            // What came with the call.
+            // The time limit and the place of the call.
             "told" => {
                 let timeout = call.timeout.map(|timeout| timeout.as_millis());
                 let place = call.place.map(|(line, column)| [line, column]);

@@ -14,7 +14,7 @@ fn check_of(author: Author, schema: &Value, expected: &str) {
     assert_eq!(shown, expected, "{schema}");
 }
 
-/// In each line a schema, and what is said of it.
+/// In each line a schema, and its shape or error.
 fn check_lines(author: Author, cases: &str) {
     for case in cases.trim().lines() {
         let (schema, expected) = case.trim().split_once(" → ").expect(case);
@@ -86,7 +86,7 @@ fn references_that_would_work_for_ever() {
     check(&deep, "the schema is nested deeper than 64 levels");
 }
 
-/// What is data is no schema.
+/// Keywords such as `enum` and `examples` have data, not schemas.
 #[test]
 fn what_servers_may_do_and_scripts_may_not() {
     check_lines(
@@ -100,7 +100,7 @@ fn what_servers_may_do_and_scripts_may_not() {
     );
 }
 
-/// Also where another way goes into the value, and in a part that is never used.
+/// Circles count also beside a reference into the value, and in a part that is never used.
 #[test]
 fn circles_within_one_value() {
     check_lines(

@@ -1,4 +1,4 @@
-//! Where the code that runs stands in the author's text.
+//! The places in the author's text of the code that runs.
 
 use super::author_place;
 use crate::prepare;
@@ -36,7 +36,7 @@ fn check(source: &str) {
     }
 }
 
-/// Syntax for which the whole script is printed anew.
+/// Syntax for which the whole script is reprinted.
 const PRINTED: [&str; 5] = [
     "enum E { A, B = 'b' }",
     "namespace N { export const a = 1; export namespace M { export let b = a } }",

@@ -1,5 +1,5 @@
-//! What TypeScript says of scripts in every form, and that it says it of the
-//! author's own line and column.
+//! The TypeScript compiler's errors in scripts of every form, at the author's
+//! own lines and columns.
 //!
 //! The compiler is that of `CALLGATE_TYPESCRIPT` (its executable), else the one
 //! that `cargo xtask setup` installs below the target directory.
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use callgate_script::prepare;
 
-/// What the sandbox has, as far as these scripts use it.
+/// The declarations of the sandbox that these scripts use.
 const AMBIENT: &str = "\
 interface LogEntry { level: string; at: number }
 declare function a_b(input: { x: number }): Promise<{ logs: LogEntry[] }>;

@@ -87,8 +87,8 @@ fn deep_code_passes() {
     check("<T,>(a: T) => ", "", 9);
 }
 
-/// What the parser reads twice, and in each other four times, is let pass as far as it is read in
-/// time; what is not is ended with its process (`reading.rs` in the tests of the sandbox).
+/// The parser reads such syntax twice, and each nesting doubles that. A script passes if it is read
+/// in time; else its process is ended (`reading.rs` in the tests of the sandbox).
 #[test]
 fn what_doubles_the_time_to_parse() {
     for (before, open, close, after) in [

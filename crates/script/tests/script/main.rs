@@ -1,4 +1,4 @@
-//! Scripts and types, and what is made of them or said about them.
+//! Scripts and types, and the code, the schemas or the errors for them.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -17,7 +17,7 @@ use expect_test::{Expect, expect, expect_file};
 /// begins, the author's, behind.
 const IN_PLACE: usize = 4;
 
-/// What comes out of a script.
+/// The outcome of [`prepare`] as text.
 fn rendered(source: &str) -> String {
     let mut out = String::new();
     match prepare(source) {
@@ -52,8 +52,8 @@ fn check(source: &str, expected: Expect) {
     expected.assert_eq(&rendered(source));
 }
 
-/// Checks the cases of a file: a title, a text, and what comes of it. `UPDATE_EXPECT=1` writes them
-/// anew.
+/// Checks the cases of a file: a title, a text, and its outcome. `UPDATE_EXPECT=1` writes the
+/// outcomes again.
 #[track_caller]
 fn check_cases(file: &str, render: impl Fn(&str) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/script/cases/{file}.txt"));

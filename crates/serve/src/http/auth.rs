@@ -1,4 +1,4 @@
-//! Who sends a request, and with which roles.
+//! Authentication of HTTP requests: the user, and the user's roles.
 
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};

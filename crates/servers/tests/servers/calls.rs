@@ -206,7 +206,7 @@ async fn a_changed_tool_is_not_called() {
         let is_changed = || find().is_some_and(|tool| tool["description"] == "Changed 1 times");
         until(&servers, |_| is_changed()).await;
         let failure = made().await.expect_err("it has changed");
-        assert!(failure.ends_with("nothing was done; call it again to have it decided anew"));
+        assert!(failure.ends_with("was done; call it again to have the new definition decided on"));
         call(&servers, mode, "remove", json!({ "name": "it" })).await;
         until(&servers, |_| find().is_none()).await;
         let failure = made().await.expect_err("it is gone");

@@ -19,12 +19,12 @@ use tokio::sync::Barrier;
 
 use crate::support::{self, call, in_time, one, start, states, try_call};
 
-/// What the endpoint has seen.
+/// The endpoint's record of requests, and its state.
 struct Seen {
     requests: Mutex<Vec<String>>,
     sessions: AtomicUsize,
     together: Barrier,
-    /// Whether a call was refused for its headers.
+    /// True if a call was refused for its headers.
     is_refused: Mutex<bool>,
 }
 
@@ -434,7 +434,7 @@ async fn a_refused_session_is_replaced_for_all_calls() {
     in_time(servers.shut_down()).await;
 }
 
-/// A server that was restarted and is not called is heard again; one without a stream stays as it is.
+/// A restarted server is heard again without a call; a server without a stream stays as it is.
 #[tokio::test]
 async fn a_session_whose_stream_is_gone_is_replaced() {
     for (path, sessions) in [("restarts", 2), ("streamless", 1)] {
@@ -469,7 +469,7 @@ async fn arguments_are_mirrored_in_headers() {
     in_time(servers.shut_down()).await;
 }
 
-/// After a refusal for its headers the tool is listed anew. It may be another tool by then.
+/// A call that is refused for its headers has the tools listed again. The tool may have changed.
 #[tokio::test]
 async fn a_call_that_is_refused_for_its_headers_is_made_by_a_newer_list() {
     let (url, _) = serve().await;

@@ -1,4 +1,4 @@
-//! Which file is read, and what its folder is.
+//! The search for the configuration file, and the file's folder.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn allow(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("mode");
 }
 
-/// What is said of the file that is found in a folder, and may not be used unnamed.
+/// The error for a folder whose file is used only if `--config` names it.
 fn refused(folder: &Path) -> String {
     let error = find(folder).expect_err("refused");
     let said = error.to_string();
@@ -48,7 +48,7 @@ fn a_file_that_others_may_write_has_to_be_named() {
     allow(&file, 0o666);
     check(".mcp.json");
     assert!(Config::load_with(&file, environment).is_ok());
-    // Only root can give it to a group that is not their own.
+    // Only root can give a file to a group without being a member of that group.
     if std::os::unix::fs::chown(&file, None, Some(65_534)).is_ok() {
         allow(&file, 0o664);
         check(".mcp.json");

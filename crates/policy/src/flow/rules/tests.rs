@@ -133,7 +133,7 @@ fn check_other_names(end: &str) {
         },
         Verdict::Deny,
     );
-    // What would let it pass does not: neither a rule nor a label where it goes.
+    // Neither an allow rule nor a label of the target lets the flow pass by another name.
     check(
         &|rules| {
             rules.label_server("crm", "private");

@@ -1,20 +1,20 @@
-//! What is beyond the bounds of what is learnt is still decided about.
+//! Data beyond the detector's bounds still leads to a decision.
 
 use super::{SECRET, show, side};
 use crate::flow::detector::{MAX_BYTES, MAX_NUMBERS};
 use crate::flow::{Detector, Finding, FlowEnd, FlowRule, FlowRules};
 use crate::{Because, Verdict};
 
-/// The arguments that can have nothing of anything.
+/// Arguments without room for a copy.
 const NONE: &str = "{}";
 
-/// A result that is as long as that.
+/// A result of `length` bytes: spaces and the JSON.
 fn padded(json: &str, length: usize) -> String {
     " ".repeat(length - json.len()) + json
 }
 
-/// What is found on its way from `crm_get`, which answered one byte more than is taken, and
-/// so has nothing that could be compared.
+/// The findings in a call of `mail_send` after a result of `crm_get` that is one byte longer
+/// than the detector keeps, and so cannot be compared.
 fn beyond() -> Vec<Finding> {
     let flows = Detector::default();
     flows.learn(&side("crm_get"), 1, &padded("1", MAX_BYTES + 1));
@@ -80,8 +80,8 @@ fn so_many_numbers_are_taken_and_not_one_more() {
     assert_eq!(show(&flows.find(&to, &sent(last), "")), both);
 }
 
-/// What is decided by a rule about what could not be compared: whatever it takes for one
-/// that denies or asks, and for one that allows only if it takes nothing.
+/// Decisions by a rule about data that could not be compared: a rule that denies or asks
+/// applies with any `min_bytes`, a rule that allows only without one.
 #[test]
 fn data_that_could_not_be_compared_is_enough_for_rules_that_hold_back() {
     let least = [None, Some(0), Some(1), Some(usize::MAX)];

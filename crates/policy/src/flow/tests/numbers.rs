@@ -3,8 +3,8 @@
 use super::{show, side};
 use crate::flow::Detector;
 
-/// What is found in `arguments` for `mail_send`, after `crm_get` answered `result`, in a run of
-/// this script and for a tool with this definition.
+/// The findings in `arguments` of `mail_send`, a tool with this definition, after `result` of
+/// `crm_get` in a run of this script.
 fn found_beside(script: &str, definition: &str, result: &str, arguments: &str) -> String {
     let flows = Detector::new(script);
     flows.learn(&side("crm_get"), 1, result);

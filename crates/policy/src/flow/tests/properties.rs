@@ -1,4 +1,4 @@
-//! What holds for texts of any kind.
+//! Properties of the detector for texts of any kind.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -9,7 +9,7 @@ use super::{inspect, noise, side, url_encoded};
 use crate::flow::Detector;
 use crate::flow::windows::{MIN_PIECE, WINDOW};
 
-/// Whether each part of a piece stands somewhere in a text: parts are what the detector keeps.
+/// True if each window of a piece occurs in a text: the detector keeps windows.
 fn has_parts(text: &str, piece: &[u8]) -> bool {
     let has = |part: &[u8]| text.as_bytes().windows(WINDOW).any(|window| window == part);
     piece.windows(WINDOW).all(has)
@@ -24,7 +24,7 @@ fn words() -> impl Strategy<Value = String> {
     proptest::collection::vec(word, 8..40).prop_map(|words| words.join(" "))
 }
 
-/// Of little variety, as lists of records are.
+/// A record like the others in its list, with little variety.
 fn record() -> impl Strategy<Value = String> {
     "(First name|Customer ID|name): [A-C]{1,2}[0-9]{0,3}[A-Z]{1,9}"
 }

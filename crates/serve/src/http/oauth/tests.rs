@@ -306,7 +306,7 @@ async fn invented_key_names_cost_the_issuer_nothing() {
     let tokens: Vec<String> = tokens.collect();
     let all = join_all(tokens.iter().map(|token| resource.check(token))).await;
     assert!(all.iter().all(Result::is_err));
-    // Those that go away before there is an answer, too.
+    // The same for requests that are cancelled before their answer.
     for token in &tokens {
         let _gone = tokio::time::timeout(Duration::ZERO, resource.check(token)).await;
     }
