@@ -218,7 +218,7 @@ fn filing(own: &str) -> String {
 fn passing() -> String {
     format!(
         "const settled = await Promise.allSettled({}.map((server) =>
-             mcp.callTool(`${{server}}_listIssues`, {{}})));
+             mcp.callTool<{{ issues: unknown[] }}>(`${{server}}_listIssues`, {{}})));
          const errors = ['McpProtocolError', 'McpDeniedError', 'McpToolError'];
          return settled.every((one) => one.status === 'rejected'
              ? errors.includes(one.reason.name) : Array.isArray(one.value.issues))",
