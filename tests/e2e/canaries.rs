@@ -120,9 +120,7 @@ impl Planted {
         command
             .env("CANARY", VARIABLE)
             .env("CANARY_HEADER", HEADER)
-            .env("CANARY_ARGUMENT", ARGUMENT)
-            // The logins are in the bench's state folder, not in the keyring's.
-            .env("XDG_STATE_HOME", self.bench.path().join("state"));
+            .env("CANARY_ARGUMENT", ARGUMENT);
         command
     }
 

@@ -158,12 +158,17 @@ fn everything() -> Person {
 #[test]
 fn servers_of_all_clients_without_a_terminal() {
     let person = everything();
-    let ran = person.init(&["--yes"]);
+    let names = "web here tickets desk code profiled curs dex remote gem surf zeds";
+    let named = names.split(' ').chain(["sse"]);
+    let ran = person.init(
+        &named
+            .flat_map(|name| ["--server", name])
+            .collect::<Vec<_>>(),
+    );
     assert_eq!(ran.code, 0, "{ran:#?}");
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert!(!said.contains(SECRET), "{said}");
     let config = person.config();
-    let names = "web here tickets desk code profiled curs dex remote gem surf zeds";
     assert_eq!(person.servers().join(" "), names);
     for (member, expected) in cases(
         r#"
@@ -225,7 +230,20 @@ fn servers_that_are_off_in_this_project_are_not_taken() {
     person.has("~/.config/Code/User/settings.json", &code);
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(person.servers(), ["approved", "mine", "older"], "{ran:?}");
+    // Servers of the project's file may be another author's, and are taken by name alone.
+    assert_eq!(person.servers(), ["mine", "older"], "{ran:?}");
+    for (name, is_off) in [
+        ("approved", false),
+        ("refused", true),
+        ("pending", true),
+        ("local", true),
+    ] {
+        let line = format!(
+            " {name}  (Claude Code, .mcp.json){}\n",
+            if is_off { " turned off" } else { "" }
+        );
+        assert!(ran.stdout.contains(&line), "{name}: {}", ran.stdout);
+    }
 }
 
 /// Answers the questions about servers, copied secrets, and tools to call without approval.
@@ -274,7 +292,7 @@ fn an_existing_file_is_replaced_only_on_demand_and_kept() {
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
     assert!(ran.stderr.contains("~/.cursor/mcp.json"), "{ran:#?}");
-    person.has(".cursor/mcp.json", ONE);
+    person.has("~/.cursor/mcp.json", ONE);
     let ran = person.init(&[]);
     assert_eq!(ran.code, 2, "{ran:#?}");
     assert!(ran.stderr.contains("--yes"), "{ran:#?}");
@@ -315,7 +333,7 @@ fn a_file_that_cannot_be_read_hides_no_other() {
     let theirs = r#"{ "mcpServers": { "x": { "command": "LOGGING" } } }"#;
     let theirs = person.has(".gemini/settings.json", theirs);
     fs::set_permissions(&theirs, fs::Permissions::from_mode(0o666)).expect("a mode");
-    person.has(".mcp.json", ONE);
+    person.has("~/.claude.json", ONE);
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 0, "{ran:#?}");
     for said in [
@@ -341,7 +359,7 @@ fn a_server_with_a_mistake_stops_no_other() {
         let person = Person::new();
         let servers = format!(r#"{name:?}: {entry}, "log": {{ "command": "LOGGING" }}"#);
         person.has(
-            ".mcp.json",
+            "~/.cursor/mcp.json",
             &format!(r#"{{ "mcpServers": {{ {servers} }} }}"#),
         );
         let ran = person.init(&["--yes"]);
@@ -424,7 +442,9 @@ const INSTALLED: [(&str, &str, &str, &str); 8] = [
 fn callgate_is_written_into_each_client() {
     for (client, name, before, stays) in INSTALLED {
         let person = Person::new();
-        person.has("callgate.json", r#"{ "mcpServers": {} }"#);
+        person
+            .bench
+            .write("callgate.json", r#"{ "mcpServers": {} }"#);
         let missing = client == "cursor";
         let file = if missing {
             person.bench.path().join(name)
@@ -449,13 +469,13 @@ fn callgate_is_written_into_each_client() {
         let program = binary("callgate").display().to_string();
         let path = person.bench.path().join("callgate.json");
         let path = path.display().to_string();
-        let config = match client {
-            "claude-code" | "gemini" => "callgate.json",
-            "vscode" | "cursor" => "${workspaceFolder}/callgate.json",
-            _ => &path,
-        };
-        for text in [&*program, "serve", "--config", config] {
+        let is_of_project = name.starts_with('.');
+        for text in [&*program, "serve"] {
             assert!(after.contains(&format!("{text:?}")), "{text}: {after}");
+        }
+        for text in ["--config", &path] {
+            let is_there = after.contains(&format!("{text:?}"));
+            assert_eq!(is_there, !is_of_project, "{text}: {after}");
         }
         let backup = fs::read_to_string(format!("{}.bak", file.display())).ok();
         assert_eq!(backup.as_deref(), (!missing).then_some(before));
@@ -470,7 +490,9 @@ fn callgate_is_written_into_each_client() {
 fn a_person_sees_the_difference_and_may_refuse() {
     for (answer, is_written) in [("n", false), ("y", true)] {
         let person = Person::new();
-        person.has("callgate.json", r#"{ "mcpServers": {} }"#);
+        person
+            .bench
+            .write("callgate.json", r#"{ "mcpServers": {} }"#);
         let file = person.has("~/.codex/config.toml", "# mine\n");
         let mut session = person.at_terminal(&["--client", "codex"]);
         session

@@ -13,7 +13,7 @@ use crate::logins::log_in_by;
 
 /// A keyring and its bus, both killed on drop.
 pub struct Keyring {
-    home: TempDir,
+    _home: TempDir,
     bus: Child,
     daemon: Child,
     address: String,
@@ -70,7 +70,7 @@ impl Keyring {
         input.write_all(b"\n").expect("the password");
         drop(input);
         let mut this = Self {
-            home,
+            _home: home,
             bus,
             daemon,
             address,
@@ -81,9 +81,7 @@ impl Keyring {
 
     /// Sets a command's environment for this keyring.
     pub fn reach(&self, command: &mut Command) {
-        command
-            .env("DBUS_SESSION_BUS_ADDRESS", &self.address)
-            .env("XDG_STATE_HOME", self.home.path().join("state"));
+        command.env("DBUS_SESSION_BUS_ADDRESS", &self.address);
     }
 
     /// Keeps a password.
@@ -188,7 +186,7 @@ fn tokens_in_the_keyring() {
     );
 
     assert!(keyring.search("callgate").contains("refresh-canary"));
-    let state = keyring.home.path().join("state/callgate/auth");
+    let state = bench.state().join("callgate/auth");
     for file in std::fs::read_dir(state).expect("the folder of logins") {
         let text = std::fs::read_to_string(file.expect("an entry").path()).expect("a text");
         assert!(!text.contains("canary"), "{text}");

@@ -69,6 +69,7 @@ mod servers;
 mod stderr;
 mod terminal;
 mod tokens;
+mod trust;
 mod unattended;
 mod values;
 mod workers;

@@ -35,7 +35,8 @@ fn start(bench: &Workbench, mut command: Command) -> PtySession {
     // Not `Workbench::command`, whose commands have no terminal to read.
     command
         .current_dir(bench.path())
-        .env("XDG_CACHE_HOME", bench.cache());
+        .env("XDG_CACHE_HOME", bench.cache())
+        .env("XDG_STATE_HOME", bench.state());
     spawn_command(command, Some(LIMIT_MS)).expect("a terminal")
 }
 

@@ -11,6 +11,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use callgate::config::{Effects, TrustStore, is_found_name};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -195,11 +196,27 @@ impl Workbench {
         self.cache.path()
     }
 
-    /// Writes a file into the folder.
+    /// Writes a file into the folder. A configuration that commands find there is accepted.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.write_unaccepted(name, text);
+        if is_found_name(&path) {
+            let store = TrustStore::at(self.state().join("callgate/trusted"));
+            let accepted = store.accept(&path, &Effects::of(text));
+            accepted.expect("a record in the temporary folder");
+        }
+        path
+    }
+
+    /// Writes a file into the folder, as its author would.
+    pub fn write_unaccepted(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::write(&path, text).expect("write into the temporary folder");
         path
+    }
+
+    /// The folder that commands have for `XDG_STATE_HOME`.
+    pub fn state(&self) -> PathBuf {
+        self.path().join("state")
     }
 
     /// `callgate`, to be run in the folder with an environment of its own and no keyring.
@@ -213,7 +230,7 @@ impl Workbench {
             .args(arguments)
             .current_dir(self.path())
             .env("XDG_CACHE_HOME", self.cache())
-            .env("XDG_STATE_HOME", self.path().join("state"))
+            .env("XDG_STATE_HOME", self.state())
             .env_remove("DBUS_SESSION_BUS_ADDRESS")
             .env_remove("XDG_RUNTIME_DIR")
             .stdin(Stdio::null());

@@ -160,6 +160,16 @@ pub enum Command {
         json: bool,
     },
 
+    /// Look at the configuration found here, and accept it, so that commands use it
+    #[command(
+        after_help = "A callgate.json or .mcp.json that was found may come from another author. It starts\nnothing until you accept it. A later change that only tightens needs no new acceptance.\n\nExit codes: 0 accepted or forgotten, 2 not accepted, no terminal to ask at, or no file"
+    )]
+    Trust {
+        /// Forget that it was accepted
+        #[arg(long)]
+        forget: bool,
+    },
+
     /// Print a completion script for a shell
     #[command(
         after_help = "Example:\n  callgate completions bash > ~/.local/share/bash-completion/completions/callgate"

@@ -20,7 +20,7 @@ const MAX_TEXT: usize = 2_000;
 
 /// Runs the command, and returns the exit code.
 pub async fn execute(config: &Sources, args: AuthArgs) -> anyhow::Result<u8> {
-    let mut config = setup::required_configuration(config)?;
+    let mut config = setup::required_configuration(config).await?;
     let user = owner(&config, &args)?;
     if let Some(name) = &args.user {
         check_name(&config, name, &args.command)?;

@@ -26,13 +26,17 @@ pub struct Facts {
     pub key: &'static str,
     /// Its files, as [`Folders::path`] reads them. The first one is written to.
     pub files: &'static [&'static str],
-    /// The beginning of the path of a project's file in its configuration.
-    pub project: &'static str,
     /// The `type` or `source` that it wants of an entry.
     pub kind: Option<(&'static str, &'static str)>,
 }
 
 impl Client {
+    /// True if its entry goes into a file of the project.
+    pub fn writes_to_project(self) -> bool {
+        let first = self.facts().files.first();
+        first.is_some_and(|file| file.starts_with('.'))
+    }
+
     /// The one table of clients.
     pub fn facts(self) -> Facts {
         let (name, key, files): (_, _, &[&str]) = match self {
@@ -44,6 +48,7 @@ impl Client {
                     "~/.claude.json",
                     ".claude/settings.local.json",
                     ".claude/settings.json",
+                    "~/.claude/settings.json",
                 ],
             ),
             Self::ClaudeDesktop => (
@@ -95,10 +100,6 @@ impl Client {
             name,
             key,
             files,
-            project: match self {
-                Self::VsCode | Self::Cursor => "${workspaceFolder}/",
-                _ => "",
-            },
             kind: match self {
                 Self::VsCode | Self::ClaudeCode => Some(("type", "stdio")),
                 Self::Zed => Some(("source", "custom")),
@@ -149,6 +150,11 @@ impl Folders {
         found.retain(|path| path.is_file());
         found.dedup();
         found
+    }
+
+    /// True for a file that lies in the project, so that another author may have written it.
+    pub fn is_of_project(&self, file: &Path) -> bool {
+        file.starts_with(&self.project) && self.home.as_ref() != Some(&self.project)
     }
 
     /// A path as people write it.

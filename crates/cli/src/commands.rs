@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use callgate::config::Config;
 use callgate::{
     CallErrorKind, CallRequest, CheckMode, Detail, Gate, GateBuilder, Preview, RunReport,
     RunRequest, Status, code, present::shell_word,
@@ -21,7 +22,7 @@ use crate::caller::TerminalCaller;
 use crate::names::{missing_server, not_a_tool};
 use crate::setup::{Flags, Sources};
 use crate::terminal::is_attended;
-use crate::{grants, print, progress, setup};
+use crate::{grants, print, progress, setup, trust};
 
 /// Runs the command, and returns its exit code. An error is one of usage, configuration or output;
 /// the end of a run is a code.
@@ -31,7 +32,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         skills: cli.skills,
     };
     let Some(command) = cli.command else {
-        return without_command(config);
+        return without_command();
     };
     match command {
         Command::Run(args) => run(config, args).await,
@@ -50,6 +51,7 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         }
         Command::Init(args) => crate::init::execute(config, args).await,
         Command::Doctor { json } => crate::doctor::execute(config, json).await,
+        Command::Trust { forget } => trust::execute(config, forget).await,
         Command::Auth(args) => crate::auth::execute(config, args).await,
         Command::Completions { shell } => {
             let mut text = Vec::new();
@@ -66,9 +68,9 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
 }
 
 /// Prints the help, and what to do next in a folder without a configuration.
-fn without_command(sources: &Sources) -> anyhow::Result<u8> {
+fn without_command() -> anyhow::Result<u8> {
     let help = Cli::command().render_help().to_string();
-    let next = match setup::load(sources)? {
+    let next = match trust::path_here()? {
         Some(_) => "`callgate doctor` tries what a run needs",
         None => setup::NO_CONFIGURATION,
     };
@@ -77,7 +79,7 @@ fn without_command(sources: &Sources) -> anyhow::Result<u8> {
 }
 
 async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
-    let config = setup::configuration(config)?;
+    let config = setup::configuration(config).await?;
     let (source, name) = setup::script(&args.file)?;
     let mut request = RunRequest::new(source.as_str()).name(name);
     let dry_run = setup::dry_run(&args.dry_run)?;
@@ -147,7 +149,7 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
 }
 
 async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
-    let config = setup::configuration(config)?;
+    let config = setup::configuration(config).await?;
     if args.grant {
         grants::need_terminal("write the tools into permissions.allow of the configuration")?;
         grants::need_file(config.as_ref())?;
@@ -298,7 +300,7 @@ fn print_tools(gate: &Gate, json: bool) -> anyhow::Result<u8> {
 }
 
 async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
-    let config = setup::required_configuration(config)?;
+    let config = setup::required_configuration(config).await?;
     let arguments = match args.arguments.as_str() {
         "-" => std::io::read_to_string(std::io::stdin().lock())?,
         _ => args.arguments,
@@ -372,18 +374,33 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
 /// The time that a gate has to be built after the client has left.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
-async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
-    let config = setup::required_configuration(config)?;
+async fn serve(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     if args.http.http.is_some() {
+        let config = setup::required_configuration(sources).await?;
         return crate::serve_http::serve(config, args).await;
     }
+    let served = trust::Served::load(sources)?;
     let cancel = setup::cancel_on_signal()?;
-    let workers = setup::workers(1, Some(&config), Some(&args.limits));
     let client = callgate_serve::AnyClient::default();
-    let builder = crate::serve_http::builder(&config, &args, Arc::new(client.clone()))?;
-    let builder = builder.workers(workers.clone());
+    let options = match served.config() {
+        Some(config) => {
+            let options = setup::serve_options(config, &args);
+            setup::tell_blind_flow_rules(config, options.mode);
+            options
+        }
+        // The file has no say before it is accepted.
+        None => setup::serve_options(&Config::default(), &args),
+    };
+    let (config, waits) = served.split(sources);
+    let caller = Arc::new(client.clone());
     let gate = async move {
-        let (built, jail) = tokio::join!(builder.build(), setup::jail_line(&workers));
+        let config = config.await;
+        let workers = setup::workers(1, Some(&config), Some(&args.limits));
+        let built = async {
+            let builder = crate::serve_http::builder(&config, &args, caller)?;
+            anyhow::Ok(builder.workers(workers.clone()).build().await?)
+        };
+        let (built, jail) = tokio::join!(built, setup::jail_line(&workers));
         print::err(&jail);
         match built {
             Ok(gate) => {
@@ -391,15 +408,13 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
                 Some(Arc::new(gate))
             }
             Err(error) => {
-                print::error(&error.to_string());
+                print::error(&format!("{error:#}"));
                 None
             }
         }
     };
     let gate = gate.boxed().shared();
     let ready = gate.clone();
-    let options = setup::serve_options(&config, &args);
-    setup::tell_blind_flow_rules(&config, options.mode);
     if std::io::stdin().is_terminal() {
         print::err(
             "callgate speaks MCP on standard input, to the client that starts it; for HTTP, --http\n",
@@ -412,10 +427,14 @@ async fn serve(config: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
             None => std::future::pending().await,
         }
     };
-    let served = callgate_serve::serve_stdio(ready, client, options);
+    let is_waiting = waits.clone();
+    let served = callgate_serve::serve_stdio(ready, waits, client, options);
     let code = tokio::select! {
         served = served => {
             served?;
+            if is_waiting.is_some_and(|waits| waits().is_some()) {
+                return Ok(0);
+            }
             // A client that leaves at once does not hide a configuration that cannot work.
             match tokio::time::timeout(LAST_WORD, gate.clone()).await {
                 Ok(None) => crate::exit::USAGE,

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::setup::{self, Flags, Sources};
+use crate::trust::NotAccepted;
 use crate::{print, progress};
 
 /// A script that needs the worker, V8 and the type check, and no tool.
@@ -54,8 +55,16 @@ enum State {
 /// Prints the checkup; 1 if something is missing.
 pub async fn execute(sources: &Sources, json: bool) -> anyhow::Result<u8> {
     let cancel = setup::cancel_on_signal()?;
+    let checkup = async {
+        let config = setup::load(sources).await;
+        match config {
+            // Trying it would start its servers.
+            Err(error) if error.is::<NotAccepted>() => Err(error),
+            config => Ok(Checkup::make(config).await),
+        }
+    };
     let checkup = tokio::select! {
-        checkup = Checkup::make(sources) => checkup,
+        checkup = checkup => checkup?,
         () = cancel.cancelled() => return Ok(setup::cancelled("the command was cancelled")),
     };
     if json {
@@ -67,8 +76,8 @@ pub async fn execute(sources: &Sources, json: bool) -> anyhow::Result<u8> {
 }
 
 impl Checkup {
-    /// Tries everything, the servers side by side.
-    pub async fn make(sources: &Sources) -> Self {
+    /// Tries everything with what was loaded, the servers side by side.
+    pub async fn make(loaded: anyhow::Result<Option<Config>>) -> Self {
         let mut checkup = Self {
             version: env!("CARGO_PKG_VERSION"),
             ok: true,
@@ -82,7 +91,7 @@ impl Checkup {
             std::env::consts::ARCH
         );
         checkup.add("kernel", State::Ok, kernel);
-        let config = checkup.configuration(sources);
+        let config = checkup.configuration(loaded);
         let workers = setup::workers(0, config.as_ref(), None);
         checkup.sandbox(config.as_ref(), &workers).await;
         checkup.gate(config.as_ref(), workers).await;
@@ -97,9 +106,9 @@ impl Checkup {
         &mut self.checks[last]
     }
 
-    fn configuration(&mut self, sources: &Sources) -> Option<Config> {
+    fn configuration(&mut self, loaded: anyhow::Result<Option<Config>>) -> Option<Config> {
         const WHAT: &str = "config";
-        let config = match setup::load(sources) {
+        let config = match loaded {
             Ok(config) => config,
             Err(error) => {
                 let problems = error.downcast_ref().map(ConfigError::problems);

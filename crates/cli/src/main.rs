@@ -21,6 +21,7 @@ mod search;
 mod serve_http;
 mod setup;
 mod terminal;
+mod trust;
 
 use std::process::ExitCode;
 use std::time::Duration;

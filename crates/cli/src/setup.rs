@@ -15,6 +15,7 @@ use callgate::{
 use crate::args::{DryRunArgs, LedgerArgs, LimitArgs, PermissionArgs, ServeArgs};
 use crate::exit::{INTERRUPTED, USAGE};
 use crate::rules::RuleArgs;
+use crate::trust::Found;
 use crate::{print, progress};
 
 /// Advice about a server that is not in use.
@@ -22,6 +23,7 @@ pub const TO_USE_A_SERVER: &str =
     "name it in a skill (--skill), or give it \"connect\": \"lazy\" in the configuration";
 
 /// The flags that all commands have.
+#[derive(Clone)]
 pub struct Sources {
     /// The named configuration file.
     pub config: Option<PathBuf>,
@@ -30,38 +32,48 @@ pub struct Sources {
 }
 
 /// Loads the configuration, from the named file or the nearest one, and the skills. Prints its
-/// warnings.
-pub fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
-    let config = load(sources)?;
-    for warning in config.iter().flat_map(|config| &config.warnings) {
-        print::warning(&warning.to_string());
-    }
+/// warnings. The nearest file is used if the person has accepted it, or does so now.
+pub async fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> {
+    let config = load(sources).await?;
+    config.iter().for_each(tell_warnings);
     Ok(config)
 }
 
+/// Prints the warnings of a configuration.
+pub fn tell_warnings(config: &Config) {
+    for warning in &config.warnings {
+        print::warning(&warning.to_string());
+    }
+}
+
 /// [`configuration`], without printing.
-pub fn load(sources: &Sources) -> anyhow::Result<Option<Config>> {
-    let mut config = match &sources.config {
-        Some(path) => Some(named(path)?),
-        None => {
-            let folder = std::env::current_dir().context("could not read the current folder")?;
-            callgate::config::find(&folder)?
-                .map(|path| Config::load(&path))
-                .transpose()?
-        }
+pub async fn load(sources: &Sources) -> anyhow::Result<Option<Config>> {
+    let found = match &sources.config {
+        Some(path) => return with_skills(named(path)?, sources).map(Some),
+        None => Found::look()?,
     };
+    let config = match found {
+        Some(found) => Some(found.accepted().await?),
+        None => None,
+    };
+    if config.is_none() && !sources.skills.is_empty() {
+        bail!("a skill needs the servers of a configuration; name one with --config");
+    }
+    config
+        .map(|config| with_skills(config, sources))
+        .transpose()
+}
+
+/// The configuration with the skills of the flags.
+pub fn with_skills(mut config: Config, sources: &Sources) -> anyhow::Result<Config> {
     for folder in &sources.skills {
-        let skill = Skill::load(folder)?;
-        match &mut config {
-            Some(config) => config.skills.push(skill),
-            None => bail!("a skill needs the servers of a configuration; name one with --config"),
-        }
+        config.skills.push(Skill::load(folder)?);
     }
     Ok(config)
 }
 
 /// Loads this configuration file. Messages that advise a login name the file.
-fn named(path: &Path) -> anyhow::Result<Config> {
+pub fn named(path: &Path) -> anyhow::Result<Config> {
     let mut config = Config::load(path)?;
     for oauth in config.logins_mut() {
         oauth.login_flags = vec!["--config".to_owned(), path.display().to_string()];
@@ -75,8 +87,8 @@ pub const NO_CONFIGURATION: &str = "there is no callgate.json or .mcp.json in th
      --config";
 
 /// Loads the configuration, for commands that need servers.
-pub fn required_configuration(sources: &Sources) -> anyhow::Result<Config> {
-    match configuration(sources)? {
+pub async fn required_configuration(sources: &Sources) -> anyhow::Result<Config> {
+    match configuration(sources).await? {
         Some(config) => Ok(config),
         None => bail!(NO_CONFIGURATION),
     }
@@ -245,7 +257,7 @@ pub async fn with_tools(
     sources: &Sources,
     command: impl AsyncFnOnce(&Gate) -> anyhow::Result<u8>,
 ) -> anyhow::Result<u8> {
-    let config = required_configuration(sources)?;
+    let config = required_configuration(sources).await?;
     let cancel = cancel_on_signal()?;
     let builder = builder(Some(&config), &Flags::default())?.check(CheckMode::Off);
     let Some(gate) = connect(Some(&config), builder, &cancel).await? else {

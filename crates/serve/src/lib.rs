@@ -22,17 +22,23 @@ pub use crate::stdio::ServeError;
 
 use crate::face::Service;
 
+/// Gives the reason while the gate waits for a person to act, for the model to tell its user; then
+/// `None`. It is called for each call of a tool.
+pub type Waits = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// Serves MCP over standard input and output. `client` is the gate's caller: servers are told
-/// the folders that the client names.
+/// the folders that the client names. While `waits` gives a reason, the tools for scripts are
+/// listed, and each call is an error with that reason.
 ///
 /// The gate may still be starting: the handshake is answered at once, the list of tools when
 /// the gate is made. Returns in bounded time after either end of the client is closed; running
 /// scripts then have a moment to end.
 pub async fn serve_stdio(
     gate: impl Future<Output = Arc<Gate>> + Send + 'static,
+    waits: Option<Waits>,
     client: AnyClient,
     options: ServeConfig,
 ) -> Result<(), ServeError> {
-    let service = Service::new(gate.map(Ok).boxed(), options, Some(client));
+    let service = Service::new(gate.map(Ok).boxed(), waits, options, Some(client));
     stdio::serve(&service, tokio::io::stdin(), tokio::io::stdout()).await
 }

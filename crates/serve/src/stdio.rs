@@ -193,7 +193,12 @@ mod tests {
     /// Sends the lines to a server whose gate is never made, and reads its answers.
     async fn answers(lines: &[String]) -> Vec<Value> {
         let gate = futures::future::pending::<Result<Arc<Gate>, ()>>().boxed();
-        let service = Service::new(gate, ServeConfig::default(), Some(AnyClient::default()));
+        let service = Service::new(
+            gate,
+            None,
+            ServeConfig::default(),
+            Some(AnyClient::default()),
+        );
         let (mut to, from_client) = duplex(1 << 16);
         let (to_client, mut from) = duplex(1 << 16);
         let served = tokio::spawn(async move { serve(&service, from_client, to_client).await });

@@ -171,6 +171,9 @@ fn in_root(what: &'static str, root: PathBuf, user: u32) -> Result<Installed> {
     })
 }
 
+/// The configuration in the home folder. It is named: there is no person to accept it.
+const CONFIG: &str = "callgate.json";
+
 /// A script runs, a wrong one does not, and another client is served. The time until the script's
 /// output was there.
 fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result<Duration> {
@@ -182,22 +185,23 @@ fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result
         copy(&built, &home.join(server))?;
     }
     let config = demo::configuration(&installed.home);
-    write(&home.join("callgate.json"), &config)?;
+    write(&home.join(CONFIG), &config)?;
     let script = release.project.root.join(demo::SCRIPT);
     copy(&script, &home.join("script.ts"))?;
     write(&home.join("wrong.ts"), WRONG_SCRIPT)?;
     let started = Instant::now();
-    let ran = installed.run(&["run", "script.ts"])?;
+    let ran = installed.run(&["--config", CONFIG, "run", "script.ts"])?;
     let first_run = started.elapsed();
     expect(&ran, 0, "filed 12 tickets")?;
-    expect(&installed.run(&["doctor"])?, 0, "")?;
-    let wrong = installed.run(&["run", "wrong.ts"])?;
+    expect(&installed.run(&["--config", CONFIG, "doctor"])?, 0, "")?;
+    let wrong = installed.run(&["--config", CONFIG, "run", "wrong.ts"])?;
     expect(&wrong, 1, "ticketing_createIssue")?;
 
     let launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
     let mut inspector = Command::new("node");
     inspector.arg(suite.join(launcher)).arg("--cli");
-    inspector.args(&installed.command).arg("serve");
+    inspector.args(&installed.command);
+    inspector.args(["serve", "--config", CONFIG]);
     inspector.args(["--method", "tools/call", "--tool-name", "run_script"]);
     inspector.args(["--tool-args-json", r#"{ "code": "return 6 * 7" }"#]);
     inspector.env("HOME", &home).current_dir(&home);

@@ -10,6 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::error::shown;
 use super::tree::SYNTAX;
+use super::trust;
 
 /// Adds rules to `permissions`, `allow` of a configuration file. Each is a JSON value as that
 /// list has them.
@@ -48,6 +49,7 @@ pub fn rewrite(
     let shown = shown(path).display().to_string();
     let failed = |error: std::io::Error| format!("{shown}: {error}");
     let other = |message: &str| failed(std::io::Error::other(message));
+    let found = path;
     // A link is kept, and the file it leads to is replaced.
     let path = path.canonicalize().map_err(failed)?;
     // Before it is opened: opening a pipe could wait forever.
@@ -75,6 +77,10 @@ pub fn rewrite(
         ));
     }
     after.persist(&path).map_err(|error| failed(error.error))?;
+    // Without the record, the change is asked about: no reason to undo it.
+    if let Err(error) = trust::carry_over(found, &old, &new) {
+        tracing::warn!(%error, "the changed configuration has to be accepted again");
+    }
     // The new name lasts once the folder is written, too.
     if let Some(Ok(folder)) = path.parent().map(File::open) {
         let _ = folder.sync_all();

@@ -9,6 +9,12 @@ use super::error::ConfigError;
 /// The names looked for in each folder, in this order.
 pub(super) const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
 
+/// True for the name of a file that [`find`] looks for.
+pub fn is_found_name(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default();
+    NAMES.iter().any(|it| name == *it)
+}
+
 /// The most symbolic links that are followed to a file: as many as Linux follows.
 const MAX_LINKS: usize = 40;
 

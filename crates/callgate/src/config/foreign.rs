@@ -71,7 +71,9 @@ pub(super) fn adopt(root: &mut Value<'_>, file: &Path) -> Vec<(usize, String)> {
     let (mut off, mut only) = (HashSet::new(), None);
     root.properties.retain(|member| {
         let name = member.name.as_str();
-        if file.ends_with("settings.json") && matches!(name, "sandbox" | "tools") {
+        let is_settings = file.ends_with("settings.json");
+        if name == "sandbox" || (name == "tools" && is_settings) {
+            // Besides, no file that others share weakens the sandbox.
             let message = format!(
                 "\"{name}\" in the file is another client's; write Callgate's own into a \
                  callgate.json"

@@ -1,7 +1,9 @@
 //! Finds, reads and checks the configuration file.
 //!
-//! [`find`] looks for `callgate.json`, else `.mcp.json`, in a folder and the folders above it;
-//! [`Config::load`] reads one file: JSON with comments and trailing commas. Every mistake in a
+//! [`find`] looks for `callgate.json`, else `.mcp.json`, in a folder and the folders above it.
+//! Such a file may be another author's: [`Config::load_found`] reads it together with its
+//! [`Effects`], which a [`TrustStore`] knows as accepted or not. [`Config::load`] reads a file that
+//! the person has named: JSON with comments and trailing commas. Every mistake in a
 //! file is reported with its line and column. No message and no `Debug` output holds a value of
 //! `env` or `headers`.
 
@@ -21,6 +23,7 @@ mod server;
 mod tests;
 mod tools;
 mod tree;
+mod trust;
 mod units;
 mod users;
 
@@ -49,13 +52,14 @@ use tree::{SYNTAX, Tree};
 pub use edit::{allow, rewrite, takes_rules};
 pub use error::{ConfigError, Problem};
 pub use file::{CacheConfig, CheckConfig, ExtractLimits};
-pub use find::{find, own};
+pub use find::{find, is_found_name, own};
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use serve::{
     ALGORITHMS, ContextConfig, HttpConfig, LEAST_TOKEN, RateConfig, ResourceConfig, ServeConfig,
     TOKEN_OF_ONE, ToolMode, address, host, origin, parse_share,
 };
 pub use tools::{ToolSetting, ToolSettings, Visibility};
+pub use trust::{Effects, Review, TrustStore};
 pub use units::{LEAST_MEMORY, parse_bytes, parse_duration, parse_memory};
 pub use users::{Role, UsersConfig, subject_user, token_user};
 
@@ -145,6 +149,18 @@ impl Config {
         Self::load_with(path, |name| std::env::var(name).ok())
     }
 
+    /// Reads a file that was found, not named, and its effects. Whether a person has accepted
+    /// these is for the caller to ask, before anything is done with the configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], which holds every problem found in the file.
+    pub fn load_found(path: &Path) -> Result<(Self, Effects), ConfigError> {
+        let (place, text) = open(path)?;
+        let config = read(&text, &place, &|name| std::env::var(name).ok())?;
+        Ok((config, Effects::of(&text)))
+    }
+
     /// Reads a file, with variables from `environment`.
     ///
     /// # Errors
@@ -154,29 +170,7 @@ impl Config {
         path: &Path,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let named = std::path::absolute(path).map_err(|error| ConfigError::unread(path, error))?;
-        let shown = shown(&named);
-        let unread = |error| ConfigError::unread(&shown, error);
-        let bytes = std::fs::read(&named).map_err(|error| match error.kind() {
-            std::io::ErrorKind::IsADirectory => {
-                let file = shown.join(find::NAMES[0]);
-                let message = format!("it is a folder; name a file, such as {}", file.display());
-                ConfigError::unread(&shown, message)
-            }
-            _ => unread(error),
-        })?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| ConfigError::file(&shown, "not UTF-8 text"))?;
-        let name = named.file_name().unwrap_or_default();
-        // One folder has many paths (`sub/..`, links), and rules compare texts.
-        let folder = foreign::project_folder(&named);
-        let folder = folder.canonicalize().map_err(unread)?;
-        let inner = named.parent().unwrap_or(&named);
-        let place = Place {
-            path: inner.canonicalize().map_err(unread)?.join(name),
-            folder,
-            shown,
-        };
+        let (place, text) = open(path)?;
         read(&text, &place, &environment)
     }
 
@@ -247,6 +241,33 @@ struct Place {
     folder: PathBuf,
     /// The path in messages.
     shown: PathBuf,
+}
+
+/// The place and the text of a file.
+fn open(path: &Path) -> Result<(Place, String), ConfigError> {
+    let named = std::path::absolute(path).map_err(|error| ConfigError::unread(path, error))?;
+    let shown = shown(&named);
+    let unread = |error| ConfigError::unread(&shown, error);
+    let bytes = std::fs::read(&named).map_err(|error| match error.kind() {
+        std::io::ErrorKind::IsADirectory => {
+            let file = shown.join(find::NAMES[0]);
+            let message = format!("it is a folder; name a file, such as {}", file.display());
+            ConfigError::unread(&shown, message)
+        }
+        _ => unread(error),
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| ConfigError::file(&shown, "not UTF-8 text"))?;
+    let name = named.file_name().unwrap_or_default();
+    // One folder has many paths (`sub/..`, links), and rules compare texts.
+    let folder = foreign::project_folder(&named);
+    let folder = folder.canonicalize().map_err(unread)?;
+    let inner = named.parent().unwrap_or(&named);
+    let place = Place {
+        path: inner.canonicalize().map_err(unread)?.join(name),
+        folder,
+        shown,
+    };
+    Ok((place, text))
 }
 
 /// Reads the text of a file.

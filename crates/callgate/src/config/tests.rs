@@ -13,6 +13,7 @@ mod files;
 mod keys;
 mod mistakes;
 mod shared;
+mod trust;
 mod users;
 
 const SECRET: &str = "hunter2";

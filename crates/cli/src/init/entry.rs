@@ -146,6 +146,14 @@ pub fn convert(found: &Found, secrets: &mut Secrets) -> Result<Entry, String> {
     })
 }
 
+/// The entry in one line as it would be written, without secrets.
+pub fn shown(found: &Found) -> String {
+    match convert(found, &mut Secrets::default()) {
+        Ok(entry) => entry.entry.to_string(),
+        Err(reason) => reason,
+    }
+}
+
 /// A value with its numbers and booleans as texts, with Callgate's form of references in all texts,
 /// and without `null`.
 fn texts(client: Client, value: Value) -> Value {

@@ -16,6 +16,7 @@ use crate::args::InitArgs;
 use crate::clients::{Client, Folders};
 use crate::print;
 use crate::setup::Sources;
+use crate::trust::Found;
 
 /// The name of the entry.
 const NAME: &str = "callgate";
@@ -27,22 +28,31 @@ pub async fn execute(
     client: Client,
     args: &InitArgs,
 ) -> anyhow::Result<u8> {
+    let is_named = sources.config.is_some();
     let config = match &sources.config {
-        Some(path) => std::path::absolute(path)?,
-        None => match callgate::config::find(&folders.project)? {
-            Some(path) if path.file_name().is_some_and(|it| it == "callgate.json") => path,
-            _ => bail!(
-                "there is no callgate.json in this folder or above for {} to use; `callgate init` \
-                 makes one, or name a file with --config",
-                client.facts().name
-            ),
-        },
+        Some(path) => Some(std::path::absolute(path)?),
+        // The entry of a client that has the path in it uses the file without a question.
+        None => Found::accepted_path().await?,
     };
+    let Some(config) = config.filter(|path| is_named || !path.ends_with(".mcp.json")) else {
+        bail!(
+            "there is no callgate.json in this folder or above for {} to use; `callgate init` \
+             makes one, or name a file with --config",
+            client.facts().name
+        );
+    };
+    if is_named && client.writes_to_project() {
+        bail!(
+            "{} starts `callgate serve` in the project, which uses the callgate.json that it finds \
+             there; leave --config out",
+            client.facts().name
+        );
+    }
     let facts = client.facts();
     let first = facts.files.first().and_then(|file| folders.path(file));
     let file = first.context("neither HOME nor XDG_CONFIG_HOME is set")?;
     let shown = folders.shown(&file);
-    let entry = entry(client, folders, &config)?;
+    let entry = entry(client, &config)?;
     let old = match std::fs::read_to_string(&file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         old => old.with_context(|| format!("{shown} cannot be read"))?,
@@ -73,16 +83,12 @@ pub async fn execute(
     drop(dialogue);
     write(folders, &file, false, change)?;
     print::out(&format!("wrote {shown}\n"))?;
-    let sources = Sources {
-        config: Some(config),
-        skills: Vec::new(),
-    };
     let next = format!("restart {}; it has Callgate's tools then", facts.name);
-    finish(&sources, &next, &next).await
+    finish(sources, &next, &next).await
 }
 
 /// The entry that starts this program.
-fn entry(client: Client, folders: &Folders, config: &Path) -> anyhow::Result<Map<String, Value>> {
+fn entry(client: Client, config: &Path) -> anyhow::Result<Map<String, Value>> {
     let facts = client.facts();
     let this = std::env::current_exe().context("this program's path is not known")?;
     let is_this = |folder: PathBuf| {
@@ -91,25 +97,24 @@ fn entry(client: Client, folders: &Folders, config: &Path) -> anyhow::Result<Map
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Other people use a project's file, too, and desktop programs have another `PATH`.
-    let is_shared = facts
-        .files
-        .first()
-        .is_some_and(|file| file.starts_with('.'));
+    let is_shared = client.writes_to_project();
     let command = if is_shared && std::env::split_paths(&path).any(is_this) {
         NAME.to_owned()
     } else {
         this.display().to_string()
     };
-    let config = match config.strip_prefix(&folders.project) {
-        Ok(below) if is_shared => format!("{}{}", facts.project, below.display()),
-        _ => config.display().to_string(),
+    let args = if is_shared {
+        // A named file would be used without the person's acceptance.
+        json!(["serve"])
+    } else {
+        json!(["serve", "--config", config.display().to_string()])
     };
     let mut entry = Map::new();
     if let Some((key, kind)) = facts.kind {
         entry.insert(key.to_owned(), kind.into());
     }
     entry.insert("command".to_owned(), command.into());
-    entry.insert("args".to_owned(), json!(["serve", "--config", config]));
+    entry.insert("args".to_owned(), args);
     Ok(entry)
 }
 
@@ -212,7 +217,8 @@ pub fn write(
             let mut new = new.write(true).create_new(true).mode(mode).open(file)?;
             new.write_all(text.as_bytes())
         };
-        return write().with_context(|| format!("{shown} cannot be written"));
+        write().with_context(|| format!("{shown} cannot be written"))?;
+        return crate::trust::accept(file, &text);
     }
     let name = file.display();
     let numbered = (2..).map(|number| format!("{name}.bak{number}"));

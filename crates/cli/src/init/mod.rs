@@ -5,6 +5,8 @@ mod install;
 mod read;
 mod secrets;
 
+pub use read::turn_off_refused;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,7 +24,7 @@ use crate::clients::{Client, Folders};
 use crate::doctor::Checkup;
 use crate::setup::{self, Flags, Sources};
 use crate::terminal::{self, Conversation};
-use crate::{print, progress};
+use crate::{print, progress, trust};
 use entry::Entry;
 use read::Found;
 use secrets::Secrets;
@@ -40,12 +42,12 @@ pub async fn execute(sources: &Sources, args: InitArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// A conversation in which the questions of `init` are asked.
-struct Dialogue(Conversation);
+/// A conversation in which questions of `init` and `trust` are asked.
+pub struct Dialogue(Conversation);
 
 impl Dialogue {
     /// `None` without a terminal, or if the answers are known.
-    async fn begin(is_answered: bool) -> anyhow::Result<Option<Self>> {
+    pub async fn begin(is_answered: bool) -> anyhow::Result<Option<Self>> {
         if is_answered || !terminal::is_attended() {
             return Ok(None);
         }
@@ -53,7 +55,7 @@ impl Dialogue {
         Ok(Some(Self(begun.context("the terminal is gone")?)))
     }
 
-    async fn show(&self, text: &str) -> anyhow::Result<()> {
+    pub async fn show(&self, text: &str) -> anyhow::Result<()> {
         Ok(self.0.show(&harmless(text)).await?)
     }
 
@@ -69,7 +71,7 @@ impl Dialogue {
         answer.context("the terminal is gone; nothing was written")
     }
 
-    async fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
+    pub async fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
         let prompt = format!("{question} [y] yes  [n] no");
         let read = |answer: &str| match answer {
             "y" | "yes" => Some(true),
@@ -133,6 +135,9 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     let chosen = chosen(&candidates, folders, args, &mut dialogue).await?;
     let mut secrets = Secrets::default();
     let mut entries = converted(&chosen, folders, &mut secrets);
+    if entries.is_empty() {
+        bail!("no server is left; nothing was written");
+    }
     let names: Vec<&str> = secrets.iter().map(|(name, _)| name.as_str()).collect();
     let mut copies = false;
     if let Some(dialogue) = dialogue.as_mut().filter(|_| !names.is_empty()) {
@@ -156,6 +161,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         text = text.replace(&format!("${{{name}}}"), &value[1..value.len() - 1]);
     }
     install::write(folders, &file, copies, |_| Ok(text.clone()))?;
+    trust::accept(&file, &text)?;
     let names: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
     let names = one_line(&names.join(", "), usize::MAX);
     print::out(&format!("wrote {shown} with the servers {names}\n"))?;
@@ -193,7 +199,7 @@ fn tell_unset(unset: &BTreeSet<String>, secrets: &Secrets) -> anyhow::Result<()>
 
 /// Runs `doctor`, and prints the next command: another one if something is missing.
 async fn finish(sources: &Sources, next: &str, otherwise: &str) -> anyhow::Result<u8> {
-    let checkup = Checkup::make(sources).await;
+    let checkup = Checkup::make(setup::load(sources).await).await;
     let next = if checkup.ok { next } else { otherwise };
     print::out(&format!("\n{}\nnext: {next}\n", checkup.text()))?;
     Ok(0)
@@ -264,16 +270,31 @@ async fn chosen(
         if server.is_off {
             line += " turned off";
         }
-        text += &format!("├ {line}\n");
+        text += &format!(
+            "├ {line}\n│   {}\n",
+            one_line(&entry::shown(server), usize::MAX)
+        );
     }
     // Servers of other projects, and those that are off, are chosen by name only.
     let usual = |it: &&Found| !it.is_off && it.project.is_none();
     let Some(dialogue) = dialogue else {
         print::out(&harmless(&text))?;
         let is_named = |it: &&Found| args.servers.contains(&it.name);
-        let chosen = all.iter();
-        let chosen = chosen.filter(|it| is_named(it) || (args.servers.is_empty() && usual(it)));
-        return Ok(chosen.cloned().collect());
+        // Files of the project may be another author's: --yes does not speak of them.
+        let is_unseen = |it: &&Found| usual(it) && folders.is_of_project(&it.file);
+        if args.servers.is_empty() && all.iter().any(|it| is_unseen(&it)) {
+            let unseen: Vec<_> = all.iter().filter(is_unseen).map(|it| &*it.name).collect();
+            print::warning(&format!(
+                "servers of the project's own files are left out: {}; look at them, and name them \
+                 with --server",
+                one_line(&unseen.join(", "), usize::MAX)
+            ));
+        }
+        let is_taken = |it: &&Found| match args.servers.is_empty() {
+            true => usual(it) && !is_unseen(it),
+            false => is_named(it),
+        };
+        return Ok(all.iter().filter(is_taken).cloned().collect());
     };
     dialogue.show(&text).await?;
     let numbers = format!("numbers from 1 to {}", all.len());

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use callgate::ServerSpec;
+use callgate::config::Config;
 use clap::ValueEnum as _;
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::{Map, Value};
@@ -44,7 +46,7 @@ pub fn servers(folders: &Folders, from: &[Client]) -> (Vec<Found>, Vec<String>) 
                 Err(error) => unread.push(format!("{}: {error:#}", folders.shown(&file))),
             }
         }
-        collect(*client, &roots, &folders.project, &mut found);
+        collect(*client, &roots, folders, &mut found);
     }
     // Callgate itself.
     found.retain(|it| !is_callgate(&it.entry));
@@ -65,14 +67,14 @@ fn read(file: &Path) -> anyhow::Result<Value> {
 }
 
 /// Collects the servers in the files of one client.
-fn collect(client: Client, roots: &[(PathBuf, Value)], project: &Path, found: &mut Vec<Found>) {
+fn collect(client: Client, roots: &[(PathBuf, Value)], folders: &Folders, found: &mut Vec<Found>) {
     // Claude Code has the settings of all projects in one file. The nearest come first: of one
     // name, the first counts.
     let mut sections = Vec::new();
     for (file, root) in roots {
         let projects = root["projects"].as_object().into_iter().flatten();
         let (these, others): (Vec<_>, Vec<_>) =
-            projects.partition(|(folder, _)| project.starts_with(folder));
+            projects.partition(|(folder, _)| folders.project.starts_with(folder));
         sections.extend(
             these
                 .into_iter()
@@ -83,9 +85,11 @@ fn collect(client: Client, roots: &[(PathBuf, Value)], project: &Path, found: &m
         sections.extend(others.map(|(folder, settings)| (file, settings, Some(folder))));
     }
     let here = sections.iter().filter(|(.., project)| project.is_none());
-    let here: Vec<&Value> = here.map(|(_, settings, _)| *settings).collect();
+    let here: Vec<Settings<'_>> = here
+        .map(|(file, settings, _)| (*settings, !folders.is_of_project(file)))
+        .collect();
     for (file, section, of_project) in sections {
-        let settings = [&here[..], &[section]].concat();
+        let settings = [&here[..], &[(section, !folders.is_of_project(file))]].concat();
         let servers = [&section[client.facts().key], &section["mcp"]["servers"]];
         for (name, entry) in servers.into_iter().filter_map(Value::as_object).flatten() {
             let Value::Object(entry) = entry else {
@@ -109,27 +113,69 @@ fn collect(client: Client, roots: &[(PathBuf, Value)], project: &Path, found: &m
     }
 }
 
+/// Settings of a client, and whether they are in a file of the person's own. Of others, refusals
+/// count and approvals do not.
+type Settings<'a> = (&'a Value, bool);
+
 /// True if settings of a client turn off a server of this file.
-fn turns_off(settings: &[&Value], name: &str, file: &Path) -> bool {
+fn turns_off(settings: &[Settings<'_>], name: &str, file: &Path) -> bool {
     let lists = |pointer: &'static str| {
-        let lists = settings
-            .iter()
-            .filter_map(move |it| it.pointer(pointer)?.as_array());
+        let lists = settings.iter();
+        let lists = lists.filter_map(move |(it, _)| it.pointer(pointer)?.as_array());
         lists.filter(move |list| !list.is_empty() || pointer == ALLOWED)
     };
     let mut out = OUT.iter().copied().flat_map(lists).flatten();
     if out.any(|it| it == name) {
         return true;
     }
-    // Servers of a project wait until a person approves them.
-    let approves_all = |it: &&Value| it["enableAllProjectMcpServers"] == true;
-    let only = if !file.ends_with(".mcp.json") || settings.iter().any(approves_all) {
-        ALLOWED
-    } else {
-        "/enabledMcpjsonServers"
+    let is_only = |mut lists: std::iter::Peekable<_>| {
+        lists.peek().is_some() && !lists.flatten().any(|it: &Value| it == name)
     };
-    let mut only = lists(only).peekable();
-    only.peek().is_some() && !only.flatten().any(|it| it == name)
+    if !file.ends_with(".mcp.json") {
+        return is_only(lists(ALLOWED).peekable());
+    }
+    // Servers of a project wait until a person approves them.
+    let own = settings
+        .iter()
+        .filter(|(_, is_own)| *is_own)
+        .map(|(it, _)| *it);
+    let approves_all = |it: &Value| it["enableAllProjectMcpServers"] == true;
+    let approved = own
+        .clone()
+        .filter_map(|it| it["enabledMcpjsonServers"].as_array());
+    let approved: Vec<&Value> = approved.flatten().collect();
+    !approved.is_empty() && !own.clone().any(approves_all) && !approved.iter().any(|it| *it == name)
+}
+
+/// Turns off the servers of a found `.mcp.json` that the person has turned down in Claude Code.
+pub fn turn_off_refused(config: &mut Config) {
+    if !config.path.ends_with(".mcp.json") {
+        return;
+    }
+    let folders = Folders::of(config.folder.clone());
+    let mut refused = Vec::new();
+    for root in folders
+        .files(Client::ClaudeCode)
+        .iter()
+        .filter_map(|file| read(file).ok())
+    {
+        let projects = root["projects"].as_object().into_iter().flatten();
+        let these = projects.filter(|(folder, _)| folders.project.starts_with(folder));
+        let settings = these.map(|(_, settings)| settings).chain([&root]);
+        let lists = settings.filter_map(|it| it["disabledMcpjsonServers"].as_array());
+        let names = lists.flatten().filter_map(Value::as_str);
+        refused.extend(names.map(str::to_owned));
+    }
+    let is_refused = |name: &String| refused.contains(name);
+    let servers = std::mem::take(&mut config.servers);
+    let (off, on) = servers
+        .into_iter()
+        .partition(|server| is_refused(&server.name));
+    config.servers = on;
+    let off: Vec<ServerSpec> = off;
+    config
+        .disabled
+        .extend(off.into_iter().map(|server| server.name));
 }
 
 /// Lists of servers that are off, and of the only ones that are in use.

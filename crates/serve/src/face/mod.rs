@@ -118,6 +118,20 @@ impl Session {
         Arc::clone(self.tools.get_or_init(make))
     }
 
+    /// The tools that the client sees while the gate waits for a person.
+    async fn tools_before_gate(
+        &self,
+        mode: ToolMode,
+        client: &Client,
+    ) -> Result<Arc<ToolArray>, ErrorData> {
+        let array = ToolArray::before_gate(mode, &self.service.options, client).await;
+        let array = array.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        if client.is_stateless {
+            return Ok(Arc::new(array));
+        }
+        Ok(Arc::clone(self.tools.get_or_init(|| Arc::new(array))))
+    }
+
     /// Calls a server's tool.
     async fn call(
         &self,
@@ -290,8 +304,11 @@ impl ServerHandler for Session {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let gate = self.gate(&context).await?;
-        let array = self.tools(&gate, self.mode(&context)?, &self.client(&context)?);
+        let (mode, client) = (self.mode(&context)?, self.client(&context)?);
+        let array = match self.service.waits() {
+            Some(_) => self.tools_before_gate(mode, &client).await?,
+            None => self.tools(&*self.gate(&context).await?, mode, &client),
+        };
         let listed = ListToolsResult::with_all_items(array.tools.clone());
         if !is_stateless(&context) {
             return Ok(listed);
@@ -306,6 +323,9 @@ impl ServerHandler for Session {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(reason) = self.service.waits() {
+            return Ok(answer(Err(reason)));
+        }
         let gate = self.gate(&context).await?;
         let (mode, client) = (self.mode(&context)?, self.client(&context)?);
         let name: &str = &request.name;
@@ -362,8 +382,11 @@ impl ServerHandler for Session {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let gate = self.gate(&context).await?;
-        let listed = ListPromptsResult::with_all_items(prompts::list(&gate));
+        let prompts = match self.service.waits() {
+            Some(_) => Vec::new(),
+            None => prompts::list(&*self.gate(&context).await?),
+        };
+        let listed = ListPromptsResult::with_all_items(prompts);
         if !is_stateless(&context) {
             return Ok(listed);
         }
@@ -377,6 +400,9 @@ impl ServerHandler for Session {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        if let Some(reason) = self.service.waits() {
+            return Err(ErrorData::internal_error(reason, None));
+        }
         let gate = self.gate(&context).await?;
         Ok(prompts::get(&gate, &request)?.into())
     }

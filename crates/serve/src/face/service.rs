@@ -8,12 +8,15 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::Session;
+use crate::Waits;
 use crate::runs::{AnyClient, PendingGate, Runs};
 
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {
     pub(crate) gate: PendingGate,
     pub(crate) runs: Arc<Runs>,
+    /// Why the gate is not made yet.
+    waits: Option<Waits>,
     pub(crate) options: ServeConfig,
     /// The client, over stdio.
     client: Option<AnyClient>,
@@ -22,6 +25,7 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new(
         gate: BoxFuture<'static, Result<Arc<Gate>, ()>>,
+        waits: Option<Waits>,
         options: ServeConfig,
         client: Option<AnyClient>,
     ) -> Arc<Self> {
@@ -29,9 +33,15 @@ impl Service {
         Arc::new(Self {
             runs: Arc::new(Runs::new(options.clone())),
             gate,
+            waits,
             options,
             client,
         })
+    }
+
+    /// The reason for which the gate waits for a person, if it does.
+    pub(crate) fn waits(&self) -> Option<String> {
+        self.waits.as_ref()?()
     }
 
     /// The handler of one MCP session, or of one stateless request.

@@ -118,6 +118,11 @@ fn counts(declared: &Declared, noun: &str) -> (String, String) {
 fn catalog(declared: &Declared) -> String {
     let (all, servers) = counts(declared, "function");
     match declared.level {
+        _ if !declared.knows_all => {
+            "PARTIAL: the functions are not known yet. Find them with search_tools, and read their \
+             declarations with get_tool_details."
+                .to_owned()
+        }
         _ if declared.all == 0 => "COMPLETE: there are no functions.".to_owned(),
         Level::Full => {
             let declared = count(declared.all - declared.denied.len(), "function");

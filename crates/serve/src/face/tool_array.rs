@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate::config::{ServeConfig, ToolMode};
-use callgate::{Gate, Server, ServerState, Visibility};
+use callgate::{Gate, GateError, Server, ServerState, Visibility};
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 
@@ -23,6 +23,27 @@ pub(crate) struct ToolArray {
 impl ToolArray {
     /// The tools of a mode.
     pub(crate) fn new(gate: &Gate, mode: ToolMode, options: &ServeConfig, client: &Client) -> Self {
+        Self::of(gate, true, mode, options, client)
+    }
+
+    /// The tools of a mode, while it is not known which functions there will be. The gate has no
+    /// server.
+    pub(crate) async fn before_gate(
+        mode: ToolMode,
+        options: &ServeConfig,
+        client: &Client,
+    ) -> Result<Self, GateError> {
+        let gate = Gate::builder().build().await?;
+        Ok(Self::of(&gate, false, mode, options, client))
+    }
+
+    fn of(
+        gate: &Gate,
+        knows_all: bool,
+        mode: ToolMode,
+        options: &ServeConfig,
+        client: &Client,
+    ) -> Self {
         let servers = gate.servers();
         let tokens = (options.context.window as f64 * options.context.share) as usize;
         let mut names: Vec<&str> = Vec::new();
@@ -37,13 +58,14 @@ impl ToolArray {
                 let declared = Declared::new(gate, &servers, Level::Names, tokens);
                 Self::of_own(own_tools::for_calls(&names, &declared))
             }
-            ToolMode::Native => Self::native(gate, names, client.is_stateless),
+            ToolMode::Native => Self::native(gate, knows_all, names, client.is_stateless),
             _ => {
-                let declared = Declared::new(gate, &servers, Level::Full, tokens);
+                let mut declared = Declared::new(gate, &servers, Level::Full, tokens);
+                declared.knows_all = knows_all;
                 let extracts = gate.extracts(client.capabilities.sampling);
                 let mut tools =
                     own_tools::for_scripts(gate, &declared, &servers, extracts, options.wait);
-                if declared.level < Level::Full || more {
+                if declared.level < Level::Full || more || !knows_all {
                     names.extend_from_slice(FINDERS);
                 }
                 tools.extend(own_tools::named(&names));
@@ -73,14 +95,14 @@ impl ToolArray {
         self.tools.iter().take(self.own).map(|tool| &*tool.name)
     }
 
-    fn native(gate: &Gate, mut names: Vec<&str>, any_result: bool) -> Self {
+    fn native(gate: &Gate, knows_all: bool, mut names: Vec<&str>, any_result: bool) -> Self {
         let known = gate.tools();
         let callable = known.iter().map(|tool| tool.function.as_str());
         let callable = callable.filter(|function| !gate.denies(function));
         let (listed, on_demand): (Vec<&str>, Vec<&str>) = callable.partition(|function| {
             gate.visibility(function) != Visibility::OnDemand || gate.always_on(function)
         });
-        if !on_demand.is_empty() || !names.is_empty() {
+        if !on_demand.is_empty() || !names.is_empty() || !knows_all {
             names.extend_from_slice(FINDERS);
             names.push(CALL_TOOL);
         }

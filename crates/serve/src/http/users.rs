@@ -190,7 +190,7 @@ impl Users {
                 stop.cancel();
             })
         };
-        let service = Service::new(made.boxed(), self.config.clone(), None);
+        let service = Service::new(made.boxed(), None, self.config.clone(), None);
         let making = service.gate.clone().map(drop);
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(self.config.http.session_idle);
