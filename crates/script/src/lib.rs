@@ -16,7 +16,7 @@ mod form;
 mod inexact_numbers;
 mod names;
 mod parse;
-mod parser_thread;
+mod parser_stack;
 mod positions;
 mod rewritten;
 mod source;
@@ -31,7 +31,7 @@ pub use error::{ScriptError, ScriptErrorKind, printable};
 pub use foreign_apis::instead_of;
 pub use form::Form;
 pub use names::{Mention, Named};
-pub use parser_thread::{MAX_SCRIPT_BYTES, stack_bytes};
+pub use parser_stack::{MAX_SCRIPT_BYTES, stack_bytes};
 pub use positions::{Stretch, author_place};
 pub use source::line;
 pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
@@ -39,7 +39,6 @@ pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
 use error::Place;
 use form::Wrapping;
 use parse::SyntaxErrors;
-use parser_thread::Lost;
 use serde::{Deserialize, Serialize};
 use source::{Source, line_and_column};
 use strip::Stripped;
@@ -88,11 +87,8 @@ pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
             None,
         ));
     }
-    match parser_thread::run("callgate-script", source, prepare_reading) {
-        Ok(result) => result,
-        Err(Lost::Panicked) => Err(parser_failed(source)),
-        Err(lost @ Lost::NotStarted(_)) => Err(internal(lost.to_string())),
-    }
+    let prepared = parser_stack::run(source, prepare_reading);
+    prepared.unwrap_or_else(|_panicked| Err(parser_failed(source)))
 }
 
 fn internal(message: impl Into<String>) -> ScriptError {

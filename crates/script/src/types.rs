@@ -11,7 +11,7 @@ use swc_ecma_ast::{
 };
 
 use crate::parse;
-use crate::parser_thread::{self, Lost};
+use crate::parser_stack;
 
 /// The most bytes of a type: 8 KiB.
 pub const MAX_TYPE_BYTES: usize = 8 << 10;
@@ -50,12 +50,8 @@ pub fn json_schema(text: &str) -> Result<Value, TypeTextError> {
             "the type has {bytes} bytes, over the limit of {MAX_TYPE_BYTES}"
         ));
     }
-    parser_thread::run("callgate-type", text, read).unwrap_or_else(|lost| {
-        failed(match lost {
-            Lost::NotStarted(_) => lost.to_string(),
-            Lost::Panicked => format!("the type {lost}"),
-        })
-    })
+    let read = parser_stack::run(text, read);
+    read.unwrap_or_else(|panicked| failed(format!("the type {panicked}")))
 }
 
 fn read(text: &str) -> Result<Value, TypeTextError> {
