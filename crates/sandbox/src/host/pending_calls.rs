@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{AbortHandle, AbortRegistration, Abortable, BoxFuture, pending};
+use futures::future::{AbortHandle, AbortRegistration, Abortable, pending};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use serde_json::value::RawValue;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::handler::{CallHandler, ScriptCall, Undelivered};
 use crate::job::ERROR_BYTES;
@@ -26,8 +27,9 @@ pub(super) struct PendingCalls {
     /// Calls that the handler may have at the same time.
     most: usize,
     queue: VecDeque<Queued>,
-    /// The calls that the handler has. The task of the run polls them itself.
-    begun: FuturesUnordered<BoxFuture<'static, Answered>>,
+    /// The calls that the handler has. Each is a task of its own, so that its work on a large result
+    /// does not hold up the run's clock.
+    begun: FuturesUnordered<AbortOnDropHandle<Answered>>,
     /// The calls that the worker may cancel.
     cancellable: HashMap<u64, AbortHandle>,
     waiting_bytes: usize,
@@ -144,7 +146,7 @@ impl PendingCalls {
             let function = call.function.clone();
             let input_bytes = call.input.get().len();
             let answer = AssertUnwindSafe(async move { handler.call(call).await }).catch_unwind();
-            self.begun.push(Box::pin(async move {
+            let mut call = Box::pin(async move {
                 let outcome = match abort {
                     None => Some(answer.await),
                     Some(registration) => Abortable::new(answer, registration).await.ok(),
@@ -157,24 +159,44 @@ impl PendingCalls {
                     outcome: outcome
                         .map(|outcome| outcome.unwrap_or_else(|_panic| Err(host_failed()))),
                 }
-            }));
+            });
+            // Calls reach the handler in their order.
+            let answered = (&mut call).now_or_never();
+            self.begun.push(AbortOnDropHandle::new(tokio::spawn(async {
+                match answered {
+                    Some(answered) => answered,
+                    None => call.await,
+                }
+            })));
         }
     }
 
     /// The next call that is answered or cancelled; pending while the handler has none.
     pub(super) async fn next(&mut self) -> Answered {
-        let Some(answered) = self.begun.next().await else {
-            return pending().await;
+        let answered = loop {
+            match self.begun.next().await {
+                Some(Ok(answered)) => break answered,
+                // It was dropped.
+                Some(Err(_)) => {}
+                None => return pending().await,
+            }
         };
         self.waiting_bytes = self.waiting_bytes.saturating_sub(answered.input_bytes);
         self.cancellable.remove(&answered.id);
         answered
     }
 
+    /// Drops all calls, each as soon as the handler lets go of it.
     pub(super) fn clear(&mut self) {
-        self.begun = FuturesUnordered::new();
+        self.begun.iter().for_each(AbortOnDropHandle::abort);
         self.queue.clear();
         self.cancellable.clear();
+    }
+
+    /// Drops all calls, and returns when they are dropped.
+    pub(super) async fn end(&mut self) {
+        self.clear();
+        while self.begun.next().await.is_some() {}
     }
 }
 
@@ -193,6 +215,8 @@ fn host_failed() -> Thrown {
 
 #[cfg(test)]
 mod tests {
+    use futures::future::BoxFuture;
+
     use super::*;
 
     /// Answers each call at once.

@@ -333,7 +333,7 @@ impl RunLoop {
             _ => self.worker.end().await,
         };
         // Every future of the handler is dropped before the caller has the end of the run.
-        self.calls.clear();
+        self.calls.end().await;
         let end = match (self.stopping, stop) {
             (Some(stopping), _) => stopping.end,
             (None, Stop::Told(done)) => told(done, &self.limits),

@@ -1,8 +1,10 @@
 //! Runs that are ended: by time, entries, or because they are cancelled. Scripts that attack
 //! their limits are those of `tests/hostile`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use callgate_sandbox::{CallHandler, End, Ended, ScriptCall, Thrown, WhichLimit};
 use futures::future::BoxFuture;
@@ -59,6 +61,43 @@ async fn entries() {
         "{end:?}"
     );
     assert_eq!(printed(&output), "before\n");
+}
+
+/// Works on a result, without a break, for as long as the process is there.
+struct WorksWhile(PathBuf, Arc<AtomicBool>);
+
+impl CallHandler for WorksWhile {
+    fn call(&self, _: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
+        let (process, has_ended) = (self.0.clone(), Arc::clone(&self.1));
+        Box::pin(async move {
+            // As a call that waits for its server.
+            tokio::task::yield_now().await;
+            let began = Instant::now();
+            while process.exists() && began.elapsed() < Duration::from_secs(20) {
+                std::thread::yield_now();
+            }
+            has_ended.store(!process.exists(), Ordering::SeqCst);
+            Ok(RawValue::NULL.to_owned())
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_of_the_host_does_not_hold_up_the_clock() {
+    let job = limited("echo({}); while (true) {}", |limits| {
+        limits.script_time = Duration::from_millis(200);
+    });
+    let worker = launcher(0).take(&job.limits).await.unwrap();
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let process = PathBuf::from(format!("/proc/{}", worker.id()));
+    let calls = Arc::new(WorksWhile(process, Arc::clone(&has_ended)));
+    let Ended { end, .. } = worker.run(job, calls, CancellationToken::new()).await;
+    let which = WhichLimit::ScriptTime;
+    assert!(
+        matches!(end, End::Limit { which: hit, .. } if hit == which),
+        "{end:?}"
+    );
+    assert!(has_ended.load(Ordering::SeqCst), "the script had 20 s");
 }
 
 /// Cancels the run when the script calls, and never answers.
