@@ -64,16 +64,16 @@ pub struct Jail {
     pub machine_code: MachineCode,
 }
 
-/// The ways in which V8 makes machine code in a worker.
+/// The ways in which V8 makes machine code in a worker. With each of them, no memory becomes
+/// executable while a script runs: V8 has its pages for code before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum MachineCode {
-    /// By a compiler; its code is written under a memory protection key. No memory can become
-    /// executable while a script runs.
+    /// By a compiler; its code is written under a memory protection key. That holds against a script
+    /// that can write to memory, not against native code.
     Keys,
-    /// By a compiler; the processor has no protection keys, so code pages stay writable, and the
-    /// filter lets V8 change the rights of pages.
+    /// By a compiler; the processor has no protection keys, so code pages stay writable.
     Mprotect,
     /// Not at all.
     None,

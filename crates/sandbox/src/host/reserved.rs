@@ -78,7 +78,7 @@ impl Reserved {
             Ok(WorkerFrame::Ready(ready)) => {
                 let required = &pool.jail.required;
                 let jail = jail::check(&ready, worker.id(), worker.settings(), required);
-                worker.set_data_bytes(ready.data_bytes);
+                worker.set_memory(&ready);
                 return Ok(Self {
                     jail: jail.map_err(NotUp::Other)?,
                     worker,
@@ -147,7 +147,7 @@ impl Reserved {
         calls: Arc<dyn CallHandler>,
         cancel: CancellationToken,
     ) -> Ended {
-        if let Err(error) = self.worker.limit_data(data_bytes(&job.limits)) {
+        if let Err(error) = self.worker.limit_memory(data_bytes(&job.limits)) {
             let reason = format!("the memory of the worker cannot be limited: {error}");
             return Ended::without_script(End::NotStarted { reason });
         }
@@ -210,7 +210,7 @@ impl Reserved {
     async fn ask(&mut self, what: Readable, text: &str) -> Result<String, Lost> {
         self.reader.set_max_frame(outcome_bytes(what) + BESIDES);
         let memory = READING_BYTES + callgate_script::stack_bytes(text.len()) as u64;
-        let limited = self.worker.limit_data(memory);
+        let limited = self.worker.limit_memory(memory);
         limited.map_err(|error| Lost::Violation(format!("its memory is unbounded: {error}")))?;
         let mut outbox = Outbox::default();
         let text = text.into();

@@ -13,7 +13,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use crate::wire::Ready;
 use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
+
+/// Bytes of address space that a worker may reserve and not use: for the heaps of glibc's threads.
+#[cfg(target_os = "linux")]
+const RESERVED_BYTES: u64 = 512 << 20;
 
 /// Bytes of a dead worker's standard error that are looked at.
 const STDERR_BYTES: usize = 16 << 10;
@@ -85,8 +90,9 @@ pub(super) struct Worker {
     settings: Settings,
     socket: Option<UnixStream>,
     child: Option<Child>,
-    /// Bytes of private memory that it had when it was ready.
+    /// Bytes of private writable memory, and of address space, that it had when it was ready.
     data_bytes: u64,
+    space_bytes: u64,
     cpu_clock: Option<libc::clockid_t>,
     /// `/proc/PID/schedstat`, where the kernel has it.
     schedule: Option<File>,
@@ -125,38 +131,45 @@ impl Worker {
         self.child.as_ref().map_or(0, Child::id)
     }
 
-    /// Takes note of the private memory that the process has before it is given anything.
-    pub(super) fn set_data_bytes(&mut self, bytes: u64) {
-        self.data_bytes = bytes;
+    /// Takes note of the memory that the process has before it is given anything.
+    pub(super) fn set_memory(&mut self, ready: &Ready) {
+        self.data_bytes = ready.data_bytes;
+        self.space_bytes = ready.space_bytes;
     }
 
-    /// Bounds the private memory of the process to so many bytes on top of what it had when it was
-    /// ready, however the memory is allocated. Reserved address space does not count. Only Linux has
-    /// such a limit.
+    /// Bounds the memory of the process to so many bytes on top of what it had when it was ready,
+    /// however the memory is allocated. Only Linux has such limits.
+    ///
+    /// The limit on private writable memory does not count what was writable and is so no more; that
+    /// on address space does, and bounds the kernel's tables of it.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(unused_variables, clippy::unnecessary_wraps)
     )]
-    pub(super) fn limit_data(&self, bytes: u64) -> io::Result<()> {
+    pub(super) fn limit_memory(&self, bytes: u64) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         {
             let pid = libc::pid_t::try_from(self.id()).map_err(io::Error::other)?;
-            let mut limit = libc::rlimit {
-                rlim_cur: 0,
-                rlim_max: 0,
-            };
-            // SAFETY: reads and writes one live value. The process was not waited for, so its id is not
-            // another's.
-            let set = unsafe {
-                libc::prlimit(pid, libc::RLIMIT_DATA, std::ptr::null(), &raw mut limit) == 0 && {
-                    limit.rlim_cur = self.data_bytes.saturating_add(bytes).min(limit.rlim_max);
-                    let old = std::ptr::null_mut();
-                    libc::prlimit(pid, libc::RLIMIT_DATA, &raw const limit, old) == 0
-                }
-            };
-            set.then_some(()).ok_or_else(io::Error::last_os_error)
+            let space_bytes = self.space_bytes.saturating_add(RESERVED_BYTES);
+            for (resource, before) in [
+                (libc::RLIMIT_DATA, self.data_bytes),
+                (libc::RLIMIT_AS, space_bytes),
+            ] {
+                let mut limit = libc::rlimit {
+                    rlim_cur: 0,
+                    rlim_max: 0,
+                };
+                // SAFETY: reads and writes one live value. The process was not waited for, so its id
+                // is not another's.
+                let set = unsafe {
+                    libc::prlimit(pid, resource, std::ptr::null(), &raw mut limit) == 0 && {
+                        limit.rlim_cur = before.saturating_add(bytes).min(limit.rlim_max);
+                        libc::prlimit(pid, resource, &raw const limit, std::ptr::null_mut()) == 0
+                    }
+                };
+                set.then_some(()).ok_or_else(io::Error::last_os_error)?;
+            }
         }
-        #[cfg(not(target_os = "linux"))]
         Ok(())
     }
 
@@ -312,6 +325,7 @@ fn start(program: &WorkerProgram, settings: Settings) -> Result<Worker, String> 
         schedule: File::open(format!("/proc/{}/schedstat", child.id())).ok(),
         child: Some(child),
         data_bytes: 0,
+        space_bytes: 0,
     })
 }
 
@@ -353,6 +367,7 @@ mod tests {
             schedule: None,
             child: Some(child),
             data_bytes: 0,
+            space_bytes: 0,
         }
     }
 

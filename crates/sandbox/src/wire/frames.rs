@@ -49,7 +49,7 @@ pub enum WorkerFrame {
     Done(Done),
 }
 
-/// The kernel layers that a worker has put around itself, and the memory it has used so far.
+/// The kernel layers that a worker has put around itself, and the memory it has so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ready {
     /// ABI version of Landlock; 0 where Landlock is not in force.
@@ -62,6 +62,8 @@ pub struct Ready {
     pub protection_keys: bool,
     /// Bytes of private writable memory of the process: the amount that `RLIMIT_DATA` bounds.
     pub data_bytes: u64,
+    /// Bytes of its address space: the amount that `RLIMIT_AS` bounds.
+    pub space_bytes: u64,
 }
 
 /// A text to parse.

@@ -19,6 +19,7 @@ fn worker_frames() -> Vec<WorkerFrame> {
             namespaces: 15,
             protection_keys: false,
             data_bytes: 1 << 40,
+            space_bytes: u64::MAX,
         }),
         WorkerFrame::Read { outcome: text() },
         WorkerFrame::Call(Call {

@@ -13,6 +13,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_sandbox::{
     CallHandler, End, Ended, JailLayer, JailOptions, Job, Launcher, LauncherOptions, Limits,
@@ -268,7 +269,6 @@ async fn a_worker_that_is_taken_over_gets_nowhere() {
             "killed: ?",
         ),
         ("makes 32-bit calls", "call-of-i386", "killed: ?"),
-        ("starts a thread, which is its right", "thread", "true"),
     ] {
         assert_eq!(answer(&jail, order).await, expected, "{attack}");
     }
@@ -278,6 +278,93 @@ async fn a_worker_that_is_taken_over_gets_nowhere() {
     assert!(taken << 20 <= bound, "{taken} MiB of memory");
     victim.kill().unwrap();
     victim.wait().unwrap();
+}
+
+/// What the kernel says of a worker in its `status`: a number, of KiB where it is of memory.
+fn count(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let mut words = line.unwrap().trim_start_matches(':').split_whitespace();
+    words.next().unwrap().parse().unwrap()
+}
+
+/// The kernel's counts of memory and threads, before an attack and after it.
+async fn counts(launcher: &Launcher, limits: &Limits, attack: &str) -> [String; 2] {
+    let worker = launcher.take(limits).await.unwrap();
+    let status = format!("/proc/{}/status", worker.id());
+    let before = fs::read_to_string(&status).unwrap();
+    let job = Job {
+        source_name: "native".to_owned(),
+        code: format!("and-stop {attack}"),
+        stretches: Vec::new(),
+        functions: Vec::new(),
+        limits: limits.clone(),
+    };
+    let run = worker.run(job, Arc::new(NoCalls), CancellationToken::new());
+    let stopped = async {
+        loop {
+            let status = fs::read_to_string(&status).unwrap_or_default();
+            if status.contains("\nState:\tT") {
+                return status;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        after = stopped => [before, after],
+        ended = run => panic!("{attack}: {:?}", ended.end),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn native_code_has_bounded_memory_and_threads() {
+    let there = layers_of_the_kernel().await;
+    if !there.contains(&JailLayer::Seccomp) {
+        return;
+    }
+    let jail = launcher(&there);
+    let limits = Limits {
+        script_time: Duration::from_secs(60),
+        heap_bytes: 16 << 20,
+        buffer_bytes: 16 << 20,
+        reply_bytes: 16 << 20,
+        ..Limits::default()
+    };
+    // What data_bytes in host/endings.rs comes to, and pages of files; what may be reserved besides.
+    let data = (4 * 16 + 256 + 64) << 10;
+    let reserved = 512 << 10;
+    println!(
+        "{:16} {:>12} {:>12} {:>8}",
+        "attack", "VmRSS", "VmPTE", "Threads"
+    );
+    for (attack, resident) in [
+        ("every-flag", data),
+        ("tables", data),
+        ("once-writable", data + reserved),
+        ("threads", data),
+    ] {
+        let [before, after] = counts(&jail, &limits, attack).await;
+        let [rss, tables, threads] = ["VmRSS", "VmPTE", "Threads"].map(|name| count(&after, name));
+        println!("{attack:16} {rss:>8} KiB {tables:>8} KiB {threads:>8}");
+        let size = count(&before, "VmSize");
+        assert!(
+            size < 2 << 20,
+            "V8 reserves {size} KiB, which native code could use"
+        );
+        assert!(
+            rss <= count(&before, "VmRSS") + resident,
+            "{attack}: {after}"
+        );
+        assert!(tables <= 16 << 10, "{attack}: {after}");
+        assert_eq!(threads, count(&before, "Threads"), "{attack}");
+    }
+}
+
+#[tokio::test]
+async fn the_kernel_ends_workers_first() {
+    let limits = Limits::default();
+    let worker = launcher(&layers_of_the_kernel().await).take(&limits).await;
+    let score = format!("/proc/{}/oom_score_adj", worker.as_ref().unwrap().id());
+    assert_eq!(fs::read_to_string(score).unwrap(), "1000\n");
 }
 
 #[tokio::test]

@@ -15,9 +15,16 @@ pub(crate) fn obey(order: &str) -> String {
         ["call-of-i386"] => call_of_i386(),
         ["read-memory", pid, address] => read_memory(parse(pid), parse(address)).to_string(),
         ["take-memory"] => take_memory().to_string(),
-        ["thread"] => {
-            let thread = std::thread::spawn(|| call(libc::SYS_getpid, &[]));
-            (thread.join().expect("a thread that works") > 0).to_string()
+        ["and-stop", attack] => {
+            match *attack {
+                "every-flag" => take_by_every_flag(),
+                "tables" => take_tables(),
+                "once-writable" => take_once_writable(),
+                _ => take_threads(),
+            }
+            // SAFETY: a system call with a number; the host looks at this process, and ends it.
+            unsafe { libc::raise(libc::SIGSTOP) };
+            String::new()
         }
         other => panic!("no such order: {other:?}"),
     }
@@ -28,6 +35,7 @@ fn parse(word: &str) -> i64 {
 }
 
 /// Zeroed memory that calls may write to.
+#[repr(align(64))]
 struct Memory(UnsafeCell<[u8; 8192]>);
 
 // SAFETY: one thread uses it.
@@ -130,4 +138,76 @@ fn take_memory() -> usize {
             libc::mmap(std::ptr::null_mut(), MIB, rights, flags, -1, 0) != libc::MAP_FAILED
         })
         .count()
+}
+
+/// A new private mapping, if there is memory for it.
+fn map(bytes: usize, rights: libc::c_int, flags: libc::c_int) -> Option<*mut u8> {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let mapped = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, -1, 0) };
+    (mapped != libc::MAP_FAILED).then_some(mapped.cast())
+}
+
+const PAGE: usize = 4 << 10;
+const WRITABLE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+fn write_all(memory: *mut u8, bytes: usize) {
+    for at in (0..bytes).step_by(PAGE) {
+        // SAFETY: within the mapping, which is writable.
+        unsafe { memory.byte_add(at).write_volatile(1) };
+    }
+}
+
+/// Takes a GiB under each flag of `mmap`.
+fn take_by_every_flag() {
+    for flag in (0..31).map(|bit| 1 << bit) {
+        // Not at address 0, and no pages that the kernel would fill at once, or waits for.
+        if [
+            libc::MAP_FIXED,
+            libc::MAP_FIXED_NOREPLACE,
+            libc::MAP_POPULATE,
+        ]
+        .contains(&flag)
+        {
+            continue;
+        }
+        let bytes = 1 << 30;
+        if let Some(memory) = map(bytes, WRITABLE, flag) {
+            write_all(memory, bytes);
+        }
+    }
+}
+
+/// Reads a byte of each 2 MiB of the largest mappings there can be: the kernel makes a table for each.
+fn take_tables() {
+    for bits in (24..=44).rev() {
+        while let Some(memory) = map(1 << bits, libc::PROT_READ, libc::MAP_NORESERVE) {
+            for at in (0..1 << bits).step_by(2 << 20) {
+                // SAFETY: within the mapping, which is readable.
+                unsafe { memory.byte_add(at).read_volatile() };
+            }
+        }
+    }
+}
+
+/// Takes memory whose right to be written to, by which it is counted, is taken away again.
+fn take_once_writable() {
+    const BYTES: usize = 16 << 20;
+    while let Some(memory) = map(BYTES, WRITABLE, 0) {
+        write_all(memory, BYTES);
+        // SAFETY: the mapping is not used any more.
+        unsafe { libc::mprotect(memory.cast(), BYTES, libc::PROT_NONE) };
+    }
+}
+
+/// Makes threads until there are no more.
+fn take_threads() {
+    let make = || {
+        std::thread::Builder::new().spawn(|| {
+            loop {
+                std::thread::park()
+            }
+        })
+    };
+    while make().is_ok() {}
 }

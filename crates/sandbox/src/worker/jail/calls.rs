@@ -21,8 +21,8 @@ pub(super) enum Verdict {
 /// A test of one argument, which is counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Test {
-    /// The argument has this bit.
-    HasBit(u8, u64),
+    /// The argument has a bit that is not among these.
+    OtherBits(u8, u64),
     /// The argument, a 32-bit number, has this value.
     Is(u8, u32),
     /// The argument has none of these values.
@@ -38,18 +38,6 @@ pub(super) struct Call {
     pub(super) start_up: Verdict,
     /// The answer while a script runs.
     pub(super) run_time: Verdict,
-}
-
-impl Call {
-    /// The answer while a script runs, where V8 makes code pages writable and executable in turn
-    /// because the processor has no memory protection keys.
-    pub(super) fn run_time_without_keys(&self) -> Verdict {
-        if self.number == libc::SYS_mprotect {
-            Verdict::Allow
-        } else {
-            self.run_time
-        }
-    }
 }
 
 /// All calls that are allowed, or refused without harm.
@@ -96,9 +84,56 @@ const fn limited(number: libc::c_long, refused: &'static [Test]) -> Call {
     call(number, limited, limited)
 }
 
-/// `PROT_EXEC` and `MAP_SHARED`: arguments 2 and 3 of `mmap`.
-const EXECUTABLE: Test = Test::HasBit(2, libc::PROT_EXEC as u64);
-const SHARED: Test = Test::HasBit(3, libc::MAP_SHARED as u64);
+/// Rights of memory, without the one to execute: argument 2 of `mmap` and of `mprotect`. The others
+/// that `mprotect` takes grow a mapping down or up.
+const RIGHTS: u64 = (libc::PROT_READ | libc::PROT_WRITE) as u64 | BRANCH_TARGETS;
+const EXECUTABLE: u64 = RIGHTS | libc::PROT_EXEC as u64;
+/// `PROT_BTI`, by which V8 has the processor check jumps into its code.
+const BRANCH_TARGETS: u64 = if cfg!(target_arch = "aarch64") {
+    0x10
+} else {
+    0
+};
+
+/// Flags of private memory, argument 3 of `mmap`. With others the kernel shares it, locks it, grows
+/// it, or takes it from where no limit counts it.
+const PRIVATE: u64 = (libc::MAP_PRIVATE
+    | libc::MAP_ANONYMOUS
+    | libc::MAP_NORESERVE
+    | libc::MAP_FIXED
+    | libc::MAP_FIXED_NOREPLACE
+    | libc::MAP_STACK
+    | libc::MAP_POPULATE) as u64;
+
+/// Flags with which memory is moved: argument 3 of `mremap`.
+const MOVE: u64 = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
+
+/// Waiting and waking. Another process can have the same page of a library, so only the memory of
+/// this process can be woken on; `pthread_join` waits for the kernel, which wakes on any.
+const WAITING: &[u64] = &[
+    (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u64,
+    (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as u64,
+    (libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG) as u64,
+    (libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) as u64,
+    libc::FUTEX_WAIT as u64,
+    (libc::FUTEX_WAIT_BITSET | libc::FUTEX_CLOCK_REALTIME) as u64,
+];
+
+/// What is supported, and barriers between the threads of this process: `MEMBARRIER_CMD_QUERY`,
+/// `PRIVATE_EXPEDITED`, `PRIVATE_EXPEDITED_SYNC_CORE`, and the registration for each.
+const BARRIERS: &[u64] = &[0, 1 << 3, 1 << 4, 1 << 5, 1 << 6];
+
+/// The clocks of the machine and of the caller. The ids of others' are negative.
+const CLOCKS: &[u64] = &[
+    libc::CLOCK_REALTIME as u64,
+    libc::CLOCK_MONOTONIC as u64,
+    libc::CLOCK_PROCESS_CPUTIME_ID as u64,
+    libc::CLOCK_THREAD_CPUTIME_ID as u64,
+    libc::CLOCK_MONOTONIC_RAW as u64,
+    libc::CLOCK_REALTIME_COARSE as u64,
+    libc::CLOCK_MONOTONIC_COARSE as u64,
+    libc::CLOCK_BOOTTIME as u64,
+];
 
 /// The flags with which glibc makes a thread. Any other `clone` makes a process or a namespace.
 const THREAD_FLAGS: u64 = (libc::CLONE_VM
@@ -139,44 +174,64 @@ const READING_FLAGS: &[u64] = &[libc::F_GETFD as u64, libc::F_GETFL as u64];
 
 const CALLS: &[Call] = &[
     // Memory: private, and not executable once V8 has its code range.
-    always(libc::SYS_brk),    // glibc's heap
-    always(libc::SYS_munmap), // gives memory back
-    always(libc::SYS_mremap), // moves or grows memory that the process has; cannot change rights
+    always(libc::SYS_brk),                                  // glibc's heap
+    always(libc::SYS_munmap),                               // gives memory back
+    limited(libc::SYS_mremap, &[Test::OtherBits(3, MOVE)]), // cannot change rights
     limited(libc::SYS_madvise, &[Test::IsNone(2, ADVICE)]),
     Call {
         number: libc::SYS_mmap,
-        start_up: Verdict::Unless(&[SHARED], libc::EPERM),
-        run_time: Verdict::Unless(&[EXECUTABLE, SHARED], libc::EPERM),
+        start_up: Verdict::Unless(&[Test::OtherBits(3, PRIVATE)], libc::EPERM),
+        run_time: Verdict::Unless(
+            &[Test::OtherBits(2, RIGHTS), Test::OtherBits(3, PRIVATE)],
+            libc::EPERM,
+        ),
     },
-    narrowed(libc::SYS_mprotect, &[EXECUTABLE]),
-    narrowed(libc::SYS_pkey_mprotect, &[EXECUTABLE]),
+    Call {
+        number: libc::SYS_mprotect,
+        start_up: Verdict::Unless(&[Test::OtherBits(2, EXECUTABLE)], libc::EPERM),
+        run_time: Verdict::Unless(&[Test::OtherBits(2, RIGHTS)], libc::EPERM),
+    },
+    narrowed(libc::SYS_pkey_mprotect, &[Test::OtherBits(2, RIGHTS)]),
     start_up_only(libc::SYS_pkey_alloc), // V8's key for its machine code
     start_up_only(libc::SYS_pkey_free),  // the probe for keys
-    // Threads, and their locks. V8's and the parser's threads are made while scripts run, too.
-    limited(libc::SYS_clone, &[Test::IsNone(0, &[THREAD_FLAGS])]),
+    // Threads, and their locks. All threads are made at start-up.
+    Call {
+        number: libc::SYS_clone,
+        start_up: Verdict::Unless(&[Test::IsNone(0, &[THREAD_FLAGS])], libc::EPERM),
+        run_time: Verdict::Error(libc::EPERM),
+    },
     Call {
         // Its flags are behind a pointer, which a filter cannot look at; glibc then uses `clone`.
         number: libc::SYS_clone3,
         start_up: Verdict::Error(libc::ENOSYS),
         run_time: Verdict::Error(libc::ENOSYS),
     },
-    always(libc::SYS_futex),              // locks, and waiting for them
-    always(libc::SYS_set_robust_list),    // glibc, for each thread
-    always(libc::SYS_rseq),               // glibc, for each thread
-    always(libc::SYS_membarrier),         // V8 publishes machine code to its threads
-    always(libc::SYS_sched_yield),        // spinning locks
-    always(libc::SYS_sched_getaffinity),  // how many processors there are
-    always(libc::SYS_sched_getparam),     // glibc reads a thread's attributes
-    always(libc::SYS_sched_getscheduler), // glibc reads a thread's attributes
-    always(libc::SYS_gettid),             // names the thread in locks
-    always(libc::SYS_getpid),             // abort and V8 ask for it
+    limited(libc::SYS_futex, &[Test::IsNone(1, WAITING)]), // locks
+    always(libc::SYS_set_robust_list),                     // glibc, for each thread
+    always(libc::SYS_rseq),                                // glibc, for each thread
+    // V8 publishes machine code to its threads.
+    limited(libc::SYS_membarrier, &[Test::IsNone(0, BARRIERS)]),
+    always(libc::SYS_sched_yield), // spinning locks
+    Call {
+        // How many processors there are. glibc asks it of each thread by its id, too, and does
+        // without where the call does not exist.
+        number: libc::SYS_sched_getaffinity,
+        start_up: Verdict::Unless(&[Test::IsNone(0, &[0])], libc::ENOSYS),
+        run_time: Verdict::Unless(&[Test::IsNone(0, &[0])], libc::ENOSYS),
+    },
+    // V8 reads a thread's attributes when it makes one.
+    refused_later(libc::SYS_sched_getparam),
+    refused_later(libc::SYS_sched_getscheduler),
+    always(libc::SYS_gettid), // names the thread in locks
+    always(libc::SYS_getpid), // abort and V8 ask for it
     limited(libc::SYS_prctl, &[Test::IsNone(0, OPTIONS)]),
     // The bounds of a thread's stack are read; limits are never set.
     limited(
         libc::SYS_prlimit64,
         &[Test::IsNone(0, &[0]), Test::IsNone(2, &[0])],
     ),
-    always(libc::SYS_getrusage), // V8's own timers
+    // V8's own timers: of this process or of a thread, not of children, of which there are none.
+    limited(libc::SYS_getrusage, &[Test::IsNone(0, &[0, 1])]),
     // The socket to the host, the pipe for crash messages, and waiting for them. Neither `sendmsg`
     // nor `recvmsg`: no descriptor goes in or out.
     always(libc::SYS_read),                 // tokio's event descriptor
@@ -194,14 +249,15 @@ const CALLS: &[Call] = &[
     always(libc::SYS_lseek),   // on the socket it only fails
     always(libc::SYS_pread64), // on the socket it only fails
     // Time and randomness.
-    always(libc::SYS_clock_gettime),   // `Date`, timers
-    always(libc::SYS_clock_getres),    // `performance`
-    always(libc::SYS_clock_nanosleep), // terminating a stuck script again
-    always(libc::SYS_nanosleep),       // the same on older glibc
-    always(libc::SYS_gettimeofday),    // V8 reads the date
-    always(libc::SYS_getrandom),       // hash seeds, `crypto`
-    always(libc::SYS_getcpu),          // which processor a thread is on
-    always(libc::SYS_sysinfo),         // how much memory the machine has
+    limited(libc::SYS_clock_gettime, &[Test::IsNone(0, CLOCKS)]), // `Date`, timers
+    limited(libc::SYS_clock_getres, &[Test::IsNone(0, CLOCKS)]),  // `performance`
+    // Terminating a stuck script again.
+    limited(libc::SYS_clock_nanosleep, &[Test::IsNone(0, CLOCKS)]),
+    always(libc::SYS_nanosleep),    // the same on older glibc
+    always(libc::SYS_gettimeofday), // V8 reads the date
+    always(libc::SYS_getrandom),    // hash seeds, `crypto`
+    always(libc::SYS_getcpu),       // which processor a thread is on
+    always(libc::SYS_sysinfo),      // how much memory the machine has
     // Signals: the stop signal is waited for, and `abort` sends one to this process.
     always(libc::SYS_rt_sigprocmask),  // glibc, for each thread
     always(libc::SYS_rt_sigreturn),    // the end of a signal handler

@@ -1,5 +1,7 @@
 //! The place of the kernel layers on systems other than Linux, which have none of them.
 
+use std::fs::File;
+
 pub(super) fn close_from(first: libc::c_int) -> Result<(), String> {
     for descriptor in first..256 {
         // SAFETY: a system call with a number; one that is not open is no matter.
@@ -28,11 +30,19 @@ pub(super) fn name_refused_calls() -> Result<(), String> {
     Ok(())
 }
 
+pub(super) fn open_maps() -> Result<Option<File>, String> {
+    Ok(None)
+}
+
+pub(super) fn release_reserved(_maps: &str) -> (usize, usize) {
+    (0, 0)
+}
+
 pub(super) fn filter_start_up() -> bool {
     false
 }
 
-pub(super) fn filter_run_time(_rewrites_code: bool) -> bool {
+pub(super) fn filter_run_time() -> bool {
     false
 }
 

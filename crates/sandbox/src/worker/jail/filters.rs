@@ -26,17 +26,12 @@ pub(super) fn apply_start_up() -> Result<(), seccompiler::Error> {
 
 /// Applies the filter for the time in which a script runs. The one for the start-up still holds, so
 /// calls with the same verdict in both need no second look.
-pub(super) fn apply_run_time(rewrites_code: bool) -> Result<(), seccompiler::Error> {
+pub(super) fn apply_run_time() -> Result<(), seccompiler::Error> {
     apply(|call| {
-        let verdict = if rewrites_code {
-            call.run_time_without_keys()
-        } else {
-            call.run_time
-        };
-        if verdict == call.start_up {
+        if call.run_time == call.start_up {
             Verdict::Allow
         } else {
-            verdict
+            call.run_time
         }
     })
 }
@@ -53,8 +48,8 @@ fn apply(verdict: impl Fn(&Call) -> Verdict) -> Result<(), seccompiler::Error> {
                     refused.insert(call.number, Vec::new());
                 }
                 Verdict::Unless(tests, number) if number == error => {
-                    let rules: Result<_, _> = tests.iter().map(rule).collect();
-                    refused.insert(call.number, rules?);
+                    let rules: Result<Vec<_>, _> = tests.iter().map(rules).collect();
+                    refused.insert(call.number, rules?.concat());
                 }
                 _ => {}
             }
@@ -72,12 +67,22 @@ fn apply(verdict: impl Fn(&Call) -> Verdict) -> Result<(), seccompiler::Error> {
 /// A call matches if one of its rules does, or if it has none.
 type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
 
-fn rule(test: &Test) -> Result<SeccompRule, BackendError> {
+/// The rules of a test, which holds if one of them matches.
+fn rules(test: &Test) -> Result<Vec<SeccompRule>, BackendError> {
     use SeccompCmpArgLen::{Dword, Qword};
     let conditions = match *test {
-        Test::HasBit(argument, bit) => {
-            let operator = SeccompCmpOp::MaskedEq(bit);
-            vec![SeccompCondition::new(argument, Qword, operator, bit)?]
+        Test::OtherBits(argument, bits) => {
+            // One rule for all bits above the highest of them, and one for each gap below it.
+            let highest = u64::MAX >> bits.leading_zeros();
+            let above = SeccompCondition::new(argument, Qword, SeccompCmpOp::Gt, highest);
+            let gaps = (0..u64::BITS).map(|bit| 1 << bit);
+            let gaps = gaps.filter(|bit| bit & highest != 0 && bit & bits == 0);
+            let gap =
+                |bit| SeccompCondition::new(argument, Qword, SeccompCmpOp::MaskedEq(bit), bit);
+            let conditions = std::iter::once(above).chain(gaps.map(gap));
+            return conditions
+                .map(|condition| SeccompRule::new(vec![condition?]))
+                .collect();
         }
         Test::Is(argument, value) => {
             let (operator, value) = (SeccompCmpOp::Eq, u64::from(value));
@@ -93,7 +98,7 @@ fn rule(test: &Test) -> Result<SeccompRule, BackendError> {
             vec![SeccompCondition::new(argument, Qword, operator, own)?]
         }
     };
-    SeccompRule::new(conditions)
+    Ok(vec![SeccompRule::new(conditions)?])
 }
 
 fn apply_program(

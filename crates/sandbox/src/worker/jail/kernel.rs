@@ -1,5 +1,7 @@
 //! The kernel layers of Linux that a worker puts around itself, and what belongs to them.
 
+use std::fs::File;
+
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, Ruleset,
     RulesetAttr as _, RulesetStatus, Scope,
@@ -99,14 +101,53 @@ pub(super) fn restrict_by_landlock() -> u8 {
     }
 }
 
+/// Opens the list of the parts of this process's address space. Without it, memory cannot be bounded.
+pub(super) fn open_maps() -> Result<Option<File>, String> {
+    let maps = File::open("/proc/self/maps");
+    maps.map(Some)
+        .map_err(|error| format!("/proc/self/maps cannot be read: {error}"))
+}
+
+/// Gives back address space that V8 reserves and does not use: 16 GiB for objects of C++ code, of
+/// which a worker has hardly any. Returns the bytes of address space that are left, and those of
+/// private writable memory, by this process's `maps` (proc_pid_maps(5)).
+///
+/// A limit on address space bounds memory only where little of it was reserved before. Where V8
+/// needs more than is left of a reservation, it ends the process.
+pub(super) fn release_reserved(maps: &str) -> (usize, usize) {
+    const LEFT: usize = 256 << 20;
+    const MOST: usize = 1 << 30;
+    let (mut space, mut data) = (0, 0);
+    for line in maps.lines() {
+        let mut words = line.split(' ');
+        let range = words.next().and_then(|range| range.split_once('-'));
+        let (start, end) = range.unwrap_or_default();
+        let bound = |text| usize::from_str_radix(text, 16).unwrap_or(0);
+        let (start, mut end) = (bound(start), bound(end));
+        let rights = words.next().unwrap_or_default();
+        if rights == "---p" && end - start > MOST {
+            let unused = std::ptr::without_provenance_mut(start + LEFT);
+            // SAFETY: nothing has any right to this memory, so nothing is in it.
+            if unsafe { libc::munmap(unused, end - start - LEFT) } == 0 {
+                end = start + LEFT;
+            }
+        }
+        space += end - start;
+        if rights.contains('w') && rights.ends_with('p') {
+            data += end - start;
+        }
+    }
+    (space, data)
+}
+
 /// Applies the filter for the start-up; true if it is in force.
 pub(super) fn filter_start_up() -> bool {
     filters::apply_start_up().is_ok()
 }
 
 /// Applies the filter for the time in which a script runs; true if it is in force.
-pub(super) fn filter_run_time(rewrites_code: bool) -> bool {
-    filters::apply_run_time(rewrites_code).is_ok()
+pub(super) fn filter_run_time() -> bool {
+    filters::apply_run_time().is_ok()
 }
 
 /// True if the processor and the kernel have memory protection keys, as V8 finds out.

@@ -12,7 +12,7 @@
 //! | 3 | Landlock with every right handled and no rule | files, TCP, abstract sockets, signals to others |
 //! | 4 | seccomp, start-up filter | every system call that starting V8 does not need |
 //! | 5 | V8, its threads and the isolate are made | |
-//! | 6 | seccomp, run-time filter, on all threads | what only the start-up needed, and new machine code |
+//! | 6 | address space that is not used is given back; seccomp, run-time filter, on all threads | what only the start-up needed, new threads, and new machine code |
 //!
 //! Steps 1 to 4 run on one thread, before V8 and tokio exist. A failure in step 1 ends the worker.
 //! [`Ready`] tells the host which of the steps 2 to 6 are in force; the host decides whether that is
@@ -43,10 +43,9 @@ pub(crate) const REFUSED_CALL: &str = "refused system call ";
 /// A jail that is not shut yet: the steps 1 to 4 are done.
 #[derive(Debug)]
 pub(super) struct Jail {
-    settings: Settings,
     in_force: Ready,
-    /// Opened while files can be opened; `None` where `/proc` is not mounted.
-    memory: Option<File>,
+    /// The address space of the process. Opened while files can be opened; only Linux has it.
+    maps: Option<File>,
 }
 
 impl Jail {
@@ -57,7 +56,9 @@ impl Jail {
         kernel::close_from(3)?;
         kernel::ask_for_death_signal()?;
         access::drop_inherited_access(host)?;
-        let memory = File::open("/proc/self/statm").ok();
+        let maps = kernel::open_maps()?;
+        // Where memory runs out, the kernel ends workers first. Their own limits hold without it.
+        let _refused = std::fs::write("/proc/self/oom_score_adj", "1000");
         let namespaces = if has(JailLayer::Namespaces) {
             kernel::unshare_namespaces()
         } else {
@@ -75,36 +76,29 @@ impl Jail {
             kernel::filter_start_up()
         };
         Ok(Self {
-            settings,
             in_force: Ready {
                 landlock,
                 seccomp,
                 namespaces,
                 protection_keys: settings.jit == Jit::Keys && kernel::has_protection_keys(),
-                data_bytes: 0,
+                ..Ready::default()
             },
-            memory,
+            maps,
         })
     }
 
     /// Does the last step. All threads of the worker exist, and V8 has its machine code.
     pub(super) fn shut(mut self) -> Ready {
-        self.in_force.data_bytes = self.memory.take().and_then(data_bytes).unwrap_or(0);
+        let mut maps = String::new();
+        if let Some(mut file) = self.maps.take() {
+            // Without it, the limits that the host sets are too low for any script.
+            let _unread = file.read_to_string(&mut maps);
+        }
+        let (space, data) = kernel::release_reserved(&maps);
+        (self.in_force.space_bytes, self.in_force.data_bytes) = (space as u64, data as u64);
         if self.in_force.seccomp {
-            // Without protection keys V8 changes the rights of code pages by `mprotect`.
-            let rewrites_code = (self.settings.jit != Jit::Off) && !self.in_force.protection_keys;
-            self.in_force.seccomp = kernel::filter_run_time(rewrites_code);
+            self.in_force.seccomp = kernel::filter_run_time();
         }
         self.in_force
     }
-}
-
-/// Private writable memory of the process: the sixth number of `statm`, in pages (proc_pid_statm(5)).
-fn data_bytes(mut statm: File) -> Option<u64> {
-    let mut text = String::new();
-    statm.read_to_string(&mut text).ok()?;
-    let pages: u64 = text.split_whitespace().nth(5)?.parse().ok()?;
-    // SAFETY: a number in, a number out.
-    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    Some(pages.saturating_mul(u64::try_from(page_bytes).unwrap_or(4096)))
 }
