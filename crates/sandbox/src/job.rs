@@ -39,7 +39,8 @@ pub struct Limits {
     /// processor time of all its threads, or the time that its main thread runs or waits for a
     /// processor, if that is more. A script that never waits has its limit by the clock, however busy
     /// the machine is.
-    /// The script is stopped within 250 ms more. Does not cover the start of the worker.
+    /// The script is stopped within 250 ms more. Does not cover the start of the worker. Parsing the
+    /// script may take as much time of a processor besides.
     pub script_time: Duration,
     /// Wall time of the whole run, with all waiting. Default 1 h.
     pub run_time: Duration,

@@ -97,6 +97,29 @@ async fn a_text_that_takes_too_long_is_refused() {
     );
 }
 
+/// A script's own limit of time is one for its parser, too.
+#[tokio::test]
+async fn reading_takes_no_longer_than_the_script_may() {
+    let launcher = Launcher::new(
+        WorkerProgram::Path(env!("CARGO_BIN_EXE_test-worker").into()),
+        LauncherOptions {
+            spares: 0,
+            reading_time: Duration::from_secs(3600),
+            ..LauncherOptions::default()
+        },
+    );
+    let limits = Limits {
+        script_time: Duration::from_millis(300),
+        ..Limits::default()
+    };
+    let worker = launcher.take(&limits).await.unwrap();
+    let bomb = format!("{}0{}", "async<U>(b=".repeat(50), ")".repeat(50));
+    assert_eq!(
+        told(worker.read_script(&bomb).await),
+        "the script takes longer than 0.3 s to parse; write it in simpler pieces"
+    );
+}
+
 #[tokio::test]
 async fn workers_that_do_not_read() {
     let dies = "head -c 1 >/dev/null; kill -ABRT $$";

@@ -36,7 +36,8 @@ pub struct LauncherOptions {
     pub heap_bytes: u64,
     /// `jit` of the first spares. Default as in [`Limits`].
     pub jit: bool,
-    /// Time that a worker has to read a text, by the clock. Default 5 s.
+    /// Time that a worker has to read a text, by the clock. Default 5 s. A text has no more time of a
+    /// processor than [`Limits::script_time`] either.
     ///
     /// Reading takes milliseconds. For some texts the time doubles with each level of nesting; a
     /// text that takes longer is refused.
@@ -87,7 +88,7 @@ impl Launcher {
         loop {
             let settings = self.pool.settings(limits);
             let worker = self.pool.take(settings).await?;
-            match Reserved::come_up(worker, Arc::clone(&self.pool)).await {
+            match Reserved::come_up(worker, Arc::clone(&self.pool), limits.script_time).await {
                 Ok(reserved) => return Ok(reserved),
                 Err(NotUp::Trapped(_)) if pool::use_simpler_than(settings.jit) => {}
                 Err(NotUp::Trapped(reason) | NotUp::Other(reason)) => return Err(reason),

@@ -1,7 +1,7 @@
 //! A worker that is taken for one run: it comes up, reads a text, and gets its script.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::wire::{HostFrame, Read, Readable, WorkerFrame};
 use callgate_script::{Prepared, ScriptError, ScriptErrorKind, TypeTextError};
@@ -45,6 +45,8 @@ pub struct Reserved {
     worker: Worker,
     reader: FrameReader<WorkerFrame>,
     jail: Jail,
+    /// The script's time, which reading may not pass either.
+    script_time: Duration,
     /// Kept so that the thread that started the worker lives as long as the worker.
     pool: Arc<Pool>,
 }
@@ -68,7 +70,11 @@ pub(super) enum NotUp {
 
 impl Reserved {
     /// Waits until the worker is ready, and looks at its jail.
-    pub(super) async fn come_up(mut worker: Worker, pool: Arc<Pool>) -> Result<Self, NotUp> {
+    pub(super) async fn come_up(
+        mut worker: Worker,
+        pool: Arc<Pool>,
+        script_time: Duration,
+    ) -> Result<Self, NotUp> {
         let socket = worker.take_socket();
         let reader = socket.and_then(|socket| FrameReader::new(socket, FIRST_FRAME_BYTES).ok());
         let unusable = || NotUp::Other("the socket of the worker cannot be used".to_owned());
@@ -81,6 +87,7 @@ impl Reserved {
                 worker.set_memory(&ready);
                 return Ok(Self {
                     jail: jail.map_err(NotUp::Other)?,
+                    script_time,
                     worker,
                     reader,
                     pool,
@@ -118,7 +125,8 @@ impl Reserved {
     }
 
     /// Makes the worker parse a script, within
-    /// [`reading_time`](super::LauncherOptions::reading_time).
+    /// [`reading_time`](super::LauncherOptions::reading_time), and within as much time of a processor
+    /// as the limits give the script.
     /// The error: a text that is not a script, that takes too long, or that crashes the parser; or
     /// the end of the worker.
     pub async fn read_script(self, source: &str) -> Result<(Self, Prepared), NotRead<ScriptError>> {
@@ -186,7 +194,7 @@ impl Reserved {
         let death = self.worker.end().await;
         let (kind, what) = match lost {
             Lost::Late => {
-                let seconds = self.pool.reading_time.as_secs_f64();
+                let seconds = self.pool.reading_time.min(self.script_time).as_secs_f64();
                 let what = format!("takes longer than {seconds} s to parse");
                 (ScriptErrorKind::TooComplex, what)
             }
@@ -217,10 +225,30 @@ impl Reserved {
         outbox
             .push(HostFrame::Read(Read { what, text }))
             .map_err(|error| Lost::Violation(error.to_string()))?;
-        match next(&mut self.reader, &mut outbox, self.pool.reading_time).await? {
+        let read = tokio::select! {
+            read = next(&mut self.reader, &mut outbox, self.pool.reading_time) => read,
+            () = works(&self.worker, self.script_time) => Err(Lost::Late),
+        };
+        match read? {
             WorkerFrame::Read { outcome } => Ok(outcome),
             _ => Err(Lost::Violation("it speaks before it has read".to_owned())),
         }
+    }
+}
+
+/// Returns when the worker has used this much time of a processor from now on.
+async fn works(worker: &Worker, time: Duration) {
+    let (began, before) = (Instant::now(), worker.cpu_time());
+    loop {
+        let used = match (before, worker.cpu_time()) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            // Where no clock counts that, the time on the wall does.
+            _ => began.elapsed(),
+        };
+        if used >= time {
+            return;
+        }
+        tokio::time::sleep(time - used).await;
     }
 }
 
