@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
 
 use crate::wire::Ready;
 use serde::Serialize;
@@ -157,9 +156,7 @@ pub(super) fn check(
             ));
         }
     }
-    if in_force.seccomp {
-        check_status(Path::new(&format!("/proc/{worker}/status")))?;
-    }
+    check_status(&format!("/proc/{worker}/status"), in_force.seccomp)?;
     Ok(in_force)
 }
 
@@ -169,12 +166,21 @@ pub(super) fn check(
 /// each thread would cost milliseconds: the kernel takes long to forget a process whose threads were
 /// looked at. Where `/proc` is hidden from the host there is nothing to compare; the worker has run no
 /// script yet, so its own word is good.
-fn check_status(status: &Path) -> Result<(), String> {
+fn check_status(status: &str, seccomp: bool) -> Result<(), String> {
     let Ok(status) = std::fs::read_to_string(status) else {
         return Ok(());
     };
+    let says = |line| status.lines().any(|found| found == line);
+    // A process of the same user can attach before the worker forbids it.
+    if status.contains("\nTracerPid:") && !says("TracerPid:\t0") {
+        return Err(
+            "another process traces it (ptrace), and could change all that it does; run without a \
+             debugger, and end processes that attach to others"
+                .to_owned(),
+        );
+    }
     for line in ["NoNewPrivs:\t1", "Seccomp:\t2"] {
-        if !status.lines().any(|found| found == line) {
+        if seccomp && !says(line) {
             return Err(format!(
                 "it is not in the jail: the kernel does not say {line:?}"
             ));

@@ -367,6 +367,46 @@ async fn the_kernel_ends_workers_first() {
     assert_eq!(fs::read_to_string(score).unwrap(), "1000\n");
 }
 
+/// A process of the same user attaches to a worker before its first instruction.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_traced_worker_gets_no_script() {
+    let folder = Folder::new("traced");
+    let (program, id) = (folder.0.join("worker"), folder.0.join("id"));
+    let script = format!(
+        "#!/bin/bash\necho $$ > '{}'\nuntil mapfile -t status < /proc/$$/status && \
+         [[ \"${{status[*]}}\" == *TracerPid:$'\\t'[1-9]* ]]; do :; done\n\
+         exec -a callgate-worker '{}' \"$@\"\n",
+        id.display(),
+        env!("CARGO_BIN_EXE_native-worker")
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    let (ended, end) = std::sync::mpsc::channel::<()>();
+    let tracer = std::thread::spawn(move || {
+        let worker: libc::pid_t = loop {
+            let id = fs::read_to_string(&id).unwrap_or_default();
+            if let Ok(id) = id.trim().parse() {
+                break id;
+            }
+        };
+        // SAFETY: attaches to a process of this test, which goes on.
+        let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, worker, 0, 0) };
+        assert_eq!(seized, 0, "{}", std::io::Error::last_os_error());
+        // The process is traced for as long as this thread lives.
+        let _ended = end.recv();
+    });
+    let options = LauncherOptions {
+        spares: 0,
+        jail: JailOptions::process_only(),
+        ..LauncherOptions::default()
+    };
+    let launcher = Launcher::new(WorkerProgram::Path(program), options);
+    let refused = launcher.take(&Limits::default()).await.unwrap_err();
+    drop(ended);
+    tracer.join().unwrap();
+    assert!(refused.contains("another process traces it"), "{refused}");
+}
+
 #[tokio::test]
 async fn all_threads_are_filtered_in_a_session_without_a_terminal() {
     let options = LauncherOptions {
