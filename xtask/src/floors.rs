@@ -21,7 +21,7 @@ use crate::{process, say};
 
 /// The crates by floor, lowest first, without `callgate-`.
 const FLOORS: &[&str] = &[
-    "policy process rust-types schema script typegen",
+    "files policy process rust-types schema script typegen",
     "auth catalog check models sandbox",
     "servers",
     "gate",

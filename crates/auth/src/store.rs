@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -294,6 +294,10 @@ impl Store {
         let path = self.path.with_extension("lock");
         let locked = self.blocking(move || {
             make_folder(&path)?;
+            // Opening a pipe would wait for its reader.
+            if path.metadata().is_ok_and(|found| !found.is_file()) {
+                return Err(io::Error::other("its lock is not a file"));
+            }
             let mut options = File::options();
             options.mode(0o600).create(true).truncate(false).write(true);
             let file = options.open(&path)?;
@@ -330,15 +334,13 @@ fn failed(server: &str, reason: &dyn fmt::Display) -> AuthError {
 }
 
 fn read_document(path: &Path) -> io::Result<Option<Document>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
+    let bytes = match callgate_files::read(path, MAX_FILE) {
+        Ok(bytes) => bytes,
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut text = String::new();
-    file.take(MAX_FILE).read_to_string(&mut text)?;
     // A parser's message may quote a token.
-    let document = serde_json::from_str(&text).ok();
+    let document = serde_json::from_slice(&bytes).ok();
     let document = document.filter(|document: &Document| document.version == 1);
     let unreadable = || io::Error::other("it is not one of ours; log in again");
     document.map(Some).ok_or_else(unreadable)

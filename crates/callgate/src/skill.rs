@@ -4,8 +4,6 @@
 //! `---`. Of its members, `name` and `description` are read, and `servers`, beside them or under
 //! `metadata`. Everything else is passed over; `allowed-tools` in particular grants nothing.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -80,7 +78,9 @@ impl Skill {
         };
         let failed = |reason| GateError(format!("skill {}: {reason}", path.display()));
         let absolute = std::path::absolute(&path).map_err(|error| failed(error.to_string()))?;
-        let text = read(&absolute).map_err(|error| failed(error.to_string()))?;
+        let bytes = callgate_files::read(&absolute, MAX_FILE);
+        let bytes = bytes.map_err(|error| failed(error.to_string()))?;
+        let text = String::from_utf8_lossy(&bytes);
         let (front, body) = parts(&text).map_err(&failed)?;
         Self::of(front, body, absolute).map_err(failed)
     }
@@ -124,17 +124,6 @@ impl Names {
             }
         }
     }
-}
-
-/// A file's text.
-fn read(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    let mut file = File::open(path)?.take(MAX_FILE + 1);
-    if file.read_to_end(&mut bytes)? as u64 > MAX_FILE {
-        let message = format!("it is longer than {} MiB", MAX_FILE >> 20);
-        return Err(io::Error::other(message));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The front matter, and what follows it.
@@ -230,7 +219,7 @@ mod tests {
                 "it does not begin with front matter: YAML between two lines of ---",
             ),
             ("---\nname: mail\n", "it does not begin with front matter"),
-            (&whole, "it is longer than 1 MiB"),
+            (&whole, "it is over 1048576 bytes"),
             (
                 "---\nname: mail\n---\n",
                 "line 1 column 1: missing field `description`",

@@ -3,7 +3,6 @@
 
 use std::env::consts;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The oldest major version that is a native program with the API that is used.
@@ -23,7 +22,10 @@ pub struct Executable {
 
 /// Finds the native TypeScript: `named`, or else the first that can be used of
 /// those in `typescript` beside `program` and one folder above that, in `lib/callgate` there, and
-/// in `node_modules` of `project` and of the folders above it.
+/// in `node_modules` of `project` and of the folders above it. Without a `project`, its author
+/// decides nothing about the program that runs.
+///
+/// A program that another user may have put there is not used, unless the configuration names it.
 pub fn find(
     named: Option<&Path>,
     program: Option<&Path>,
@@ -39,9 +41,9 @@ pub fn find(
         .take(2);
     let beside = beside
         .flat_map(|folder| ["typescript", "lib/callgate/typescript"].map(|name| folder.join(name)))
-        .map(|folder| in_folder(&folder));
+        .map(|folder| own(in_folder(&folder)?, program));
     let above = project.into_iter().flat_map(Path::ancestors);
-    let above = above.map(|folder| in_modules(&folder.join("node_modules")));
+    let above = above.map(|folder| own(in_modules(&folder.join("node_modules"))?, None));
     let mut unusable = None;
     for found in beside.chain(above) {
         match found {
@@ -56,6 +58,28 @@ pub fn find(
              typescript@{MIN_MAJOR}`, or name it under \"check\", \"typescript\" in the configuration"
         )
     }))
+}
+
+/// Refuses a program that another user may have written or put there. Beside our own program, the
+/// owner of its folder is trusted, and modes do not count: who may write there can replace both.
+fn own(found: Option<Executable>, beside: Option<&Path>) -> Result<Option<Executable>, String> {
+    let Some(Executable { path, version }) = &found else {
+        return Ok(None);
+    };
+    let fault = match beside.and_then(Path::parent) {
+        Some(folder) => callgate_files::has_other_owner(path, folder)
+            .map(|is_theirs| is_theirs.then(|| "may come from another user".to_owned())),
+        None => callgate_files::exposure(path).map(|it| it.map(|exposure| exposure.fault)),
+    };
+    match fault {
+        Ok(None) => Ok(found),
+        Ok(Some(fault)) => Err(format!(
+            "TypeScript {version} in {} {fault}; name it under \"check\", \"typescript\" in the \
+             configuration if it is to be used",
+            path.display()
+        )),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
 }
 
 fn of_name(named: &Path) -> Result<Executable, String> {
@@ -159,10 +183,8 @@ fn platform_package() -> String {
 
 /// The version in a package's manifest.
 fn version(package: &Path) -> Option<String> {
-    let mut text = String::new();
-    let manifest = fs::File::open(package.join("package.json")).ok()?;
-    manifest.take(MAX_MANIFEST).read_to_string(&mut text).ok()?;
-    let manifest: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let manifest = callgate_files::read(&package.join("package.json"), MAX_MANIFEST).ok()?;
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).ok()?;
     let version = manifest.get("version")?.as_str()?;
     // It is printed: nothing but a version.
     let is_version = |byte: u8| byte.is_ascii_alphanumeric() || b".-+".contains(&byte);

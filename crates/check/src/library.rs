@@ -62,7 +62,7 @@ pub(crate) fn load(folder: &Path) -> Result<Vec<String>, String> {
     let mut loader = Loader {
         folder,
         seen: HashSet::new(),
-        bytes: 0,
+        bytes_left: MAX_BYTES,
         files: vec![String::new()],
     };
     loader.add("esnext")?;
@@ -72,7 +72,7 @@ pub(crate) fn load(folder: &Path) -> Result<Vec<String>, String> {
 struct Loader<'a> {
     folder: &'a Path,
     seen: HashSet<String>,
-    bytes: u64,
+    bytes_left: u64,
     files: Vec<String>,
 }
 
@@ -90,11 +90,8 @@ impl Loader<'_> {
         }
         let file = self.folder.join(format!("lib.{name}.d.ts"));
         let unreadable = |error: std::io::Error| format!("{}: {error}", file.display());
-        self.bytes += std::fs::metadata(&file).map_err(unreadable)?.len();
-        if self.bytes > MAX_BYTES {
-            return Err(format!("it has more than {MAX_BYTES} bytes"));
-        }
-        let text = std::fs::read_to_string(&file).map_err(unreadable)?;
+        let text = callgate_files::read_text(&file, self.bytes_left).map_err(unreadable)?;
+        self.bytes_left -= text.len() as u64;
         for line in text.lines() {
             if let Some(other) = referred(line) {
                 self.add(other)?;

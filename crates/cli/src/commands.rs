@@ -1,6 +1,6 @@
 //! One function per command: calls the library, prints, returns the exit code.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -299,10 +299,13 @@ fn print_tools(gate: &Gate, json: bool) -> anyhow::Result<u8> {
     Ok(0)
 }
 
+/// The most bytes of a call's arguments that are read; servers get less.
+const MAX_ARGUMENTS: u64 = 64 << 20;
+
 async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     let config = setup::required_configuration(config).await?;
     let arguments = match args.arguments.as_str() {
-        "-" => std::io::read_to_string(std::io::stdin().lock())?,
+        "-" => std::io::read_to_string(std::io::stdin().lock().take(MAX_ARGUMENTS))?,
         _ => args.arguments,
     };
     let arguments = RawValue::from_string(arguments).context("the arguments are not JSON")?;

@@ -8,7 +8,8 @@ use anyhow::{Context as _, bail};
 use callgate::config::{Config, ServeConfig, ToolMode};
 use callgate::{
     Answer, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions, Limits, Reader,
-    Rules, ServerState, Skill, Status, Workers, ask_with, present::indented,
+    Rules, ServerState, Skill, Status, Workers, ask_with,
+    present::{indented, one_line},
     sandbox::WorkerProgram,
 };
 
@@ -314,6 +315,9 @@ pub fn unattended(builder: GateBuilder, flags: &PermissionArgs) -> GateBuilder {
     }
 }
 
+/// The most bytes of a file of recorded results.
+const MAX_RECORDED: u64 = 64 << 20;
+
 /// The dry run of the flags.
 pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
     if !flags.dry_run {
@@ -323,7 +327,7 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
     dry_run.reads.clone_from(&flags.reads);
     if let Some(file) = &flags.recorded {
         let name = file.display();
-        let text = std::fs::read_to_string(file);
+        let text = callgate_files::read_text(file, MAX_RECORDED);
         let text = text.with_context(|| format!("could not read {name}"))?;
         dry_run.recorded = serde_json::from_str(&text).with_context(|| {
             format!(
@@ -342,7 +346,7 @@ pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
         let text = text.context("could not read standard input")?;
         return Ok((text, "stdin.ts".to_owned()));
     }
-    let name = file.display().to_string();
+    let name = one_line(&file.display().to_string(), usize::MAX);
     let opened = std::fs::File::open(file).map_err(anyhow::Error::from);
     let text = opened.and_then(read_bounded);
     Ok((

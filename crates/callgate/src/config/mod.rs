@@ -63,6 +63,9 @@ pub use trust::{Effects, Review, TrustStore};
 pub use units::{LEAST_MEMORY, parse_bytes, parse_duration, parse_memory};
 pub use users::{Role, UsersConfig, subject_user, token_user};
 
+/// The most bytes of a configuration file. Some clients keep old conversations in theirs.
+pub const MAX_BYTES: u64 = 64 << 20;
+
 /// The contents of one configuration file. What serde skips is not a key of the file, and what is
 /// read `later` needs the file's tree.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -248,7 +251,7 @@ fn open(path: &Path) -> Result<(Place, String), ConfigError> {
     let named = std::path::absolute(path).map_err(|error| ConfigError::unread(path, error))?;
     let shown = shown(&named);
     let unread = |error| ConfigError::unread(&shown, error);
-    let bytes = std::fs::read(&named).map_err(|error| match error.kind() {
+    let bytes = callgate_files::read(&named, MAX_BYTES).map_err(|error| match error.kind() {
         std::io::ErrorKind::IsADirectory => {
             let file = shown.join(find::NAMES[0]);
             let message = format!("it is a folder; name a file, such as {}", file.display());

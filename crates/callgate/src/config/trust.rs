@@ -16,6 +16,7 @@ use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::MAX_BYTES;
 use super::find::is_found_name;
 use super::tree::SYNTAX;
 
@@ -278,7 +279,7 @@ impl TrustStore {
     }
 
     fn accepted(&self, file: &Path) -> Option<BTreeSet<Setting>> {
-        let text = std::fs::read_to_string(self.record(file).ok()?).ok()?;
+        let text = callgate_files::read_text(&self.record(file).ok()?, MAX_BYTES).ok()?;
         let accepted: Accepted = serde_json::from_str(&text).ok()?;
         Some(accepted.settings)
     }

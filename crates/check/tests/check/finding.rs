@@ -98,7 +98,8 @@ fn the_configured_one_comes_first_and_alone() {
 fn then_the_one_beside_the_program() {
     let tree = Tree::new();
     tree.native(&modules("target/typescript"), "7.0.2")
-        .native(&modules("project"), "7.1.0");
+        .native(&modules("project"), "7.1.0")
+        .write("target/debug/callgate", "");
     tree.check(
         None,
         "target/debug/callgate",
@@ -164,4 +165,39 @@ fn a_link_of_a_package_manager_is_followed() {
     );
     std::os::unix::fs::symlink(from, to).expect("a link");
     tree.check(None, "bin/callgate", "project", "7.0.2 /project/node_modules/.pnpm/typescript@7.0.2/node_modules/@typescript/PLATFORM/lib/tsc");
+}
+
+#[test]
+fn program_of_another_user_is_refused() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let tree = Tree::new();
+    tree.native(&modules("shared/app"), "7.0.2");
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(tree.path("shared/app/node_modules"), open).expect("a mode");
+    tree.check(
+        None,
+        "bin/callgate",
+        "shared/app/src",
+        "TypeScript 7.0.2 in /shared/app/node_modules/@typescript/PLATFORM/lib/tsc is in a folder \
+         that other users may write to (/shared/app/node_modules), who can put another one in its \
+         place; name it under \"check\", \"typescript\" in the configuration if it is to be used",
+    );
+    tree.native("bin/typescript", "7.1.0");
+    // Only root can give files away.
+    if chown(tree.path("bin/typescript"), Some(4242), None).is_ok() {
+        tree.check(
+            None,
+            "bin/callgate",
+            "elsewhere",
+            "TypeScript 7.1.0 in /bin/typescript/lib/tsc may come from another user; name it under \
+             \"check\", \"typescript\" in the configuration if it is to be used",
+        );
+        chown(tree.path("bin"), Some(4242), None).expect("an owner");
+        tree.check(
+            None,
+            "bin/callgate",
+            "elsewhere",
+            "7.1.0 /bin/typescript/lib/tsc",
+        );
+    }
 }

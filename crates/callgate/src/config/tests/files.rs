@@ -188,14 +188,25 @@ fn links_that_lead_nowhere_are_no_file() {
     assert_eq!(said(1, "missing"), missing);
 }
 
+fn mkfifo(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("mkfifo starts").success());
+}
+
 #[test]
 fn files_that_cannot_be_read() {
     let root = tempfile::tempdir().expect("folder");
     let path = |name: &str| root.path().join(name);
     std::fs::create_dir(path("folder.json")).expect("folder");
     std::fs::write(path("bytes.json"), [0xff]).expect("file");
+    mkfifo(&path("pipe.json"));
+    std::os::unix::fs::symlink("/dev/zero", path("zero.json")).expect("link");
+    std::os::unix::net::UnixListener::bind(path("socket.json")).expect("socket");
+    let large = std::fs::File::create(path("large.json")).expect("file");
+    large.set_len(1 << 40).expect("a file with a hole");
     let folder =
         "cannot be read: it is a folder; name a file, such as ROOT/folder.json/callgate.json";
+    let no_file = "cannot be read: it is a pipe, a socket or a device, and not a file";
     for (name, expected) in [
         (
             "missing.json",
@@ -203,6 +214,10 @@ fn files_that_cannot_be_read() {
         ),
         ("folder.json", folder),
         ("bytes.json", "not UTF-8 text"),
+        ("pipe.json", no_file),
+        ("zero.json", no_file),
+        ("socket.json", no_file),
+        ("large.json", "cannot be read: it is over 67108864 bytes"),
     ] {
         let error = Config::load_with(&path(name), environment).expect_err(name);
         let said = error

@@ -1,0 +1,68 @@
+//! Reading within bounds.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// The bytes of a regular file, of which it may have `max`.
+///
+/// A path of an open descriptor, as a shell's `<(…)` gives it, may be a pipe: only the person who
+/// starts the program can name one.
+///
+/// # Errors
+///
+/// The system's, and errors for a folder ([`ErrorKind::IsADirectory`]), for a pipe, socket or
+/// device, and for a file that is too large.
+pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let is_descriptor = path.starts_with("/dev/fd") || path == Path::new("/dev/stdin");
+    let file = if is_descriptor {
+        File::open(path)?
+    } else {
+        open_regular(path)?
+    };
+    let too_large = || io::Error::new(ErrorKind::FileTooLarge, format!("it is over {max} bytes"));
+    if file.metadata()?.len() > max {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Err(too_large());
+    }
+    Ok(bytes)
+}
+
+/// [`read`], for a file of UTF-8 text.
+///
+/// # Errors
+///
+/// Those of [`read`], and [`ErrorKind::InvalidData`].
+pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
+    let invalid = |_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text");
+    String::from_utf8(read(path, max)?).map_err(invalid)
+}
+
+/// Opens a regular file. Anything else is refused before it is opened, because opening alone makes
+/// some devices act.
+fn open_regular(path: &Path) -> io::Result<File> {
+    check_regular(&path.metadata()?)?;
+    let mut options = File::options();
+    // For a pipe that has taken the file's place, and for files of the kernel that wait for data.
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.read(true).open(path)?;
+    check_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn check_regular(found: &std::fs::Metadata) -> io::Result<()> {
+    if found.is_dir() {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder"));
+    }
+    if !found.is_file() {
+        return Err(io::Error::other(
+            "it is a pipe, a socket or a device, and not a file",
+        ));
+    }
+    Ok(())
+}
