@@ -43,6 +43,7 @@ impl Restrictions {
     fn enter_layers(&mut self) -> io::Result<()> {
         // SAFETY: this prctl takes numbers only.
         check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
+        give_up_capabilities()?;
         // An error with a text would allocate memory.
         let refused = || io::Error::from_raw_os_error(libc::EPERM);
         if let Some(ruleset) = self.landlock.take() {
@@ -55,8 +56,42 @@ impl Restrictions {
     }
 }
 
-pub(crate) fn check(returned: libc::c_int) -> io::Result<()> {
-    if returned < 0 {
+/// Makes the program start without the capabilities of the host.
+///
+/// The calling process keeps its own until then: the program may lie in a folder that only they
+/// open.
+#[cfg(target_os = "linux")]
+fn give_up_capabilities() -> io::Result<()> {
+    const VERSION_3: u32 = 0x2008_0522;
+    /// The highest number that the sets have room for.
+    const LAST: libc::c_ulong = 63;
+    let header = [VERSION_3, 0];
+    // Effective, permitted and inheritable ones, 32 numbers each.
+    let mut sets = [[0_u32; 3]; 2];
+    // SAFETY: the kernel reads the header and writes the sets, which have the form of this version.
+    check(unsafe { libc::syscall(libc::SYS_capget, &raw const header, &raw mut sets) })?;
+    if sets.as_flattened().iter().all(|set| *set == 0) {
+        return Ok(());
+    }
+    let mut may_drop = true;
+    for number in 0..=LAST {
+        // SAFETY: this prctl takes numbers only. It fails for numbers that the kernel does not know.
+        let dropped = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) };
+        let error = io::Error::last_os_error().raw_os_error();
+        may_drop &= dropped == 0 || error == Some(libc::EINVAL);
+    }
+    for [effective, permitted, inheritable] in &mut sets {
+        *inheritable = 0;
+        if !may_drop {
+            (*effective, *permitted) = (0, 0);
+        }
+    }
+    // SAFETY: the kernel reads both, as above.
+    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, &raw const sets) })
+}
+
+pub(crate) fn check(returned: impl Into<i64>) -> io::Result<()> {
+    if returned.into() < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())

@@ -110,9 +110,13 @@ async fn a_restricted_process_keeps_its_limits_and_gains_no_rights() {
         limits: &[(libc::RLIMIT_NOFILE, 20)],
         ..Restrictions::default()
     };
-    let script = "ulimit -Hn; grep NoNewPrivs /proc/self/status";
+    let script = "ulimit -Hn; grep -E 'NoNewPrivs|Cap(Prm|Eff)' /proc/self/status";
     let printed = printed(script, Some(restrictions), |_| ()).await;
-    assert_eq!(printed, "20\nNoNewPrivs:\t1\n");
+    let none = "0".repeat(16);
+    assert_eq!(
+        printed,
+        format!("20\nCapPrm:\t{none}\nCapEff:\t{none}\nNoNewPrivs:\t1\n")
+    );
 }
 
 #[tokio::test]
