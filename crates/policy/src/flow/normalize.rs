@@ -15,8 +15,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     NO_PAD.with_decode_allow_trailing_bits(true),
 );
 
-/// Undoes escapes of JSON and of URLs, at any depth, and turns each run of white space and
-/// control characters into one space. A `+` stays: base64 needs it.
+/// Undoes escapes of JSON and of URLs, at any depth, turns each run of white space and control
+/// characters into one space, and drops characters without width. A `+` stays: base64 needs it.
 pub(super) fn normalize(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut at = 0;
@@ -31,7 +31,35 @@ pub(super) fn normalize(raw: &[u8]) -> Vec<u8> {
             }
         };
     }
-    out
+    fold_invisible(out)
+}
+
+/// Turns spaces of Unicode into plain ones, collapsed, and drops soft hyphens, joiners, marks of
+/// direction and the like.
+fn fold_invisible(text: Vec<u8>) -> Vec<u8> {
+    if text.is_ascii() {
+        return text;
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = &*text;
+    loop {
+        let (length, kept) = match rest {
+            [] => return out,
+            [0xc2, 0xa0, ..] => (2, b" ".as_slice()),
+            [0xe2, 0x80, 0x80..=0x8a | 0xa8 | 0xa9 | 0xaf, ..]
+            | [0xe2, 0x81, 0x9f, ..]
+            | [0xe3, 0x80, 0x80, ..] => (3, b" ".as_slice()),
+            [0xc2, 0xad, ..] => (2, [].as_slice()),
+            [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae, ..]
+            | [0xe2, 0x81, 0xa0..=0xaf, ..]
+            | [0xef, 0xbb, 0xbf, ..] => (3, [].as_slice()),
+            [byte, ..] => (1, std::slice::from_ref(byte)),
+        };
+        if kept != b" " || out.last() != Some(&b' ') {
+            out.extend_from_slice(kept);
+        }
+        rest = rest.get(length..).unwrap_or_default();
+    }
 }
 
 /// Turns each `+` into a space, as in a form, and collapses the spaces again.
@@ -238,6 +266,9 @@ mod tests {
             ("100% %zz %2", "100% %zz %2"),
             ("%c3%a9%41", "éA"),
             (r"C:\Users\table", "C:Users able"),
+            ("a\u{a0} b\u{2009}\u{3000}c%C2%A0d", "a b c d"),
+            ("pass\u{ad}word\u{200b}s \u{2066}x", "passwords x"),
+            (r"l\u2060i\u200dn%e2%80%8be\ufeff", "line"),
         ] {
             assert_eq!(normal(text), expected, "{text}");
         }
