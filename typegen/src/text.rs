@@ -34,6 +34,11 @@ pub(crate) fn comment_text(text: &str, limit: usize) -> (String, bool) {
             }
         }
         clean.truncate(content + clean.get(content..).unwrap_or_default().trim_end().len());
+        let row = clean.get(content..).unwrap_or_default().trim_start();
+        // At a terminal, such a row would look like one of a question.
+        if content > 0 && row.starts_with(is_frame) {
+            clean.insert_str(content, "* ");
+        }
         if clean.len() == content {
             clean.truncate(start);
             blank_lines += 1;
@@ -129,6 +134,11 @@ pub(crate) fn prefix(text: &str, limit: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// Lines and blocks, of which frames are drawn.
+fn is_frame(character: char) -> bool {
+    matches!(character, '\u{2500}'..='\u{259f}')
+}
+
 fn ends_line(character: char) -> bool {
     character == '\n' || is_line_separator(character)
 }
@@ -189,6 +199,7 @@ mod tests {
         check("@ts-expect-error", "@\\ts-expect-error");
         check("@\u{200b}ts-ignore", "@\\ts-ignore");
         check("\nTwo\r\n\n\n  lines\u{2028}/\n\n", "Two\n\n  lines\n/");
+        check("One\n┃ two\n\u{200b} ├ three", "One\n* ┃ two\n*  ├ three");
     }
 
     #[test]
