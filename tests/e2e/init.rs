@@ -380,15 +380,21 @@ fn secrets_are_copied_when_the_person_says_so() {
         ".mcp.json",
         &format!(r#"{{ "mcpServers": {{ "log": {entry} }} }}"#),
     );
-    let mut session = person.at_terminal(&[]);
-    answer(&mut session, ["a", "y", "a"]);
-    let rest = session.exp_eof().expect("the end");
-    assert!(rest.contains("server log  started in"), "{rest}");
     let file = person.bench.path().join("callgate.json");
-    let text = fs::read_to_string(&file).expect("a configuration");
-    assert!(text.contains(SECRET), "{text}");
-    let mode = fs::metadata(&file).expect("the file").permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
+    // The second time, others may read the file that is replaced.
+    for arguments in [&[][..], &["--force"]] {
+        let mut session = person.at_terminal(arguments);
+        answer(&mut session, ["a", "y", "a"]);
+        let rest = session.exp_eof().expect("the end");
+        assert!(rest.contains("server log  started in"), "{rest}");
+        let text = fs::read_to_string(&file).expect("a configuration");
+        assert!(text.contains(SECRET), "{text}");
+        for file in [&file, &file.with_extension("json.bak")] {
+            let mode = fs::metadata(file).map_or(0, |it| it.permissions().mode());
+            assert_eq!(mode & 0o077, 0, "{}", file.display());
+        }
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).expect("a mode");
+    }
 }
 
 /// The file that `--client` writes to, for each client, with text that must stay.
@@ -505,4 +511,69 @@ fn a_person_sees_the_difference_and_may_refuse() {
         assert!(text.starts_with("# mine\n"), "{text}");
         assert_eq!(text.contains("callgate"), is_written, "{text}");
     }
+}
+
+#[test]
+fn link_out_of_the_project_is_refused() {
+    use std::os::unix::fs::symlink;
+    let empty = r#"{ "mcpServers": {} }"#;
+    for (link, to, arguments) in [
+        (
+            ".mcp.json",
+            "dotfiles/x.json",
+            &["--client", "claude-code", "--yes"],
+        ),
+        (".cursor", "dotfiles", &["--client", "cursor", "--yes"]),
+        (
+            ".gemini/settings.json",
+            "dotfiles/new/x.json",
+            &["--client", "gemini", "--yes"],
+        ),
+        (
+            "callgate.json",
+            "dotfiles/x.json",
+            &["--from", "claude-code", "--yes"],
+        ),
+    ] {
+        let person = Person::new();
+        person.has(".gemini/readme", "");
+        person.has("~/.claude.json", ONE);
+        let theirs = person.has("~/dotfiles/x.json", empty);
+        if link != "callgate.json" {
+            person.bench.write("callgate.json", empty);
+        }
+        symlink(person.home.path().join(to), person.bench.path().join(link)).expect("a link");
+        let ran = person.init(&[arguments, &["--force"][..]].concat());
+        assert_eq!(ran.code, 2, "{ran:#?}");
+        let said = ["leads out of this project, to ", "leads nowhere"];
+        assert!(
+            said.iter().any(|said| ran.stderr.contains(said)),
+            "{ran:#?}"
+        );
+        let kept = fs::read_dir(theirs.parent().expect("a folder")).expect("a folder");
+        assert_eq!(kept.count(), 1, "{link}");
+        assert_eq!(fs::read_to_string(theirs).expect("a file"), empty, "{link}");
+    }
+}
+
+#[test]
+fn link_of_a_person_is_followed_and_shown() {
+    let person = Person::new();
+    person
+        .bench
+        .write("callgate.json", r#"{ "mcpServers": {} }"#);
+    let real = person.has("~/dotfiles/surf.json", "{}\n");
+    person.has("~/.codeium/windsurf/readme", "");
+    let link = person.home.path().join(".codeium/windsurf/mcp_config.json");
+    std::os::unix::fs::symlink("../../dotfiles/surf.json", &link).expect("a link");
+    let ran = person.init(&["--client", "windsurf", "--yes"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let said = "~/.codeium/windsurf/mcp_config.json (~/dotfiles/surf.json)";
+    assert!(ran.stdout.contains(said), "{ran:#?}");
+    assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
+    assert!(
+        fs::read_to_string(real)
+            .expect("a file")
+            .contains("callgate")
+    );
 }

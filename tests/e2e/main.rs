@@ -35,6 +35,7 @@ mod lookups;
 mod meaning;
 mod mistakes;
 mod model_tasks;
+mod no_files;
 mod odd_servers;
 mod oidc_provider;
 mod other_sdks;

@@ -142,12 +142,12 @@ impl Folders {
         Some(base?.join(below))
     }
 
-    /// The files of a client that exist.
+    /// The files of a client that exist, also those that turn out not to be files.
     pub fn files(&self, client: Client) -> Vec<PathBuf> {
         let files = client.facts().files.iter();
         let paths = files.filter_map(|path| self.path(path));
         let mut found: Vec<PathBuf> = paths.flat_map(|path| expanded(&path)).collect();
-        found.retain(|path| path.is_file());
+        found.retain(|path| path.symlink_metadata().is_ok());
         found.dedup();
         found
     }

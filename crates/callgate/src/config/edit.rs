@@ -1,13 +1,14 @@
 //! Adds rules to a configuration file, and keeps the rest of it: comments, layout, mode, owner.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _, read_to_string};
-use std::os::unix::fs::{MetadataExt as _, fchown};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
 
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use tempfile::NamedTempFile;
 
+use super::MAX_BYTES;
 use super::error::shown;
 use super::tree::SYNTAX;
 use super::trust;
@@ -21,7 +22,7 @@ use super::trust;
 ///
 /// A text that says why not; nothing has been written then.
 pub fn allow(path: &Path, rules: &[String]) -> Result<(), String> {
-    rewrite(path, |old| with_rules(old, rules))
+    rewrite(path, false, |old| with_rules(old, rules))
 }
 
 /// Checks that a configuration file takes rules, as [`allow`] does, and leaves it as it is.
@@ -30,20 +31,22 @@ pub fn allow(path: &Path, rules: &[String]) -> Result<(), String> {
 ///
 /// The error of `allow`, as far as that does not depend on the rules.
 pub fn takes_rules(path: &Path) -> Result<(), String> {
-    rewrite(path, |old| {
+    rewrite(path, false, |old| {
         with_rules(old, &["\"rule\"".to_owned()])?;
         Ok(old.to_owned())
     })
 }
 
 /// Replaces the text of a configuration file, also of another client's, by what `change` makes of
-/// it, at once and with its mode and owner. A text that stays the same is not written.
+/// it, at once and with its owner and mode; if it `is_private`, only its owner can read it then. A
+/// file that stays the same is not written.
 ///
 /// # Errors
 ///
 /// A text that says why not; nothing has been written then.
 pub fn rewrite(
     path: &Path,
+    is_private: bool,
     change: impl FnOnce(&str) -> Result<String, String>,
 ) -> Result<(), String> {
     let shown = shown(path).display().to_string();
@@ -63,15 +66,23 @@ pub fn rewrite(
     if writable.is_err() || metadata.permissions().readonly() {
         return Err(other("it may not be written to"));
     }
+    if metadata.len() > MAX_BYTES {
+        return Err(other(&format!("it is over {MAX_BYTES} bytes")));
+    }
     let old = read_to_string(&locked).map_err(failed)?;
     let new = change(&old).map_err(|reason| {
         format!("{shown} cannot take a rule: {reason}; write it under \"permissions\", \"allow\"")
     })?;
     let after = beside(&path, new.as_bytes(), &metadata).map_err(failed)?;
-    if new == old {
+    let mode = metadata.mode() & if is_private { 0o700 } else { 0o7777 };
+    let set = after
+        .as_file()
+        .set_permissions(Permissions::from_mode(mode));
+    set.map_err(failed)?;
+    if new == old && mode == metadata.mode() & 0o7777 {
         return Ok(());
     }
-    if std::fs::read_to_string(&path).map_err(failed)? != old {
+    if callgate_files::read_text(&path, MAX_BYTES).map_err(failed)? != old {
         return Err(format!(
             "{shown} was changed by another program; nothing was written, so try again"
         ));
@@ -105,8 +116,7 @@ fn locked(path: &Path) -> std::io::Result<File> {
     }
 }
 
-/// Writes a file next to another, like it but for its contents. Other users cannot read it
-/// before it has the mode of the old file.
+/// Writes a file next to another, with its owner. Other users cannot read it.
 fn beside(path: &Path, bytes: &[u8], old: &Metadata) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -115,7 +125,6 @@ fn beside(path: &Path, bytes: &[u8], old: &Metadata) -> std::io::Result<NamedTem
         .tempfile_in(folder)?;
     new.write_all(bytes)?;
     give_to_owner(new.as_file(), old)?;
-    new.as_file().set_permissions(old.permissions())?;
     new.as_file().sync_all()?;
     Ok(new)
 }

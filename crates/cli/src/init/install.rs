@@ -2,10 +2,11 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use callgate::config::MAX_BYTES;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use serde_json::{Map, Value, json};
@@ -51,9 +52,9 @@ pub async fn execute(
     let facts = client.facts();
     let first = facts.files.first().and_then(|file| folders.path(file));
     let file = first.context("neither HOME nor XDG_CONFIG_HOME is set")?;
-    let shown = folders.shown(&file);
+    let shown = target(folders, &file, client.writes_to_project())?;
     let entry = entry(client, &config)?;
-    let old = match std::fs::read_to_string(&file) {
+    let old = match callgate_files::read_text(&file, MAX_BYTES) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         old => old.with_context(|| format!("{shown} cannot be read"))?,
     };
@@ -116,6 +117,33 @@ fn entry(client: Client, config: &Path) -> anyhow::Result<Map<String, Value>> {
     entry.insert("command".to_owned(), command.into());
     entry.insert("args".to_owned(), args);
     Ok(entry)
+}
+
+/// The file that is written to, for people: its path, and where links lead it.
+///
+/// The author of a repository decides where a link in it leads, so a project's file must be in the
+/// project. Links of a person's own files are followed.
+pub fn target(folders: &Folders, file: &Path, is_of_project: bool) -> anyhow::Result<String> {
+    let shown = folders.shown(file);
+    let exists = |place: &&Path| place.symlink_metadata().is_ok();
+    let place = file.ancestors().find(exists).unwrap_or(file);
+    let real = place.canonicalize();
+    let real = real.with_context(|| format!("{} leads nowhere", folders.shown(place)))?;
+    // Without a slash at the end of the file itself.
+    let real = match file.strip_prefix(place) {
+        Ok(below) if !below.as_os_str().is_empty() => real.join(below),
+        _ => real,
+    };
+    if is_of_project && !real.starts_with(folders.project.canonicalize()?) {
+        bail!(
+            "{shown} leads out of this project, to {}; nothing was written, so remove the link",
+            folders.shown(&real)
+        );
+    }
+    if real == file {
+        return Ok(shown);
+    }
+    Ok(format!("{shown} ({})", folders.shown(&real)))
 }
 
 /// The text of a configuration with the entry among its servers.
@@ -200,7 +228,7 @@ fn cst(value: &Value) -> CstInputValue {
 }
 
 /// Writes a file: a new one with its folder; or the old one, which is kept as the first of
-/// `FILE.bak`, `FILE.bak2`, … that does not exist.
+/// `FILE.bak`, `FILE.bak2`, … that does not exist. Others cannot read either if it `is_private`.
 pub fn write(
     folders: &Folders,
     file: &Path,
@@ -211,13 +239,9 @@ pub fn write(
     if file.symlink_metadata().is_err() {
         let text = change("").map_err(anyhow::Error::msg)?;
         let mode = if is_private { 0o600 } else { 0o666 };
-        let write = || -> std::io::Result<()> {
-            std::fs::create_dir_all(file.parent().unwrap_or(file))?;
-            let mut new = OpenOptions::new();
-            let mut new = new.write(true).create_new(true).mode(mode).open(file)?;
-            new.write_all(text.as_bytes())
-        };
-        write().with_context(|| format!("{shown} cannot be written"))?;
+        let made = std::fs::create_dir_all(file.parent().unwrap_or(file));
+        let written = made.and_then(|()| create(file, mode, text.as_bytes()));
+        written.with_context(|| format!("{shown} cannot be written"))?;
         return crate::trust::accept(file, &text);
     }
     let name = file.display();
@@ -229,8 +253,18 @@ pub fn write(
     let is_free = |backup: &PathBuf| backup.symlink_metadata().is_err();
     let backup = backups.find(is_free).context("it has too many backups")?;
     let kept = folders.shown(&backup);
-    // With the mode of the file.
-    std::fs::copy(file, &backup).with_context(|| format!("{kept} cannot be written"))?;
-    callgate::config::rewrite(file, change).map_err(anyhow::Error::msg)?;
+    let old = callgate_files::read(file, MAX_BYTES);
+    let old = old.with_context(|| format!("{shown} cannot be read"))?;
+    let mode = file.metadata()?.mode() & if is_private { 0o600 } else { 0o777 };
+    let written = create(&backup, mode, &old);
+    written.with_context(|| format!("{kept} cannot be written"))?;
+    callgate::config::rewrite(file, is_private, change).map_err(anyhow::Error::msg)?;
     print::out(&format!("the old {shown} is kept as {kept}\n"))
+}
+
+/// Writes a file that does not exist.
+fn create(file: &Path, mode: u32, bytes: &[u8]) -> std::io::Result<()> {
+    let mut new = OpenOptions::new();
+    let mut new = new.write(true).create_new(true).mode(mode).open(file)?;
+    new.write_all(bytes)
 }

@@ -107,7 +107,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
         Some(path) => std::path::absolute(path)?,
         None => folders.project.join("callgate.json"),
     };
-    let shown = folders.shown(&file);
+    let shown = install::target(folders, &file, sources.config.is_none())?;
     let is_chosen = args.yes || !args.servers.is_empty();
     let mut dialogue = Dialogue::begin(is_chosen).await?;
     if dialogue.is_none() && !is_chosen {

@@ -2,17 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use callgate::ServerSpec;
-use callgate::config::Config;
+use callgate::config::{Config, MAX_BYTES};
 use clap::ValueEnum as _;
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::{Map, Value};
 
 use crate::clients::{Client, Folders};
-
-/// The most bytes of a file that is read: `~/.claude.json` has old conversations, too.
-const MAX_BYTES: u64 = 64 << 20;
 
 /// A server in another client's configuration.
 #[derive(Debug, Clone)]
@@ -54,10 +50,7 @@ pub fn servers(folders: &Folders, from: &[Client]) -> (Vec<Found>, Vec<String>) 
 }
 
 fn read(file: &Path) -> anyhow::Result<Value> {
-    if file.metadata()?.len() > MAX_BYTES {
-        bail!("it is over {MAX_BYTES} bytes");
-    }
-    let text = std::fs::read_to_string(file)?;
+    let text = callgate_files::read_text(file, MAX_BYTES)?;
     let text = text.trim_start_matches('\u{feff}');
     if file.extension().is_some_and(|it| it == "toml") {
         let document: toml_edit::DocumentMut = text.parse()?;

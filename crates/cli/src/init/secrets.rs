@@ -2,13 +2,21 @@
 //! the place of each value that may be one.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 
 /// Words in a name that say that its value is a secret.
-const SECRET_NAMES: &str = "key token secret password passwd pass pwd pat auth authorization \
-                            credential credentials";
+const SECRET_NAMES: &str = "pass pwd pat auth authorization credential passphrase passcode pin \
+                            cookie bearer jwt dsn mnemonic signature";
+/// Endings of words that say so, too.
+const SECRET_ENDINGS: [&str; 5] = ["key", "token", "secret", "password", "passwd"];
 /// The beginnings of the tokens of well-known services.
 const SECRET_BEGINNINGS: &str = "ghp_ gho_ ghu_ ghs_ github_pat_ glpat- sk- sk_ pk_ rk_ xox xapp- \
-                                 AKIA AIza ya29. eyJ npm_ hf_ figd_ lin_api_ ntn_ pat-";
+                                 AKIA AIza ya29. eyJ npm_ hf_ figd_ lin_api_ ntn_ pat- SG. sq0 EAAA \
+                                 ATATT ATCTT ATBB BSA tvly- pplx- gsk_ xai- r8_ nvapi- dop_v1_ shpat_ \
+                                 shpss_ glptt- sbp_ whsec_ ASIA GOCSPX- hvs. pypi- PMAK- ghr_ \
+                                 AGE-SECRET-KEY-";
+/// Flags that have no value: the argument after one stands for itself.
+const SWITCHES: &str = "-y --yes -i -t -it --rm --init --interactive -q --quiet";
 /// Values that are settings, where the name says nothing of a secret.
 const SETTINGS: &str = "true false yes no on off none auto default debug info warn warning error \
                         trace silent production development test staging local stdio utf-8 C.UTF-8";
@@ -19,6 +27,36 @@ pub struct Secrets {
     values: BTreeMap<String, Secret>,
     /// The place of the values that come next.
     pub place: String,
+}
+
+/// The reason why a word may be a secret.
+#[derive(Clone, Copy, PartialEq)]
+enum Suspicion {
+    /// Its name says so.
+    Named,
+    /// It is the value of a flag whose meaning is not known.
+    Value,
+    /// None, unless it looks like a token.
+    Look,
+}
+
+impl Suspicion {
+    fn of_value(name: &str) -> Self {
+        if names_a_secret(name) {
+            Self::Named
+        } else {
+            Self::Value
+        }
+    }
+
+    /// True if a part of a word under this suspicion is kept out.
+    fn hides(self, part: &str) -> bool {
+        match self {
+            Self::Named => true,
+            Self::Value => is_token(part) || !(is_setting(part) || is_plain(part)),
+            Self::Look => is_token(part),
+        }
+    }
 }
 
 /// A value that was kept out.
@@ -75,9 +113,12 @@ impl Secrets {
 
     fn argument(&mut self, server: &str, before: &str, argument: &str) -> String {
         let flag_of = |text: &str| text.trim_start_matches('-').to_owned();
+        let is_variable = matches!(before, "-e" | "--env" | "env");
         // `--header "Authorization: Bearer …"`, also without the flag.
         if let Some((name, value)) = argument.split_once(':')
-            && (matches!(before, "--header" | "--headers" | "-H") || names_a_secret(name))
+            && (matches!(before, "--header" | "--headers" | "-H")
+                || name.starts_with("--header=")
+                || names_a_secret(name))
             && !value.starts_with("//")
         {
             let blank = value.len() - value.trim_start().len();
@@ -86,23 +127,29 @@ impl Secrets {
         }
         // `--api-key=…`, `-e TOKEN=…`.
         if let Some((name, value)) = argument.split_once('=')
-            && !name.contains(['/', '?', ' '])
+            && !value.is_empty()
+            && !name.contains(|c: char| !(c.is_alphanumeric() || "-_.".contains(c)))
         {
-            let is_variable = matches!(before, "-e" | "--env" | "env");
-            if is_variable || names_a_secret(name) || value.contains("://") || is_token(value) {
-                let value = if is_variable {
-                    self.environment(server, name, value)
-                } else {
-                    self.word(server, &flag_of(name), value, names_a_secret(name))
-                };
-                return format!("{name}={value}");
-            }
+            let value = if is_variable {
+                self.environment(server, name, value)
+            } else {
+                let suspicion = Suspicion::of_value(name);
+                self.word(server, &flag_of(name), value, suspicion)
+            };
+            return format!("{name}={value}");
         }
-        let is_named = before.starts_with('-')
+        let is_name = is_variable && variable(argument) == argument.to_ascii_uppercase();
+        let is_value = before.starts_with('-')
             && !before.contains('=')
-            && names_a_secret(before)
-            && !argument.starts_with('-');
-        self.word(server, &flag_of(before), argument, is_named)
+            && !argument.starts_with('-')
+            && !is_name
+            && !SWITCHES.split(' ').any(|it| it == before);
+        let suspicion = if is_value {
+            Suspicion::of_value(before)
+        } else {
+            Suspicion::Look
+        };
+        self.word(server, &flag_of(before), argument, suspicion)
     }
 
     /// A URL, without the secrets of its user, query and path.
@@ -116,7 +163,7 @@ impl Secrets {
         hidden += &match authority.rsplit_once('@') {
             Some((user, host)) => {
                 let (name, password) = user.split_at(user.find(':').map_or(0, |at| at + 1));
-                let password = self.word(server, "password", password, true);
+                let password = self.word(server, "password", password, Suspicion::Named);
                 format!("{name}{password}@{host}")
             }
             None => authority.to_owned(),
@@ -129,23 +176,28 @@ impl Secrets {
             hidden += &match word.split_once('=') {
                 Some((name, value)) => {
                     let is_secret = names_a_secret(name) || !is_setting(value);
-                    format!("{name}={}", self.word(server, name, value, is_secret))
+                    let suspicion = if is_secret {
+                        Suspicion::Named
+                    } else {
+                        Suspicion::Look
+                    };
+                    format!("{name}={}", self.word(server, name, value, suspicion))
                 }
-                None => self.word(server, "key", word, false),
+                None => self.word(server, "key", word, Suspicion::Look),
             };
             hidden += part.strip_prefix(word).unwrap_or_default();
         }
         hidden
     }
 
-    /// A word of an argument, hidden if it is named as a secret or looks like one.
-    fn word(&mut self, server: &str, name: &str, word: &str, is_secret: bool) -> String {
-        if word.contains("://") && !is_secret {
+    /// A word of an argument, without the parts that this suspicion hides.
+    fn word(&mut self, server: &str, name: &str, word: &str, suspicion: Suspicion) -> String {
+        if word.contains("://") && suspicion != Suspicion::Named {
             return self.url(server, word);
         }
-        let name = if is_secret { name } else { "token" };
-        let names = [format!("{server}_{name}")];
-        self.hide(word, &names, |part| is_secret || is_token(part))
+        let is_look = suspicion == Suspicion::Look;
+        let names = [format!("{server}_{}", if is_look { "token" } else { name })];
+        self.hide(word, &names, |part| suspicion.hides(part))
     }
 
     /// A text with references in place of the parts that are to be hidden, and of secret defaults
@@ -223,9 +275,9 @@ fn names_a_secret(name: &str) -> bool {
     }
     let words = words.split(|c: char| !c.is_alphanumeric());
     words.into_iter().any(|word| {
-        SECRET_NAMES.split(' ').any(|it| it == word)
-            || word.ends_with("key")
-            || word.ends_with("token")
+        let one = word.strip_suffix('s').unwrap_or(word);
+        SECRET_NAMES.split(' ').any(|it| it == word || it == one)
+            || SECRET_ENDINGS.iter().any(|it| one.ends_with(it))
     })
 }
 
@@ -242,21 +294,74 @@ fn is_setting(value: &str) -> bool {
         || is_path
         || is_address
         || SETTINGS.split(' ').any(|it| value.eq_ignore_ascii_case(it))
+        || value.parse::<IpAddr>().is_ok()
+        || value.parse::<SocketAddr>().is_ok()
         || value.chars().all(|c| !c.is_alphanumeric())
 }
 
-/// True if a word looks like a token: it begins like one, or is long and random.
-fn is_token(word: &str) -> bool {
+/// True if a value is made of words, short numbers and versions, as names of packages, places and
+/// models are. A word with a digit in it, on its own, may be a password.
+fn is_plain(value: &str) -> bool {
+    let parts = value.split(|c: char| "-_./\\:@,=+~* ".contains(c));
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    let is_plain = |part: &&str| {
+        let is_mixed = part.contains(char::is_alphabetic) && part.contains(char::is_numeric);
+        let most = match (is_mixed, parts.len()) {
+            (true, 1) => return false,
+            (true, _) => 1,
+            (false, _) => 3,
+        };
+        part.len() <= 20 && part.chars().all(char::is_alphanumeric) && changes(part) <= most
+    };
+    let digits = value.chars().filter(char::is_ascii_digit).count();
+    digits <= 8 && parts.iter().all(is_plain)
+}
+
+/// The number of places where letters become digits, digits letters, or small letters large.
+fn changes(text: &str) -> usize {
+    let kinds = text.chars().zip(text.chars().skip(1));
+    let changes = kinds.filter(|(a, b)| {
+        let becomes_number = a.is_numeric() != b.is_numeric();
+        becomes_number && (a.is_alphanumeric() && b.is_alphanumeric())
+            || (a.is_lowercase() && b.is_uppercase())
+    });
+    changes.count()
+}
+
+/// True if a word of a text looks like a token.
+fn is_token(text: &str) -> bool {
+    let mut words = text.split(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>|".contains(c));
+    text.contains("-----BEGIN ") || words.any(is_token_word)
+}
+
+/// True if a word begins like a token, or looks random: long and of letters and digits, of both
+/// many times in turn, or with signs as passwords have them.
+fn is_token_word(word: &str) -> bool {
+    let has = |is: fn(&char) -> bool| word.chars().any(|c| is(&c));
+    let is_of = |signs: &str| {
+        word.chars()
+            .all(|c| c.is_ascii_alphanumeric() || signs.contains(c))
+    };
     let digits = word.chars().filter(char::is_ascii_digit).count();
-    let is_random = word.len() >= 20
-        && digits >= 4
-        && word.chars().any(|c| c.is_ascii_alphabetic())
-        && word
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_+=~.".contains(c));
+    let is_mixed = digits > 0 && has(char::is_ascii_alphabetic);
+    let is_random = word.len() >= 20 && digits >= 4 && is_of("-_+=~");
+    let is_one_word = word.len() >= 16 && is_of("");
+    let changes_often = word.len() >= 12 && changes(word) * 3 >= word.len() && is_of("-_+=~");
+    let is_base64 = (word.len() >= 12 && word.ends_with('=') || word.len() >= 32)
+        && has(char::is_ascii_uppercase)
+        && has(char::is_ascii_lowercase)
+        && !word.starts_with('/')
+        && is_of("+/=");
+    let is_password = word.len() >= 8 && word.contains(['!', '$', '^', '&', '#', '%']);
     let is_known = SECRET_BEGINNINGS.split(' ').any(|it| word.starts_with(it));
-    // A version of a package has as many digits as points.
-    (is_known && word.len() >= 12) || (is_random && !word.contains('.')) || word.starts_with("eyJ")
+    (is_known && word.len() >= 12)
+        || word.starts_with("eyJ")
+        || is_mixed
+            && (is_random
+                || is_one_word
+                || changes_often
+                || is_base64
+                || is_password && !word.contains(['/', ':']))
 }
 
 #[cfg(test)]
@@ -322,10 +427,28 @@ mod tests {
             run|-e|PG_PASS=x|img → run|-e|PG_PASS=${PG_PASS}|img
             -e|LOG=debug → -e|LOG=debug
             -e|GITHUB_TOKEN → -e|GITHUB_TOKEN
+            -e|S3KEY2 → -e|S3KEY2
             --header|Authorization: Bearer abc → --header|Authorization: Bearer ${CG_TOKEN}
             --header|Authorization:${AUTH} → --header|Authorization:${AUTH}
             postgresql://me:pw@db.example/x → postgresql://me:${CG_PASSWORD}@db.example/x
             --db=postgresql://me:pw@db.example/x → --db=postgresql://me:${CG_PASSWORD}@db.example/x
+            -p|N0t-@-Word? → -p|${CG_P}
+            --seed=Zx9!quarz → --seed=${CG_SEED}
+            --license|7F3K-99QX-PL2M → --license|${CG_LICENSE}
+            --login|hunter7 → --login|${CG_LOGIN}
+            --api-keys=one,two → --api-keys=${CG_API_KEYS}
+            --dir=${HOME}/notes → --dir=${HOME}/notes
+            b0b1c2d3e4f5a6 → ${CG_TOKEN}
+            Xk3/pQ9+vT2mR8wL5nB7cJ4dF6gH1sZ0= → ${CG_TOKEN}
+            ATCTT3xFfGF0abcd → ${CG_TOKEN}
+            sh|-c|run --x Qw3rty!99 → sh|-c|${CG_C}
+            -----BEGIN OPENSSH PRIVATE KEY-----b3Bl → ${CG_TOKEN}
+            --region|eu-central-1|--model|gpt-4o → --region|eu-central-1|--model|gpt-4o
+            --host=192.168.100.20 → --host=192.168.100.20
+            -y|@scope/context7-mcp@1.0.6-beta.3 → -y|@scope/context7-mcp@1.0.6-beta.3
+            --mount|type=bind,src=/a,dst=/b → --mount|type=bind,src=/a,dst=/b
+            --rm|x/y@sha256:0123456789abcdef → --rm|x/y@sha256:0123456789abcdef
+            --timezone|America/New_York → --timezone|America/New_York
             /home/me/work-2024-12-31-notes → /home/me/work-2024-12-31-notes
             http://localhost:8080/mcp → http://localhost:8080/mcp";
         check(lines, |secrets, line| {

@@ -127,7 +127,7 @@ fn leave_a_file_alone_that_changes_meanwhile() {
     let path = folder.path().join("callgate.json");
     std::fs::write(&path, "{}").expect("file");
     let other = "{ \"permissions\": { \"deny\": [\"*\"] } }";
-    let refused = rewrite(&path, |old| {
+    let refused = rewrite(&path, false, |old| {
         std::fs::write(&path, other).expect("file");
         with_rules(old, &[RULE.to_owned()])
     });
