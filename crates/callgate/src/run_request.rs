@@ -12,6 +12,7 @@ use callgate_servers::{Caller, Reader};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::harmless::one_line;
 use crate::scope::Scope;
 use crate::setters::{call_setters, setters};
 use crate::settings::CheckMode;
@@ -126,8 +127,10 @@ impl RunRequest {
     call_setters!();
 
     setters! {
-        /// Sets the script's name in messages and stack traces.
-        name(self, name: impl Into<Arc<str>>) { self.name = name.into(); }
+        /// Sets the script's name in messages and stack traces, where it is in one line.
+        name(self, name: impl Into<Arc<str>>) {
+            self.name = one_line(&name.into(), usize::MAX).into();
+        }
 
         /// Sets the limits of this run.
         limits(self, limits: Limits) { self.limits = Some(limits); }
