@@ -521,7 +521,7 @@ fn link_out_of_the_project_is_refused() {
         (
             ".mcp.json",
             "dotfiles/x.json",
-            &["--client", "claude-code", "--yes"],
+            &["--client", "claude-code", "--yes"][..],
         ),
         (".cursor", "dotfiles", &["--client", "cursor", "--yes"]),
         (
@@ -532,7 +532,7 @@ fn link_out_of_the_project_is_refused() {
         (
             "callgate.json",
             "dotfiles/x.json",
-            &["--from", "claude-code", "--yes"],
+            &["--from", "claude-code", "--yes", "--force"],
         ),
     ] {
         let person = Person::new();
@@ -543,7 +543,7 @@ fn link_out_of_the_project_is_refused() {
             person.bench.write("callgate.json", empty);
         }
         symlink(person.home.path().join(to), person.bench.path().join(link)).expect("a link");
-        let ran = person.init(&[arguments, &["--force"][..]].concat());
+        let ran = person.init(arguments);
         assert_eq!(ran.code, 2, "{ran:#?}");
         let said = ["leads out of this project, to ", "leads nowhere"];
         assert!(
