@@ -8,8 +8,8 @@ use std::path::Path;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use tempfile::NamedTempFile;
 
-use super::MAX_BYTES;
 use super::error::shown;
+use super::find::MAX_BYTES;
 use super::tree::SYNTAX;
 use super::trust;
 

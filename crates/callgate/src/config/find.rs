@@ -7,6 +7,9 @@ use super::error::ConfigError;
 /// The names looked for in each folder, in this order.
 pub(super) const NAMES: [&str; 2] = ["callgate.json", ".mcp.json"];
 
+/// The most bytes of a configuration file. Some clients keep old conversations in theirs.
+pub const MAX_BYTES: u64 = 64 << 20;
+
 /// True for the name of a file that [`find`] looks for.
 pub fn is_found_name(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default();

@@ -52,7 +52,7 @@ use tree::{SYNTAX, Tree};
 pub use edit::{allow, rewrite, takes_rules};
 pub use error::{ConfigError, Problem};
 pub use file::{CacheConfig, CheckConfig, ExtractLimits};
-pub use find::{find, is_found_name, own};
+pub use find::{MAX_BYTES, find, is_found_name, own};
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
 pub use serve::{
     ALGORITHMS, ContextConfig, HttpConfig, LEAST_TOKEN, RateConfig, ResourceConfig, ServeConfig,
@@ -62,9 +62,6 @@ pub use tools::{ToolSetting, ToolSettings, Visibility};
 pub use trust::{Effects, Review, TrustStore};
 pub use units::{LEAST_MEMORY, parse_bytes, parse_duration, parse_memory};
 pub use users::{Role, UsersConfig, subject_user, token_user};
-
-/// The most bytes of a configuration file. Some clients keep old conversations in theirs.
-pub const MAX_BYTES: u64 = 64 << 20;
 
 /// The contents of one configuration file. What serde skips is not a key of the file, and what is
 /// read `later` needs the file's tree.

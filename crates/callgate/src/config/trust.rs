@@ -16,8 +16,7 @@ use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::MAX_BYTES;
-use super::find::is_found_name;
+use super::find::{MAX_BYTES, is_found_name};
 use super::tree::SYNTAX;
 
 /// Keys that cannot start, read, send or loosen anything. `*` stands for one key, and each path for
