@@ -67,6 +67,7 @@ mod serve_runs;
 mod serve_search;
 mod serve_tasks;
 mod servers;
+mod slow_servers;
 mod stderr;
 mod terminal;
 mod tokens;

@@ -3,6 +3,7 @@
 //! A run sees tools come and go. Names are stable: a function name never comes to mean
 //! another tool while the gate lives.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use callgate_gate::{CallError, CallErrorKind, CallOptions, code};
 use callgate_policy::{Because, Decision, Rules, Verdict};
 use callgate_script::Named;
 use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
+use futures::future::join_all;
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinHandle;
@@ -28,11 +30,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The characters of a message about a list that is not whole.
 const MAX_GAPS: usize = 500;
 
+/// Hears the names of the servers that are still waited for.
+pub(crate) type Awaiting = Arc<dyn Fn(&[String]) + Send + Sync>;
+
 /// The current catalog.
 pub(crate) struct LiveCatalog {
     pub(crate) broker: Servers,
     pub(crate) lint: Lint,
     pub(crate) cache: Option<Arc<Cache>>,
+    awaiting: Option<Awaiting>,
     known: RwLock<Arc<Known>>,
     updating: Mutex<()>,
 }
@@ -50,6 +56,7 @@ impl LiveCatalog {
         broker: Servers,
         lint: Lint,
         cache: Option<Arc<Cache>>,
+        awaiting: Option<Awaiting>,
     ) -> Arc<Self> {
         let mut changes = broker.watch();
         changes.mark_unchanged();
@@ -61,6 +68,7 @@ impl LiveCatalog {
             broker,
             lint,
             cache,
+            awaiting,
             known: RwLock::new(Arc::new(Known {
                 catalog: Arc::new(catalog),
                 lists: Vec::new(),
@@ -120,22 +128,59 @@ impl LiveCatalog {
     }
 
     /// Tools that have these names, if there are any. Lists that are out of date are asked for,
-    /// and waited for only if a name is unknown.
+    /// and waited for only if a name is unknown. A server without a list that may have the name is
+    /// connected to first.
     pub(crate) async fn having<'a>(
         self: &Arc<Self>,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Arc<Catalog> {
         self.broker.refresh_stale();
         let catalog = self.catalog();
-        if names.into_iter().all(|name| catalog.get(name).is_some()) {
+        let mut unknown = names.into_iter().collect::<Vec<_>>();
+        unknown.retain(|name| catalog.get(name).is_none());
+        if unknown.is_empty() {
             return catalog;
         }
+        self.connect_to(|server| {
+            let mut unknown = unknown.iter();
+            is_unlisted(server) && unknown.any(|it| self.lint.names.owns(&server.name, it))
+        })
+        .await;
         self.settled().await
+    }
+
+    /// Connects to these servers, side by side, each within its time limit. A server that does not
+    /// start is not available afterwards.
+    async fn connect_to(&self, is_wanted: impl Fn(&ServerState) -> bool) {
+        let wanted = self
+            .broker
+            .list()
+            .filter(is_wanted)
+            .map(|server| server.name);
+        let wanted: Vec<String> = wanted.collect();
+        let left = &Mutex::new(wanted.clone());
+        let connecting = wanted.iter().map(|server| async move {
+            // A call says why the server does not start.
+            let _ = self.broker.connect_to(server).await;
+            let mut left = left.lock();
+            left.retain(|it| it != server);
+            self.tell_awaited(&left);
+        });
+        self.tell_awaited(&wanted);
+        join_all(connecting).await;
+    }
+
+    fn tell_awaited(&self, servers: &[String]) {
+        if let (Some(awaiting), false) = (&self.awaiting, servers.is_empty()) {
+            awaiting(servers);
+        }
     }
 
     /// The tools for a script.
     pub(crate) async fn for_script(self: &Arc<Self>, named: &Named) -> Arc<Catalog> {
         if named.global {
+            // Any server may be meant.
+            let _ = timeout(PATIENCE, self.connect_to(is_unlisted)).await;
             return self.fresh().await;
         }
         let mentions = named.tools.iter();
@@ -143,6 +188,24 @@ impl LiveCatalog {
         let tools = mentions.filter(|mention| mention.called || mention.name.contains('_'));
         self.having(tools.map(|mention| mention.name.as_str()))
             .await
+    }
+
+    /// [`LiveCatalog::for_script`], by the lists that the named servers have now: those that are
+    /// resting are connected to.
+    pub(crate) async fn for_run(self: &Arc<Self>, named: &Named) -> Arc<Catalog> {
+        let known = self.catalog();
+        let servers: HashSet<&str> = named
+            .tools
+            .iter()
+            .filter_map(|mention| Some(&*known.get(&mention.name)?.definition.server))
+            .filter(|server| self.broker.is_resting(server))
+            .collect();
+        if !servers.is_empty() {
+            self.connect_to(|server| servers.contains(&*server.name))
+                .await;
+            self.update().await;
+        }
+        self.for_script(named).await
     }
 
     /// The tool that a call of this function means. Connects to an idle server first: it may list
@@ -354,6 +417,12 @@ impl LiveCatalog {
         // Declarations of a large catalog take some milliseconds.
         drop(tokio::task::spawn_blocking(move || catalog.declare()));
     }
+}
+
+/// True for a server in use whose tools are not known and that has not failed.
+pub(crate) fn is_unlisted(server: &ServerState) -> bool {
+    let is_coming = matches!(server.phase, Phase::Idle | Phase::Starting);
+    is_coming && matches!(server.status, Status::Unknown)
 }
 
 fn ready(state: &ServerState) -> Option<&Arc<ToolList>> {

@@ -117,6 +117,9 @@ pub enum Command {
         /// Print the list as JSON
         #[arg(long)]
         json: bool,
+
+        #[command(flatten)]
+        lists: ListArgs,
     },
 
     /// Find tools by what they do, the best first
@@ -283,11 +286,22 @@ pub struct LimitArgs {
     pub output: Option<u64>,
 }
 
+/// The lists of tools that a command goes by.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Ask every server for its tools, and wait for it; default: kept lists while they hold
+    #[arg(long)]
+    pub refresh: bool,
+}
+
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// The script, or - for standard input
     pub file: PathBuf,
+
+    #[command(flatten)]
+    pub lists: ListArgs,
 
     /// Print the answer as JSON
     #[arg(long)]
@@ -317,6 +331,9 @@ pub struct CheckModeArgs {
 /// Flags of `types`.
 #[derive(Debug, Args)]
 pub struct TypesArgs {
+    #[command(flatten)]
+    pub lists: ListArgs,
+
     /// Tools to declare, by generated name; all if none is named
     pub tools: Vec<String>,
 
@@ -366,6 +383,9 @@ pub struct InitArgs {
 /// Flags of `search`.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
+    #[command(flatten)]
+    pub lists: ListArgs,
+
     /// What the tool is to do, in words; a part of its name; or, with --by regex,
     /// a regular expression
     pub query: String,
@@ -485,6 +505,9 @@ pub struct HttpArgs {
 /// Flags of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
+    #[command(flatten)]
+    pub lists: ListArgs,
+
     /// Patterns of the tools, by generated name; all if none is given
     #[arg(value_name = "PATTERN")]
     pub tools: Vec<Pattern>,

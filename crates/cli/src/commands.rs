@@ -20,7 +20,7 @@ use crate::args::{
 use crate::ask::TerminalAsker;
 use crate::caller::TerminalCaller;
 use crate::names::{missing_server, not_a_tool};
-use crate::setup::{Flags, Sources};
+use crate::setup::{Flags, Sources, Start};
 use crate::terminal::is_attended;
 use crate::{grants, print, progress, setup, trust};
 
@@ -38,16 +38,19 @@ pub async fn execute(cli: Cli) -> anyhow::Result<u8> {
         Command::Run(args) => run(config, args).await,
         Command::Check(args) => check(config, args).await,
         Command::Types(args) => {
-            setup::with_tools(config, async |gate| print_types(gate, &args)).await
+            let refresh = args.lists.refresh;
+            setup::with_tools(config, refresh, async |gate| print_types(gate, &args)).await
         }
-        Command::Tools { json } => {
-            setup::with_tools(config, async |gate| print_tools(gate, json)).await
+        Command::Tools { json, lists } => {
+            setup::with_tools(config, lists.refresh, async |gate| print_tools(gate, json)).await
         }
         Command::Search(args) => crate::search::execute(config, args).await,
         Command::Call(args) => call(config, args).await,
         Command::Serve(args) => serve(config, args).await,
         Command::Export(args) => {
-            setup::with_tools(config, async |gate| crate::export::print(gate, &args)).await
+            let refresh = args.lists.refresh;
+            let print = async |gate: &Gate| crate::export::print(gate, &args);
+            setup::with_tools(config, refresh, print).await
         }
         Command::Init(args) => crate::init::execute(config, args).await,
         Command::Doctor { json } => crate::doctor::execute(config, json).await,
@@ -101,10 +104,11 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
         check: args.check.check,
+        start: Start::OnDemand,
     };
     let builder = setup::builder(config.as_ref(), &flags)?.workers(workers);
     let builder = at_terminal(builder, &args.permissions);
-    let Some(gate) = setup::connect(config.as_ref(), builder, &cancel).await? else {
+    let Some(gate) = setup::connect(builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
     setup::tell_unmatched(&gate, dry_run.as_ref());
@@ -166,10 +170,11 @@ async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let flags = Flags {
         rules: Some(&args.rules),
         check: args.check.check,
+        start: Start::for_lists(args.lists.refresh),
         ..Flags::default()
     };
     let builder = setup::builder(config.as_ref(), &flags)?.workers(workers);
-    let Some(gate) = setup::connect(config.as_ref(), builder, &cancel).await? else {
+    let Some(gate) = setup::connect(builder, &cancel).await? else {
         return print_report(&request.cancelled(), args.json);
     };
     setup::tell_problems(&gate);
@@ -319,14 +324,16 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
         allow_unmatched: args.permissions.allow_unmatched_rules,
         ledger: Some(&args.ledger),
         check: Some(CheckMode::Off),
+        start: Start::OnDemand,
         ..Flags::default()
     };
     let builder = setup::builder(Some(&config), &flags)?;
     let builder = at_terminal(builder, &args.permissions);
-    let Some(gate) = setup::connect(Some(&config), builder, &cancel).await? else {
+    let Some(gate) = setup::connect(builder, &cancel).await? else {
         let message = format!("{} was cancelled before it was sent", args.tool);
         return Ok(setup::cancelled(&message));
     };
+    gate.look_for(&args.tool).await;
     // A tool that is only listed from an earlier time cannot be called either.
     let missing = missing_server(&gate, &args.tool).map(|missing| missing.tell());
     if let Some(code) = missing.or_else(|| not_a_tool(&gate, std::slice::from_ref(&args.tool))) {
@@ -406,10 +413,7 @@ async fn serve(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
         let (built, jail) = tokio::join!(built, setup::jail_line(&workers));
         print::err(&jail);
         match built {
-            Ok(gate) => {
-                setup::tell_problems(&gate);
-                Some(Arc::new(gate))
-            }
+            Ok(gate) => Some(setup::serving(gate)),
             Err(error) => {
                 print::error(&format!("{error:#}"));
                 None

@@ -1,5 +1,6 @@
 //! `callgate doctor`: everything that a run needs is tried, and what is not fine says what to do.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Instant;
 
@@ -199,12 +200,20 @@ impl Checkup {
         let report = gate.run(SCRIPT).await;
         self.script(&gate, &report, mode);
         if let Some(config) = config {
-            progress::starting(&config.servers);
-            let started = config.servers.iter().map(|server| started(&gate, server));
+            let names = config.servers.iter().map(|server| server.name.clone());
+            let left = &RefCell::new(names.collect::<Vec<_>>());
+            let gate = &gate;
+            let started = config.servers.iter().map(|server| async move {
+                progress::starting(&left.borrow());
+                let check = started(gate, server).await;
+                left.borrow_mut().retain(|name| *name != server.name);
+                progress::starting(&left.borrow());
+                check
+            });
             self.checks.extend(join_all(started).await);
-            self.rules(&gate, config);
+            self.rules(gate, config);
             self.ledger(config, workers).await;
-            self.cache(&gate);
+            self.cache(gate);
         }
         gate.shutdown().await;
     }

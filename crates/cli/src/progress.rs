@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate::{CallEnd, Event, ServerSpec, present::one_line};
+use callgate::{CallEnd, Event, present::one_line};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The most names in the line.
@@ -66,13 +66,18 @@ impl State {
     }
 }
 
-/// Shows that these servers start.
-pub fn starting(servers: &[ServerSpec]) {
-    let servers = servers.iter().take(SHOWN);
-    let servers: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
-    if !servers.is_empty() {
-        state().show(format!("starting {}", servers.join(", ")));
+/// Shows which servers are awaited.
+pub fn starting(servers: &[String]) {
+    if servers.is_empty() {
+        return;
     }
+    let named = servers.iter().take(SHOWN);
+    let named: Vec<String> = named.map(|it| one_line(it, SHOWN_MESSAGE)).collect();
+    let mut text = format!("starting {}", named.join(", "));
+    if servers.len() > SHOWN {
+        text += &format!(" and {} more", servers.len() - SHOWN);
+    }
+    state().show(text);
 }
 
 /// Shows the start and the end of a call.

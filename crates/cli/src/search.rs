@@ -28,7 +28,7 @@ pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
             Ok(crate::exit::USAGE)
         }
     };
-    setup::with_tools(config, search).await
+    setup::with_tools(config, args.lists.refresh, search).await
 }
 
 fn print_found(gate: &Gate, found: &Found, args: &SearchArgs) -> anyhow::Result<u8> {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
@@ -12,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{HttpArgs, ServeArgs};
 use crate::print;
-use crate::setup::{self, Flags};
+use crate::setup::{self, Flags, Start};
 
 /// Spare workers for all users.
 const SPARES: usize = 2;
@@ -120,8 +121,7 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
         let built = async move {
             let built = builder.map_err(|error| format!("{error:#}"))?.build().await;
             let gate: Gate = built.map_err(|error| error.to_string())?;
-            setup::tell_problems(&gate);
-            Ok(Arc::new(gate))
+            Ok(setup::serving(gate))
         };
         let printed = built.inspect_err(|error: &String| print::error(error));
         Some(printed.boxed())
@@ -140,8 +140,10 @@ pub fn builder(
         limits: Some(&args.limits),
         ledger: Some(&args.ledger),
         check: args.check.check,
+        start: Start::Configured,
     };
     let builder = setup::builder(Some(config), &flags)?.caller(caller);
-    let builder = builder.reader(Reader::Caller);
+    // Clients do not wait for a slow server.
+    let builder = builder.reader(Reader::Caller).patience(Duration::ZERO);
     Ok(setup::unattended(builder, &args.permissions))
 }

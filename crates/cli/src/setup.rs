@@ -3,12 +3,13 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, ServeConfig, ToolMode};
 use callgate::{
-    Answer, CancellationToken, CheckMode, DryRun, Gate, GateBuilder, LedgerOptions, Limits, Reader,
-    Rules, ServerState, Skill, Status, Workers, ask_with,
+    Answer, CancellationToken, CheckMode, Connect, DryRun, Gate, GateBuilder, LedgerOptions,
+    Limits, Reader, Rules, ServerState, Skill, Status, Workers, ask_with,
     present::{indented, one_line},
     sandbox::WorkerProgram,
 };
@@ -22,6 +23,9 @@ use crate::{print, progress};
 /// Advice about a server that is not in use.
 pub const TO_USE_A_SERVER: &str =
     "name it in a skill (--skill), or give it \"connect\": \"lazy\" in the configuration";
+
+/// The time that a command about tools waits for servers whose lists are not in the cache.
+const LISTS: Duration = Duration::from_secs(5);
 
 /// The flags that all commands have.
 #[derive(Clone)]
@@ -127,6 +131,42 @@ pub struct Flags<'a> {
     pub ledger: Option<&'a LedgerArgs>,
     /// `None` for the configuration's mode.
     pub check: Option<CheckMode>,
+    pub start: Start,
+}
+
+/// The servers that a command starts.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub enum Start {
+    /// All, as the configuration has it.
+    #[default]
+    Configured,
+    /// Those whose lists the cache does not have. Slow ones are not waited for long.
+    Unlisted,
+    /// Those that are called, or whose functions are named.
+    OnDemand,
+}
+
+impl Start {
+    /// The servers to start for a command that lists tools.
+    pub fn for_lists(refresh: bool) -> Self {
+        if refresh {
+            Self::Configured
+        } else {
+            Self::Unlisted
+        }
+    }
+
+    fn apply(self, config: &mut Config) {
+        let connect = match self {
+            Self::Configured => return,
+            Self::Unlisted => Connect::Lazy,
+            Self::OnDemand => Connect::OnDemand,
+        };
+        let servers = config.servers.iter_mut();
+        for server in servers.filter(|server| server.connect != Connect::Manual) {
+            server.connect = connect;
+        }
+    }
 }
 
 /// A builder with the configuration and the flags.
@@ -134,8 +174,13 @@ pub fn builder(config: Option<&Config>, flags: &Flags<'_>) -> anyhow::Result<Gat
     let mut builder = Gate::builder();
     let mut rules = Rules::default();
     if let Some(config) = config {
-        builder = builder.config(config);
-        rules = config.permissions.clone();
+        let mut config = config.clone();
+        flags.start.apply(&mut config);
+        builder = builder.config(&config);
+        rules = config.permissions;
+    }
+    if flags.start == Start::Unlisted {
+        builder = builder.patience(LISTS);
     }
     if let Some(mode) = flags.check {
         builder = builder.check(mode);
@@ -230,14 +275,10 @@ fn ledger(
 
 /// Connects to the configured servers; `None` if Ctrl-C came first.
 pub async fn connect(
-    config: Option<&Config>,
     builder: GateBuilder,
     cancel: &CancellationToken,
 ) -> anyhow::Result<Option<Arc<Gate>>> {
-    let servers = config
-        .map(|config| config.servers.as_slice())
-        .unwrap_or_default();
-    progress::starting(servers);
+    let builder = builder.on_waiting(progress::starting);
     let built = tokio::select! {
         gate = builder.build() => Some(Arc::new(gate?)),
         () = cancel.cancelled() => None,
@@ -256,12 +297,18 @@ pub fn cancelled(what: &str) -> u8 {
 /// Runs a command about tools that calls none: connects, prints problems, runs it, disconnects.
 pub async fn with_tools(
     sources: &Sources,
+    refresh: bool,
     command: impl AsyncFnOnce(&Gate) -> anyhow::Result<u8>,
 ) -> anyhow::Result<u8> {
     let config = required_configuration(sources).await?;
     let cancel = cancel_on_signal()?;
-    let builder = builder(Some(&config), &Flags::default())?.check(CheckMode::Off);
-    let Some(gate) = connect(Some(&config), builder, &cancel).await? else {
+    let flags = Flags {
+        check: Some(CheckMode::Off),
+        start: Start::for_lists(refresh),
+        ..Flags::default()
+    };
+    let builder = builder(Some(&config), &flags)?;
+    let Some(gate) = connect(builder, &cancel).await? else {
         return Ok(cancelled("the command was cancelled while servers started"));
     };
     tell_problems(&gate);
@@ -287,10 +334,27 @@ pub fn lacks_all_servers(gate: &Gate) -> bool {
     unavailable > 0 && unavailable == in_use.count() && gate.tools().is_empty()
 }
 
+/// The gate of `serve`. Problems are printed once its servers have started or failed.
+pub fn serving(gate: Gate) -> Arc<Gate> {
+    let gate = Arc::new(gate);
+    let started = Arc::clone(&gate);
+    tokio::spawn(async move {
+        started.listed(Duration::MAX).await;
+        tell_problems(&started);
+    });
+    gate
+}
+
 /// Prints which servers and definitions could not be used.
 pub fn tell_problems(gate: &Gate) {
     for server in gate.unavailable_for(Reader::Operator) {
         print::warning(&server.reason);
+    }
+    for server in gate.servers().iter().filter(|server| server.is_awaited()) {
+        print::warning(&format!(
+            "server {:?} has not listed its tools yet; they are left out (--refresh waits for it)",
+            server.name
+        ));
     }
     for warning in gate.warnings() {
         print::warning(&indented(&warning));

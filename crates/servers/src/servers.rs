@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::call::ToolCall;
 use crate::failure::{CallFailure, Reason};
 use crate::spec::ServerSpec;
-use crate::state::ServerState;
+use crate::state::{Phase, ServerState};
 use crate::supervise::{Server, Supervised};
 
 /// Connections to MCP servers.
@@ -28,25 +28,35 @@ struct Inner {
 
 impl Servers {
     /// Starts all servers that are to be connected to at the start, side by side, and returns when
-    /// each is ready or has failed. `ready` hears of each at once, and must not block. Dropping the
-    /// future ends what has been started.
-    pub async fn connect(specs: Vec<ServerSpec>, ready: impl Fn(&ServerState)) -> Self {
+    /// each is ready or has failed. Dropping the future ends what has been started.
+    pub async fn connect(specs: Vec<ServerSpec>) -> Self {
+        let servers = Self::start(specs);
+        servers
+            .wait_while(|server| server.phase == Phase::Starting)
+            .await;
+        servers
+    }
+
+    /// Begins to start all servers that are to be connected to at the start, side by side.
+    pub fn start(specs: Vec<ServerSpec>) -> Self {
         let changes = Arc::new(watch::Sender::default());
         let mut names = HashSet::new();
-        let starting: Vec<_> = specs
-            .into_iter()
-            .map(|spec| {
-                let is_unique = names.insert(spec.name.clone());
-                let (changes, ready) = (&changes, &ready);
-                async move {
-                    let server = Supervised::start(spec, is_unique, changes).await;
-                    ready(&server.state());
-                    server
-                }
-            })
-            .collect();
-        let servers = join_all(starting).await;
+        let servers = specs.into_iter().map(|spec| {
+            let is_unique = names.insert(spec.name.clone());
+            Supervised::start(spec, is_unique, &changes)
+        });
+        let servers = servers.collect();
         Self(Arc::new(Inner { servers, changes }))
+    }
+
+    /// Waits while a server is in such a state.
+    pub async fn wait_while(&self, is_awaited: impl Fn(&ServerState) -> bool) {
+        let mut changes = self.watch();
+        while self.list().any(|server| is_awaited(&server)) {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// The state of each server, in the order in which they were given.

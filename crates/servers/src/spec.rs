@@ -65,6 +65,10 @@ pub enum Connect {
     Lazy,
     /// Not before it is enabled; then as with [`Connect::Lazy`].
     Manual,
+    /// Only when it is called or its list is wanted, also without a remembered list. Hosts choose
+    /// it; no configuration does.
+    #[serde(skip)]
+    OnDemand,
 }
 
 /// A tool list of an earlier time.
@@ -154,7 +158,11 @@ impl ServerSpec {
     /// True if it is connected to only when it is called.
     pub(crate) fn starts_idle(&self) -> bool {
         let holds = |it: &Remembered| it.age < self.lists_hold(&it.list);
-        self.connect == Connect::Lazy && self.remembered.as_ref().is_some_and(holds)
+        match self.connect {
+            Connect::OnDemand => true,
+            Connect::Lazy => self.remembered.as_ref().is_some_and(holds),
+            Connect::Always | Connect::Manual => false,
+        }
     }
 }
 

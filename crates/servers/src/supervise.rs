@@ -57,8 +57,8 @@ pub(crate) struct Server {
 }
 
 impl Supervised {
-    /// Starts a server, if it is to be started now, and supervises it from then on.
-    pub(crate) async fn start(
+    /// Begins to start a server, if it is to be started now, and supervises it from then on.
+    pub(crate) fn start(
         spec: ServerSpec,
         is_unique: bool,
         changes: &Arc<watch::Sender<u64>>,
@@ -74,7 +74,7 @@ impl Supervised {
                 State::Closed
             }
             Connect::Manual => State::Disabled,
-            Connect::Lazy if spec.starts_idle() => State::Idle,
+            _ if spec.starts_idle() => State::Idle,
             _ => State::Starting,
         };
         let server = Arc::new(Server {
@@ -89,12 +89,7 @@ impl Supervised {
         let (supervised, stopping) = (Arc::clone(&server), stop.clone());
         let supervise = async move { supervised.supervise().await };
         tokio::spawn(stopping.run_until_cancelled_owned(supervise));
-        // Dropped here, it ends what it has started.
-        let supervised = Self { server, stop };
-        let mut standing = supervised.stand.watch();
-        let settled = standing.wait_for(|it| !matches!(it.state, State::Starting));
-        drop(settled.await);
-        supervised
+        Self { server, stop }
     }
 
     /// Ends the connection and the process for good.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_auth::{Browser, OpenUrl};
 use callgate_gate::{
@@ -11,8 +12,11 @@ use callgate_gate::{
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
-use callgate_servers::{Caller, Connect, Reader, ServerSpec, Servers, Transport};
+use callgate_servers::{
+    Caller, Connect, Phase, Reader, ServerSpec, ServerState, Servers, Status, Transport,
+};
 use parking_lot::Mutex;
+use tokio::time::timeout;
 
 use super::Gate;
 use crate::cache::Cache;
@@ -20,7 +24,7 @@ use crate::config::{CacheConfig, Config, ModelsConfig};
 use crate::error::GateError;
 use crate::keep_in_file::KeepInFile;
 use crate::lint::Lint;
-use crate::live_catalog::LiveCatalog;
+use crate::live_catalog::{Awaiting, LiveCatalog};
 use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::models::Models;
 use crate::names::{ServerNames, did_you_mean, with_beginning};
@@ -48,6 +52,8 @@ pub struct GateBuilder {
     worker: Option<WorkerProgram>,
     spares: Option<usize>,
     workers: Option<Workers>,
+    patience: Option<Duration>,
+    awaiting: Option<Awaiting>,
 }
 
 impl Gate {
@@ -156,6 +162,16 @@ impl GateBuilder {
             self.config.check.typescript = Some(path.into());
         }
 
+        /// Sets how long [`GateBuilder::build`] waits for servers whose tools are not known, and that
+        /// it does not wait for others. Default: it waits for every server that starts. Those that
+        /// are late are connected to all the same, and their tools come in.
+        patience(self, patience: Duration) { self.patience = Some(patience); }
+
+        /// Sets a listener that hears which servers are still waited for, whenever that changes.
+        on_waiting(self, awaiting: impl Fn(&[String]) + Send + Sync + 'static) {
+            self.awaiting = Some(Arc::new(awaiting));
+        }
+
         /// Sets the cache for servers' lists and tools' vectors; `None` for no cache. If the folder
         /// cannot be used, [`Gate::warnings`] says so.
         cache(self, cache: Option<CacheConfig>) { self.cache = cache; }
@@ -181,8 +197,8 @@ impl GateBuilder {
         // Workers and TypeScript start while the servers do.
         let workers = self.take_workers();
         let config = self.config;
-        let folder = Some(config.folder).filter(|folder| folder.is_absolute());
-        let project = folder.or_else(|| std::env::current_dir().ok());
+        // Without a configuration, the folder's author has no say over programs that run.
+        let project = Some(config.folder).filter(|folder| folder.is_absolute());
         let mode = config.check.mode.unwrap_or_default();
         let checker = TypeChecker::new(mode, config.check.typescript, project, &config.jail);
         checker.start();
@@ -191,7 +207,8 @@ impl GateBuilder {
         let opened = open_cache(self.cache.as_ref(), scope, &mut servers);
         let uncached = opened.as_ref().err().cloned();
         let cache = opened.unwrap_or_default();
-        let broker = Servers::connect(servers, |_| {}).await;
+        let broker = Servers::start(servers);
+        wait_for_lists(&broker, self.patience, self.awaiting.as_ref()).await;
         let in_use = broker.list().map(|server| server.name);
         let models = Arc::new(Models::new(config.models));
         let extraction = models.has_small().then_some(&*EXTRACTION);
@@ -206,7 +223,7 @@ impl GateBuilder {
             told: Mutex::default(),
             pending: Mutex::default(),
         };
-        let live = LiveCatalog::follow(broker, lint, cache.clone()).await;
+        let live = LiveCatalog::follow(broker, lint, cache.clone(), self.awaiting).await;
         if let Err(error) = check_rules(&live, config.allow_unmatched) {
             live.broker.shut_down().await;
             checker.shut_down().await;
@@ -312,6 +329,38 @@ impl GateBuilder {
                 oauth.browser = oauth.browser.take().or_else(|| self.browser.clone());
             }
         }
+    }
+}
+
+/// Waits for the servers that start; with a patience, for those without a list, and no longer.
+async fn wait_for_lists(
+    servers: &Servers,
+    patience: Option<Duration>,
+    awaiting: Option<&Awaiting>,
+) {
+    let is_awaited = |server: &ServerState| {
+        let is_listed = matches!(server.status, Status::Ready(_));
+        server.phase == Phase::Starting && !(is_listed && patience.is_some())
+    };
+    let all_there = async {
+        let mut changes = servers.watch();
+        loop {
+            let awaited = servers.list().filter(is_awaited).map(|server| server.name);
+            let awaited: Vec<String> = awaited.collect();
+            if awaited.is_empty() {
+                return;
+            }
+            if let Some(awaiting) = awaiting {
+                awaiting(&awaited);
+            }
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    };
+    match patience {
+        Some(patience) => drop(timeout(patience, all_there).await),
+        None => all_there.await,
     }
 }
 

@@ -41,7 +41,7 @@ impl Gate {
         } = read(&self.launcher, limits, request).await?;
         let request = &*request.as_read(&prepared);
         // The catalog of this run, whatever changes while it lasts.
-        let catalog = self.live.for_script(&prepared.named).await;
+        let catalog = self.live.for_run(&prepared.named).await;
         if let Some(reason) = self.live.lint.refusal(&catalog, &self.live.servers()) {
             return Err(Box::new(build::refused(request, &reason)));
         }

@@ -1,9 +1,11 @@
 //! The servers of a gate: state, enabling and disabling.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use callgate_servers::{Phase, Reader, Status};
 use serde::Serialize;
+use tokio::time::timeout;
 
 use super::Gate;
 use crate::error::GateError;
@@ -40,6 +42,8 @@ pub enum ServerState {
     Connected,
     /// Connected to when a tool is called.
     Idle,
+    /// Being connected to. Its tools are known if it has listed them at an earlier time.
+    Starting,
     /// Not available at the moment.
     Down {
         /// The reason, without secrets.
@@ -119,6 +123,20 @@ impl Gate {
         self.live.broker.roots_changed();
     }
 
+    /// Waits until the tools of all servers that start are known, and no longer than this.
+    pub async fn listed(&self, within: Duration) {
+        let is_awaited = |server: &callgate_servers::ServerState| {
+            server.phase == Phase::Starting && matches!(server.status, Status::Unknown)
+        };
+        let _ = timeout(within, self.live.broker.wait_while(is_awaited)).await;
+        self.live.update().await;
+    }
+
+    /// Connects to the server that may have this function, if its tools are not known.
+    pub async fn look_for(&self, function: &str) {
+        self.live.having([function]).await;
+    }
+
     /// Servers in use that could not be connected to, with reasons. They are tried again.
     pub fn unavailable(&self) -> Vec<Unavailable> {
         self.unavailable_for(self.setup.reader)
@@ -150,6 +168,11 @@ impl Gate {
 }
 
 impl Server {
+    /// True if the server is in use, and its tools are not known yet.
+    pub fn is_awaited(&self) -> bool {
+        self.revision.is_none() && matches!(self.state, ServerState::Idle | ServerState::Starting)
+    }
+
     fn new(
         server: callgate_servers::ServerState,
         [catalog_tools, denied]: [usize; 2],
@@ -163,7 +186,8 @@ impl Server {
         let mut tools = catalog_tools;
         let state = match server.phase {
             Phase::Up => ServerState::Connected,
-            Phase::Idle | Phase::Starting => ServerState::Idle,
+            Phase::Idle => ServerState::Idle,
+            Phase::Starting => ServerState::Starting,
             Phase::Down(reason) => ServerState::Down {
                 reason: reason.to(reader).to_owned(),
             },

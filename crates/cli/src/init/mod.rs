@@ -451,8 +451,8 @@ async fn tools(mut config: Config) -> anyhow::Result<Vec<(ToolInfo, bool)>> {
         // So that its hints are shown.
         server.trusted = true;
     }
-    progress::starting(&config.servers);
     let builder = setup::builder(Some(&config), &Flags::default())?;
+    let builder = builder.on_waiting(progress::starting);
     let gate: Gate = builder.check(CheckMode::Off).cache(None).build().await?;
     progress::clear();
     let tools = gate.tools().into_iter().map(|tool| {

@@ -24,7 +24,7 @@ fn described(tool: &str, description: &str) -> Target {
 
 #[tokio::test]
 async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Session);
     let first = setup(Arc::default(), asker);
     let second = first.clone();
@@ -61,7 +61,7 @@ async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
 
 #[tokio::test]
 async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let rules = Rules::new([], ["*"], ["flaky_bare"]).expect("patterns");
     let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
     setup.grants = vec![Grant::new("flaky_empty"), Grant::new("flaky_bare")];
@@ -102,7 +102,7 @@ impl Keep for Noting {
 
 #[tokio::test]
 async fn always_is_kept_and_counts_for_the_session() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     for fails in [false, true] {
         let keep = Arc::new(Noting {
             kept: Mutex::default(),
@@ -124,7 +124,7 @@ async fn always_is_kept_and_counts_for_the_session() {
 
 #[tokio::test]
 async fn a_question_tells_what_there_is_to_know() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Deny);
     let rules = Rules::new(["flaky_empty", "flaky_fails"], [], ["flaky_bare"]).expect("patterns");
     let mut setup = setup(Arc::new(rules), asker);
@@ -182,7 +182,7 @@ fn at_most(calls: u32) -> Arc<Rules> {
 /// A server chooses the names of its tools; a shell would expand `$x` to nothing.
 #[tokio::test]
 async fn what_to_allow_is_one_word_of_a_command() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let run = servers.run(Arc::default(), Arc::new(NoAsker));
     let target = Target {
         function: "flaky_empty$x".to_owned(),
@@ -194,7 +194,7 @@ async fn what_to_allow_is_one_word_of_a_command() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
-    let servers = in_time(Servers::connect(vec![odd("counter")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("counter")])).await;
     let run = servers.run(at_most(10), Arc::new(NoAsker));
     let calls = (0..100).map(|_| {
         let run = run.clone();
@@ -215,7 +215,7 @@ async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
 
 #[tokio::test]
 async fn a_no_serves_equal_calls_that_wait_and_no_others() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Deny);
     let run = servers.run_with(setup(Arc::default(), asker));
     let calls = (0..20).map(|n| call(&run, "flaky", "text", json!({ "text": n % 2 })));

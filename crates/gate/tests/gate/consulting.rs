@@ -13,7 +13,7 @@ use crate::support::{Runs as _, Words, allow_all, call, in_time, odd, raw, setup
 #[tokio::test]
 async fn what_an_error_quotes_is_looked_at_and_remembered() {
     in_time(async {
-        let servers = Servers::connect(vec![odd("flaky")], |_| {}).await;
+        let servers = Servers::connect(vec![odd("flaky")]).await;
         let mut setup = setup(allow_all(), Arc::new(NoAsker));
         setup.consults = true;
         setup.reviewers = vec![Arc::new(Words)];

@@ -75,7 +75,7 @@ fn check_ledger(run: &Run, expected: Expect) {
 
 #[tokio::test]
 async fn rules_decide_and_asking_fills_the_gap() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let asker = Scripted::new(&[Answer::Once, Answer::Deny, Answer::Run]);
     let run = servers.run(rules(&["flaky_empty"], &[], &["flaky_bare"]), asker.clone());
     for tool in ["empty", "bare", "text", "text", "text", "text"] {
@@ -117,7 +117,7 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
     ] {
         let mut spec = odd("flaky");
         spec.trusted = trusted;
-        let servers = in_time(Servers::connect(vec![spec], |_| {})).await;
+        let servers = in_time(Servers::connect(vec![spec])).await;
         let run = servers.run(rules(&[], &[], &[]), Arc::new(NoAsker));
         let mut target = target("flaky", "empty");
         target.hints.read_only = Some(true);
@@ -129,7 +129,7 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
 /// A rule under permissions.allow would come after the one that asks.
 #[tokio::test]
 async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let before = Definition::of(&json!({ "name": "empty", "description": "did nothing" }));
     let now = Definition::of(&json!({ "name": "empty", "description": "does nothing" }));
     for (ask, expected) in [
@@ -160,7 +160,7 @@ async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
 
 #[tokio::test]
 async fn one_question_at_a_time_and_a_grant_answers_the_queue() {
-    let servers = in_time(Servers::connect(vec![odd("counter")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("counter")])).await;
     let asker = Scripted::new(&[Answer::Run]);
     let run = servers.run(rules(&[], &[], &[]), asker.clone());
     // All fifty must be in flight together, so all fifty must be let through.
@@ -179,7 +179,7 @@ async fn a_call_given_up_while_asked_is_never_sent() {
             Box::pin(std::future::pending())
         }
     }
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let run = servers.run(rules(&[], &[], &[]), Arc::new(Never));
     {
         let call = call(&run, "flaky", "empty", json!({}));
@@ -203,7 +203,7 @@ async fn a_call_given_up_while_asked_is_never_sent() {
 
 #[tokio::test]
 async fn a_ledger_is_bounded() {
-    let servers = in_time(Servers::connect(vec![], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![])).await;
     let run = servers.run(rules(&["*"], &[], &[]), Arc::new(NoAsker));
     let call = || run.call(target("no", "tool"), raw(json!({})), CallOptions::default());
     for _ in 0..10_000 {

@@ -63,7 +63,7 @@ fn text_reads() -> DryRun {
 async fn check_dry_run(trusted: bool, expected: Expect) {
     let mut spec = odd("flaky");
     spec.trusted = trusted;
-    let servers = in_time(Servers::connect(vec![spec], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![spec])).await;
     let rules = Rules::new(["*"], [], ["flaky_bare"]).expect("patterns");
     let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
     let mut dry_run = text_reads();
@@ -100,7 +100,7 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
 
 #[tokio::test]
 async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
-    let servers = in_time(Servers::connect(vec![odd("flaky")], |_| {})).await;
+    let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Once);
     let mut setup = setup(Arc::default(), asker);
     setup.dry_run = Some(Arc::new(text_reads()));

@@ -38,7 +38,7 @@ async fn run_with(
 
 async fn begin(setup: Setup) -> (Servers, Run) {
     let specs = ["a", "b", "c"].map(|name| named((name, "flaky")));
-    let servers = Servers::connect(specs.into(), |_| {}).await;
+    let servers = Servers::connect(specs.into()).await;
     let run = servers.run_with(setup);
     (servers, run)
 }
@@ -85,7 +85,7 @@ async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
 /// There is more of it than is compared, so that it may be in any call.
 #[tokio::test]
 async fn data_that_is_not_compared_is_decided_about() {
-    let servers = Servers::connect(vec![named(("a", "big")), named(("b", "flaky"))], |_| {}).await;
+    let servers = Servers::connect(vec![named(("a", "big")), named(("b", "flaky"))]).await;
     let mut lines = Vec::new();
     for (action, min_bytes) in [
         (Verdict::Deny, Some(1 << 40)),
@@ -334,7 +334,7 @@ async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
 async fn what_a_server_says_when_it_ends_is_its_data() {
     in_time(async {
         let specs = [("a", "dies-on-call"), ("b", "flaky")].map(named);
-        let servers = Servers::connect(specs.into(), |_| {}).await;
+        let servers = Servers::connect(specs.into()).await;
         let mut setup = setup(allow_all(), Arc::new(NoAsker));
         setup.flows = Arc::new(rules(Verdict::Deny));
         let run = servers.run_with(setup);

@@ -71,7 +71,7 @@ pub fn named((name, mode): (&str, &str)) -> ServerSpec {
 /// Starts one server and a run in which everything is allowed.
 pub async fn one(spec: ServerSpec) -> (Servers, Run, String) {
     let name = spec.name.clone();
-    let servers = Servers::connect(vec![spec], |_| {}).await;
+    let servers = Servers::connect(vec![spec]).await;
     if let Some(ServerState {
         status: Status::Failed(error),
         ..

@@ -32,8 +32,8 @@ pub(crate) struct Declared {
     pub(crate) text: String,
     /// The declarations of those that are always on, at a lower level than the full one.
     pub(crate) always_on: String,
-    /// False while there may be functions that are not known yet.
-    pub(crate) knows_all: bool,
+    /// The functions that are not known yet, as a clause.
+    pub(crate) late: Option<String>,
     /// The number of functions, denied ones included.
     pub(crate) all: usize,
     /// The number of servers.
@@ -57,7 +57,7 @@ impl Declared {
             level: Level::Full,
             text: String::new(),
             always_on: String::new(),
-            knows_all: true,
+            late: None,
             all,
             servers: servers.len(),
             denied: denied.into_iter().map(|tool| tool.function).collect(),

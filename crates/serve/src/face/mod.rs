@@ -18,6 +18,7 @@ pub(crate) use service::Service;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use callgate::caller::LogLevel;
 use callgate::config::ToolMode;
@@ -307,7 +308,13 @@ impl ServerHandler for Session {
         let (mode, client) = (self.mode(&context)?, self.client(&context)?);
         let array = match self.service.waits() {
             Some(_) => self.tools_before_gate(mode, &client).await?,
-            None => self.tools(&*self.gate(&context).await?, mode, &client),
+            None => {
+                let gate = self.gate(&context).await?;
+                if self.tools.get().is_none() {
+                    gate.listed(patience(&context)).await;
+                }
+                self.tools(&gate, mode, &client)
+            }
         };
         let listed = ListToolsResult::with_all_items(array.tools.clone());
         if !is_stateless(&context) {
@@ -457,6 +464,14 @@ impl ServerHandler for Session {
     ) -> Result<(), ErrorData> {
         self.service.runs.cancel_task(&request)
     }
+}
+
+/// The time that a client's first list of tools waits for servers without a known list. Codex goes
+/// on without a server that does not answer for 0.6 s.
+fn patience(context: &RequestContext<RoleServer>) -> Duration {
+    let client = context.peer.peer_info();
+    let is_codex = client.is_some_and(|it| it.client_info.name.starts_with("codex"));
+    Duration::from_millis(if is_codex { 500 } else { 2_000 })
 }
 
 /// True if the request is of a revision without sessions.

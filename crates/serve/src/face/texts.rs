@@ -117,11 +117,21 @@ fn counts(declared: &Declared, noun: &str) -> (String, String) {
 /// The number of functions, and how much is said of them.
 fn catalog(declared: &Declared) -> String {
     let (all, servers) = counts(declared, "function");
+    let find = "Find functions with search_tools and read their declarations with \
+                get_tool_details; in a script: (await mcp.searchTools(query)).tools, (await \
+                mcp.getToolDetails(names)).declarations.";
     match declared.level {
-        _ if !declared.knows_all => {
-            "PARTIAL: the functions are not known yet. Find them with search_tools, and read their \
-             declarations with get_tool_details."
-                .to_owned()
+        level if let Some(late) = &declared.late => {
+            let shown = match level {
+                Level::Full => "declared here",
+                Level::Signatures => "as name(input): what the promise gives",
+                Level::Names => "by name",
+                Level::Servers => "not shown here",
+            };
+            match declared.all {
+                0 => format!("PARTIAL: {late}. {find}"),
+                _ => format!("PARTIAL: {all}, {shown}; {late}. {find}"),
+            }
         }
         _ if declared.all == 0 => "COMPLETE: there are no functions.".to_owned(),
         Level::Full => {
@@ -137,11 +147,7 @@ fn catalog(declared: &Declared) -> String {
                 Level::Names => "by name",
                 _ => "not shown here",
             };
-            format!(
-                "PARTIAL: {all} in {servers}, {shown}. Find functions with search_tools and read \
-                 their declarations with get_tool_details; in a script: (await \
-                 mcp.searchTools(query)).tools, (await mcp.getToolDetails(names)).declarations."
-            )
+            format!("PARTIAL: {all} in {servers}, {shown}. {find}")
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::declared::{Declared, Level};
 use super::own_tools::{self, CALL_TOOL, FINDERS, SEARCH_TOOLS, SERVER_TOOLS};
+use super::texts;
 use crate::runs::Client;
 
 /// The tools that one client sees, in order.
@@ -23,7 +24,7 @@ pub(crate) struct ToolArray {
 impl ToolArray {
     /// The tools of a mode.
     pub(crate) fn new(gate: &Gate, mode: ToolMode, options: &ServeConfig, client: &Client) -> Self {
-        Self::of(gate, true, mode, options, client)
+        Self::of(gate, late(&gate.servers()), mode, options, client)
     }
 
     /// The tools of a mode, while it is not known which functions there will be. The gate has no
@@ -34,12 +35,14 @@ impl ToolArray {
         client: &Client,
     ) -> Result<Self, GateError> {
         let gate = Gate::builder().build().await?;
-        Ok(Self::of(&gate, false, mode, options, client))
+        let late = Some("the functions are not known yet".to_owned());
+        Ok(Self::of(&gate, late, mode, options, client))
     }
 
+    /// `late`: the functions that are not known yet, as a clause.
     fn of(
         gate: &Gate,
-        knows_all: bool,
+        late: Option<String>,
         mode: ToolMode,
         options: &ServeConfig,
         client: &Client,
@@ -58,14 +61,15 @@ impl ToolArray {
                 let declared = Declared::new(gate, &servers, Level::Names, tokens);
                 Self::of_own(own_tools::for_calls(&names, &declared))
             }
-            ToolMode::Native => Self::native(gate, knows_all, names, client.is_stateless),
+            ToolMode::Native => Self::native(gate, late.is_some(), names, client.is_stateless),
             _ => {
                 let mut declared = Declared::new(gate, &servers, Level::Full, tokens);
-                declared.knows_all = knows_all;
+                let is_late = late.is_some();
+                declared.late = late;
                 let extracts = gate.extracts(client.capabilities.sampling);
                 let mut tools =
                     own_tools::for_scripts(gate, &declared, &servers, extracts, options.wait);
-                if declared.level < Level::Full || more || !knows_all {
+                if declared.level < Level::Full || more || is_late {
                     names.extend_from_slice(FINDERS);
                 }
                 tools.extend(own_tools::named(&names));
@@ -95,14 +99,14 @@ impl ToolArray {
         self.tools.iter().take(self.own).map(|tool| &*tool.name)
     }
 
-    fn native(gate: &Gate, knows_all: bool, mut names: Vec<&str>, any_result: bool) -> Self {
+    fn native(gate: &Gate, is_late: bool, mut names: Vec<&str>, any_result: bool) -> Self {
         let known = gate.tools();
         let callable = known.iter().map(|tool| tool.function.as_str());
         let callable = callable.filter(|function| !gate.denies(function));
         let (listed, on_demand): (Vec<&str>, Vec<&str>) = callable.partition(|function| {
             gate.visibility(function) != Visibility::OnDemand || gate.always_on(function)
         });
-        if !on_demand.is_empty() || !names.is_empty() || !knows_all {
+        if !on_demand.is_empty() || !names.is_empty() || is_late {
             names.extend_from_slice(FINDERS);
             names.push(CALL_TOOL);
         }
@@ -137,11 +141,22 @@ pub(crate) fn server_tool(gate: &Gate, function: &str, any_result: bool) -> Opti
         .ok()
 }
 
+/// The clause about servers in use whose functions are not known yet, if there are any.
+fn late(servers: &[Server]) -> Option<String> {
+    let late = servers.iter().filter(|server| server.is_awaited());
+    let names: Vec<String> = late.map(|server| texts::line(&server.name)).collect();
+    let (first, rest) = names.split_first()?;
+    Some(match rest.len() {
+        0 => format!("those of server {first} are not known yet"),
+        more => format!("those of server {first} and {more} more are not known yet"),
+    })
+}
+
 /// True if the server may have tools that are not known yet.
 fn may_have_more(server: &Server) -> bool {
     match server.state {
         ServerState::Disabled => true,
-        ServerState::Idle | ServerState::Down { .. } => server.tools == 0,
+        ServerState::Idle | ServerState::Starting | ServerState::Down { .. } => server.tools == 0,
         _ => false,
     }
 }

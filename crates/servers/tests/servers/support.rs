@@ -56,7 +56,7 @@ pub fn odd_with_env(mode: &str, env: &[(&str, &str)]) -> ServerSpec {
 
 /// Starts servers; one that does not start is in their list.
 pub async fn start(specs: Vec<ServerSpec>) -> Servers {
-    in_time(Servers::connect(specs, |_| {})).await
+    in_time(Servers::connect(specs)).await
 }
 
 /// Starts one server, which must start.
