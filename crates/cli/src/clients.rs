@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use callgate::config::MAX_BYTES;
 use clap::ValueEnum;
+use jsonc_parser::{ParseOptions, parse_to_serde_value};
+use serde_json::Value;
 
 /// A client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -187,4 +190,58 @@ fn expanded(path: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path().join(after)).collect();
     paths.sort();
     paths
+}
+
+/// The contents of a client's file, of JSON with comments or TOML.
+pub fn read(file: &Path) -> anyhow::Result<Value> {
+    let text = callgate_files::read_text(file, MAX_BYTES)?;
+    let text = text.trim_start_matches('\u{feff}');
+    if file.extension().is_some_and(|it| it == "toml") {
+        let document: toml_edit::DocumentMut = text.parse()?;
+        return Ok(of_toml(document.as_item()));
+    }
+    Ok(parse_to_serde_value(text, &ParseOptions::default())?)
+}
+
+/// A TOML value as JSON.
+pub fn of_toml(item: &toml_edit::Item) -> Value {
+    use toml_edit::Value as Toml;
+    if let Some(table) = item.as_table_like() {
+        let members = table
+            .iter()
+            .map(|(key, item)| (key.to_owned(), of_toml(item)));
+        return Value::Object(members.collect());
+    }
+    let of_value = |value: &Toml| of_toml(&toml_edit::Item::Value(value.clone()));
+    match item.as_value() {
+        Some(Toml::String(text)) => text.value().as_str().into(),
+        Some(Toml::Integer(number)) => (*number.value()).into(),
+        Some(Toml::Float(number)) => (*number.value()).into(),
+        Some(Toml::Boolean(boolean)) => (*boolean.value()).into(),
+        Some(Toml::Array(array)) => array.iter().map(of_value).collect(),
+        _ => Value::Null,
+    }
+}
+
+/// The servers of a project's `.mcp.json` that the person has turned down in Claude Code, and why
+/// some of its files could not be read.
+pub fn refused_in_claude_code(project: PathBuf) -> (Vec<String>, Vec<String>) {
+    let folders = Folders::of(project);
+    let (mut refused, mut unread) = (Vec::new(), Vec::new());
+    for file in folders.files(Client::ClaudeCode) {
+        let root = match read(&file) {
+            Ok(root) => root,
+            Err(error) => {
+                unread.push(format!("{}: {error:#}", folders.shown(&file)));
+                continue;
+            }
+        };
+        let projects = root["projects"].as_object().into_iter().flatten();
+        let these = projects.filter(|(folder, _)| folders.project.starts_with(folder));
+        let settings = these.map(|(_, settings)| settings).chain([&root]);
+        let lists = settings.filter_map(|it| it["disabledMcpjsonServers"].as_array());
+        let names = lists.flatten().filter_map(Value::as_str);
+        refused.extend(names.map(str::to_owned));
+    }
+    (refused, unread)
 }

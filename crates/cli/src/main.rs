@@ -6,6 +6,7 @@ mod auth;
 mod caller;
 mod clients;
 mod commands;
+mod dialogue;
 mod doctor;
 mod elicit;
 mod exit;

@@ -12,10 +12,10 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use crate::init::Dialogue;
+use crate::dialogue::Dialogue;
 use crate::setup::{self, NO_CONFIGURATION, Sources};
 use crate::terminal::is_attended;
-use crate::{init, print};
+use crate::{clients, print};
 
 /// The most lines that a person is shown: more would scroll the first ones away.
 const MAX_LINES: usize = 200;
@@ -56,7 +56,9 @@ impl Found {
 
     fn read(path: &Path) -> anyhow::Result<Self> {
         let (mut config, effects) = Config::load_found(path)?;
-        init::turn_off_refused(&mut config);
+        if path.ends_with(".mcp.json") {
+            turn_off_refused(&mut config);
+        }
         Ok(Self {
             config,
             effects,
@@ -240,6 +242,23 @@ fn look_again(sources: &Sources) -> Result<Config, String> {
     let found = Found::look().and_then(|found| found.context(NO_CONFIGURATION));
     let config = found.map_err(unusable)?.without_asking()?;
     setup::with_skills(config, sources).map_err(unusable)
+}
+
+/// Turns off the servers that the person has turned down in Claude Code.
+fn turn_off_refused(config: &mut Config) {
+    let (refused, unread) = clients::refused_in_claude_code(config.folder.clone());
+    for unread in unread {
+        let unread = one_line(&unread, usize::MAX);
+        print::warning(&format!("{unread}; servers that it turns off are used"));
+    }
+    let servers = std::mem::take(&mut config.servers);
+    for server in servers {
+        if refused.contains(&server.name) {
+            config.disabled.push(server.name);
+        } else {
+            config.servers.push(server);
+        }
+    }
 }
 
 /// Records the acceptance of a file that `init` has written or shown as a whole, if it is one that

@@ -16,15 +16,12 @@ use callgate::Gate;
 use callgate::config::ServeConfig;
 use futures::FutureExt as _;
 
+pub use crate::face::Waits;
 pub use crate::http::{Identity, MakeGate, serve_http};
 pub use crate::runs::AnyClient;
 pub use crate::stdio::ServeError;
 
 use crate::face::Service;
-
-/// Gives the reason while the gate waits for a person to act, for the model to tell its user; then
-/// `None`. It is called for each call of a tool.
-pub type Waits = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Serves MCP over standard input and output. `client` is the gate's caller: servers are told
 /// the folders that the client names. While `waits` gives a reason, the tools for scripts are

@@ -12,9 +12,10 @@ use jsonc_parser::cst::{CstInputValue, CstRootNode};
 use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
-use super::{Dialogue, finish};
+use super::finish;
 use crate::args::InitArgs;
 use crate::clients::{Client, Folders};
+use crate::dialogue::Dialogue;
 use crate::print;
 use crate::setup::Sources;
 use crate::trust::Found;
@@ -205,7 +206,7 @@ fn with_table(body: &str, key: &str, entry: &Map<String, Value>) -> Result<Strin
     });
     let servers = servers.as_table_like_mut();
     let servers = servers.ok_or_else(|| format!("its {key:?} is no table"))?;
-    let now = servers.get(NAME).map(super::read::of_toml);
+    let now = servers.get(NAME).map(crate::clients::of_toml);
     if now == Some(Value::Object(entry.clone())) {
         return Ok(body.to_owned());
     }

@@ -5,8 +5,6 @@ mod install;
 mod read;
 mod secrets;
 
-pub use read::turn_off_refused;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,10 +19,10 @@ use serde_json::{Map, Value, json};
 
 use crate::args::InitArgs;
 use crate::clients::{Client, Folders};
+use crate::dialogue::Dialogue;
 use crate::doctor::Checkup;
 use crate::setup::{self, Flags, Sources};
-use crate::terminal::{self, Conversation};
-use crate::{print, progress, trust};
+use crate::{print, progress, terminal, trust};
 use entry::Entry;
 use read::Found;
 use secrets::Secrets;
@@ -42,63 +40,15 @@ pub async fn execute(sources: &Sources, args: InitArgs) -> anyhow::Result<u8> {
     }
 }
 
-/// A conversation in which questions of `init` and `trust` are asked.
-pub struct Dialogue(Conversation);
-
-impl Dialogue {
-    /// `None` without a terminal, or if the answers are known.
-    pub async fn begin(is_answered: bool) -> anyhow::Result<Option<Self>> {
-        if is_answered || !terminal::is_attended() {
-            return Ok(None);
-        }
-        let begun = Conversation::begin().await;
-        Ok(Some(Self(begun.context("the terminal is gone")?)))
-    }
-
-    pub async fn show(&self, text: &str) -> anyhow::Result<()> {
-        Ok(self.0.show(&harmless(text)).await?)
-    }
-
-    /// Asks until `read` takes the answer.
-    async fn ask<T>(
-        &mut self,
-        prompt: &str,
-        keys: &[&str],
-        read: impl Fn(&str) -> Option<T>,
-    ) -> anyhow::Result<T> {
-        let prompt = harmless(&format!("└ {prompt}: "));
-        let answer = self.0.choose(&prompt, keys, read).await?;
-        answer.context("the terminal is gone; nothing was written")
-    }
-
-    pub async fn agrees(&mut self, question: &str) -> anyhow::Result<bool> {
-        let prompt = format!("{question} [y] yes  [n] no");
-        let read = |answer: &str| match answer {
-            "y" | "yes" => Some(true),
-            "n" | "no" => Some(false),
-            _ => None,
-        };
-        self.ask(&prompt, &["y", "n"], read).await
-    }
-
-    /// True if tools that say they only read may be called without a question.
-    async fn allows_reads(&mut self) -> anyhow::Result<bool> {
-        let prompt = "tools that say they only read: [a] ask each time  [r] allow without asking";
-        let read = |answer: &str| match answer {
-            "a" | "ask" => Some(false),
-            "r" | "allow" => Some(true),
-            _ => None,
-        };
-        self.ask(prompt, &["a", "r"], read).await
-    }
-
-    /// Ends the command unless the person agrees.
-    async fn agree_or_end(&mut self, question: &str) -> anyhow::Result<()> {
-        if !self.agrees(question).await? {
-            bail!("nothing was written");
-        }
-        Ok(())
-    }
+/// True if tools that say they only read may be called without a question.
+async fn allows_reads(dialogue: &mut Dialogue) -> anyhow::Result<bool> {
+    let prompt = "tools that say they only read: [a] ask each time  [r] allow without asking";
+    let read = |answer: &str| match answer {
+        "a" | "ask" => Some(false),
+        "r" | "allow" => Some(true),
+        _ => None,
+    };
+    dialogue.ask(prompt, &["a", "r"], read).await
 }
 
 /// Makes a configuration from the servers of other clients.
@@ -150,7 +100,7 @@ async fn import(sources: &Sources, folders: &Folders, args: &InitArgs) -> anyhow
     let allows = match (&args.read_only, &mut dialogue) {
         (Some(verdict), _) => verdict == "allow",
         (None, None) => false,
-        (None, Some(dialogue)) => dialogue.allows_reads().await?,
+        (None, Some(dialogue)) => allows_reads(dialogue).await?,
     };
     drop(dialogue);
     let (config, mut unset) = tried(&file, &mut entries, &secrets)?;

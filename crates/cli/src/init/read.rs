@@ -2,13 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use callgate::ServerSpec;
-use callgate::config::{Config, MAX_BYTES};
 use clap::ValueEnum as _;
-use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::{Map, Value};
 
-use crate::clients::{Client, Folders};
+use crate::clients::{self, Client, Folders};
 
 /// A server in another client's configuration.
 #[derive(Debug, Clone)]
@@ -37,7 +34,7 @@ pub fn servers(folders: &Folders, from: &[Client]) -> (Vec<Found>, Vec<String>) 
                 unread.push(error.to_string());
                 continue;
             }
-            match read(&file) {
+            match clients::read(&file) {
                 Ok(root) => roots.push((file, root)),
                 Err(error) => unread.push(format!("{}: {error:#}", folders.shown(&file))),
             }
@@ -47,16 +44,6 @@ pub fn servers(folders: &Folders, from: &[Client]) -> (Vec<Found>, Vec<String>) 
     // Callgate itself.
     found.retain(|it| !is_callgate(&it.entry));
     (found, unread)
-}
-
-fn read(file: &Path) -> anyhow::Result<Value> {
-    let text = callgate_files::read_text(file, MAX_BYTES)?;
-    let text = text.trim_start_matches('\u{feff}');
-    if file.extension().is_some_and(|it| it == "toml") {
-        let document: toml_edit::DocumentMut = text.parse()?;
-        return Ok(of_toml(document.as_item()));
-    }
-    Ok(parse_to_serde_value(text, &ParseOptions::default())?)
 }
 
 /// Collects the servers in the files of one client.
@@ -140,37 +127,6 @@ fn turns_off(settings: &[Settings<'_>], name: &str, file: &Path) -> bool {
     !approved.is_empty() && !own.clone().any(approves_all) && !approved.iter().any(|it| *it == name)
 }
 
-/// Turns off the servers of a found `.mcp.json` that the person has turned down in Claude Code.
-pub fn turn_off_refused(config: &mut Config) {
-    if !config.path.ends_with(".mcp.json") {
-        return;
-    }
-    let folders = Folders::of(config.folder.clone());
-    let mut refused = Vec::new();
-    for root in folders
-        .files(Client::ClaudeCode)
-        .iter()
-        .filter_map(|file| read(file).ok())
-    {
-        let projects = root["projects"].as_object().into_iter().flatten();
-        let these = projects.filter(|(folder, _)| folders.project.starts_with(folder));
-        let settings = these.map(|(_, settings)| settings).chain([&root]);
-        let lists = settings.filter_map(|it| it["disabledMcpjsonServers"].as_array());
-        let names = lists.flatten().filter_map(Value::as_str);
-        refused.extend(names.map(str::to_owned));
-    }
-    let is_refused = |name: &String| refused.contains(name);
-    let servers = std::mem::take(&mut config.servers);
-    let (off, on) = servers
-        .into_iter()
-        .partition(|server| is_refused(&server.name));
-    config.servers = on;
-    let off: Vec<ServerSpec> = off;
-    config
-        .disabled
-        .extend(off.into_iter().map(|server| server.name));
-}
-
 /// Lists of servers that are off, and of the only ones that are in use.
 const OUT: [&str; 4] = [
     "/disabledMcpjsonServers",
@@ -189,24 +145,4 @@ fn is_callgate(entry: &Map<String, Value>) -> bool {
     let words: Vec<&Path> = words.filter_map(Value::as_str).map(Path::new).collect();
     let is_ours = |word: &&Path| word.file_stem().is_some_and(|it| it == "callgate");
     words.iter().any(is_ours) && words.contains(&Path::new("serve"))
-}
-
-/// A TOML value as JSON.
-pub fn of_toml(item: &toml_edit::Item) -> Value {
-    use toml_edit::Value as Toml;
-    if let Some(table) = item.as_table_like() {
-        let members = table
-            .iter()
-            .map(|(key, item)| (key.to_owned(), of_toml(item)));
-        return Value::Object(members.collect());
-    }
-    let of_value = |value: &Toml| of_toml(&toml_edit::Item::Value(value.clone()));
-    match item.as_value() {
-        Some(Toml::String(text)) => text.value().as_str().into(),
-        Some(Toml::Integer(number)) => (*number.value()).into(),
-        Some(Toml::Float(number)) => (*number.value()).into(),
-        Some(Toml::Boolean(boolean)) => (*boolean.value()).into(),
-        Some(Toml::Array(array)) => array.iter().map(of_value).collect(),
-        _ => Value::Null,
-    }
 }

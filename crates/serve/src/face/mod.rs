@@ -15,6 +15,7 @@ mod unknown_request;
 
 pub(crate) use mode::of_request as mode_of_request;
 pub(crate) use service::Service;
+pub use service::Waits;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -8,8 +8,11 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::Session;
-use crate::Waits;
 use crate::runs::{AnyClient, PendingGate, Runs};
+
+/// Gives the reason while the gate waits for a person to act, for the model to tell its user; then
+/// `None`. It is called for each call of a tool.
+pub type Waits = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {
