@@ -116,14 +116,17 @@ impl Account {
     }
 
     /// Hides a login's secrets in messages.
-    pub(crate) fn hide(&self, login: &Login) {
+    pub(crate) async fn hide(&self, login: &Login) {
         let tokens = &login.tokens;
-        self.redact.learn("access token", &tokens.access_token);
-        if let Some(token) = &tokens.refresh_token {
-            self.redact.learn("refresh token", token);
-        }
-        if let Some(secret) = &tokens.client_secret {
-            self.redact.learn("client secret", secret);
+        let secrets = [
+            ("access token", Some(&tokens.access_token)),
+            ("refresh token", tokens.refresh_token.as_ref()),
+            ("client secret", tokens.client_secret.as_ref()),
+        ];
+        for (name, secret) in secrets {
+            if let Some(secret) = secret {
+                self.redact.learn(name, secret).await;
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use crate::error::{AuthError, Remedy, auth_command};
 use crate::manage::LoginRequest;
 use crate::redirect::{Callback, Redirect};
 use crate::store::{ClientAuthentication, Login};
-use crate::tokens::{self, is_scope, shown_code};
+use crate::tokens::{self, is_scope, shown_code, unfit};
 
 /// The client's name in a registration.
 const CLIENT_NAME: &str = "Callgate";
@@ -49,7 +49,7 @@ pub(crate) async fn log_in(
 
     let callback = callback(account, request, redirect, &url, &state).await?;
     let code = code(account, &found, callback)?;
-    account.redact.learn("authorization code", &code);
+    account.redact.learn("authorization code", &code).await;
 
     let mut record = found.record(account, client.id, client.authentication);
     record.id = unique_id();
@@ -65,7 +65,7 @@ pub(crate) async fn log_in(
     let mut tokens = issued.map_err(|refused| account.exchange(refused.reason))?;
     tokens.client_secret = client.secret.filter(|_| client.is_new);
     let mut login = Login { record, tokens };
-    account.hide(&login);
+    account.hide(&login).await;
     let _lock = account.store.lock().await?;
     account.store.create(&mut login).await?;
     Ok(login)
@@ -169,6 +169,9 @@ async fn client(
         return Err(account.exchange("the client was registered without an id that can be used"));
     }
     let secret = registered.client_secret;
+    if let Some(fault) = secret.as_deref().and_then(unfit) {
+        return Err(account.exchange(format!("the client was registered with a secret {fault}")));
+    }
     let authentication = match &secret {
         Some(_) => found.registered_authentication(),
         None => ClientAuthentication::None,
@@ -186,7 +189,7 @@ async fn client(
 async fn scopes_before(account: &Account) -> Vec<String> {
     match account.fitting().await {
         Ok(Some(login)) => {
-            account.hide(&login);
+            account.hide(&login).await;
             login.scopes_to_repeat()
         }
         // A login that cannot be read is in no new one's way.
@@ -237,7 +240,12 @@ fn code(account: &Account, found: &Found, callback: Callback) -> Result<String, 
         _ => {}
     }
     let error = match callback.outcome {
-        Ok(code) => return Ok(code),
+        Ok(code) => {
+            let Some(fault) = unfit(&code) else {
+                return Ok(code);
+            };
+            return Err(account.exchange(format!("the browser came back with a code {fault}")));
+        }
         Err(error) => error,
     };
     let code = shown_code(&error);

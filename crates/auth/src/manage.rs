@@ -136,7 +136,7 @@ pub async fn logout(endpoint: &Endpoint) -> Result<LoggedOut, AuthError> {
 }
 
 async fn revoke(account: &Account, login: &Login) -> bool {
-    account.hide(login);
+    account.hide(login).await;
     let secret = account.secret_of(login).await;
     let (Ok(web), Ok(secret)) = (account.web().await, secret) else {
         return false;

@@ -5,10 +5,12 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::Anchored;
+use aho_corasick::automaton::Automaton as _;
+use aho_corasick::nfa::contiguous::NFA;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
@@ -19,6 +21,8 @@ const SHORTEST_SECRET: usize = 6;
 const SHORTEST_LINE: usize = 16;
 /// The number of learned values that are kept. The oldest goes first: an old token is refused.
 const MAX_LEARNED: usize = 64;
+/// The bytes of all spellings of the learned values that are kept. The newest value always is.
+const MAX_SPELLED: usize = 1 << 20;
 /// The depth of nested escapes of JSON and URLs: a URL in JSON, JSON in JSON.
 const ESCAPE_DEPTH: usize = 2;
 /// The longest message about a failure, in bytes.
@@ -27,59 +31,88 @@ pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 /// The secret values of one server, each with the name to show in its place.
 #[derive(Clone, Default)]
 pub struct Redact {
-    values: Arc<RwLock<Values>>,
+    /// Locked while a finder is made.
+    secrets: Arc<Mutex<Secrets>>,
+    finder: Arc<RwLock<Arc<Finder>>>,
 }
 
 #[derive(Default)]
-struct Values {
+struct Secrets {
     given: Vec<Secret>,
     learned: VecDeque<Secret>,
-    /// Finds every spelling of every value; `None` if there are none.
-    finder: Option<AhoCorasick>,
-    /// The name to show for each pattern of the finder.
+}
+
+struct Secret {
+    name: Arc<str>,
+    value: String,
+    /// Empty for a value that is not hidden.
+    spellings: BTreeSet<String>,
+}
+
+/// Finds every spelling of every secret, in time linear in the text.
+#[derive(Default)]
+struct Finder {
+    /// `None` if there are no secrets. An NFA, because the size of a DFA is quadratic for
+    /// repetitive values.
+    nfa: Option<NFA>,
+    /// The name to show for each pattern.
     names: Vec<Arc<str>>,
     /// The length of the longest pattern, in bytes.
     longest: usize,
 }
 
-#[derive(Clone, PartialEq)]
-struct Secret {
-    name: Arc<str>,
-    value: String,
+/// A part of a text to replace.
+struct Place<'f> {
+    range: Range<usize>,
+    /// The length of the longest secret in it.
+    longest: usize,
+    /// The name of that secret.
+    name: &'f str,
 }
 
 impl Redact {
     /// Hides these values, each a pair of a name and a value.
     pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
-        let given = values.into_iter().map(|(name, value)| Secret {
-            name: name.into(),
-            value,
-        });
-        let mut values = Values {
+        let given = values.into_iter();
+        let given = given.map(|(name, value)| Secret::new(&name, value));
+        let secrets = Secrets {
             given: given.collect(),
-            ..Values::default()
+            learned: VecDeque::new(),
         };
-        values.rebuild();
         Self {
-            values: Arc::new(RwLock::new(values)),
+            finder: Arc::new(RwLock::new(Arc::new(secrets.finder()))),
+            secrets: Arc::new(Mutex::new(secrets)),
         }
     }
 
-    /// Hides one more value, to be shown as `name`.
-    pub fn learn(&self, name: &str, value: &str) {
-        let secret = Secret {
-            name: name.into(),
-            value: value.to_owned(),
-        };
-        let mut values = self.values.write();
-        if values.given.contains(&secret) || values.learned.contains(&secret) {
+    /// Hides one more value, to be shown as `name`. A long value takes some milliseconds, so
+    /// this works on a blocking thread, and redaction goes on meanwhile.
+    pub async fn learn(&self, name: &str, value: &str) {
+        let (redact, name, value) = (self.clone(), name.to_owned(), value.to_owned());
+        let learned = tokio::task::spawn_blocking(move || redact.add(&name, value)).await;
+        if let Err(error) = learned {
+            tracing::error!(%error, "a secret cannot be hidden in messages");
+        }
+    }
+
+    fn add(&self, name: &str, value: String) {
+        let mut secrets = self.secrets.lock();
+        let mut known = secrets.given.iter().chain(&secrets.learned);
+        if known.any(|known| *known.name == *name && known.value == value) {
             return;
         }
-        if values.learned.len() == MAX_LEARNED {
-            values.learned.pop_front();
-        }
-        values.learned.push_back(secret);
-        values.rebuild();
+        secrets.learned.push_back(Secret::new(name, value));
+        let sizes = secrets.learned.iter().rev().scan(0, |sum, secret| {
+            *sum += secret.spellings.iter().map(String::len).sum::<usize>();
+            Some(*sum)
+        });
+        let kept = sizes
+            .take(MAX_LEARNED)
+            .take_while(|sum| *sum <= MAX_SPELLED);
+        let dropped = secrets.learned.len() - kept.count().max(1);
+        secrets.learned.drain(..dropped);
+        let finder = Arc::new(secrets.finder());
+        *self.finder.write() = finder;
     }
 
     /// A server's text about a failure: without secrets, and cut to [`MAX_MESSAGE_BYTES`].
@@ -124,69 +157,93 @@ impl Redact {
     /// leaves nothing.
     pub fn redact_start(&self, text: &str, most: usize) -> String {
         let end = text.floor_char_boundary(most);
-        let values = self.values.read();
-        let Some(finder) = &values.finder else {
-            return text.get(..end).unwrap_or_default().to_owned();
-        };
-        let searched = text.floor_char_boundary(end.saturating_add(values.longest));
-        let searched = text.get(..searched).unwrap_or_default();
-        let found = finder.find_overlapping_iter(searched);
-        let found = found.filter(|found| found.start() < end).map(|found| {
-            let name = values.names.get(found.pattern().as_usize());
-            (found.range(), name.map_or("", |name| name))
-        });
-        replaced(text, end, found.collect())
+        let finder = Arc::clone(&self.finder.read());
+        let searched = text.floor_char_boundary(end.saturating_add(finder.longest));
+        let places = finder.places(text.get(..searched).unwrap_or_default(), end);
+        replaced(text, end, &places)
     }
 }
 
 impl fmt::Debug for Redact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values = self.values.read();
-        write!(f, "Redact({})", values.given.len() + values.learned.len())
+        let secrets = self.secrets.lock();
+        write!(f, "Redact({})", secrets.given.len() + secrets.learned.len())
     }
 }
 
-impl Values {
-    /// Makes the finder of all spellings.
-    fn rebuild(&mut self) {
-        let mut patterns = Vec::new();
-        self.names.clear();
-        for Secret { name, value } in self.given.iter().chain(&self.learned) {
-            if value.len() >= SHORTEST_SECRET {
-                let spellings = spellings(value);
-                self.names
-                    .extend(spellings.iter().map(|_| Arc::clone(name)));
-                patterns.extend(spellings);
-            }
+impl Secret {
+    fn new(name: &str, value: String) -> Self {
+        let is_hidden = value.len() >= SHORTEST_SECRET;
+        let spellings = is_hidden.then(|| spellings(&value)).unwrap_or_default();
+        Self {
+            name: name.into(),
+            value,
+            spellings,
         }
-        self.longest = patterns.iter().map(String::len).max().unwrap_or_default();
+    }
+}
+
+impl Secrets {
+    /// The finder of all spellings.
+    fn finder(&self) -> Finder {
+        let mut patterns = Vec::new();
+        let mut finder = Finder::default();
+        for secret in self.given.iter().chain(&self.learned) {
+            let names = secret.spellings.iter().map(|_| Arc::clone(&secret.name));
+            finder.names.extend(names);
+            patterns.extend(&secret.spellings);
+        }
+        finder.longest = patterns.iter().map(|it| it.len()).max().unwrap_or_default();
         // Escapes may be written with small or capital digits. Building fails only for more
         // patterns than memory holds.
-        let finder = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .build(patterns);
-        self.finder = finder.ok().filter(|_| self.longest > 0);
+        let mut builder = NFA::builder();
+        let nfa = builder.ascii_case_insensitive(true).build(patterns);
+        finder.nfa = nfa.ok().filter(|_| finder.longest > 0);
+        finder
     }
 }
 
-/// `text` up to `end`, with names in place of these ranges.
-fn replaced(text: &str, end: usize, mut ranges: Vec<(Range<usize>, &str)>) -> String {
-    ranges.sort_by_key(|(range, name)| (range.start, *name));
-    let mut merged: Vec<(Range<usize>, usize, &str)> = Vec::new();
-    for (range, name) in ranges {
-        match merged.last_mut() {
-            Some((all, longest, named)) if range.start < all.end => {
-                all.end = all.end.max(range.end);
-                if range.len() > *longest {
-                    (*longest, *named) = (range.len(), name);
+impl Finder {
+    /// The secrets in a text that begin before `end`, in order. Those that overlap are one.
+    fn places(&self, text: &str, end: usize) -> Vec<Place<'_>> {
+        let mut places: Vec<Place<'_>> = Vec::new();
+        let Some(nfa) = &self.nfa else { return places };
+        let Ok(mut state) = nfa.start_state(Anchored::No) else {
+            return places;
+        };
+        for (at, byte) in text.bytes().enumerate() {
+            state = nfa.next_state(Anchored::No, state, byte);
+            if !nfa.is_match(state) {
+                continue;
+            }
+            // The first of those that end here is the longest, so it covers the others.
+            let pattern = nfa.match_pattern(state, 0);
+            let longest = nfa.pattern_len(pattern);
+            let mut place = Place {
+                range: at + 1 - longest..at + 1,
+                longest,
+                name: self.names.get(pattern.as_usize()).map_or("", |name| name),
+            };
+            if place.range.start >= end {
+                continue;
+            }
+            while let Some(before) = places.pop_if(|it| place.range.start < it.range.end) {
+                place.range.start = place.range.start.min(before.range.start);
+                if before.longest >= place.longest {
+                    (place.longest, place.name) = (before.longest, before.name);
                 }
             }
-            _ => merged.push((range.clone(), range.len(), name)),
+            places.push(place);
         }
+        places
     }
+}
+
+/// `text` up to `end`, with names in these places.
+fn replaced(text: &str, end: usize, places: &[Place<'_>]) -> String {
     let mut out = String::with_capacity(end);
     let mut done = 0;
-    for (range, _, name) in merged {
+    for Place { range, name, .. } in places {
         out.push_str(text.get(done..range.start).unwrap_or_default());
         out.extend(["[", name, "]"]);
         done = range.end;

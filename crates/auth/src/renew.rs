@@ -219,7 +219,7 @@ impl Inner {
             } else {
                 None
             };
-            self.adopt(stored)?;
+            self.adopt(stored).await?;
         }
         if !self.login().is_some_and(|login| login.tokens.is_stale()) {
             return Ok(());
@@ -270,10 +270,10 @@ impl Inner {
         }
         let _lock = account.store.lock_existing().await?;
         let Some(mut login) = account.store.load().await? else {
-            self.adopt(None)?;
+            self.adopt(None).await?;
             return Err(account.login_required("wants a login, and there is none"));
         };
-        if self.adopt(Some(login.clone()))? && !login.tokens.is_stale() {
+        if self.adopt(Some(login.clone())).await? && !login.tokens.is_stale() {
             return Ok(());
         }
         let ended = || {
@@ -311,7 +311,7 @@ impl Inner {
         if let Err(error) = account.store.put(&login).await {
             tracing::warn!(server = account.server, %error, "a renewed login is not saved");
         }
-        self.adopt(Some(login))?;
+        self.adopt(Some(login)).await?;
         renewed
     }
 
@@ -355,7 +355,8 @@ impl Inner {
         let (web, secret) = (account.web().await?, Some(secret.as_str()));
         let issued = tokens::request(web, &record, secret, &grant, &record.asked).await;
         let tokens = issued.map_err(|refused| account.exchange(refused.reason))?;
-        self.adopt(Some(Login { record, tokens })).map(drop)
+        let login = Login { record, tokens };
+        self.adopt(Some(login)).await.map(drop)
     }
 
     /// Has a person log in for these scopes; none for those that the server names. The error is
@@ -402,7 +403,7 @@ impl Inner {
             Err(error) => Page::Failed(error.clone()),
         };
         browser.note(&file, &scopes, page);
-        self.adopt(Some(made?)).map(drop)
+        self.adopt(Some(made?)).await.map(drop)
     }
 
     /// The error about a token that does not have these scopes, or others that are not named.
@@ -460,17 +461,17 @@ impl Inner {
     /// Uses the stored login, and tells whether it has another token.
     async fn adopt_newer(&self) -> Result<bool, AuthError> {
         match self.account.store.load().await? {
-            Some(login) => self.adopt(Some(login)),
+            Some(login) => self.adopt(Some(login)).await,
             None => Ok(false),
         }
     }
 
     /// Uses this login from now on, or none. Tells whether it has another token than the one
     /// before.
-    fn adopt(&self, login: Option<Login>) -> Result<bool, AuthError> {
+    async fn adopt(&self, login: Option<Login>) -> Result<bool, AuthError> {
         let before = self.header();
         if let Some(login) = &login {
-            self.account.hide(login);
+            self.account.hide(login).await;
             let unfit = self.account.unfit(login);
             let unsent = || Some("has a token that no header can carry");
             let unsent = login.tokens.header().map_or_else(unsent, |_| None);

@@ -140,7 +140,7 @@ impl Source {
         if value.contains('\0') {
             return Err(unfit("a value with a NUL character"));
         }
-        redact.learn(name, &value);
+        redact.learn(name, &value).await;
         Ok(format!("{}{value}", self.prefix))
     }
 }

@@ -18,6 +18,10 @@ use crate::store::{ClientAuthentication, Record};
 
 /// A token is renewed so many seconds before it ends.
 const MARGIN: u64 = 30;
+/// The longest token, code or client's secret, in bytes.
+const MAX_SECRET: usize = 16 << 10;
+/// The number of scopes of a list that count.
+pub(crate) const MAX_SCOPES: usize = 256;
 
 /// The secrets of a login, which have no `Debug` form.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -195,7 +199,21 @@ fn read(status: u16, body: &[u8], scopes: &[String]) -> Result<Tokens, NoToken> 
     if tokens.access_token.is_empty() || tokens.header().is_none() {
         return other("the authorization server issued a token that no header can carry");
     }
-    Ok(tokens)
+    let mut both = std::iter::once(&tokens.access_token).chain(&tokens.refresh_token);
+    match both.find_map(|token| unfit(token)) {
+        Some(fault) => other(&format!("the authorization server issued a token {fault}")),
+        None => Ok(tokens),
+    }
+}
+
+/// The fault of a text that cannot be a token, a code or a client's secret (RFC 6749,
+/// appendix A), if it has one.
+pub(crate) fn unfit(secret: &str) -> Option<String> {
+    let is_fit = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
+    if secret.len() > MAX_SECRET {
+        return Some(format!("of more than {} KiB", MAX_SECRET >> 10));
+    }
+    (!secret.bytes().all(is_fit)).then(|| "with characters that OAuth does not allow".to_owned())
 }
 
 /// The error of an answer's body, as it may be shown.
@@ -217,11 +235,11 @@ pub(crate) fn shown_code(text: &str) -> String {
     }
 }
 
-/// The scopes in a list of an authorization server or a server. Other words cannot be asked for,
-/// and must not be shown.
+/// The first scopes in a list of an authorization server or a server. Other words cannot be
+/// asked for, and must not be shown.
 pub(crate) fn scopes_in(list: &str) -> Vec<String> {
     let words = list.split_whitespace().filter(|word| is_scope(word));
-    words.map(str::to_owned).collect()
+    words.take(MAX_SCOPES).map(str::to_owned).collect()
 }
 
 /// Tells whether a word is a scope (RFC 6749, section 3.3) of a sensible length.
@@ -286,6 +304,11 @@ mod tests {
             ),
             (
                 200,
+                r#"{"access_token":"a","token_type":"bearer","refresh_token":"é"}"#,
+                "the authorization server issued a token with characters that OAuth does not allow",
+            ),
+            (
+                200,
                 r#"{"access_token":["t0ken"]}"#,
                 "the authorization server's answer is not one with a token",
             ),
@@ -322,6 +345,29 @@ mod tests {
             };
             assert_eq!(shown, expected);
         }
+    }
+
+    #[test]
+    fn long_tokens_are_refused() {
+        let read = |access: usize, refresh: usize| {
+            let (access, refresh) = ("ab".repeat(access / 2), "c".repeat(refresh));
+            let body = serde_json::json!({
+                "access_token": access, "token_type": "bearer", "refresh_token": refresh,
+            });
+            read(200, body.to_string().as_bytes(), &[]).map_err(|none| none.reason)
+        };
+        assert!(read(MAX_SECRET, MAX_SECRET).is_ok());
+        for (access, refresh) in [(MAX_SECRET + 2, 1), (2, MAX_SECRET + 1)] {
+            let reason = read(access, refresh).err();
+            let expected = "the authorization server issued a token of more than 16 KiB";
+            assert_eq!(reason.as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn scopes_of_a_long_list_are_bounded() {
+        let list: Vec<String> = (0..10_000).map(|n| format!("scope-{n}")).collect();
+        assert_eq!(scopes_in(&list.join(" ")), list[..MAX_SCOPES]);
     }
 
     #[test]

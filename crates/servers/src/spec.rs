@@ -241,7 +241,7 @@ impl Transport {
                 }
             };
             if let (Self::Http(_), Some((_scheme, token))) = (self, value.split_once(' ')) {
-                redact.learn(name, token);
+                redact.learn(name, token).await;
             }
             Ok::<_, String>((name.clone(), value))
         });

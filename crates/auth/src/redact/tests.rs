@@ -87,14 +87,14 @@ fn a_secret_at_the_cut_leaves_nothing() {
     assert_eq!(redact.message(&long), format!("{before}[token]…"));
 }
 
-#[test]
-fn learned_values_are_shared_and_bounded() {
+#[tokio::test]
+async fn learned_values_are_shared_and_bounded() {
     let redact = redact(&[("given", "a given value")]);
     let shared = redact.clone();
-    shared.learn("first", "the first one");
+    shared.learn("first", "the first one").await;
     assert_eq!(redact.redact("the first one"), "[first]");
     for n in 0..MAX_LEARNED {
-        shared.learn("later", &format!("a later one {n}"));
+        shared.learn("later", &format!("a later one {n}")).await;
     }
     assert_eq!(redact.redact("the first one"), "the first one");
     assert_eq!(
@@ -137,4 +137,64 @@ fn secret_parts_of_a_url() {
             ("URL user", "bob"),
         ],
     );
+}
+
+/// Repetitive texts: a few letters over and over, and words of Fibonacci and of Thue and Morse.
+fn repetitive(length: usize) -> Vec<String> {
+    let (mut fibonacci, mut before) = ("ab".to_owned(), "a".to_owned());
+    let mut morse = "a".to_owned();
+    while fibonacci.len() < length || morse.len() < length {
+        let next = format!("{fibonacci}{before}");
+        before = std::mem::replace(&mut fibonacci, next);
+        let other = |c: char| if c == 'a' { 'b' } else { 'a' };
+        morse = format!("{morse}{}", morse.chars().map(other).collect::<String>());
+    }
+    let nested = format!("{}b", "a".repeat(length - 1));
+    let all = [
+        "ab".repeat(length),
+        "\"\\".repeat(length),
+        fibonacci,
+        morse,
+        nested,
+    ];
+    all.map(|text| text.get(..length).expect("ASCII").to_owned())
+        .to_vec()
+}
+
+/// The automaton stays linear in its patterns: these would have a DFA of gigabytes.
+#[tokio::test]
+async fn repetitive_secrets_are_hidden() {
+    for word in repetitive(4 << 10) {
+        let redact = Redact::new([("given".to_owned(), word.clone())]);
+        redact.learn("learned", &word).await;
+        assert_eq!(redact.redact(&format!("- {word} -")), "- [given] -");
+    }
+}
+
+/// One place of a text can end several secrets, and one secret can begin at every place.
+#[tokio::test]
+async fn nested_secrets_in_repetitive_text_are_one() {
+    let secrets = (0..MAX_LEARNED).map(|more| "ab".repeat(SHORTEST_SECRET + more));
+    let redact = Redact::new(secrets.map(|secret| (secret.len().to_string(), secret)));
+    let log = "ab".repeat(64 << 10);
+    assert_eq!(redact.redact(&format!("{log}c")), "[138]c");
+    for log in repetitive(64 << 10) {
+        assert!(redact.redact(&log).len() <= 2 * log.len());
+    }
+}
+
+#[tokio::test]
+async fn spellings_of_learned_values_are_bounded() {
+    let redact = Redact::default();
+    // A value with many spellings, each several times as long.
+    let value = |n: usize| format!("{n}{}", "\"/%&".repeat(3_000));
+    for n in 1..=4 {
+        redact.learn("later", &value(n)).await;
+    }
+    assert_eq!(redact.redact(&value(4)), "[later]");
+    assert_eq!(redact.redact(&value(1)), value(1));
+    let secrets = redact.secrets.lock();
+    let sizes = secrets.learned.iter().flat_map(|it| &it.spellings);
+    let size: usize = sizes.map(String::len).sum();
+    assert!(size <= MAX_SPELLED, "{size}");
 }
