@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use callgate::auth::{self, LoginRequest, OAuth, OpenUrl};
+use callgate::auth::{self, LoginPage, LoginRequest, OAuth, OpenUrl};
 use callgate::config::CacheConfig;
 use callgate::{Connect, Gate, GateBuilder, Rules, ServerSpec};
 use callgate_tests::binary;
@@ -48,7 +48,8 @@ impl Person {
 }
 
 impl OpenUrl for Person {
-    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>> {
+    fn open<'a>(&'a self, page: &'a LoginPage) -> BoxFuture<'a, io::Result<()>> {
+        let url = page.url.as_str();
         let page = self.pages.fetch_add(1, Ordering::SeqCst);
         let does = self.does[page.min(self.does.len() - 1)];
         async move {

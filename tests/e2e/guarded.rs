@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use callgate::auth::{OAuth, OpenUrl, TokenPlace};
+use callgate::auth::{LoginPage, OAuth, OpenUrl, TokenPlace};
 use callgate::{Http, ServerSpec, Transport};
 use callgate_tests::{Workbench, binary};
 use futures::FutureExt as _;
@@ -94,10 +94,13 @@ impl Guarded {
 
     /// `text` with the ports of this process taken out.
     pub fn plain(&self, text: &str) -> String {
+        let host = |place: &str| place.trim_start_matches("http://").to_owned();
         text.replace(&self.url, "URL")
             .replace(&self.issuer, "ISSUER")
             .replace(&self.elsewhere, "ELSEWHERE")
             .replace(self.url.trim_end_matches("/mcp"), "SERVER")
+            .replace(&host(&self.issuer), "ISSUER_HOST")
+            .replace(&host(&self.elsewhere), "ELSEWHERE_HOST")
     }
 }
 
@@ -112,8 +115,8 @@ impl Drop for Guarded {
 pub struct Follow;
 
 impl OpenUrl for Follow {
-    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>> {
-        async move { follow(url).await.map_err(io::Error::other) }.boxed()
+    fn open<'a>(&'a self, page: &'a LoginPage) -> BoxFuture<'a, io::Result<()>> {
+        async move { follow(page.url.as_str()).await.map_err(io::Error::other) }.boxed()
     }
 }
 

@@ -10,6 +10,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use crate::guarded::{Guarded, follow};
+use crate::pty::at_terminal;
 
 /// Logs in through the command, as a person with a browser does.
 pub fn log_in(bench: &Workbench, flags: &[&str]) -> Ran {
@@ -68,6 +69,7 @@ fn a_login_its_status_and_its_end() {
         exit code 1"#]]
     .assert_eq(&plain(&bench.callgate(&["auth", "status", "web"])));
     expect![[r#"
+        server web sends you to ISSUER_HOST (issuer ISSUER)
         open this page in a browser on this machine, and log in there:
         ISSUER/authorize?…
         the tokens are in a file that only you can read; a keyring would be safer
@@ -193,4 +195,29 @@ fn commands_that_cannot_work() {
         2 callgate: server `own` takes no login: with the grant "client_credentials" its tokens come without one, when it is connected to
         2 callgate: server `git` takes no login: it is a program to start; give it what it needs in "env"
     "#]].assert_eq(&said);
+}
+
+#[test]
+fn a_page_apart_from_its_issuer_is_asked_about() {
+    let guarded = Guarded::start(&json!({ "iss": "", "metadata": {
+        "authorization_endpoint": "ELSEWHERE/authorize",
+        "authorization_response_iss_parameter_supported": null,
+    } }));
+    let bench = guarded.bench(&json!({ "tokens": "file" }));
+    let mut terminal = at_terminal(&bench, &["auth", "login", "web"]);
+    let host = guarded.elsewhere.trim_start_matches("http://");
+    for text in [
+        &format!("server web sends you to {host} (issuer {})", guarded.issuer),
+        "do both belong together?",
+    ] {
+        terminal.exp_string(text).expect(text);
+    }
+    terminal.send_line("n").expect("an answer");
+    let said = terminal.exp_eof().expect("the end");
+    assert!(said.contains("and that was not approved"), "{said}");
+    assert!(!said.contains("open this page"), "{said}");
+    // Without a terminal nobody is asked, and the issuer's name is needed.
+    let ran = log_in(&bench, &[]);
+    let expected = "the browser came back without the issuer's name, and its page is at";
+    assert!(ran.stderr.contains(expected), "{ran:#?}");
 }

@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use callgate::auth::{Browser, Grant, OAuth, OpenUrl, TokenPlace};
+use callgate::auth::{Browser, Grant, LoginPage, OAuth, OpenUrl, TokenPlace};
 use callgate::{CallErrorKind, Gate, Http, Rules, ServerSpec, Source, Transport};
 use callgate_servers::{Caller, Offers, Refusal, Wanted};
 use futures::FutureExt;
@@ -143,8 +143,8 @@ impl Caller for Agreeing {
 struct Follows;
 
 impl OpenUrl for Follows {
-    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, std::io::Result<()>> {
-        let url = url.to_owned();
+    fn open<'a>(&'a self, page: &'a LoginPage) -> BoxFuture<'a, std::io::Result<()>> {
+        let url = page.url.clone();
         async move {
             tokio::spawn(async move { reqwest::Client::new().get(url).send().await.map(drop) });
             Ok(())

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
+use url::Url;
 
 use crate::error::AuthError;
 
@@ -19,11 +21,45 @@ use crate::error::AuthError;
 const MAX_PAGES: usize = 8;
 const PERIOD: Duration = Duration::from_secs(30 * 60);
 
-/// Shows URLs to a person.
+/// The page of a login. Its text says which server sends the person to which host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoginPage {
+    /// The name of the server that wants the login, in the configuration.
+    pub server: String,
+    /// The page. It holds no secret that is of use without this process.
+    pub url: Url,
+    /// The issuer of the login, by the metadata that the server names.
+    pub issuer: String,
+}
+
+impl LoginPage {
+    /// Tells whether the page is at the origin of its issuer.
+    pub fn is_at_issuer(&self) -> bool {
+        Url::parse(&self.issuer).is_ok_and(|issuer| issuer.origin() == self.url.origin())
+    }
+}
+
+impl fmt::Display for LoginPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, issuer, .. } = self;
+        let host = self.url.authority();
+        write!(f, "server {server} sends you to {host} (issuer {issuer})")
+    }
+}
+
+/// Shows the pages of logins to a person.
 pub trait OpenUrl: Send + Sync {
-    /// Shows the page of a login, and returns without waiting for the login's end. The URL
-    /// holds no secret that is of use without this process.
-    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>>;
+    /// Shows a page, together with the server, the host and the issuer, and returns without
+    /// waiting for the login's end.
+    fn open<'a>(&'a self, page: &'a LoginPage) -> BoxFuture<'a, io::Result<()>>;
+
+    /// Asks a person whether a page that is not at its issuer belongs to it. Where `None`, nobody
+    /// can be asked: the login then succeeds only if the browser comes back with the issuer's
+    /// name (RFC 9207). Default: `None`.
+    fn approve<'a>(&'a self, _page: &'a LoginPage) -> BoxFuture<'a, io::Result<Option<bool>>> {
+        std::future::ready(Ok(None)).boxed()
+    }
 }
 
 /// A shared [`OpenUrl`] for logins that calls wait for.
@@ -147,14 +183,12 @@ impl fmt::Debug for Browser {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt as _;
-
     use super::*;
 
     struct Shown;
 
     impl OpenUrl for Shown {
-        fn open<'a>(&'a self, _url: &'a str) -> BoxFuture<'a, io::Result<()>> {
+        fn open<'a>(&'a self, _page: &'a LoginPage) -> BoxFuture<'a, io::Result<()>> {
             std::future::ready(Ok(())).boxed()
         }
     }
@@ -177,6 +211,32 @@ mod tests {
     fn note(browser: &Browser, scopes: &[&str], page: Page) {
         let scopes: Vec<String> = scopes.iter().map(|&scope| scope.to_owned()).collect();
         browser.note(Path::new(FILE), &scopes, page);
+    }
+
+    #[test]
+    fn pages_at_their_issuer() {
+        for (url, issuer, expected) in [
+            (
+                "https://as.example/authorize",
+                "https://as.example/tenant",
+                true,
+            ),
+            ("https://AS.example:443/a", "https://as.EXAMPLE", true),
+            ("https://login.as.example/a", "https://as.example", false),
+            ("https://as.example:8443/a", "https://as.example", false),
+            ("https://as.example./a", "https://as.example", false),
+            ("http://as.example/a", "https://as.example", false),
+            ("https://as.example.evil/a", "https://as.example", false),
+            ("https://as.example/a", "https://as.example@evil", false),
+            ("https://as.example/a", "as.example", false),
+        ] {
+            let page = LoginPage {
+                server: "s".to_owned(),
+                url: url.parse().expect("a URL"),
+                issuer: issuer.to_owned(),
+            };
+            assert_eq!(page.is_at_issuer(), expected, "{page}");
+        }
     }
 
     #[test]

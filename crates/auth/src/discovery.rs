@@ -106,6 +106,7 @@ impl Found {
             client,
             client_id,
             asked: Vec::new(),
+            approved: None,
             kept: Kept::File,
         }
     }

@@ -20,7 +20,7 @@ mod source;
 mod store;
 mod tokens;
 
-pub use self::browser::{Browser, OpenUrl};
+pub use self::browser::{Browser, LoginPage, OpenUrl};
 pub use self::error::AuthError;
 pub use self::http::is_loopback;
 pub use self::manage::{

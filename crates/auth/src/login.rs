@@ -8,7 +8,8 @@ use rmcp::transport::auth::{
 };
 use url::Url;
 
-use crate::account::Account;
+use crate::account::{Account, is_same_issuer};
+use crate::browser::LoginPage;
 use crate::discovery::{Found, describe, discover, parameter};
 use crate::error::{AuthError, Remedy, auth_command};
 use crate::manage::LoginRequest;
@@ -47,13 +48,26 @@ pub(crate) async fn log_in(
     let begun = states.load(&state).await.ok().flatten();
     let begun = begun.ok_or_else(|| account.exchange("there is no state"))?;
 
-    let callback = callback(account, request, redirect, &url, &state).await?;
-    let code = code(account, &found, callback)?;
+    let page = LoginPage {
+        server: account.server.clone(),
+        url: Url::parse(&url).map_err(|error| account.exchange(error.to_string()))?,
+        issuer: found.issuer.clone(),
+    };
+    // A second `redirect_uri` could bring another issuer's code back with any `iss`.
+    if has_repeated_parameter(&page.url) {
+        return Err(account.exchange("the URL of its page has a parameter twice"));
+    }
+    let bond = bond(account, &found, request, &page).await?;
+    let callback = callback(account, request, redirect, &page, &state).await?;
+    let code = code(account, &page, &bond, callback)?;
     account.redact.learn("authorization code", &code).await;
 
     let mut record = found.record(account, client.id, client.authentication);
     record.id = unique_id();
     record.asked = asked;
+    if bond == Bond::Approved {
+        record.approved = Some(page.url.origin().ascii_serialization());
+    }
     let grant = [
         ("grant_type", "authorization_code"),
         ("code", &code),
@@ -71,16 +85,69 @@ pub(crate) async fn log_in(
     Ok(login)
 }
 
+/// The reason to believe that a login's page is its issuer's. A server can name an issuer of its
+/// own and the page of an honest one, to have the code of that login sent to itself.
+#[derive(PartialEq, Eq)]
+enum Bond {
+    /// They have the same origin, or the configuration names the issuer.
+    Known,
+    /// A person has approved of the two.
+    Approved,
+    /// The issuer's name, with which the browser must come back.
+    Named,
+}
+
+async fn bond(
+    account: &Account,
+    found: &Found,
+    request: &LoginRequest,
+    page: &LoginPage,
+) -> Result<Bond, AuthError> {
+    if found.supports("authorization_response_iss_parameter_supported") {
+        return Ok(Bond::Named);
+    }
+    if page.is_at_issuer() || account.settings.issuer.is_some() {
+        return Ok(Bond::Known);
+    }
+    let origin = page.url.origin().ascii_serialization();
+    let before = account.store.record().await;
+    if before.is_some_and(|before| {
+        before.approved == Some(origin) && is_same_issuer(&before.issuer, &page.issuer)
+    }) {
+        return Ok(Bond::Approved);
+    }
+    let approved = request.browser.approve(page).await;
+    let failed = |error| account.exchange(format!("its page cannot be shown: {error}"));
+    match approved.map_err(failed)? {
+        Some(true) => Ok(Bond::Approved),
+        Some(false) => Err(account
+            .exchange(format!("{}, and that was not approved", apart(page)))
+            .with(Remedy::Declined)),
+        None => Ok(Bond::Named),
+    }
+}
+
+fn has_repeated_parameter(url: &Url) -> bool {
+    let mut names = HashSet::new();
+    !url.query_pairs().all(|(name, _)| names.insert(name))
+}
+
+/// The fact that a page is not at its issuer.
+fn apart(page: &LoginPage) -> String {
+    let (host, issuer) = (page.url.authority(), &page.issuer);
+    format!("its page is at {host:?} and its issuer is {issuer:?}")
+}
+
 /// Shows the page, and waits for the browser to come back.
 async fn callback(
     account: &Account,
     request: &LoginRequest,
     redirect: Redirect,
-    url: &str,
+    page: &LoginPage,
     state: &str,
 ) -> Result<Callback, AuthError> {
     let opened = async {
-        match request.browser.open(url).await {
+        match request.browser.open(page).await {
             Ok(()) => std::future::pending().await,
             Err(error) => error,
         }
@@ -228,14 +295,27 @@ pub(crate) fn dedup(scopes: &mut Vec<String>) {
 
 /// The code of a callback from the right issuer. An error from another issuer counts for
 /// nothing either (RFC 9207, section 2.4).
-fn code(account: &Account, found: &Found, callback: Callback) -> Result<String, AuthError> {
-    let is_announced = found.supports("authorization_response_iss_parameter_supported");
+fn code(
+    account: &Account,
+    page: &LoginPage,
+    bond: &Bond,
+    callback: Callback,
+) -> Result<String, AuthError> {
     match callback.issuer {
-        Some(issuer) if issuer != found.issuer => {
+        Some(issuer) if issuer != page.issuer => {
             return Err(account.exchange("the browser came back from another issuer"));
         }
-        None if is_announced => {
-            return Err(account.exchange("the browser came back without the issuer's name"));
+        None if *bond == Bond::Named => {
+            let mut reason = "the browser came back without the issuer's name".to_owned();
+            if !page.is_at_issuer() {
+                let login = account.login_command(&[]);
+                reason += &format!(
+                    ", and {}; if both belong together, write that \"issuer\" in the server's \
+                     \"oauth\", or run `{login}` in a terminal",
+                    apart(page)
+                );
+            }
+            return Err(account.exchange(reason));
         }
         _ => {}
     }

@@ -67,6 +67,9 @@ pub(crate) struct Record {
     /// an older login.
     #[serde(default)]
     pub(crate) asked: Vec<String>,
+    /// The origin of the login's page, if a person approved that it is not the issuer's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) approved: Option<String>,
     /// The place of the tokens.
     pub(crate) kept: Kept,
 }

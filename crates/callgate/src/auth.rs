@@ -1,12 +1,12 @@
 //! Logins at HTTP servers.
 //!
 //! A person makes a login once, with a browser; its tokens are kept in the system's keyring, and
-//! the gate uses and renews them. An [`OpenUrl`] shows the login's URL: one given to [`login`], or
+//! the gate uses and renews them. An [`OpenUrl`] shows the [`LoginPage`]: one given to [`login`], or
 //! to [`GateBuilder::browser`](crate::GateBuilder::browser) for logins that calls need.
 
 pub use callgate_auth::{
-    AuthError, Browser, Grant, Kept, LoggedOut, LoginRequest, LoginStatus, OAuth, OpenUrl,
-    TokenPlace,
+    AuthError, Browser, Grant, Kept, LoggedOut, LoginPage, LoginRequest, LoginStatus, OAuth,
+    OpenUrl, TokenPlace,
 };
 
 use callgate_servers::ServerSpec;

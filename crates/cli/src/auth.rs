@@ -4,7 +4,9 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use callgate::auth::{self, AuthError, Kept, LoggedOut, LoginRequest, LoginStatus, OpenUrl};
+use callgate::auth::{
+    self, AuthError, Kept, LoggedOut, LoginPage, LoginRequest, LoginStatus, OpenUrl,
+};
 use callgate::config::{Config, subject_user, token_user};
 use callgate::{ServerSpec, present::one_line};
 use futures::FutureExt as _;
@@ -13,6 +15,7 @@ use indicatif::HumanDuration;
 
 use crate::args::{AuthArgs, AuthCommand};
 use crate::setup::Sources;
+use crate::terminal::{Conversation, is_attended};
 use crate::{print, setup};
 
 /// Characters of an authorization server's text.
@@ -228,15 +231,16 @@ fn text(status: &LoginStatus) -> String {
     )
 }
 
-/// Prints a login's URL, and opens it if that was asked for.
+/// Prints a login's page, and opens it if that was asked for.
 struct Page {
     open: bool,
 }
 
 impl OpenUrl for Page {
-    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, io::Result<()>> {
+    fn open<'a>(&'a self, page: &'a LoginPage) -> BoxFuture<'a, io::Result<()>> {
+        let (said, url) = (one_line(&page.to_string(), MAX_TEXT), page.url.as_str());
         print::err(&format!(
-            "open this page in a browser on this machine, and log in there:\n{url}\n"
+            "{said}\nopen this page in a browser on this machine, and log in there:\n{url}\n"
         ));
         // A person can open the printed URL.
         if self.open
@@ -245,5 +249,29 @@ impl OpenUrl for Page {
             print::err(&format!("{reason}\n"));
         }
         std::future::ready(Ok(())).boxed()
+    }
+
+    fn approve<'a>(&'a self, page: &'a LoginPage) -> BoxFuture<'a, io::Result<Option<bool>>> {
+        async move {
+            if !is_attended() {
+                return Ok(None);
+            }
+            let text = format!(
+                "┌ {}\n├ This page is not at its issuer, and says nothing that ties it to it: the \
+                 server may\n├ want the login of another service.\n",
+                one_line(&page.to_string(), MAX_TEXT)
+            );
+            let prompt = "└ do both belong together? [y] yes, log in there  [n] no: ";
+            let read = |said: &str| match said {
+                "y" | "yes" => Some(true),
+                "n" | "no" => Some(false),
+                _ => None,
+            };
+            let mut terminal = Conversation::begin().await?;
+            terminal.show(&text).await?;
+            let answer = terminal.choose(prompt, &["y", "n"], read).await?;
+            Ok(Some(answer.unwrap_or(false)))
+        }
+        .boxed()
     }
 }
