@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 use parking_lot::Mutex;
 use rmcp::transport::auth::{
     AuthError as RmcpError, AuthorizationManager, AuthorizationMetadata,
@@ -24,7 +24,10 @@ use crate::error::AuthError;
 use crate::http::Web;
 use crate::settings::Grant;
 use crate::store::{ClientAuthentication, Kept, Record};
-use crate::tokens::{error_code, is_scope, scopes_in};
+use crate::tokens::{MAX_SCOPES, error_code, is_scope, scopes_in};
+
+/// The number of authorization servers of a resource that are tried.
+const MAX_AUTHORITIES: usize = 8;
 
 /// An authorization server that a login may use.
 pub(crate) struct Found {
@@ -123,6 +126,7 @@ struct RmcpClient {
 impl OAuthHttpClient for RmcpClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         async move {
+            let is_document = request.request.method() == Method::GET;
             let mut answer = self.web.send(request.request).await?;
             let Ok(mut body) = serde_json::from_slice::<Map<String, Value>>(answer.body()) else {
                 return Ok(answer);
@@ -130,12 +134,17 @@ impl OAuthHttpClient for RmcpClient {
             let text = |name: &str| body.get(name)?.as_str().map(str::to_owned);
             let mut seen = self.seen.lock();
             seen.method = text("token_endpoint_auth_method").or(seen.method.take());
-            if let Some(resource) = text("resource")
-                && !body.contains_key("token_endpoint")
-            {
+            let is_of_resource = is_document && !body.contains_key("token_endpoint");
+            if let Some(resource) = text("resource").filter(|_| is_of_resource) {
                 seen.resource = Some(resource);
             }
             drop(seen);
+            if is_of_resource
+                && answer.status() == StatusCode::OK
+                && let Some(member) = misshapen(&body)
+            {
+                return Err(format!("its {member:?} has the wrong type (RFC 9728)").into());
+            }
             let names = ["authorization_servers", "authorization_server"];
             if names.iter().any(|name| body.contains_key(*name)) {
                 narrow(&mut body, self.issuer.as_deref());
@@ -147,7 +156,29 @@ impl OAuthHttpClient for RmcpClient {
     }
 }
 
-/// Leaves in a resource's metadata the authorization servers that may be used: those whose
+/// The first member of a resource's metadata that has a wrong type. rmcp would pass over the
+/// whole document, as if the resource had none.
+fn misshapen(metadata: &Map<String, Value>) -> Option<&'static str> {
+    let are_texts = |value: &Value| {
+        let texts = value.as_array();
+        value.is_null() || texts.is_some_and(|texts| texts.iter().all(Value::is_string))
+    };
+    let is_list = |value: &Value| value.is_null() || value.is_array();
+    let checks: [(&str, &dyn Fn(&Value) -> bool); 3] = [
+        ("resource", &Value::is_string),
+        ("authorization_servers", &is_list),
+        ("scopes_supported", &are_texts),
+    ];
+    let is_wrong = |name: &str, is_fit: &dyn Fn(&Value) -> bool| {
+        metadata.get(name).is_some_and(|value| !is_fit(value))
+    };
+    let mut wrong = checks
+        .into_iter()
+        .filter(|(name, is_fit)| is_wrong(name, is_fit));
+    wrong.next().map(|(name, _)| name)
+}
+
+/// Leaves in a resource's metadata the first authorization servers that may be used: those whose
 /// metadata rmcp compares with the URL, and of these the configured issuer, if it is there.
 fn narrow(metadata: &mut Map<String, Value>, issuer: Option<&str>) {
     // A draft's member, which rmcp would take first.
@@ -168,6 +199,7 @@ fn narrow(metadata: &mut Map<String, Value>, issuer: Option<&str>) {
     {
         all = vec![all.swap_remove(at)];
     }
+    all.truncate(MAX_AUTHORITIES);
     metadata.insert("authorization_servers".to_owned(), all.into());
 }
 
@@ -234,6 +266,7 @@ pub(crate) async fn discover(
     if scopes.is_empty() {
         scopes = manager.select_initial_scopes(&[]).await;
         scopes.retain(|scope| is_scope(scope));
+        scopes.truncate(MAX_SCOPES);
     }
     Ok(Found {
         manager,
@@ -352,6 +385,34 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn resource_metadata_of_wrong_types() {
+        for (metadata, expected) in [
+            (
+                json!({ "resource": "https://a", "authorization_servers": ["https://b", 7] }),
+                None,
+            ),
+            (
+                json!({ "authorization_servers": null, "scopes_supported": null }),
+                None,
+            ),
+            (json!({ "resource": 7 }), Some("resource")),
+            (json!({ "resource": null }), Some("resource")),
+            (json!({ "resource": ["https://a"] }), Some("resource")),
+            (
+                json!({ "authorization_servers": "https://b" }),
+                Some("authorization_servers"),
+            ),
+            (
+                json!({ "resource": "https://a", "scopes_supported": ["a", 7] }),
+                Some("scopes_supported"),
+            ),
+        ] {
+            let members = metadata.as_object().expect("an object");
+            assert_eq!(misshapen(members), expected, "{metadata}");
+        }
+    }
 
     #[test]
     fn authorization_servers_of_a_resource() {

@@ -30,6 +30,7 @@ pub(crate) async fn log_in(
     request: &LoginRequest,
     challenge: Option<&str>,
 ) -> Result<Login, AuthError> {
+    account.store.check_folder().await?;
     let mut found = discover(account, challenge).await?;
     let redirect = Redirect::listen(account.settings.redirect_port).await;
     let redirect = redirect.map_err(|error| {

@@ -1,7 +1,7 @@
 //! The loopback address that the browser comes back to (RFC 8252, section 7.3).
 //!
 //! Every program on this machine can send requests here, and so can pages in the person's
-//! browser. Only a request with the login's state counts.
+//! browser. Only a request to this host, of no page's script, with the login's state counts.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -9,9 +9,9 @@ use std::net::Ipv4Addr;
 use axum::Router;
 use axum::extract::Query;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse as _};
 use axum::routing::get;
 use serde::Deserialize;
@@ -51,8 +51,9 @@ impl Redirect {
     pub(crate) async fn callback(self, state: &str) -> Callback {
         let (received, mut callbacks) = mpsc::channel(1);
         let state = state.to_owned();
-        let callback = get(async move |uri: Uri| {
-            let callback = parse(&uri, &state);
+        let host = format!("127.0.0.1:{}", self.port);
+        let callback = get(async move |uri: Uri, headers: HeaderMap| {
+            let callback = parse(&uri, &state).filter(|_| is_own(&headers, &host));
             let (status, text) = match &callback {
                 Some(Callback { outcome: Ok(_), .. }) => (
                     StatusCode::OK,
@@ -102,6 +103,22 @@ struct Answer {
     iss: Option<String>,
 }
 
+/// Tells whether a request is to this host, and of no foreign origin. A host name that a page
+/// rebinds to this address is another host.
+fn is_own(headers: &HeaderMap, host: &str) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    let mut origins = headers.get_all(ORIGIN).iter();
+    hosts.next().is_some_and(|named| named == host)
+        && hosts.next().is_none()
+        && origins.all(|origin| {
+            origin
+                .to_str()
+                .ok()
+                .and_then(|it| it.strip_prefix("http://"))
+                == Some(host)
+        })
+}
+
 /// Parses a query; `None` if it is not this login's callback.
 fn parse(uri: &Uri, state: &str) -> Option<Callback> {
     let Query(answer) = Query::<Answer>::try_from_uri(uri).ok()?;
@@ -122,6 +139,31 @@ fn parse(uri: &Uri, state: &str) -> Option<Callback> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_to_this_host_alone_count() {
+        let host = "127.0.0.1:7000";
+        for (named, expected) in [
+            ("host: 127.0.0.1:7000", true),
+            ("host: 127.0.0.1:7000 origin: http://127.0.0.1:7000", true),
+            ("host: 127.0.0.1:7000 origin: http://127.0.0.1:7001", false),
+            ("host: 127.0.0.1:7000 origin: https://127.0.0.1:7000", false),
+            ("host: 127.0.0.1:7000 origin: null", false),
+            ("host: 127.0.0.1:7000 host: evil.example", false),
+            ("host: 127.0.0.1", false),
+            ("host: localhost:7000", false),
+            ("host: rebound.example:7000", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            let words: Vec<&str> = named.split(' ').collect();
+            for pair in words.chunks_exact(2) {
+                let name = if pair[0] == "host:" { HOST } else { ORIGIN };
+                headers.append(name, pair[1].parse().expect("a value"));
+            }
+            assert_eq!(is_own(&headers, host), expected, "{named}");
+        }
+    }
 
     #[test]
     fn queries() {

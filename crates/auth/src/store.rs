@@ -8,7 +8,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -164,6 +164,12 @@ impl Store {
     /// The file about the login.
     pub(crate) fn file(&self) -> PathBuf {
         self.path.with_extension("json")
+    }
+
+    /// Refuses a folder in which other users may put logins.
+    pub(crate) async fn check_folder(&self) -> Result<(), AuthError> {
+        let path = self.file();
+        self.blocking(move || own_folder(&path)).await
     }
 
     /// The identifier of the login; `None` without one.
@@ -337,6 +343,7 @@ fn failed(server: &str, reason: &dyn fmt::Display) -> AuthError {
 }
 
 fn read_document(path: &Path) -> io::Result<Option<Document>> {
+    own_folder(path)?;
     let bytes = match callgate_files::read(path, MAX_FILE) {
         Ok(bytes) => bytes,
         Err(error) if is_absent(&error) => return Ok(None),
@@ -369,7 +376,38 @@ fn make_folder(file: &Path) -> io::Result<&Path> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700).create(folder)?;
+    own_folder(file)?;
     Ok(folder)
+}
+
+/// Refuses a file in a folder that other users than this one and root may change, or may put
+/// another one in place of.
+fn own_folder(file: &Path) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let real = match folder.canonicalize() {
+        Ok(real) => real,
+        Err(error) if is_absent(&error) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let user = rustix::process::geteuid().as_raw();
+    let named = std::path::absolute(folder)?;
+    for place in real.ancestors().chain(named.ancestors()) {
+        let it = place.symlink_metadata()?;
+        let is_theirs = it.uid() != user && it.uid() != 0;
+        // A group with its user's number is that user's own.
+        let by_group = it.mode() & 0o020 != 0 && it.gid() != 0 && it.gid() != user;
+        let by_others = by_group || it.mode() & 0o002 != 0;
+        // In a sticky folder, only owners can replace what there is, but others can add files.
+        let is_safe = it.is_symlink() || (it.mode() & 0o1000 != 0 && place != real);
+        if is_theirs || (by_others && !is_safe) {
+            let place = place.display();
+            return Err(io::Error::other(format!(
+                "other users may write to {place}; take that away with \"chmod go-w\", or choose \
+                 another folder with XDG_STATE_HOME"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The first 128 bits of the SHA-256 of all parts, in hexadecimal.

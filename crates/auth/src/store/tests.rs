@@ -88,6 +88,48 @@ async fn the_files_format_stays() {
 }
 
 #[tokio::test]
+async fn a_folder_that_others_may_write_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let outer = TempDir::new().expect("a folder");
+    let folder = outer.path().join("state/auth");
+    fs::create_dir_all(&folder).expect("the folder");
+    let store = store(&folder, TokenPlace::File);
+    create(&store, "a").await;
+    let mode = |place: &Path, mode| {
+        fs::set_permissions(place, fs::Permissions::from_mode(mode)).expect("its permissions");
+    };
+    let parent = folder.parent().expect("a parent");
+    for (place, bits, is_refused) in [
+        (&*folder, 0o757, true),
+        (&folder, 0o1777, true),
+        (parent, 0o777, true),
+        (parent, 0o1777, false),
+        (parent, 0o755, false),
+    ] {
+        mode(place, bits);
+        let outcomes = [
+            store.load().await.err(),
+            store.lock().await.err(),
+            store.put(&login("b")).await.err(),
+            store.check_folder().await.err(),
+            store.login_id().err(),
+        ];
+        for error in outcomes {
+            let said = error.map_or(String::new(), |error| error.to_string());
+            let is_said = said.contains(&format!("other users may write to {}", place.display()));
+            assert_eq!(is_said, is_refused, "{bits:o} {said:?}");
+        }
+        mode(place, 0o755);
+    }
+    // A link is as safe as the folder that it leads to.
+    let link = outer.path().join("link");
+    std::os::unix::fs::symlink(&folder, &link).expect("a link");
+    mode(&folder, 0o777);
+    let linked = Store::new("s", URL, &oauth(&link, TokenPlace::File)).expect("a store");
+    assert!(linked.load().await.is_err());
+}
+
+#[tokio::test]
 async fn folders_have_logins_of_their_own_in_one_keyring() {
     let (one, other) = (
         TempDir::new().expect("a folder"),
