@@ -4,10 +4,18 @@ use std::collections::HashMap;
 use std::ptr;
 
 use percent_encoding::percent_decode_str;
+use regex::RegexBuilder;
 use serde_json::{Map, Value};
 
 /// The deepest nesting of a schema, references in place.
 const MAX_LEVELS: usize = 64;
+/// The most different patterns of a schema: each takes up to [`MAX_PATTERN`] bytes.
+const MAX_PATTERNS: usize = 256;
+/// The most bytes that a pattern may be compiled to.
+pub(crate) const MAX_PATTERN: usize = 256 << 10;
+/// The most bytes of a light pattern, compiled. The time that a pattern takes for a byte of text
+/// is proportional to its size.
+const LIGHT_PATTERN: usize = 32 << 10;
 /// The most characters of a reference that a message has.
 const SHOWN: usize = 80;
 
@@ -78,6 +86,13 @@ pub(crate) struct Shape {
     pub(crate) levels: usize,
     /// Its references to a part around them, each for a part of the value.
     pub(crate) loops: u64,
+    /// Its patterns, by weight: each may read each byte of the value.
+    pub(crate) patterns: u64,
+    /// Its levels with `unevaluatedItems` or `unevaluatedProperties`: each applies those below
+    /// it up to three times.
+    pub(crate) unevaluated: usize,
+    /// Its `uniqueItems`: each may compare each part of the value with each other one.
+    pub(crate) unique: u64,
 }
 
 impl Shape {
@@ -85,6 +100,9 @@ impl Shape {
         nodes: 1,
         levels: 1,
         loops: 0,
+        patterns: 0,
+        unevaluated: 0,
+        unique: 0,
     };
 
     /// Measures a schema. The error: the reason why it is refused.
@@ -94,6 +112,7 @@ impl Shape {
             author,
             known: HashMap::new(),
             open: vec![root],
+            patterns: HashMap::new(),
         };
         let shape = walk.size(root, 0)?;
         if shape.loops > 0 {
@@ -108,6 +127,9 @@ impl Shape {
         self.nodes = self.nodes.saturating_add(part.nodes);
         self.levels = self.levels.max(part.levels + 1);
         self.loops = self.loops.saturating_add(part.loops);
+        self.patterns = self.patterns.saturating_add(part.patterns);
+        self.unevaluated = self.unevaluated.max(part.unevaluated);
+        self.unique = self.unique.saturating_add(part.unique);
     }
 }
 
@@ -118,6 +140,8 @@ struct Walk<'a> {
     known: HashMap<*const Value, Shape>,
     /// The root, and the targets of the references that are being followed.
     open: Vec<&'a Value>,
+    /// The weights of patterns.
+    patterns: HashMap<&'a str, u64>,
 }
 
 impl<'a> Walk<'a> {
@@ -135,6 +159,10 @@ impl<'a> Walk<'a> {
                 for (key, member) in members {
                     size.over(self.member(value, key, member, down + 1)?);
                 }
+                let keywords = ["unevaluatedItems", "unevaluatedProperties"];
+                if keywords.iter().any(|it| members.contains_key(*it)) {
+                    size.unevaluated += 1;
+                }
             }
             _ => {}
         }
@@ -144,7 +172,7 @@ impl<'a> Walk<'a> {
     fn member(
         &mut self,
         parent: &'a Value,
-        key: &str,
+        key: &'a str,
         member: &'a Value,
         down: usize,
     ) -> Result<Shape, String> {
@@ -161,17 +189,44 @@ impl<'a> Walk<'a> {
             }
             (key, Value::Object(schemas)) if NAMED.contains(&key) => {
                 let mut size = Shape::ONE;
-                for schema in schemas.values() {
+                for (name, schema) in schemas {
                     size.over(self.size(schema, down + 1)?);
+                    if key == "patternProperties" {
+                        size.patterns = size.patterns.saturating_add(self.weight(name)?);
+                    }
                 }
                 Ok(size)
             }
+            ("pattern", Value::String(pattern)) => Ok(Shape {
+                patterns: self.weight(pattern)?,
+                ..Shape::ONE
+            }),
+            ("uniqueItems", Value::Bool(true)) => Ok(Shape {
+                unique: 1,
+                ..Shape::ONE
+            }),
             (key, data) if DATA.contains(&key) => Ok(Shape {
                 nodes: values(data),
                 ..Shape::ONE
             }),
             _ => self.size(member, down),
         }
+    }
+
+    /// The weight of a pattern, as that of light ones.
+    fn weight(&mut self, pattern: &'a str) -> Result<u64, String> {
+        if let Some(known) = self.patterns.get(pattern) {
+            return Ok(*known);
+        }
+        if self.patterns.len() == MAX_PATTERNS {
+            return Err(format!(
+                "the schema has more than {MAX_PATTERNS} different patterns"
+            ));
+        }
+        let light = RegexBuilder::new(pattern).size_limit(LIGHT_PATTERN).build();
+        let weight = light.map_or((MAX_PATTERN / LIGHT_PATTERN) as u64, |_| 1);
+        self.patterns.insert(pattern, weight);
+        Ok(weight)
     }
 
     fn reference(&mut self, to: &str, down: usize) -> Result<Shape, String> {

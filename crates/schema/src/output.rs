@@ -15,8 +15,13 @@ const MAX_PARTS: u64 = 2_000_000;
 /// The most bytes that are looked at.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_LEVELS: u32 = 127;
-/// The most steps: parts of the schema times parts of the value.
+/// The most steps: parts of the schema times parts of the value, three times that for each level
+/// of `unevaluatedProperties`.
 const MAX_STEPS: u64 = 500_000_000;
+/// The most comparisons of items for `uniqueItems`. Lists in lists can be made for one hash.
+const MAX_PAIRS: u64 = 200_000_000;
+/// The least parts of an item that differs from thousands with the same hash.
+const LEAST_PARTS: u64 = 10;
 /// The most levels of a recursive schema times levels of the value, so that no stack is too short.
 const MAX_NESTING: usize = 2_000;
 const MAX_PROBLEMS: usize = 5;
@@ -127,10 +132,24 @@ fn too_much(schema: &Schema, bytes: usize, Extent { parts, levels }: Extent) -> 
     if parts > MAX_PARTS {
         return Some(format!("it has more than {MAX_PARTS} values"));
     }
-    if shape.nodes.saturating_mul(parts) > MAX_STEPS {
+    let turns = if shape.loops > 0 { levels } else { 1 };
+    let depth = turns.saturating_mul(u32::try_from(shape.unevaluated).unwrap_or(u32::MAX));
+    let each = 3_u64.saturating_pow(depth).saturating_mul(shape.nodes);
+    if each.saturating_mul(parts) > MAX_STEPS {
         let nodes = shape.nodes;
         return Some(format!(
             "its {parts} values are too many for the {nodes} parts of the schema"
+        ));
+    }
+    if !schema.can_match(bytes) {
+        return Some(format!(
+            "its {bytes} bytes are too many for the patterns of the schema"
+        ));
+    }
+    let items = parts / LEAST_PARTS;
+    if shape.unique.saturating_mul(items.saturating_mul(items) / 2) > MAX_PAIRS {
+        return Some(format!(
+            "its {parts} values are too many to be compared with each other (\"uniqueItems\")"
         ));
     }
     let nesting = shape.levels.saturating_mul(levels as usize);

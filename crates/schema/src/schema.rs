@@ -6,14 +6,17 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use crate::bounds::{Author, Shape};
+use crate::bounds::{Author, MAX_PATTERN, Shape};
 
 /// The most possible errors of which more than the first is reported.
 const MAX_ERRORS: u64 = 1_000_000;
 /// The most characters of one problem.
 const MAX_PROBLEM: usize = 200;
-/// The most bytes that a pattern may be compiled to.
-const MAX_PATTERN: usize = 256 << 10;
+/// The most levels of `unevaluatedProperties` in a schema of a script.
+const MAX_UNEVALUATED: usize = 4;
+/// The most bytes of a value times patterns of the schema, by their weight: a light one takes up
+/// to 5 µs for each byte.
+const MAX_MATCHED: u64 = 4 << 20;
 
 /// A schema and its compiled validator. Clones share both.
 #[derive(Clone)]
@@ -50,6 +53,12 @@ impl Schema {
         if shape.nodes > limit {
             return Err(format!(
                 "the schema has more than {limit} parts with all references in place"
+            ));
+        }
+        if author == Author::Script && shape.unevaluated > MAX_UNEVALUATED {
+            return Err(format!(
+                "the schema has \"unevaluatedProperties\" or \"unevaluatedItems\" on more than \
+                 {MAX_UNEVALUATED} levels"
             ));
         }
         let patterns = PatternOptions::regex()
@@ -89,6 +98,9 @@ impl Schema {
     /// The problems of a value that came as `bytes` bytes of JSON: none if the value
     /// fits, else at most `most` of them, with the value's own words.
     pub fn problems(&self, value: &Value, bytes: usize, most: usize) -> Vec<String> {
+        if !self.can_match(bytes) {
+            return vec!["the value is too long for the patterns of the schema".to_owned()];
+        }
         let validator = &self.0.validator;
         let Err(first) = validator.validate(value) else {
             return Vec::new();
@@ -100,6 +112,11 @@ impl Schema {
         }
         let errors = validator.iter_errors(value).take(most);
         errors.map(|error| problem(&error, &error)).collect()
+    }
+
+    /// True if the patterns may be matched against a value of these bytes.
+    pub(crate) fn can_match(&self, bytes: usize) -> bool {
+        self.0.shape.patterns.saturating_mul(bytes as u64) <= MAX_MATCHED
     }
 
     /// Its size with references in place.

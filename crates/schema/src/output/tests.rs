@@ -169,3 +169,71 @@ fn what_takes_long_is_bounded() {
         "wrong: ",
     );
 }
+
+/// Lists of empty lists: all different, and all with one hash.
+fn trees(nodes: usize) -> Vec<String> {
+    let mut of: Vec<Vec<String>> = vec![vec![String::new()]];
+    for size in 1..=nodes {
+        let pairs = (0..size).flat_map(|first| {
+            let rest = &of[size - 1 - first];
+            of[first]
+                .iter()
+                .flat_map(move |a| rest.iter().map(move |b| format!("[{a}],{b}")))
+        });
+        let forests = pairs
+            .map(|forest| forest.trim_end_matches(',').to_owned())
+            .collect();
+        of.push(forests);
+    }
+    let all = of.into_iter().flatten();
+    all.map(|forest| format!("[{forest}]")).collect()
+}
+
+#[test]
+fn lists_with_one_hash_are_not_compared() {
+    let unique = json!({ "uniqueItems": true });
+    let few = trees(6);
+    check(&unique, &format!("[{}]", few.join(",")), "fits");
+    let many = format!("[{}]", trees(11).join(","));
+    let refused = "unknown: its 1434579 values are too many to be compared with each other \
+                   (\"uniqueItems\")";
+    check(&unique, &many, refused);
+    check(&json!({ "items": { "type": "array" } }), &many, "fits");
+    // Ordinary lists are as long as ever.
+    let numbers: Vec<String> = (0..60_000).map(|n| n.to_string()).collect();
+    check(&unique, &format!("[{}]", numbers.join(",")), "fits");
+}
+
+#[test]
+fn texts_too_long_for_patterns_are_not_matched() {
+    // An expression without a small automaton, on a text that follows all of its ways.
+    let heavy = json!({ "items": { "pattern": "(a|b)*a(a|b){900}c" } });
+    let text = "ab".repeat(1 << 20);
+    let long = format!("[{text:?}]");
+    let refused = "unknown: its 2097156 bytes are too many for the patterns of the schema";
+    check(&heavy, &long, refused);
+    let light = json!({ "items": { "pattern": "^[ab]+$" } });
+    check(&light, &long, "fits");
+    let several: Vec<Value> = (0..3)
+        .map(|n| json!({ "pattern": format!("^[ab]{{{n},}}$") }))
+        .collect();
+    check(&json!({ "items": { "allOf": several } }), &long, refused);
+}
+
+#[test]
+fn nested_unevaluated_properties_are_bounded() {
+    let within = |schema: Value, _| json!({ "allOf": [schema], "unevaluatedProperties": true });
+    let nested = |levels: usize| (0..levels).fold(json!({ "required": ["a"] }), within);
+    check(&nested(8), r#"{"a":1}"#, "fits");
+    let refused = "unknown: its 2 values are too many for the 63 parts of the schema";
+    check(&nested(20), r#"{"a":1}"#, refused);
+    // Each level of the value takes the loop once more.
+    let looped = json!({
+        "properties": { "a": { "allOf": [{ "$ref": "#" }] } },
+        "unevaluatedProperties": true,
+    });
+    check(&looped, r#"{"a":{"a":{}}}"#, "fits");
+    let deep = format!("{}{{}}{}", r#"{"a":"#.repeat(30), "}".repeat(30));
+    let refused = "unknown: its 32 values are too many for the 7 parts of the schema";
+    check(&looped, &deep, refused);
+}

@@ -8,7 +8,15 @@ fn check(schema: &Value, expected: &str) {
 
 fn check_of(author: Author, schema: &Value, expected: &str) {
     let shown = match Schema::new(schema.clone(), author) {
-        Ok(schema) => format!("{:?}", schema.shape()),
+        Ok(schema) => {
+            let Shape {
+                nodes,
+                levels,
+                loops,
+                ..
+            } = schema.shape();
+            format!("Shape {{ nodes: {nodes}, levels: {levels}, loops: {loops} }}")
+        }
         Err(message) => message,
     };
     assert_eq!(shown, expected, "{schema}");
@@ -126,4 +134,37 @@ fn long_chains_are_deep() {
         &json!({ "$defs": parts }),
         "the schema is nested deeper than 64 levels",
     );
+}
+
+#[test]
+fn different_patterns_are_bounded() {
+    let of = |count: usize| {
+        let patterns = (0..count).map(|n| (format!("^{n}$"), json!({ "pattern": "^a$" })));
+        json!({ "patternProperties": patterns.collect::<serde_json::Map<_, _>>() })
+    };
+    let error = Schema::new(of(256), Author::Server).expect_err("too many");
+    assert_eq!(error, "the schema has more than 256 different patterns");
+    let schema = Schema::new(of(255), Author::Server).expect("a schema");
+    assert_eq!(schema.shape().patterns, 510);
+}
+
+#[test]
+fn answers_too_long_for_patterns_are_refused() {
+    let schema = json!({ "pattern": "(a|b)*a(a|b){900}$" });
+    let schema = Schema::new(schema, Author::Script).expect("a schema");
+    let value = "ab".repeat(1 << 20);
+    let problems = schema.problems(&value.as_str().into(), value.len(), 5);
+    assert_eq!(
+        problems,
+        ["the value is too long for the patterns of the schema"]
+    );
+}
+
+#[test]
+fn unevaluated_properties_of_scripts_are_few() {
+    let within = |schema: Value, _| json!({ "anyOf": [schema], "unevaluatedItems": false });
+    let nested = |levels: usize| (0..levels).fold(json!(true), within);
+    assert!(Schema::new(nested(4), Author::Script).is_ok());
+    let error = Schema::new(nested(5), Author::Script).expect_err("too deep");
+    assert!(error.ends_with("on more than 4 levels"), "{error}");
 }
