@@ -298,13 +298,25 @@ fn with_one_choice(members: Vec<Type>) -> Vec<Type> {
             other => vec![other],
         };
         let (one, other) = (choices(one), choices(other));
-        let covered = |ty: &&Type, by: &[Type]| by.iter().any(|by| by.covers(ty));
-        let first = one.iter().filter(|ty| covered(ty, &other));
-        let second = other.iter().filter(|ty| covered(ty, &one));
+        let first = one.iter().filter(covered(&other));
+        let second = other.iter().filter(covered(&one));
         Type::union(first.chain(second).cloned().collect::<Vec<_>>())
     };
     others.splice(0..0, plain.into_iter().reduce(both));
     others
+}
+
+/// Tells of plain types whether one of these covers them, without comparing each with each.
+fn covered<'t>(by: &'t [Type]) -> impl Fn(&&'t Type) -> bool {
+    let is_kind = |ty: &&Type| {
+        matches!(
+            ty,
+            Type::Boolean | Type::Number | Type::Integer | Type::String
+        )
+    };
+    let kinds: Vec<&Type> = by.iter().filter(is_kind).collect();
+    let all: HashSet<&Type> = by.iter().collect();
+    move |ty| all.contains(*ty) || kinds.iter().any(|kind| kind.covers(ty))
 }
 
 /// Merges all objects that leave other properties open into one object, at the place of the first.
