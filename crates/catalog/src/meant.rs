@@ -1,7 +1,7 @@
 //! The functions that were meant by names that none has.
 
 use crate::catalog::Catalog;
-use crate::search::{MAX_ASKED, MIN_LIKENESS, likeness, plain};
+use crate::search::{Asked, MAX_ASKED, MIN_LIKENESS, plain};
 use crate::tool::Tool;
 
 /// Names that other programs put before those of tools and servers.
@@ -70,23 +70,20 @@ impl Catalog {
         for start in starts {
             let (server, rest) = parts.get(start..)?.split_first()?;
             let of_server = |it: &&&Tool| plain(&it.definition.server) == plain(server);
-            let asked = plain(&rest.concat());
-            let mut tools: Vec<_> = known.iter().filter(of_server).collect();
-            let Some(first) = tools.first() else {
+            let mut asked = Asked::new(&rest.concat());
+            let tools = known.iter().filter(of_server).map(|tool| {
+                let own = plain(&tool.definition.name);
+                let part = own.contains(&asked.name) || asked.name.contains(&own);
+                let like = asked.likeness(&own);
+                (tool, if part { -1.0 - like } else { -like })
+            });
+            let mut tools: Vec<_> = tools.collect();
+            let Some((first, _)) = tools.first() else {
                 continue;
             };
             let server = first.definition.server.as_str();
-            let unlike = |own: &str| {
-                let own = plain(own);
-                let part = own.contains(&asked) || asked.contains(&own);
-                let like = likeness(&asked, &own);
-                if part { -1.0 - like } else { -like }
-            };
-            tools.sort_by(|a, b| {
-                let names = (&a.definition.name, &b.definition.name);
-                unlike(names.0).total_cmp(&unlike(names.1))
-            });
-            let functions = tools.iter().map(|it| it.function.as_str());
+            tools.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+            let functions = tools.iter().map(|(it, _)| it.function.as_str());
             return Some(Meant::Server(server, functions.collect()));
         }
         NAMESPACES
@@ -102,12 +99,12 @@ impl Catalog {
         if name.is_empty() || name.len() > MAX_ASKED {
             return None;
         }
-        let asked = plain(name);
+        let mut asked = Asked::new(name);
         self.tools()
             .iter()
             .map(|tool| {
                 (
-                    likeness(&asked, &plain(&tool.function)),
+                    asked.likeness(&plain(&tool.function)),
                     tool.function.as_str(),
                 )
             })

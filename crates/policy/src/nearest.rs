@@ -2,6 +2,9 @@
 
 use crate::name_pattern::matches;
 
+/// The pairs of letters that one search compares: candidates may be names of servers.
+const MAX_COMPARED: usize = 1 << 24;
+
 /// The candidate that `text` is most likely a misspelling of.
 pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // A text that is longer than any name is no misspelling of one.
@@ -9,14 +12,20 @@ pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         return None;
     }
     let lower = text.to_lowercase();
+    let (letters, mut left) = (lower.chars().count(), MAX_COMPARED);
     candidates
         .into_iter()
-        .map(|candidate| {
-            let distance = strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
-            (distance, candidate)
-        })
-        .filter(|(distance, candidate)| {
-            *distance <= 1.max(candidate.len() / 3) && *distance < candidate.len()
+        .filter_map(|candidate| {
+            let most = 1.max(candidate.len() / 3);
+            let lower_one = candidate.to_lowercase();
+            let of_one = lower_one.chars().count();
+            // The distance is no less than the difference of the lengths.
+            if of_one.abs_diff(letters) > most {
+                return None;
+            }
+            left = left.checked_sub(of_one.saturating_mul(letters))?;
+            let distance = strsim::damerau_levenshtein(&lower, &lower_one);
+            (distance <= most && distance < candidate.len()).then_some((distance, candidate))
         })
         .min()
         .map(|(_, candidate)| candidate)
@@ -71,6 +80,9 @@ where
         if is_named {
             return Some(function.to_owned());
         }
+        if !name.starts_with(&key) {
+            return None;
+        }
         // The beginning of the function, up to and with what separates it from the rest.
         let end = (0..=function.len())
             .find(|end| function.get(..*end).map(plain) == Some(key.clone()))?;
@@ -86,4 +98,28 @@ where
 fn plain(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     letters.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparisons_of_one_search_are_bounded() {
+        let text = "ab".repeat(150);
+        let like = format!("{}ba", &text[2..]);
+        let unlike: Vec<String> = (0..200).map(|n| format!("{n:03}").repeat(100)).collect();
+        let among = |count: usize| {
+            let before = unlike.iter().take(count).map(String::as_str);
+            nearest(&text, before.chain([like.as_str()]))
+        };
+        assert_eq!(among(100), Some(like.as_str()));
+        assert_eq!(among(200), None);
+        // Names of other lengths cost nothing.
+        let short = (0..10_000).map(|_| "ab");
+        assert_eq!(
+            nearest(&text, short.chain([like.as_str()])),
+            Some(like.as_str())
+        );
+    }
 }

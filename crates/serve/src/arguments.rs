@@ -53,8 +53,11 @@ pub(crate) fn check_call(
             if known.contains_key(key) {
                 return true;
             }
-            problems.push(unknown_member("", key, known, schema.get("required")));
-            is_listed |= near(key, known).is_none();
+            // Each takes a search among all members.
+            if problems.len() < MAX_PROBLEMS {
+                problems.push(unknown_member("", key, known, schema.get("required")));
+                is_listed |= near(key, known).is_none();
+            }
             false
         });
         if is_listed {
@@ -96,7 +99,10 @@ fn tidy(schema: &Value, given: &mut JsonObject, place: &str, unknown: &mut Vec<S
     given.retain(|key, value| {
         let is_known = known.contains_key(key);
         if !is_known {
-            unknown.push(unknown_member(place, key, known, None));
+            // Beyond these, only their number is shown.
+            let is_shown = unknown.len() < MAX_PROBLEMS;
+            let problem = is_shown.then(|| unknown_member(place, key, known, None));
+            unknown.push(problem.unwrap_or_default());
         }
         is_known && !value.is_null()
     });
@@ -249,6 +255,18 @@ mod tests {
                 expected
             );
         }
+    }
+
+    #[test]
+    fn only_the_first_unknown_arguments_are_compared() {
+        let named = |kind: &str| {
+            let names = (0..3_000).map(|n| (format!("{kind}{n:0>200}"), json!({})));
+            names.collect::<JsonObject>()
+        };
+        let schema = json!({ "properties": named("a") });
+        let schema = schema.as_object().expect("an object").clone();
+        let error = check_call("f", schema, Some(&named("b"))).expect_err("unknown");
+        assert_eq!(error.matches("there is no argument").count(), MAX_PROBLEMS);
     }
 
     #[test]

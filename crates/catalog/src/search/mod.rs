@@ -19,7 +19,7 @@ pub use regex::PatternFault;
 use document::Document;
 use query::{Group, Vocabulary};
 use terms::Term;
-pub(crate) use typos::{MAX_ASKED, MIN_LIKENESS, likeness, plain};
+pub(crate) use typos::{Asked, MAX_ASKED, MIN_LIKENESS, plain};
 use typos::{Names, Spelling};
 
 /// The weight of a name's likeness, from the least that counts to equal.
