@@ -159,23 +159,15 @@ impl OAuthHttpClient for RmcpClient {
 /// The first member of a resource's metadata that has a wrong type. rmcp would pass over the
 /// whole document, as if the resource had none.
 fn misshapen(metadata: &Map<String, Value>) -> Option<&'static str> {
-    let are_texts = |value: &Value| {
-        let texts = value.as_array();
-        value.is_null() || texts.is_some_and(|texts| texts.iter().all(Value::is_string))
+    let is_wrong = |name: &&str| match (metadata.get(*name), *name) {
+        (None, _) => false,
+        (Some(resource), "resource") => !resource.is_string(),
+        (Some(Value::Null), _) => false,
+        (Some(Value::Array(texts)), "scopes_supported") => !texts.iter().all(Value::is_string),
+        (Some(list), _) => !list.is_array(),
     };
-    let is_list = |value: &Value| value.is_null() || value.is_array();
-    let checks: [(&str, &dyn Fn(&Value) -> bool); 3] = [
-        ("resource", &Value::is_string),
-        ("authorization_servers", &is_list),
-        ("scopes_supported", &are_texts),
-    ];
-    let is_wrong = |name: &str, is_fit: &dyn Fn(&Value) -> bool| {
-        metadata.get(name).is_some_and(|value| !is_fit(value))
-    };
-    let mut wrong = checks
-        .into_iter()
-        .filter(|(name, is_fit)| is_wrong(name, is_fit));
-    wrong.next().map(|(name, _)| name)
+    let names = ["resource", "authorization_servers", "scopes_supported"];
+    names.into_iter().find(is_wrong)
 }
 
 /// Leaves in a resource's metadata the first authorization servers that may be used: those whose

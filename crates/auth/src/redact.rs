@@ -173,8 +173,11 @@ impl fmt::Debug for Redact {
 
 impl Secret {
     fn new(name: &str, value: String) -> Self {
-        let is_hidden = value.len() >= SHORTEST_SECRET;
-        let spellings = is_hidden.then(|| spellings(&value)).unwrap_or_default();
+        let spellings = if value.len() < SHORTEST_SECRET {
+            BTreeSet::new()
+        } else {
+            spellings(&value)
+        };
         Self {
             name: name.into(),
             value,
