@@ -126,6 +126,6 @@ fn says_too_little(error: &Reported, script: &Script) -> bool {
 
 /// True for the errors of the option `noImplicitAny`, and for a `this` without a type. Turning
 /// the option off would have other effects: an empty array would take nothing.
-fn is_implicit_any(code: u32) -> bool {
+pub(crate) fn is_implicit_any(code: u32) -> bool {
     matches!(code, 2683 | 7005..=7026 | 7031..=7034 | 7050..=7053)
 }

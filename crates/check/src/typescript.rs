@@ -16,7 +16,7 @@ use crate::library;
 use crate::message::Reported;
 use crate::script::Script;
 use crate::session::Session;
-use crate::strictness::Consequence;
+use crate::strictness::{Consequence, is_implicit_any};
 
 /// The time that a check waits for the warm process, which may be checking another script, before
 /// it starts one of its own.
@@ -26,6 +26,8 @@ const MAX_AT_ONCE: usize = 4;
 /// Checks that all checkers of the host make at a time. It is more than one
 /// checker can use, so that no user of a host keeps the others waiting.
 const MAX_IN_HOST: usize = 16;
+/// The errors of a script that may be found harmless; all further ones stop it.
+const MAX_JUDGED: usize = 200;
 /// Checks after which a process is replaced, so that it does not keep what it gathers for ever.
 const MAX_CHECKS: u32 = 1000;
 
@@ -157,19 +159,33 @@ impl Warm {
 /// The errors that stop a script.
 async fn stopping_errors(session: &mut Session, script: &Script) -> Result<Vec<Reported>, Failure> {
     let started = Instant::now();
-    let consequence = |error: &Reported| Consequence::of(error, script);
     let text = &script.text;
-    let mut found = session
+    let found = session
         .check(text, &script.declarations, script.time)
         .await?;
-    found.retain(|error| consequence(error) != Consequence::Passes);
-    let depends_on_tools = |error: &Reported| consequence(error) == Consequence::StopsIfOfTool;
-    if found.iter().any(depends_on_tools) {
+    // Each may read the whole script and its declarations.
+    let mut judged = 0;
+    let found = found.into_iter().map(|error| {
+        judged += usize::from(!is_implicit_any(error.code));
+        let is_judged = judged <= MAX_JUDGED;
+        let consequence = is_judged.then(|| Consequence::of(&error, script));
+        (error, consequence.unwrap_or(Consequence::Stops))
+    });
+    let mut found: Vec<(Reported, Consequence)> = found
+        .filter(|(_, consequence)| *consequence != Consequence::Passes)
+        .collect();
+    let depends_on_tools = |consequence: &Consequence| *consequence == Consequence::StopsIfOfTool;
+    if found
+        .iter()
+        .any(|(_, consequence)| depends_on_tools(consequence))
+    {
         // An error that is still there when tools take and give anything is not about a tool.
         let time = script.time.saturating_sub(started.elapsed());
         let others = session.check(text, &script.untyped, time).await?;
         let others: HashSet<(u64, u32)> = others.iter().map(|it| (it.pos, it.code)).collect();
-        found.retain(|it| !depends_on_tools(it) || !others.contains(&(it.pos, it.code)));
+        found.retain(|(it, consequence)| {
+            !depends_on_tools(consequence) || !others.contains(&(it.pos, it.code))
+        });
     }
-    Ok(found)
+    Ok(found.into_iter().map(|(error, _)| error).collect())
 }

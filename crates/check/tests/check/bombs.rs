@@ -69,3 +69,15 @@ fn a_check_that_needs_too_much_memory_ends() {
     let found = runtime().block_on(checker().check(script(&text, "")));
     assert_eq!(found, Err(CheckError::GaveUp(Failure::Died)));
 }
+
+/// A judgement of an error may read the whole script.
+#[test]
+fn harmless_errors_beyond_a_limit_stop_the_script() {
+    let begin = "declare function f(x: 'a' | 'b'): void;\nconst s = 'a' as string;\n";
+    let errors = |count: usize| {
+        let text = format!("{begin}{}", "f(s);\n".repeat(count));
+        let checked = runtime().block_on(checker().check(script(&text, "")));
+        shown(&checked.expect("an answer")).lines().count()
+    };
+    assert_eq!((errors(200), errors(201)), (0, 1));
+}
