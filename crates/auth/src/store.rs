@@ -384,30 +384,24 @@ fn make_folder(file: &Path) -> io::Result<&Path> {
 /// another one in place of.
 fn own_folder(file: &Path) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
-    let real = match folder.canonicalize() {
-        Ok(real) => real,
+    let mode = match folder.metadata() {
+        Ok(metadata) => metadata.mode(),
         Err(error) if is_absent(&error) => return Ok(()),
         Err(error) => return Err(error),
     };
-    let user = rustix::process::geteuid().as_raw();
-    let named = std::path::absolute(folder)?;
-    for place in real.ancestors().chain(named.ancestors()) {
-        let it = place.symlink_metadata()?;
-        let is_theirs = it.uid() != user && it.uid() != 0;
-        // A group with its user's number is that user's own.
-        let by_group = it.mode() & 0o020 != 0 && it.gid() != 0 && it.gid() != user;
-        let by_others = by_group || it.mode() & 0o002 != 0;
-        // In a sticky folder, only owners can replace what there is, but others can add files.
-        let is_safe = it.is_symlink() || (it.mode() & 0o1000 != 0 && place != real);
-        if is_theirs || (by_others && !is_safe) {
-            let place = place.display();
-            return Err(io::Error::other(format!(
-                "other users may write to {place}; take that away with \"chmod go-w\", or choose \
-                 another folder with XDG_STATE_HOME"
-            )));
-        }
+    // In a sticky folder others cannot replace a file, and can add one.
+    let fault = if mode & 0o002 != 0 {
+        Some(format!("is one that other users may write to ({})", folder.display()))
+    } else {
+        callgate_files::exposure(folder)?.map(|exposure| exposure.fault)
+    };
+    match fault {
+        None => Ok(()),
+        Some(fault) => Err(io::Error::other(format!(
+            "the folder of logins {fault}; take that away with \"chmod go-w\", or choose another \
+             folder with XDG_STATE_HOME"
+        ))),
     }
-    Ok(())
 }
 
 /// The first 128 bits of the SHA-256 of all parts, in hexadecimal.
