@@ -132,5 +132,5 @@ fn without_a_terminal_everything_is_declined() {
     let bench = Workbench::new(json!({ "odd": odd("asks") }));
     let ran = bench.run(&format!("return await odd_elicit({})", form()), &[]);
     assert_eq!(ran.code, 0, "{ran:#?}");
-    assert_eq!(ran.stdout, "{\"action\":\"decline\"}\n");
+    assert_eq!(ran.stdout, "{\"action\":\"cancel\"}\n");
 }

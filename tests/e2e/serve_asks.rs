@@ -2,6 +2,7 @@
 //! protocol has one, else by an answer that the client comes again to.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use callgate_tests::Workbench;
 use expect_test::expect;
@@ -39,6 +40,58 @@ async fn anything_else_is_a_no() {
     check(&["yes", "always"], no, 2).await;
     // Without answers, the user declines the form.
     check(&[], no, 2).await;
+}
+
+/// A person has refused only where a person said so.
+#[tokio::test]
+async fn each_kind_of_no_is_called_what_it_is() {
+    let cases = [
+        (json!({ "answer": "deny" }), "deny", "a person refused"),
+        (json!({ "action": "decline" }), "deny", "a person refused"),
+        (
+            json!({ "action": "cancel" }),
+            "dismissed",
+            "the question was closed without an answer",
+        ),
+        (
+            json!({ "answer": "sure" }),
+            "unclear",
+            "the answer was not one of those offered",
+        ),
+        (
+            json!({}),
+            "unclear",
+            "the answer was not one of those offered",
+        ),
+        (Value::Null, "failed", "asking failed without an answer"),
+    ];
+    for version in [&OLDER[1], &NEWEST] {
+        let bench = Workbench::asking();
+        let user = User::new(version, &[]);
+        let answers = Arc::clone(&user.answers);
+        let session = connect(&bench, user, &["--ledger", "calls.jsonl"]).await;
+        let mut words = Vec::new();
+        // A request of the newest revision is answered with a result alone.
+        let cases = cases
+            .iter()
+            .filter(|(answer, ..)| *version != NEWEST || !answer.is_null());
+        for (answer, word, expected) in cases {
+            *answers.lock().expect("no panic") = vec![answer.clone()];
+            let script = "return await ticketing_createIssue({ title: 'A', body: 'B' })
+                .catch((error) => error.message);";
+            let (_, said) = session.run(script).await;
+            assert!(
+                value(&said).contains(expected),
+                "{version} {answer}: {said}"
+            );
+            let refused = said.contains("a person refused");
+            assert_eq!(refused, *word == "deny", "{version} {answer}: {said}");
+            words.push(json!(word));
+        }
+        let lines = bench.ledger();
+        let written = lines.iter().map(|line| line["answer"].clone());
+        assert_eq!(written.collect::<Vec<_>>(), words, "{version}");
+    }
 }
 
 #[tokio::test]

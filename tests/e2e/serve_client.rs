@@ -35,7 +35,8 @@ pub struct User {
     pub version: ProtocolVersion,
     /// The capabilities that the client announces.
     pub can: ClientCapabilities,
-    /// The contents for forms, the last one first; without any, the client declines.
+    /// The contents for forms or whole results, the last one first; without any, the client
+    /// declines. With null it fails.
     pub answers: Arc<Mutex<Vec<Value>>>,
     /// The elicitation requests that the client received.
     pub asked: Arc<Mutex<Vec<ElicitRequestParams>>>,
@@ -96,6 +97,8 @@ impl ClientHandler for User {
         self.asked.lock().expect("no panic").push(request);
         let answer = self.answers.lock().expect("no panic").pop();
         let result = match answer {
+            Some(Value::Null) => return Err(ErrorData::internal_error("no window", None)),
+            Some(answer) if answer["action"].is_string() => answer,
             Some(answer) => json!({ "action": "accept", "content": answer }),
             None => json!({ "action": "decline" }),
         };

@@ -85,7 +85,7 @@ pub fn answer_text(question: &Question, answer: Answer) -> String {
                 None => all,
             }
         }
-        (Answer::Deny | Answer::NoAsker | Answer::Late, ..) => "no".to_owned(),
+        _ => "no".to_owned(),
     };
     one_line(&text, usize::MAX)
 }

@@ -25,10 +25,7 @@ pub struct TerminalAsker;
 
 impl Asker for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        Box::pin(async move {
-            // A terminal that is gone means no.
-            answer(&question).await.unwrap_or(Answer::Deny)
-        })
+        Box::pin(async move { answer(&question).await.unwrap_or(Answer::Failed) })
     }
 }
 
@@ -59,7 +56,8 @@ async fn answer(question: &Question) -> std::io::Result<Answer> {
     };
     loop {
         match conversation.choose(&prompt, &keys, read).await? {
-            None => return Ok(Answer::Deny),
+            // The terminal has ended.
+            None => return Ok(Answer::Failed),
             Some(Some(answer)) => return Ok(answer),
             Some(None) => {
                 let text = question_text(question, Shown::Whole, conversation.columns());

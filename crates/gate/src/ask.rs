@@ -33,7 +33,7 @@ impl Asker for NoAsker {
 ///     if question.function.starts_with("ticketing_") {
 ///         Answer::Once
 ///     } else {
-///         Answer::Deny
+///         Answer::NoAsker
 ///     }
 /// });
 /// ```
@@ -207,17 +207,29 @@ pub enum Answer {
     Always,
     /// This call is allowed by a standing answer, such as `--yes`.
     Standing,
-    /// This call is denied, and a waiting one with the same arguments.
+    /// A person refused: this call is denied, and a waiting one with the same arguments. A host
+    /// that decides without a person answers [`Answer::NoAsker`], or has a
+    /// [`Reviewer`](crate::Reviewer).
     Deny,
+    /// The question was closed without a choice: this call is denied, and a waiting one with the
+    /// same arguments.
+    Dismissed,
+    /// The answer is not one of those that were offered, so the call is denied.
+    Unclear,
     /// There is no asker, so the call is denied.
     NoAsker,
     /// There was no answer in time, so the call is denied.
     Late,
+    /// The asker failed or went away before there was an answer, so the call is denied.
+    Failed,
 }
 
 impl Answer {
     /// True if the call is allowed.
     pub fn allows(self) -> bool {
-        !matches!(self, Self::Deny | Self::NoAsker | Self::Late)
+        matches!(
+            self,
+            Self::Once | Self::Run | Self::Session | Self::Always | Self::Standing
+        )
     }
 }

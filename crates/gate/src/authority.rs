@@ -31,9 +31,9 @@ pub(crate) struct Authority {
     keep: Option<Arc<dyn Keep>>,
     definitions: Option<Arc<dyn Definitions>>,
     script: Option<Arc<str>>,
-    /// The time of the last refusal, by the hash of function and arguments. Held while the asker
-    /// is asked, so that questions come one at a time.
-    refusals: Mutex<HashMap<u64, Instant>>,
+    /// The last refusal or dismissal and its time, by the hash of function and arguments. Held
+    /// while the asker is asked, so that questions come one at a time.
+    refusals: Mutex<HashMap<u64, (Instant, Answer)>>,
     hasher: RandomState,
 }
 
@@ -146,8 +146,10 @@ impl Authority {
         // The same call may have been refused while this one waited.
         let key = (&call.tool.function, call.arguments.text());
         let key = self.hasher.hash_one(key);
-        if refusals.get(&key).is_some_and(|refused| *refused > asked) {
-            return Ruling::new(decision, Some(Answer::Deny));
+        if let Some((refused, answer)) = refusals.get(&key)
+            && *refused > asked
+        {
+            return Ruling::new(decision, Some(*answer));
         }
         let question = self.question(call, review, &decision, ledger);
         let about = question.about.clone();
@@ -159,8 +161,8 @@ impl Authority {
             self.flows.pass(call.flows);
         }
         match answer {
-            Answer::Deny => {
-                refusals.insert(key, Instant::now());
+            Answer::Deny | Answer::Dismissed => {
+                refusals.insert(key, (Instant::now(), answer));
             }
             // Leave for these data says nothing of the function's other calls.
             _ if !about.call => {}

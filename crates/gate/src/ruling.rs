@@ -90,7 +90,7 @@ impl Ruling {
             );
         }
         let again = match self.answer {
-            Some(Answer::Late) => "calling again asks again",
+            Some(Answer::Late | Answer::Dismissed | Answer::Unclear) => "calling again asks again",
             _ => "calling again will not help",
         };
         let word = shell_word(function);
@@ -122,7 +122,17 @@ impl fmt::Display for Ruling {
             Some(Answer::Always) => f.write_str("allowed for good when asked"),
             Some(Answer::Standing) => write!(f, "{decision}, and --yes allows it"),
             Some(Answer::Deny) => f.write_str("denied when asked"),
+            Some(Answer::Dismissed) => {
+                write!(
+                    f,
+                    "{decision}, and the question was closed without an answer"
+                )
+            }
+            Some(Answer::Unclear) => {
+                write!(f, "{decision}, and the answer was not one of those offered")
+            }
             Some(Answer::Late) => write!(f, "{decision}, and no answer came in time"),
+            Some(Answer::Failed) => write!(f, "{decision}, and asking failed without an answer"),
             Some(Answer::NoAsker) | None => write!(f, "{decision}, and there is no one to ask"),
         }
     }
@@ -228,6 +238,17 @@ mod tests {
             late,
             "calling again asks again",
         );
+        for (answer, expected) in [
+            (Answer::Dismissed, "calling again asks again"),
+            (Answer::Unclear, "calling again asks again"),
+            (Answer::Failed, "calling again will not help"),
+        ] {
+            check(
+                decided(Verdict::Ask, Because::NoRule),
+                Some(answer),
+                expected,
+            );
+        }
         check(
             flow(Verdict::Ask),
             no_asker,

@@ -197,7 +197,8 @@ impl Wanted<'_> {
         let params = self.params;
         match self.kind {
             WantedKind::Elicit if !offers.form && !offers.url => {
-                Some(Ok(json!({ "action": "decline" })))
+                // No person has refused.
+                Some(Ok(json!({ "action": "cancel" })))
             }
             WantedKind::Elicit => match mode(params) {
                 "form" if offers.form => None,
@@ -229,8 +230,8 @@ impl Wanted<'_> {
             }
             (_, Ok(result)) => Ok(result),
             (_, Err(Refusal::Failed(reason))) => Err(ErrorData::internal_error(reason, None)),
-            (WantedKind::Elicit, Err(Refusal::Cancelled)) => Ok(json!({ "action": "cancel" })),
-            (WantedKind::Elicit, Err(_)) => Ok(json!({ "action": "decline" })),
+            (WantedKind::Elicit, Err(Refusal::Declined)) => Ok(json!({ "action": "decline" })),
+            (WantedKind::Elicit, Err(_)) => Ok(json!({ "action": "cancel" })),
             (_, Err(Refusal::Unsupported)) => Err(not_found()),
             // The code that the specification gives for it.
             (_, Err(refusal)) => Err(ErrorData::new(ErrorCode(-1), refusal.to_string(), None)),

@@ -4,6 +4,7 @@ use callgate_policy::flow::FlowRecord;
 use serde::Serialize;
 
 use super::outcome::Outcome;
+use crate::ask::Answer;
 
 /// One call of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -19,6 +20,9 @@ pub struct LedgerLine {
     pub tool: String,
     /// The decision in words; empty while the asker is asked.
     pub decision: String,
+    /// The answer to the question about the call; absent if there was no question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
     /// The advice on a call that was denied; empty for any other.
     #[serde(skip)]
     pub advice: String,

@@ -83,7 +83,10 @@ impl Entry {
     /// Notes the decision.
     pub(crate) fn decided(&mut self, ruling: &Ruling) {
         self.rule = ruling.rule().cloned();
-        self.change(|line| line.decision = ruling.to_string());
+        self.change(|line| {
+            line.decision = ruling.to_string();
+            line.answer = ruling.answer;
+        });
     }
 
     /// Tells the sinks that the call is about to be sent. If this fails, it must not be.

@@ -42,6 +42,7 @@ pub(super) fn line(event: Event, call: &CallEvent<'_>, options: &LedgerOptions) 
     });
     let decided = json!({
         "decision": Some(&of.decision).filter(|text| !text.is_empty()),
+        "answer": of.answer,
         "rule": call.rule.map(|rule| rule.to_json().to_string()),
         "flows": Some(&of.flows).filter(|flows| !flows.is_empty()),
         "moreFlows": Some(of.more_flows).filter(|more| *more > 0),

@@ -83,6 +83,7 @@ impl Ledger {
             server: server.clone(),
             tool: tool.definition.name.clone(),
             decision: String::new(),
+            answer: None,
             advice: String::new(),
             line,
             at: format!("{:.3}", Timestamp::now()),

@@ -75,11 +75,11 @@ impl Asker for ClientAsker {
             };
             match self.request(vec![(None, form)]).await.pop() {
                 Some(Ok(result)) => question::answer(&question, &result),
-                None | Some(Err(NoAnswer::NoClient)) => Answer::NoAsker,
+                None | Some(Err(NoAnswer::NoClient)) => Answer::Failed,
                 Some(Err(NoAnswer::Late)) => Answer::Late,
                 Some(Err(NoAnswer::Failed(reason))) => {
                     tracing::debug!(reason, "the client could not ask its user");
-                    Answer::NoAsker
+                    Answer::Failed
                 }
             }
         }

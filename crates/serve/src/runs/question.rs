@@ -51,7 +51,8 @@ pub(crate) fn form(question: &Question) -> Option<InputRequest> {
     serde_json::from_value(form).ok()
 }
 
-/// The answer in a client's result. Anything but the form filled in exactly means no.
+/// The answer in a client's result. Only the form filled in exactly is a yes, and only `decline`
+/// or the form's own word for it is a person's no.
 pub(crate) fn answer(question: &Question, result: &Value) -> Answer {
     read(&offered(question), result)
 }
@@ -59,13 +60,15 @@ pub(crate) fn answer(question: &Question, result: &Value) -> Answer {
 fn read(offered: &[(&str, Answer)], result: &Value) -> Answer {
     let content = result.get("content").and_then(Value::as_object);
     let word = match (result.get("action").and_then(Value::as_str), content) {
+        (Some("decline"), _) => return Answer::Deny,
+        (Some("cancel"), _) => return Answer::Dismissed,
         (Some("accept"), Some(content)) if content.len() == 1 => {
             content.get("answer").and_then(Value::as_str)
         }
         _ => None,
     };
     let answer = offered.iter().find(|(name, _)| word == Some(name));
-    answer.map_or(Answer::Deny, |(_, answer)| *answer)
+    answer.map_or(Answer::Unclear, |(_, answer)| *answer)
 }
 
 #[cfg(test)]
@@ -80,7 +83,7 @@ mod tests {
         }
         // An answer that is not offered.
         let session = accept(json!({ "answer": "session" }));
-        assert_eq!(read(&ANSWERS[..2], &session), Answer::Deny);
+        assert_eq!(read(&ANSWERS[..2], &session), Answer::Unclear);
         for content in [
             json!({}),
             json!(null),
@@ -92,17 +95,21 @@ mod tests {
             json!({ "answer": "once", "more": 1 }),
             json!({ "more": "once" }),
         ] {
-            assert_eq!(read(&ANSWERS, &accept(content)), Answer::Deny);
+            assert_eq!(read(&ANSWERS, &accept(content)), Answer::Unclear);
         }
-        for action in ["decline", "cancel", "Accept"] {
+        for (action, answer) in [
+            ("decline", Answer::Deny),
+            ("cancel", Answer::Dismissed),
+            ("Accept", Answer::Unclear),
+        ] {
             let result = json!({ "action": action, "content": { "answer": "once" } });
-            assert_eq!(read(&ANSWERS, &result), Answer::Deny);
+            assert_eq!(read(&ANSWERS, &result), answer);
         }
         for result in [
             json!({ "content": { "answer": "once" } }),
             json!({ "answer": "once" }),
         ] {
-            assert_eq!(read(&ANSWERS, &result), Answer::Deny);
+            assert_eq!(read(&ANSWERS, &result), Answer::Unclear);
         }
     }
 }

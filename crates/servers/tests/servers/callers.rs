@@ -109,7 +109,7 @@ async fn requests_of_a_server_are_answered() {
 #[tokio::test]
 async fn a_server_without_an_able_caller_is_declined() {
     let answer = answer(odd("asks"), "ask", json!({})).await;
-    expect![[r#"{"elicitation/create":{"action":"decline"},"ping":{},"roots/list":{"error":-32601},"sampling/createMessage":{"error":-32601}}"#]].assert_eq(&answer);
+    expect![[r#"{"elicitation/create":{"action":"cancel"},"ping":{},"roots/list":{"error":-32601},"sampling/createMessage":{"error":-32601}}"#]].assert_eq(&answer);
 }
 
 #[tokio::test]

@@ -506,7 +506,7 @@ async fn a_hundred_calls_are_in_flight_together() {
 async fn questions_are_answered_in_both_eras() {
     let said = answer("modern-asks").await;
     assert!(
-        said.contains(r#""inputResponses":{"who":{"action":"decline"}}"#),
+        said.contains(r#""inputResponses":{"who":{"action":"cancel"}}"#),
         "{said}"
     );
     assert_eq!(answer("stream-asks").await, "\"asked\"");
