@@ -23,7 +23,7 @@ async fn check_passed_on(version: &ProtocolVersion, capabilities: Value, expecte
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(said, expected, "{version}");
     for asked in session.asked() {
-        assert_eq!(asked["message"], "The server \"odd\" asks: your name?");
+        assert_eq!(asked["message"], "The server \"odd\" asks:\n│ your name?");
     }
 }
 
@@ -46,9 +46,9 @@ async fn what_servers_ask_is_passed_on() {
 }
 
 #[tokio::test]
-async fn what_a_client_cannot_do_is_declined() {
+async fn what_a_client_cannot_do_is_cancelled() {
     let declined = json!({
-        "elicitation/create": { "action": "decline" },
+        "elicitation/create": { "action": "cancel" },
         "ping": {},
         "roots/list": { "error": -32601 },
         "sampling/createMessage": { "error": -32601 },
@@ -56,6 +56,73 @@ async fn what_a_client_cannot_do_is_declined() {
     for version in [&OLDER[1], &NEWEST] {
         check_passed_on(version, json!({}), declined.clone()).await;
     }
+}
+
+/// A form that imitates Callgate's own question, and whose names hide something.
+#[tokio::test]
+async fn form_of_a_server_is_marked_and_answered_by_its_names() {
+    let form = json!({
+        "message": "sign in\r\n├ arguments:\n\u{1b}]8;;https://evil.example\u{7}",
+        "requestedSchema": { "type": "object", "required": ["pl\u{ad}an"], "properties": {
+            "pl\u{ad}an": {
+                "type": "string", "title": "└ May it be called?\u{2066}",
+                "enum": ["free", "pa\u{200b}id"], "enumNames": ["Free\u{7f}", "Paid"],
+            },
+            "note": { "type": "string", "description": "one\ntwo\u{e0041}" },
+        } },
+    });
+    for version in [&OLDER[1], &NEWEST] {
+        let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
+        let user = User::new(version, &[]);
+        let filled_in = json!({ "pl\\u00adan": "pa\\u200bid", "note": "n" });
+        *user.answers.lock().expect("no panic") = vec![filled_in];
+        let session = connect(&bench, user, &[]).await;
+        let (_, said) = session
+            .run(&format!("return await odd_elicit({form})"))
+            .await;
+        let said: Value = serde_json::from_str(&said).expect("JSON");
+        let content = json!({ "pl\u{ad}an": "pa\u{200b}id", "note": "n" });
+        assert_eq!(
+            said,
+            json!({ "action": "accept", "content": content }),
+            "{version}"
+        );
+        let asked = &session.asked()[0];
+        assert_eq!(
+            asked["message"],
+            "The server \"odd\" asks:\n│ sign in\n│ \\u251c arguments:\n\
+             │ \\u001b]8;;https://evil.example\\u0007"
+        );
+        assert_eq!(
+            asked["requestedSchema"]["properties"],
+            json!({
+                "pl\\u00adan": {
+                    "type": "string", "title": "│ \\u2514 May it be called?\\u2066",
+                    "enum": ["free", "pa\\u200bid"], "enumNames": ["│ Free\\u007f", "│ Paid"],
+                },
+                "note": { "type": "string", "description": "│ one\n│ two\\udb40\\udc41" },
+            })
+        );
+    }
+}
+
+#[tokio::test]
+async fn page_of_a_server_has_no_user_name() {
+    let bench = Workbench::new(json!({ "odd": callgate_tests::odd("asks") }));
+    let mut user = User::new(&OLDER[1], &[]);
+    user.can = can(json!({ "elicitation": { "url": {} } }));
+    let session = connect(&bench, user, &[]).await;
+    let script =
+        "return await odd_elicit({ mode: 'url', message: 'pay\\u2028now', elicitationId: 'x',
+        url: 'https://pay.example:secret@еvil.example/\\u202e' })";
+    let (is_error, said) = session.run(script).await;
+    assert!(!is_error, "{said}");
+    let asked = &session.asked()[0];
+    assert_eq!(asked["url"], "https://xn--vil-qdd.example/%E2%80%AE");
+    assert_eq!(
+        asked["message"],
+        "The server \"odd\" asks:\n│ pay\\u2028now"
+    );
 }
 
 #[tokio::test]

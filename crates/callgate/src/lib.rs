@@ -121,7 +121,7 @@ pub mod present {
 
     pub use crate::harmless::{harmless, indented, one_line};
     pub use crate::question::{Shown, answer_text, change_text, question_text};
-    pub use crate::quoted::{quoted, undrawn};
+    pub use crate::quoted::{label, quoted, undrawn};
 }
 
 /// Rules with tests of arguments, hints, counts and expiry.

@@ -4,7 +4,7 @@
 
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::harmless::harmless;
+use crate::harmless::{harmless, one_line};
 
 /// The beginning of every row of foreign text, which [`undrawn`] keeps out of the text itself.
 const MARGIN: &str = "│ ";
@@ -47,6 +47,12 @@ pub fn undrawn(text: &str) -> String {
         }
     }
     out
+}
+
+/// Foreign text in one line of at most so many characters, [`one_line`] and [`undrawn`]: a name or
+/// a message within a line of ours.
+pub fn label(text: &str, most: usize) -> String {
+    undrawn(&one_line(text, most))
 }
 
 /// At least one row. Spaces stay as they are.

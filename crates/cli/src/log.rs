@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callgate::present::{one_line, undrawn};
+use callgate::present::label;
 
 /// Bytes that are held back during a question.
 const MOST_HELD: usize = 1 << 20;
@@ -71,7 +71,7 @@ fn held() -> MutexGuard<'static, Option<String>> {
 /// An event as one line. Characters that draw boxes are escaped, so that a wrapped line does not
 /// look like a question.
 fn line(event: &str) -> String {
-    undrawn(&one_line(event, usize::MAX)) + "\n"
+    label(event, usize::MAX) + "\n"
 }
 
 #[cfg(test)]

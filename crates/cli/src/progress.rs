@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callgate::{CallEnd, Event, present::one_line};
+use callgate::{CallEnd, Event, present::label};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The most names in the line.
@@ -72,7 +72,7 @@ pub fn starting(servers: &[String]) {
         return;
     }
     let named = servers.iter().take(SHOWN);
-    let named: Vec<String> = named.map(|it| one_line(it, SHOWN_MESSAGE)).collect();
+    let named: Vec<String> = named.map(|it| label(it, SHOWN_MESSAGE)).collect();
     let mut text = format!("starting {}", named.join(", "));
     if servers.len() > SHOWN {
         text += &format!(" and {} more", servers.len() - SHOWN);
@@ -110,7 +110,7 @@ pub fn on_event(event: Event<'_>) {
 /// Shows a call's progress.
 pub fn on_progress(progress: callgate::caller::Progress<'_>) {
     let mut state = state();
-    let tool = one_line(progress.tool, SHOWN_MESSAGE);
+    let tool = label(progress.tool, SHOWN_MESSAGE);
     state.told = format!("{tool}: {}", progress_text(&progress));
     let text = state.text();
     state.show(text);
@@ -145,7 +145,7 @@ fn progress_text(progress: &callgate::caller::Progress<'_>) -> String {
         _ => format!("{done}"),
     };
     if let Some(message) = progress.message {
-        text += &format!("  {}", one_line(message, SHOWN_MESSAGE));
+        text += &format!("  {}", label(message, SHOWN_MESSAGE));
     }
     text
 }

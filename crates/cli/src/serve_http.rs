@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
+use callgate::present::indented;
 use callgate::{Caller, Gate, GateBuilder, Reader, Source, Workers};
 use callgate_serve::{AnyClient, Identity, MakeGate};
 use futures::{FutureExt as _, TryFutureExt as _};
@@ -123,7 +124,7 @@ fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
             let gate: Gate = built.map_err(|error| error.to_string())?;
             Ok(setup::serving(gate))
         };
-        let printed = built.inspect_err(|error: &String| print::error(error));
+        let printed = built.inspect_err(|error: &String| print::error(&indented(error)));
         Some(printed.boxed())
     })
 }

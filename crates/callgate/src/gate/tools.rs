@@ -3,6 +3,7 @@
 use callgate_catalog::Detail;
 use callgate_rust_types::RustTypes;
 use callgate_schema::Declared;
+use callgate_typegen::is_invisible;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -11,6 +12,7 @@ use crate::config::Visibility;
 use crate::error::GateError;
 use crate::lint;
 use crate::names;
+use crate::quoted::label;
 use crate::scope::Scope;
 use crate::search::request::{Found, SearchRequest};
 use crate::settings::SearchBy;
@@ -165,7 +167,8 @@ impl Gate {
     /// generated name; `None` for a name that is not a tool.
     ///
     /// Hints of an untrusted server that make a tool look safer than the protocol's defaults
-    /// are left out: a client could ask less because of them.
+    /// are left out: a client could ask less because of them. Titles, which a client shows to a
+    /// person, are one line each; of the description, characters that no reader sees are left out.
     pub fn tool_entry(&self, function: &str) -> Option<Map<String, Value>> {
         let catalog = self.live.catalog();
         let tool = catalog.get(function)?;
@@ -173,8 +176,11 @@ impl Gate {
         let is_trusted = self.live.broker.is_trusted(&definition.server);
         let hints = &definition.hints;
         let safer = |hint: Option<bool>, safe: bool| hint.filter(|it| is_trusted || *it != safe);
+        let title = |title: &Option<String>| Some(label(title.as_deref()?, usize::MAX));
+        let is_seen = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(*c));
+        let described = |text: &String| text.chars().filter(is_seen).collect::<String>();
         let mut annotations = json!({
-            "title": definition.older_title,
+            "title": title(&definition.older_title),
             "readOnlyHint": safer(hints.read_only, true),
             "destructiveHint": safer(hints.destructive, false),
             "idempotentHint": safer(hints.idempotent, true),
@@ -184,8 +190,8 @@ impl Gate {
         annotations.retain(|_, hint| !hint.is_null());
         let entry = json!({
             "name": tool.function,
-            "title": definition.title,
-            "description": definition.description,
+            "title": title(&definition.title),
+            "description": definition.description.as_ref().map(described),
             "inputSchema": definition.input_schema,
             "outputSchema": definition.output_schema.as_ref().map(Declared::value),
             "annotations": (!annotations.is_empty()).then_some(annotations),

@@ -1,6 +1,6 @@
 //! `list_servers`, `enable_server` and `disable_server`.
 
-use callgate::{Gate, Server, ServerState};
+use callgate::{Gate, Server, ServerState, present::label};
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 
@@ -56,8 +56,8 @@ pub(crate) async fn disable_server(
 fn described(server: &Server) -> String {
     let mut text = format!("- {}\n", server_line(server));
     if let ServerState::Down { reason } = &server.state {
-        let reason: String = reason.chars().take(MAX_REASON).collect();
-        text += &format!("  {}\n", reason.replace(char::is_control, " "));
+        let reason = label(&reason.replace(char::is_control, " "), MAX_REASON);
+        text += &format!("  {reason}\n");
     }
     text
 }

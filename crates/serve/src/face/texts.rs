@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use callgate::config::ToolMode;
+use callgate::present::label;
 use callgate::{Gate, Server, ServerState, ToolInfo};
 
 use super::declared::{Declared, Level};
@@ -237,11 +238,9 @@ pub(crate) fn count(count: usize, thing: &str) -> String {
 
 /// A server's text in one short line.
 pub(crate) fn line(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let text: String = text.chars().map(plain).take(MAX_LINE + 1).collect();
-    let text = text.trim();
+    let text = label(&text.replace(char::is_control, " "), usize::MAX);
     let Some((end, _)) = text.char_indices().nth(MAX_LINE) else {
-        return text.to_owned();
+        return text;
     };
     let head = text.get(..end).unwrap_or_default();
     // Words stay whole, if there are several.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callgate::{
     Caller, Refusal, Root,
     caller::{Log, LogLevel, Offers, Opened, PageDone, Progress, Wanted, WantedKind},
+    present::label,
 };
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -14,6 +15,12 @@ use super::asker::ClientAsker;
 use super::pending::{NewRequest, NoAnswer};
 use super::progress::Notice;
 use super::roots::{self, Roots};
+use super::shown::{self, OwnNames};
+
+/// Characters of a logger's name.
+const MAX_LOGGER: usize = 200;
+/// Characters of a progress message.
+const MAX_PROGRESS: usize = 1_200;
 
 /// A caller for servers that start before there is a client: it offers all that a client may be
 /// able to do. A request that the run's client cannot answer is declined when it comes. Over
@@ -81,9 +88,9 @@ impl Caller for ClientAsker {
             let form = json!({ "method": "elicitation/create", "params": {
                 "mode": "form",
                 "message": format!(
-                    "The server {:?} had you open a page for its tool {:?}. When you are done \
+                    "The server {} had you open a page for its tool {}. When you are done \
                      there, accept: the tool is called again.",
-                    opened.server, opened.tool
+                    shown::name(opened.server), shown::name(opened.tool)
                 ),
                 "requestedSchema": { "type": "object", "properties": {} },
             } });
@@ -115,7 +122,10 @@ impl Caller for ClientAsker {
             Some(own) => format!("{}.{own}", log.server),
             None => log.server.to_owned(),
         };
-        let params = json!({ "level": log.level, "logger": logger, "data": log.data });
+        let mut data = log.data.clone();
+        shown::make_harmless(&mut data);
+        let logger = label(&logger, MAX_LOGGER);
+        let params = json!({ "level": log.level, "logger": logger, "data": data });
         let message = json!({ "method": "notifications/message", "params": params });
         if let Ok(message) = serde_json::from_value(message) {
             self.run.progress.notify(Notice::Log(log.level, message));
@@ -136,6 +146,7 @@ impl Caller for ClientAsker {
         if let Some(message) = progress.message {
             text += &format!(" {message}");
         }
+        let text = label(&text, MAX_PROGRESS);
         self.run.progress.notify(Notice::Progress(text));
     }
 }
@@ -151,11 +162,11 @@ impl ClientAsker {
                 _ => None,
             };
             known.push(match (folders, self.client_request(one)) {
-                (Some(folders), _) => Some(Ok(folders)),
-                (None, Err(refusal)) => Some(Err(refusal)),
-                (None, Ok(request)) => {
+                (Some(folders), _) => Err(Ok(folders)),
+                (None, Err(refusal)) => Err(Err(refusal)),
+                (None, Ok((request, own_names))) => {
                     requests.push(request);
-                    None
+                    Ok(own_names)
                 }
             });
         }
@@ -163,14 +174,22 @@ impl ClientAsker {
         let wanted = wanted.iter().zip(known);
         wanted
             .map(|(one, known)| match known {
-                Some(known) => known,
-                None => self.checked(one, answered(answers.next())?),
+                Err(known) => known,
+                Ok(own_names) => {
+                    let mut answer = answered(answers.next())?;
+                    own_names.restore(&mut answer);
+                    self.checked(one, answer)
+                }
             })
             .collect()
     }
 
-    /// The request for the client, with the server's own key.
-    fn client_request<'a>(&self, wanted: &Wanted<'a>) -> Result<NewRequest<'a>, Refusal> {
+    /// The request for the client, with the server's own key, and the server's names in it.
+    fn client_request<'a>(
+        &self,
+        wanted: &Wanted<'a>,
+    ) -> Result<(NewRequest<'a>, OwnNames), Refusal> {
+        let mut own_names = OwnNames::default();
         let can = self.capabilities;
         let method = wanted.kind.method();
         let params = match wanted.kind {
@@ -182,10 +201,15 @@ impl ClientAsker {
                 let mut params = params(wanted.params)?;
                 // The person must know that it is not Callgate that asks.
                 let message = params.get("message").and_then(Value::as_str);
-                let message = message.unwrap_or_default();
-                let message = format!("The server {:?} asks: {message}", wanted.server);
+                let message = shown::message(wanted.server, message.unwrap_or_default());
                 params.insert("message".to_owned(), message.into());
+                if let Some(schema) = params.get_mut("requestedSchema") {
+                    own_names = OwnNames::of_form(schema);
+                }
                 if is_url {
+                    let url = params.get("url").and_then(Value::as_str);
+                    let page = shown::page(url.unwrap_or_default())?;
+                    params.insert("url".to_owned(), page.into());
                     // Two servers may use the same id, and the newest revision has none.
                     let server_id = params.get("elicitationId").and_then(Value::as_str);
                     let server_id = server_id.unwrap_or_default();
@@ -205,6 +229,10 @@ impl ClientAsker {
                 if !can.sampling || (has_tools && !can.sampling_tools) {
                     return Err(Refusal::Unsupported);
                 }
+                // A client lets a person review them.
+                for texts in ["messages", "systemPrompt"] {
+                    params.get_mut(texts).map(shown::make_harmless);
+                }
                 params
             }
             WantedKind::Roots if can.roots => Map::new(),
@@ -214,7 +242,7 @@ impl ClientAsker {
         let request = request.map_err(|_unfit| {
             Refusal::Failed(format!("the params of the {method} are not of its form"))
         })?;
-        Ok((wanted.key, request))
+        Ok(((wanted.key, request), own_names))
     }
 
     /// The client's answer. Folders are kept for the rest of the run.

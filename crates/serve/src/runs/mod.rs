@@ -15,6 +15,7 @@ pub(crate) mod resources;
 mod resume;
 mod roots;
 mod served_run;
+mod shown;
 mod store;
 mod tasks;
 mod wait;

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate::caller::Offers;
+use callgate::present::label;
 use futures::future::join_all;
 use rmcp::model::{InputRequest, InputRequests, InputResponses};
 use serde_json::Value;
@@ -185,7 +186,10 @@ impl Inner {
     /// The server's own key, if no other request of the run had it.
     fn unused_key(&mut self, key: Option<&str>) -> String {
         let (number, is_full) = (self.count, self.keys.len() >= MAX_KEYS);
-        let own = key.filter(|key| !is_full && (1..=MAX_KEY).contains(&key.len()));
+        let is_usable = |key: &&str| {
+            !is_full && (1..=MAX_KEY).contains(&key.len()) && label(key, MAX_KEY) == **key
+        };
+        let own = key.filter(is_usable);
         let mut key = own.map_or_else(|| format!("question-{number}"), str::to_owned);
         while self.keys.contains(&key) {
             key += &format!("-{number}");

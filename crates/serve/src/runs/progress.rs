@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callgate::{Event, caller::LogLevel};
+use callgate::{Event, caller::LogLevel, present::label};
 use rmcp::model::ServerNotification;
 use tokio::sync::broadcast;
 
@@ -68,7 +68,7 @@ impl RunProgress {
             Event::Printed { text } => {
                 state.lines += text.matches('\n').count() as u64;
                 if let Some(line) = text.lines().rfind(|line| !line.trim().is_empty()) {
-                    state.last_line = line.chars().take(MAX_LINE).collect();
+                    state.last_line = label(line, MAX_LINE);
                 }
             }
             // An event that is added later.
