@@ -1,12 +1,12 @@
 //! The layers that a request passes: names, user, rate.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Json;
 use axum::body::{Body, HttpBody as _};
-use axum::extract::{ConnectInfo, Extension, Request, State};
+use axum::extract::{Extension, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
@@ -20,6 +20,7 @@ use futures::StreamExt as _;
 
 use super::auth::Auth;
 use super::guard::Guard;
+use super::newcomers::Newcomer;
 use super::oauth::METADATA_PATH;
 use super::refusal::Refusal;
 use super::users::{Lease, Users};
@@ -94,14 +95,15 @@ fn preflight(asked: &HeaderMap) -> Response {
 /// that is held until the answer is sent.
 pub(super) async fn admit(
     State(door): State<Arc<Door>>,
-    Extension(ConnectInfo(peer)): Extension<ConnectInfo<SocketAddr>>,
+    Extension(newcomer): Extension<Arc<Newcomer>>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let lease = match enter(&door, peer, request.headers()).await {
+    let lease = match enter(&door, newcomer.address, request.headers()).await {
         Ok(lease) => lease,
         Err(refused) => return refused.at(request.uri().path()),
     };
+    newcomer.settle();
     // Secrets are needed no further, and so cannot be passed on.
     for secret in [AUTHORIZATION, COOKIE] {
         request.headers_mut().remove(secret);
@@ -123,11 +125,11 @@ pub(super) async fn admit(
     })
 }
 
-async fn enter(door: &Door, peer: SocketAddr, headers: &HeaderMap) -> Result<Lease, Refusal> {
+async fn enter(door: &Door, peer: IpAddr, headers: &HeaderMap) -> Result<Lease, Refusal> {
     let identity = door.auth.identify(headers).await;
     // Only failures count for an address: all users may come through one proxy.
     let user = identity.as_ref().ok().and_then(|it| it.user.clone());
-    let sender = user.unwrap_or_else(|| format!("address {}", peer.ip()));
+    let sender = user.unwrap_or_else(|| format!("address {peer}"));
     door.users.rates.count(&sender)?;
     door.users.lease(&identity?)
 }

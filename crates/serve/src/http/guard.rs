@@ -12,6 +12,17 @@ use url::Url;
 
 use super::refusal::Refusal;
 
+/// Headers that a request has once at most: a proxy before this server may have read the other one.
+const ONCE: [&str; 7] = [
+    "authorization",
+    "content-type",
+    "mcp-session-id",
+    "mcp-protocol-version",
+    "mcp-method",
+    "mcp-name",
+    "x-mcp-tool-mode",
+];
+
 /// The allowed hosts and origins.
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -60,6 +71,11 @@ impl Guard {
 
     /// Checks the names of a request. Returns its origin, if it has one.
     pub(crate) fn check(&self, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
+        let is_twice = |name: &&&str| parts.headers.get_all(**name).iter().nth(1).is_some();
+        if let Some(name) = ONCE.iter().find(is_twice) {
+            let message = format!("the request has two {name} headers; send one");
+            return Err(Refusal::bad(message));
+        }
         let mut named = parts.headers.get_all(HOST).iter();
         let host = match (named.next(), named.next()) {
             (Some(host), None) => host.to_str().ok(),

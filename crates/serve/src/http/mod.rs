@@ -11,6 +11,7 @@ mod door;
 mod guard;
 mod limits;
 mod mcp;
+mod newcomers;
 mod oauth;
 mod refusal;
 mod rest;
@@ -24,7 +25,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::extract::ConnectInfo;
 use axum::http::HeaderMap;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get};
@@ -42,6 +42,7 @@ use tokio_util::task::AbortOnDropHandle;
 use auth::Auth;
 use door::Door;
 use guard::Guard;
+use newcomers::{Newcomer, Newcomers};
 use oauth::METADATA_PATH;
 use users::Users;
 
@@ -51,6 +52,8 @@ use crate::stdio::ServeError;
 const MAX_HEAD: usize = 64 << 10;
 /// The most headers of a request.
 const MAX_HEADERS: usize = 100;
+/// The longest time that a head may take to come, and that a connection may wait for one.
+const HEAD_TIME: Duration = Duration::from_secs(10);
 /// The time that answers have to be sent at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 /// The interval at which runs are polled at the end.
@@ -148,15 +151,21 @@ async fn accept(
     let router = router(Arc::clone(door));
     let most = door.config.connections.min(Semaphore::MAX_PERMITS);
     let places = Arc::new(Semaphore::new(most));
+    let newcomers = Arc::<Newcomers>::default();
     let accepting = async {
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
             match listener.accept().await {
                 Ok((stream, peer)) => {
-                    let time = door.config.request_time;
-                    serve(stream, peer, &router, time, connections, place);
+                    if places.available_permits() == 0 {
+                        newcomers.end_one();
+                    }
+                    let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                        return;
+                    };
+                    let time = door.config.request_time.min(HEAD_TIME);
+                    let newcomer = newcomers.add(peer.ip());
+                    let router = router.clone().layer(Extension(Arc::clone(&newcomer)));
+                    serve(stream, router, time, connections, (place, newcomer));
                 }
                 // The process may be out of file descriptors for a moment.
                 Err(error) => {
@@ -174,15 +183,14 @@ async fn accept(
 
 fn serve(
     stream: TcpStream,
-    peer: SocketAddr,
-    router: &Router,
+    router: Router,
     head_time: Duration,
     connections: &GracefulShutdown,
-    place: OwnedSemaphorePermit,
+    (place, newcomer): (OwnedSemaphorePermit, Arc<Newcomer>),
 ) {
     // Answers are small and wanted at once.
     let _ = stream.set_nodelay(true);
-    let service = TowerToHyperService::new(router.clone().layer(Extension(ConnectInfo(peer))));
+    let service = TowerToHyperService::new(router);
     // Proxies that take HTTP/2 speak HTTP/1.1 to the server behind.
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder
@@ -196,8 +204,11 @@ fn serve(
         .into_owned();
     let connection = connections.watch(connection);
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(error, "a connection ended early");
+        tokio::select! {
+            ended = connection => if let Err(error) = ended {
+                tracing::debug!(error, "a connection ended early");
+            },
+            () = newcomer.ended() => tracing::debug!("a connection made room for another one"),
         }
         drop(place);
     });
