@@ -1,10 +1,10 @@
 //! Requests that `callgate serve --http` refuses.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use callgate_tests::Workbench;
+use callgate_tests::{Workbench, odd};
 use serde_json::json;
 
 use callgate_tests::served::{Served, hello, http, said};
@@ -192,6 +192,99 @@ async fn what_is_too_slow() {
     assert_eq!(status(&body), "408", "{body}");
     let idle = raw(&served, b"");
     assert_eq!(idle, "");
+}
+
+/// Heads that never come whole take all places, and a good request finds one.
+#[tokio::test]
+async fn half_sent_heads_make_room() {
+    let bench = Workbench::with_config(json!({
+        "serve": { "http": { "connections": 4, "bearer": "a-token-of-22-characters" } },
+    }));
+    let served = Served::start(&bench, &[]);
+    let slow: Vec<TcpStream> = (0..4)
+        .map(|_| {
+            let mut stream = TcpStream::connect(served.authority()).expect("a connection");
+            stream
+                .write_all(b"GET /mcp HTTP/1.1\r\nHost:")
+                .expect("room");
+            stream
+        })
+        .collect();
+    served.session(Some("a-token-of-22-characters")).await;
+    let mut open = 0;
+    for mut stream in slow {
+        stream.set_nonblocking(true).expect("a socket");
+        let read = stream.read(&mut [0; 1]);
+        open += usize::from(read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
+    }
+    assert_eq!(open, 3, "not by their time limit");
+}
+
+/// Bodies within every limit that would take far more memory together than the server gives them.
+#[tokio::test]
+async fn bodies_at_once_take_bounded_memory() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    let session = served.session(None).await;
+    let values = vec![r#"{"a":""}"#; 120_000].join(",");
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call",
+            "params":{{"name":"run_script","arguments":{{"code":"","x":[{values}]}}}}}}"#
+    );
+    let posts = (0..24).map(|_| {
+        let request = served.post_text(body.clone());
+        request.header("Mcp-Session-Id", &session).send()
+    });
+    let (mut served_ones, mut later) = (0, 0);
+    for answer in futures::future::join_all(posts).await {
+        let answer = answer.expect("an answer");
+        match answer.status().as_u16() {
+            503 => later += usize::from(answer.headers().contains_key("Retry-After")),
+            status => served_ones += usize::from(status == 200),
+        }
+    }
+    assert!(
+        served_ones > 0 && served_ones + later == 24,
+        "{served_ones} {later}"
+    );
+    let status = std::fs::read_to_string(format!("/proc/{}/status", served.pid()));
+    let status = status.expect("it runs");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    assert!(peak.is_some_and(|kib| kib < 512 << 10), "{peak:?} KiB");
+}
+
+#[tokio::test]
+async fn headers_that_come_twice_are_refused() {
+    let bench = Workbench::new(json!({}));
+    let served = Served::start(&bench, &[]);
+    let session = served.session(None).await;
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+    let request = served.post(&list).header("Mcp-Session-Id", &session);
+    let request = request.header("Mcp-Session-Id", "another");
+    assert_eq!(
+        said(request.send().await.expect("an answer")).await,
+        "400 -32600 to nothing: the request has two mcp-session-id headers; send one"
+    );
+}
+
+/// Where rules look at data within a script, a client cannot leave them behind.
+#[tokio::test]
+async fn modes_that_are_not_open_are_refused() {
+    let flows = json!({ "flows": [{ "from": "*", "to": "*", "action": "deny" }] });
+    let listed = json!({ "serve": { "mode": "discovery", "modes": ["code"] } });
+    for (config, open) in [(flows, &["code"][..]), (listed, &["code", "discovery"])] {
+        let mut config = config;
+        config["mcpServers"] = json!({ "odd": odd("asks") });
+        let bench = Workbench::with_config(config);
+        let served = Served::start(&bench, &["--allow-unmatched-rules"]);
+        for mode in ["code", "discovery", "native"] {
+            let request = served.post(&hello()).header("X-MCP-Tool-Mode", mode);
+            let answer = said(request.send().await.expect("an answer")).await;
+            let is_open = answer.starts_with("200");
+            assert_eq!(is_open, open.contains(&mode), "{mode}: {answer}");
+        }
+    }
 }
 
 /// More requests and streams of one user than the limits allow.

@@ -5,7 +5,7 @@ use callgate_tests::{Workbench, demo_logging, demo_ticketing, odd};
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-use crate::serve_client::{User, request, shown, value};
+use crate::serve_client::{User, call, request, shown, value};
 use callgate_tests::served::{Served, hello, http, said};
 
 pub const ALICE: &str = "alice-0123456789abcdef";
@@ -168,4 +168,28 @@ async fn parked_runs_of_others_are_not_found() {
     assert_eq!(his["error"]["code"], -32602, "{his}");
     let hers = call(ALICE, yes).await;
     assert_eq!(hers["result"]["isError"], false, "{hers}");
+}
+
+/// A user whose runs do not end has half of the memory, and another user's run begins.
+#[tokio::test]
+async fn memory_of_one_user_is_bounded() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("hang-on-call") },
+        "permissions": { "allow": ["*"] },
+        "serve": {
+            "memory": "600MiB",
+            "http": { "bearer": { "alice": ALICE, "bob": BOB } },
+        },
+    }));
+    let served = Served::start(&bench, &[]);
+    let alice = served.connect(user(), Some(ALICE)).await;
+    for _ in 0..3 {
+        let left = json!({ "code": "await odd_hang({})", "limits": { "waitMs": 0 } });
+        let answer = alice.call_tool(call("run_script", left)).await;
+        let (_, text) = shown(&answer.expect("an answer"));
+        assert!(text.contains("goes on as run"), "{text}");
+    }
+    let bob = served.connect(user(), Some(BOB)).await;
+    let answer = bob.call_tool(request("return 'his'")).await;
+    assert_eq!(value(&shown(&answer.expect("an answer")).1), "his");
 }

@@ -1,7 +1,7 @@
 //! Runs that outlast a call of `callgate serve`: left, waited for, cancelled,
 //! limited.
 
-use callgate_tests::Workbench;
+use callgate_tests::{Workbench, odd};
 use rmcp::model::{CallToolRequest, CallToolResponse, ClientRequest};
 use rmcp::service::PeerRequestOptions;
 use serde_json::json;
@@ -167,4 +167,24 @@ async fn limits_and_servers_are_held() {
     let fine = only("return (await logging_getLogs({ query: 'x' })).entries?.length ?? 'some'");
     let (_, said) = session.result("run_script", fine).await;
     assert!(!said.contains("may use the tools"), "{said}");
+}
+
+#[tokio::test]
+async fn runs_wait_for_the_memory_of_the_server() {
+    let bench = Workbench::with_config(json!({
+        "mcpServers": { "odd": odd("hang-on-call") },
+        "permissions": { "allow": ["*"] },
+        // Room for one run with a heap and buffers of 128 MiB each.
+        "serve": { "memory": "500MiB" },
+    }));
+    let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
+    let holds = session.leave("await odd_hang({})").await;
+    let waits = session.leave("return 'done'").await;
+    let wait = |run: &str, more: u64| json!({ "run": run, "waitMs": more });
+    let (_, said) = session.result("wait", wait(&waits, 200)).await;
+    assert!(said.contains("goes on as run"), "{said}");
+    let end = json!({ "run": holds, "cancel": true });
+    session.result("wait", end).await;
+    let (_, said) = session.result("wait", wait(&waits, 60_000)).await;
+    assert_eq!(value(&said), "done");
 }

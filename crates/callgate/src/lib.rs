@@ -135,6 +135,8 @@ pub mod rule {
 
 /// The workers that scripts run in, and the kernel layers around them.
 pub mod sandbox {
-    pub use callgate_sandbox::{Jail, JailLayer, JailOptions, WorkerProgram, forbid_inspection};
+    pub use callgate_sandbox::{
+        Jail, JailLayer, JailOptions, WorkerProgram, forbid_inspection, machine_memory,
+    };
     pub use callgate_script::MAX_SCRIPT_BYTES;
 }

@@ -1,6 +1,10 @@
 //! Worker processes that several gates share.
 
-use callgate_sandbox::{Jail, JailOptions, Launcher, LauncherOptions, Limits, WorkerProgram};
+use std::sync::Arc;
+
+use callgate_sandbox::{
+    Jail, JailOptions, Launcher, LauncherOptions, Limits, MemoryBudget, WorkerProgram,
+};
 
 /// Worker processes, started ahead of time, that several gates share. A worker runs one
 /// script and ends, so scripts of different gates never meet. Clones are the same.
@@ -9,6 +13,7 @@ pub struct Workers {
     pub(crate) launcher: Launcher,
     /// The limits of the runs.
     pub(crate) limits: Limits,
+    memory: Option<Arc<MemoryBudget>>,
 }
 
 impl Workers {
@@ -24,6 +29,28 @@ impl Workers {
         Self {
             launcher: Launcher::new(program, options),
             limits: limits.clone(),
+            memory: None,
+        }
+    }
+
+    /// Bounds the memory of all runs together: each counts with the heap and the buffers that its
+    /// limits allow. A run that finds no room waits for 30 seconds at most.
+    #[must_use]
+    pub fn within_memory(mut self, bytes: u64) -> Self {
+        let budget = MemoryBudget::new(bytes);
+        self.launcher = self.launcher.with_memory(Some(budget.share(false)));
+        self.memory = Some(budget);
+        self
+    }
+
+    /// The same workers for one of several users, who take turns for the memory and have half of
+    /// it each at most.
+    #[must_use]
+    pub fn for_user(&self) -> Self {
+        let share = self.memory.as_ref().map(|budget| budget.share(true));
+        Self {
+            launcher: self.launcher.with_memory(share),
+            ..self.clone()
         }
     }
 
@@ -33,7 +60,7 @@ impl Workers {
     ///
     /// Why no script can run.
     pub async fn jail(&self) -> Result<Jail, String> {
-        let worker = self.launcher.take(&self.limits).await?;
+        let worker = self.launcher.with_memory(None).take(&self.limits).await?;
         Ok(worker.jail().clone())
     }
 }

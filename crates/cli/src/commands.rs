@@ -405,7 +405,7 @@ async fn serve(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
     let caller = Arc::new(client.clone());
     let gate = async move {
         let config = config.await;
-        let workers = setup::workers(1, Some(&config), Some(&args.limits));
+        let workers = setup::serve_workers(1, &config, &args.limits);
         let built = async {
             let builder = crate::serve_http::builder(&config, &args, caller)?;
             anyhow::Ok(builder.workers(workers.clone()).build().await?)

@@ -50,9 +50,10 @@ pub async fn serve(config: Config, args: ServeArgs) -> anyhow::Result<u8> {
     setup::tell_blind_flow_rules(&config, options.mode);
     // Wrong flags are wrong for all users.
     drop(builder(&config, &args, Arc::new(AnyClient::default()))?);
-    let workers = setup::workers(SPARES, Some(&config), Some(&args.limits));
+    let workers = setup::serve_workers(SPARES, &config, &args.limits);
     let jail = setup::jail_line(&workers).await;
-    let make = make_gates(config, args, workers);
+    let has_users = options.http.bearer.len() > 1 || options.http.oauth.is_some();
+    let make = make_gates(config, args, workers, has_users);
     let listening = |bound: SocketAddr| {
         if !bound.ip().is_loopback() {
             print::err(
@@ -107,12 +108,18 @@ fn add_flags(http: &mut HttpConfig, flags: &HttpArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn make_gates(config: Config, args: ServeArgs, workers: Workers) -> MakeGate {
+/// `has_users`: there may be more than one.
+fn make_gates(config: Config, args: ServeArgs, workers: Workers, has_users: bool) -> MakeGate {
     Box::new(move |identity: &Identity| {
         let roles = identity.roles.iter().map(String::as_str);
         let own = config.for_user(identity.user.as_deref(), roles)?;
+        let workers = if has_users {
+            workers.for_user()
+        } else {
+            workers.clone()
+        };
         let builder = builder(&own, &args, Arc::new(AnyClient::default())).map(|builder| {
-            let builder = builder.workers(workers.clone());
+            let builder = builder.workers(workers);
             match &identity.user {
                 // A user must not write the configuration file.
                 Some(user) => builder.keep_nothing().cache_scope(user),

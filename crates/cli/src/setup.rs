@@ -86,6 +86,9 @@ pub fn named(path: &Path) -> anyhow::Result<Config> {
     Ok(config)
 }
 
+/// Bytes for the scripts of a server on a machine that does not say how much memory it has.
+const UNKNOWN_MEMORY: u64 = 4 << 30;
+
 /// The message for a missing configuration.
 pub const NO_CONFIGURATION: &str = "there is no callgate.json or .mcp.json in this folder or above; \
      `callgate init` makes one from the servers of your other MCP clients, or name a file with \
@@ -214,6 +217,13 @@ pub fn workers(spares: usize, config: Option<&Config>, flags: Option<&LimitArgs>
     Workers::new(WorkerProgram::CurrentExe, spares, &limits, &jail)
 }
 
+/// Workers for the scripts of a server, which share its memory.
+pub fn serve_workers(spares: usize, config: &Config, flags: &LimitArgs) -> Workers {
+    let half = || callgate::sandbox::machine_memory().map_or(UNKNOWN_MEMORY, |bytes| bytes / 2);
+    let memory = config.serve.memory.unwrap_or_else(half);
+    workers(spares, Some(config), Some(flags)).within_memory(memory)
+}
+
 /// The limits of a run. Flags win over the configuration.
 pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
     let mut limits = config.map_or_else(Limits::default, |config| config.limits.clone());
@@ -235,6 +245,9 @@ pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeConfig {
     options.answer_time = flags.answer_time.unwrap_or(options.answer_time);
     options.wait = flags.wait.unwrap_or(options.wait);
     options.mode = flags.mode.unwrap_or(options.mode);
+    if !config.flows.is_empty() {
+        options.modes.get_or_insert_default();
+    }
     let context = &mut options.context;
     context.window = flags.context_window.unwrap_or(context.window);
     context.share = flags.context_share.unwrap_or(context.share);

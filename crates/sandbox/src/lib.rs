@@ -21,8 +21,9 @@ pub use base64::is_base64;
 pub use callgate_script::Stretch;
 pub use ended::{Captured, End, Ended, Returned, WhichLimit};
 pub use host::{
-    CallHandler, Jail, JailOptions, Launcher, LauncherOptions, MachineCode, NotRead, Reserved,
-    ScriptCall, Undelivered, WorkerProgram, forbid_inspection,
+    CallHandler, Jail, JailOptions, Launcher, LauncherOptions, MachineCode, MemoryBudget,
+    MemoryShare, NotRead, Reserved, ScriptCall, TakenMemory, Undelivered, WorkerProgram,
+    forbid_inspection, machine_memory,
 };
 pub use job::{ERROR_BYTES, Job, Limits};
 pub use layer::JailLayer;

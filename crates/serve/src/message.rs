@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 /// The deepest nesting of objects and arrays.
 const MAX_DEPTH: u32 = 100;
 /// The most values in a message: in memory they take a hundred times their text.
-const MAX_VALUES: u64 = 1 << 20;
+pub(crate) const MAX_VALUES: u64 = 1 << 18;
 
 /// The message for params that do not fit the method.
 pub(crate) const NOT_ITS_FORM: &str = "the message does not have the form of its method";
@@ -213,6 +213,6 @@ mod tests {
         let many = |items: u64| with(&format!("[{}]", vec!["0"; items as usize].join(",")));
         assert!(envelope("the line", many(MAX_VALUES - 6).as_bytes()).is_ok());
         let (_, _, message) = refused(&many(MAX_VALUES - 5));
-        assert_eq!(message, "the message has more than 1048576 values");
+        assert_eq!(message, "the message has more than 262144 values");
     }
 }

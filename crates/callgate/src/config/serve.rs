@@ -45,6 +45,13 @@ pub struct ServeConfig {
     /// minutes. Without an answer a client of 2025-11-25 has not answered; a newer client's parked
     /// run is cancelled.
     pub answer_time: Duration,
+    /// `memory`: bytes that all scripts under way may take together. Default: half of the
+    /// machine's memory, or of its control group's limit.
+    #[serde(deserialize_with = "fields::memory")]
+    pub memory: Option<u64>,
+    /// `modes`: the modes that a client over HTTP may choose, besides `mode`. Default: all; none
+    /// where there are flow rules, which see nothing outside of a script.
+    pub modes: Option<Vec<ToolMode>>,
     /// `http`: how MCP is served over HTTP.
     pub http: HttpConfig,
     /// `users`: who may use what over HTTP.
@@ -60,6 +67,8 @@ impl Default for ServeConfig {
             tools_ttl: Duration::from_secs(300),
             wait: Duration::from_secs(45),
             answer_time: Duration::from_secs(600),
+            memory: None,
+            modes: None,
             http: HttpConfig::default(),
             users: UsersConfig::default(),
         }

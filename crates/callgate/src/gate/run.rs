@@ -64,7 +64,8 @@ impl Gate {
             scope: request.scope.clone(),
             caller: self.caller_of(settings).cloned(),
             extract_limits: self.extract,
-            schemas: SchemaReader::new(self.launcher.clone(), limits.clone()),
+            // The run waits for these workers while it holds its own memory.
+            schemas: SchemaReader::new(self.launcher.with_memory(None), limits.clone()),
             observer: request.observer.clone(),
             source: Arc::clone(&request.source),
             counts: Counts::default(),

@@ -3,6 +3,7 @@
 mod endings;
 mod handler;
 pub(crate) mod jail;
+mod memory;
 mod outbox;
 mod output;
 mod pending_calls;
@@ -18,10 +19,14 @@ use std::time::Duration;
 use crate::job::Limits;
 pub use handler::{CallHandler, ScriptCall, Undelivered};
 pub use jail::{Jail, JailOptions, MachineCode, forbid_inspection};
+pub use memory::{MemoryBudget, MemoryShare, TakenMemory, machine_memory};
 use pool::Pool;
 use reserved::NotUp;
 pub use reserved::{NotRead, Reserved};
 pub use worker_process::WorkerProgram;
+
+/// Time that a run waits for its memory.
+const MEMORY_TIME: Duration = Duration::from_secs(30);
 
 /// Settings of a [`Launcher`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +69,7 @@ impl Default for LauncherOptions {
 #[derive(Debug, Clone)]
 pub struct Launcher {
     pool: Arc<Pool>,
+    memory: Option<MemoryShare>,
 }
 
 impl Launcher {
@@ -78,18 +84,39 @@ impl Launcher {
         let (spares, time) = (options.spares, options.reading_time);
         let pool = Pool::new(program, spares, settings, time, options.jail);
         pool.refill();
-        Self { pool }
+        Self { pool, memory: None }
+    }
+
+    /// The same workers, whose memory is taken from this share: of each the heap and the buffers
+    /// that the limits of its run allow. Without a share it is not counted.
+    #[must_use]
+    pub fn with_memory(&self, memory: Option<MemoryShare>) -> Self {
+        Self {
+            pool: Arc::clone(&self.pool),
+            memory,
+        }
     }
 
     /// A worker for a run with these limits. The worker is up, and its jail is as required. If none
     /// waits, one is started: in the order of the calls, and at most one for each processor at the
     /// same time.
     pub async fn take(&self, limits: &Limits) -> Result<Reserved, String> {
+        let memory = match &self.memory {
+            Some(share) => {
+                let bytes = limits.heap_bytes.saturating_add(limits.buffer_bytes);
+                let taken = tokio::time::timeout(MEMORY_TIME, share.take(bytes)).await;
+                Some(taken.map_err(|_late| {
+                    "the server's memory for scripts is in use; run the script again later, or end \
+                     another one"
+                })?)
+            }
+            None => None,
+        };
         loop {
             let settings = self.pool.settings(limits);
             let worker = self.pool.take(settings).await?;
             match Reserved::come_up(worker, Arc::clone(&self.pool), limits.script_time).await {
-                Ok(reserved) => return Ok(reserved),
+                Ok(reserved) => return Ok(reserved.with_memory(memory)),
                 Err(NotUp::Trapped(_)) if pool::use_simpler_than(settings.jit) => {}
                 Err(NotUp::Trapped(reason) | NotUp::Other(reason)) => return Err(reason),
             }

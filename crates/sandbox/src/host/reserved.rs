@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::endings::{Lost, data_bytes, out_of_memory};
 use super::handler::CallHandler;
 use super::jail::{self, Jail};
+use super::memory::TakenMemory;
 use super::outbox::Outbox;
 use super::pool::Pool;
 use super::run_loop;
@@ -49,6 +50,8 @@ pub struct Reserved {
     script_time: Duration,
     /// Kept so that the thread that started the worker lives as long as the worker.
     pool: Arc<Pool>,
+    /// Held until the worker has ended.
+    memory: Option<TakenMemory>,
 }
 
 /// The reasons why a text was not read.
@@ -91,6 +94,7 @@ impl Reserved {
                     worker,
                     reader,
                     pool,
+                    memory: None,
                 });
             }
             Ok(_) => Lost::Violation("it speaks before it is ready".to_owned()),
@@ -102,6 +106,11 @@ impl Reserved {
             Some(libc::SIGTRAP | libc::SIGILL) => NotUp::Trapped(reason),
             _ => NotUp::Other(reason),
         })
+    }
+
+    /// The worker, which holds this memory.
+    pub(super) fn with_memory(self, memory: Option<TakenMemory>) -> Self {
+        Self { memory, ..self }
     }
 
     /// True if it was started for runs with these limits.
@@ -164,7 +173,7 @@ impl Reserved {
         let pool = self.pool;
         let run = run_loop::run(self.worker, self.reader, job, calls, cancel);
         let ended = AbortOnDropHandle::new(tokio::spawn(run)).await;
-        drop(pool);
+        drop((pool, self.memory));
         let mut ended = ended.unwrap_or_else(|_| {
             Ended::without_script(End::Crashed {
                 reason: "the host's runtime is shutting down".to_owned(),

@@ -87,13 +87,12 @@ impl Session {
         if let Some(mode) = self.mode.get() {
             return Ok(*mode);
         }
-        let chosen = match context.extensions.get::<Parts>() {
-            Some(parts) => {
-                mode_of_request(parts).map_err(|error| ErrorData::invalid_params(error, None))?
-            }
-            None => None,
+        let options = &self.service.options;
+        let mode = match context.extensions.get::<Parts>() {
+            Some(parts) => mode_of_request(parts, options)
+                .map_err(|error| ErrorData::invalid_params(error, None))?,
+            None => options.mode,
         };
-        let mode = chosen.unwrap_or(self.service.options.mode);
         if is_stateless(context) {
             return Ok(mode);
         }

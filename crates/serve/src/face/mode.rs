@@ -1,6 +1,6 @@
 //! The tool mode that a request over HTTP chooses.
 
-use callgate::config::ToolMode;
+use callgate::config::{ServeConfig, ToolMode};
 use http::request::Parts;
 
 /// The header with the mode of a session, or of a stateless request.
@@ -8,9 +8,21 @@ const HEADER: &str = "x-mcp-tool-mode";
 /// The query parameter with the mode.
 const QUERY: &str = "tool_mode";
 
-/// The mode of a request, the header before the query; `None` if neither is there. The error is
-/// for the client.
-pub(crate) fn of_request(parts: &Parts) -> Result<Option<ToolMode>, String> {
+/// The mode of a request, if the client may choose it. The error is for the client.
+pub(crate) fn of_request(parts: &Parts, options: &ServeConfig) -> Result<ToolMode, String> {
+    let chosen = chosen(parts)?.unwrap_or(options.mode);
+    let modes = options.modes.as_ref();
+    if chosen == options.mode || modes.is_none_or(|modes| modes.contains(&chosen)) {
+        return Ok(chosen);
+    }
+    Err(format!(
+        "the mode \"{chosen}\" is not open to clients of this server; its mode is \"{}\"",
+        options.mode
+    ))
+}
+
+/// The mode that a request names, the header before the query; `None` if neither is there.
+fn chosen(parts: &Parts) -> Result<Option<ToolMode>, String> {
     let header = parts.headers.get(HEADER);
     let header = header.map(|word| String::from_utf8_lossy(word.as_bytes()));
     let query = parts.uri.query().unwrap_or_default().as_bytes();
@@ -30,7 +42,7 @@ mod tests {
             request = request.header("X-MCP-Tool-Mode", *header);
         }
         let (parts, ()) = request.body(()).expect("a request").into_parts();
-        let mode = of_request(&parts);
+        let mode = chosen(&parts);
         assert_eq!(mode, expected.map_err(str::to_owned), "{uri} {headers:?}");
     }
 

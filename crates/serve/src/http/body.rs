@@ -4,20 +4,30 @@ use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use callgate::config::HttpConfig;
+use callgate_sandbox::{MemoryShare, TakenMemory};
+use callgate_schema::extent;
 use serde_json::{Map, Value};
 
 use super::refusal::Refusal;
-use crate::message::{self, Malformed};
+use crate::message::{self, MAX_VALUES, Malformed};
 
 /// The name of a body in errors.
 pub(crate) const BODY: &str = "the body";
 
-/// Reads a body that is declared as JSON, within the limits of size and time.
+/// Bytes that a JSON value takes in memory while its message is read and answered, besides its
+/// text: measured with objects of one member.
+const VALUE_BYTES: u64 = 512;
+/// Seconds after which there may be memory again.
+const RETRY_SECONDS: u64 = 2;
+
+/// Reads a body that is declared as JSON, within the limits of size and time. The second part is
+/// the memory for its bytes and values, to be held as long as they are.
 pub(crate) async fn read(
     config: &HttpConfig,
+    memory: &MemoryShare,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Bytes, Refusal> {
+) -> Result<(Bytes, TakenMemory), Refusal> {
     let kind = headers
         .get(CONTENT_TYPE)
         .and_then(|kind| kind.to_str().ok());
@@ -36,16 +46,29 @@ pub(crate) async fn read(
     if body.size_hint().lower() > config.max_body {
         return Err(too_large());
     }
+    let busy = || {
+        let message = "the server's memory for requests is in use; come again later";
+        Refusal::unavailable(message, RETRY_SECONDS)
+    };
+    let most = body.size_hint().exact().unwrap_or(config.max_body);
+    let taking = tokio::time::timeout(config.request_time, memory.take(most)).await;
+    let mut taken = taking.map_err(|_late| busy())?;
     let max = usize::try_from(config.max_body).unwrap_or(usize::MAX);
-    match tokio::time::timeout(config.request_time, to_bytes(body, max)).await {
-        // Of a body that breaks off, the client is gone.
-        Ok(read) => read.map_err(|_| too_large()),
-        Err(_late) => {
-            let seconds = config.request_time.as_secs_f32();
-            let message = format!("the body did not come within {seconds} s");
-            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message))
-        }
+    let Ok(read) = tokio::time::timeout(config.request_time, to_bytes(body, max)).await else {
+        let seconds = config.request_time.as_secs_f32();
+        let message = format!("the body did not come within {seconds} s");
+        return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, message));
+    };
+    // Of a body that breaks off, the client is gone.
+    let bytes = read.map_err(|_| too_large())?;
+    // Text that is not UTF-8, or that has too many values, is refused before it is parsed.
+    let values = std::str::from_utf8(&bytes).map_or(0, |text| extent(text).parts);
+    let values = if values > MAX_VALUES { 0 } else { values };
+    let needed = (bytes.len() as u64).saturating_add(values.saturating_mul(VALUE_BYTES));
+    if !taken.try_resize(needed) {
+        return Err(busy());
     }
+    Ok((bytes, taken))
 }
 
 /// The members of a body that is one JSON object.
@@ -62,6 +85,7 @@ pub(crate) fn object(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
+    use callgate_sandbox::MemoryBudget;
 
     use super::*;
 
@@ -71,8 +95,9 @@ mod tests {
         config.max_body = 10;
         let kind = HeaderValue::from_static("application/json");
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind)]);
-        let read = |bytes: usize| read(&config, &headers, Body::from(vec![b'x'; bytes]));
-        assert_eq!(read(10).await.expect("it fits").len(), 10);
+        let memory = MemoryBudget::new(1 << 20).share(true);
+        let read = |bytes: usize| read(&config, &memory, &headers, Body::from(vec![b'x'; bytes]));
+        assert_eq!(read(10).await.expect("it fits").0.len(), 10);
         let refused = read(11).await.expect_err("it does not");
         assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
     }

@@ -32,14 +32,14 @@ pub(crate) async fn answer(
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let answered = handle(&door, &lease.user, parts, body).await;
+    let answered = handle(&door, &lease, parts, body).await;
     answered.unwrap_or_else(Refusal::json_rpc)
 }
 
-async fn handle(door: &Door, user: &User, parts: Parts, body: Body) -> Result<Response, Refusal> {
-    let (mut id, mut bytes) = (None, Bytes::new());
+async fn handle(door: &Door, lease: &Lease, parts: Parts, body: Body) -> Result<Response, Refusal> {
+    let (user, mut id, mut bytes) = (&*lease.user, None, Bytes::new());
     if parts.method == Method::POST {
-        bytes = body::read(&door.config, &parts.headers, body).await?;
+        bytes = lease.read(&door.config, &parts.headers, body).await?;
         let envelope = envelope(body::BODY, &bytes)?;
         id = envelope.id;
         let checked = check(door, user, &parts, envelope.method.as_deref(), &bytes).await;
@@ -75,7 +75,7 @@ async fn check(
     method: Option<&str>,
     bytes: &[u8],
 ) -> Result<(), Refusal> {
-    face::mode_of_request(parts).map_err(Refusal::bad)?;
+    face::mode_of_request(parts, &user.service.options).map_err(Refusal::bad)?;
     let version = parts.headers.get("mcp-protocol-version");
     match method {
         Some("initialize") if version.is_none_or(|it| it.as_bytes() < STATELESS) => {

@@ -1,12 +1,14 @@
 //! The users, each with a gate, runs and sessions.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::http::StatusCode;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, StatusCode};
 use callgate::Gate;
 use callgate::config::{HttpConfig, ServeConfig};
+use callgate_sandbox::{MemoryBudget, MemoryShare, TakenMemory};
 use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt as _, TryFutureExt as _};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -16,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::auth::Identity;
+use super::body;
 use super::limits::Rates;
 use super::refusal::Refusal;
 use crate::face::{Service, Session};
@@ -23,6 +26,9 @@ use crate::face::{Service, Session};
 /// The longest and the shortest time between two looks for idle users.
 const SWEEP: Duration = Duration::from_secs(10);
 const SHORTEST_SWEEP: Duration = Duration::from_millis(10);
+/// Memory for the bodies of all requests that are read and answered; one user has half of it at
+/// most.
+const BODY_BYTES: u64 = 256 << 20;
 /// The time that the servers of a user have to end.
 const SERVERS_END: Duration = Duration::from_secs(10);
 
@@ -36,6 +42,8 @@ pub(crate) struct Users {
     make: MakeGate,
     config: ServeConfig,
     known: Mutex<HashMap<Identity, Arc<User>>>,
+    /// Memory for the bodies of all requests.
+    memory: Arc<MemoryBudget>,
     pub(crate) rates: Rates,
     /// Requests under way, without streams of sessions.
     pub(crate) answering: TaskTracker,
@@ -56,6 +64,8 @@ pub(crate) struct User {
     /// Free places for requests.
     requests: Arc<Semaphore>,
     max_requests: usize,
+    /// Memory for the bodies of requests.
+    memory: MemoryShare,
     last: Mutex<Instant>,
 }
 
@@ -63,6 +73,8 @@ pub(crate) struct User {
 pub(crate) struct Lease {
     pub(crate) user: Arc<User>,
     _place: OwnedSemaphorePermit,
+    /// Memory for the body. rmcp holds the lease with the message.
+    memory: OnceLock<TakenMemory>,
 }
 
 impl Users {
@@ -72,6 +84,7 @@ impl Users {
             rates: Rates::new(&config.http.rate),
             config,
             known: Mutex::default(),
+            memory: MemoryBudget::new(BODY_BYTES),
             answering: TaskTracker::new(),
             ending: TaskTracker::new(),
         })
@@ -91,6 +104,7 @@ impl Users {
         Ok(Lease {
             user,
             _place: place,
+            memory: OnceLock::new(),
         })
     }
 
@@ -212,6 +226,7 @@ impl Users {
             _making: AbortOnDropHandle::new(tokio::spawn(making)),
             requests: Arc::new(Semaphore::new(max_requests)),
             max_requests,
+            memory: self.memory.share(true),
             last: Mutex::new(Instant::now()),
         })
     }
@@ -274,6 +289,20 @@ impl User {
         if let Some(Ok(gate)) = self.service.gate.peek() {
             let _ = tokio::time::timeout(SERVERS_END, gate.shutdown()).await;
         }
+    }
+}
+
+impl Lease {
+    /// Reads the request's body. Its memory is taken until the lease ends.
+    pub(crate) async fn read(
+        &self,
+        config: &HttpConfig,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<Bytes, Refusal> {
+        let (bytes, taken) = body::read(config, &self.user.memory, headers, body).await?;
+        let _ = self.memory.set(taken);
+        Ok(bytes)
     }
 }
 

@@ -36,6 +36,7 @@ use std::time::Duration;
 use callgate::config::ServeConfig;
 use callgate::{Asker, Caller, Gate, NoAsker, NoCaller, RunReport, RunRequest};
 use futures::FutureExt as _;
+use http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateTaskResult,
     ErrorData, InputRequiredResult, JsonObject,
@@ -122,7 +123,10 @@ impl Runs {
         let max_time = gate.limits().run_time;
         let begin = |run: &Arc<ServedRun>, asker| {
             let (work, cancel) = (work(asker), run.cancel.clone());
+            // Over HTTP, the memory for the arguments is held with the request's parts.
+            let held = call.context.extensions.get::<Parts>().cloned();
             self.spawn(run, async move {
+                let _held = held;
                 let outcome = tokio::select! {
                     answer = work => Outcome::of_call(answer),
                     () = cancel.cancelled() => Outcome::cancelled_call(),

@@ -165,6 +165,8 @@ fn keys_of_the_file() {
         row!(r#""serve": { "toolsTtl": "1m" }"#, c => c.serve.tools_ttl, "60s"),
         row!(r#""serve": { "wait": "20s" }"#, c => c.serve.wait, "20s"),
         row!(r#""serve": { "answerTime": "1h" }"#, c => c.serve.answer_time, "3600s"),
+        row!(r#""serve": { "memory": "1GiB" }"#, c => c.serve.memory, "Some(1073741824)"),
+        row!(r#""serve": { "modes": ["native"] }"#, c => c.serve.modes, "Some([Native])"),
         row!(r#""tools": { "*": { "visibility": "on-demand" }, "git_log": { "keywords": ["history", "blame"], "alwaysOn": true } }"#,
             c => (c.tools.visibility("x", None), c.tools.keywords("git_log", None), c.tools.always_on("git_log", None), c.tools.always_on("x", None)), r#"(OnDemand, ["blame", "history"], true, false)"#),
     ];

@@ -131,14 +131,14 @@ fn of_the_file() {
         (r#"{ "search": { "by": "hybrid" }, "models": { "small": { "url": "https://a.b", "model": "m" } } }"#, &[
             "1 \"search\"… by \"hybrid\" compares words only: \"models\" names no \"embeddings\"; add them, or leave \"search\" out",
         ]),
-        (r#"{ "serve": { "mode": "Native", "context": { "window": 0, "share": 2, "shares": 1 }, "toolsTtl": 5, "wait": "soon", "modes": [] } }"#, &[
+        (r#"{ "serve": { "mode": "Native", "context": { "window": 0, "share": 2, "shares": 1 }, "toolsTtl": 5, "wait": "soon", "modec": [] } }"#, &[
             "1 \"mode\" in \"serve\" must be \"code\" or \"discovery\" or \"native\", and this is \"Native\"",
             "1 \"window\" in \"context\"… must be a whole number above zero",
             "1 \"share\" in \"context\"… a share is a number above 0 and at most 1, such as 0.02",
             "1 unknown key \"shares\" in \"context\"…; did you mean \"share\"?",
             "1 \"toolsTtl\" in \"serve\" must be a string such as \"",
             "1 \"wait\" in \"serve\": \"soon\" is not a duration; write",
-            "1 unknown key \"modes\" in \"serve\"; did you mean \"mode\"?",
+            "1 unknown key \"modec\" in \"serve\"; did you mean \"mode\"?",
         ]),
         ("{ \"tools\": {\n\"git-*\": { \"visibility\": \"native\" },\n\"git_*\": { \"visibility\": \"none\", \"keywords\": [\"\"], \"alwaysOn\": \"yes\", \"always\": true },\n\"fs_*\": true } }", &[
             "2 pattern \"git-*\" can never match: generated names have \"_\" in place of \"-\"; did you mean \"git_*\"?",

@@ -24,7 +24,7 @@ pub(super) async fn answer(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let bytes = body::read(&door.config, &parts.headers, body).await?;
+    let bytes = lease.read(&door.config, &parts.headers, body).await?;
     let arguments = body::object(&bytes)?;
     let gate = lease.user.made_gate().await?;
     let report = lease.user.service.runs.report(gate, &arguments).await;
