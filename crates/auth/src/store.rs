@@ -391,7 +391,10 @@ fn own_folder(file: &Path) -> io::Result<()> {
     };
     // In a sticky folder others cannot replace a file, and can add one.
     let fault = if mode & 0o002 != 0 {
-        Some(format!("is one that other users may write to ({})", folder.display()))
+        Some(format!(
+            "is one that other users may write to ({})",
+            folder.display()
+        ))
     } else {
         callgate_files::exposure(folder)?.map(|exposure| exposure.fault)
     };
