@@ -176,7 +176,7 @@ fn interrupted(command: &[&str]) -> Ran {
     let begin = "echo > started; exec cat > /dev/null";
     let slow = json!({ "slow": { "command": "sh", "args": ["-c", begin] } });
     let bench = Workbench::new(slow);
-    bench.write("script.ts", "return 1");
+    bench.write("script.ts", "await slow_x({})");
     let started = bench.path().join("started");
     let made = Command::new("mkfifo").arg(&started).status();
     assert!(made.expect("start mkfifo").success());

@@ -55,7 +55,7 @@ fn the_host_is_closed_to_processes_of_its_user() {
     let bench = Workbench::new(json!({}));
     let permissions = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(bench.path(), permissions).expect("a folder of this user");
-    let mut command = bench.command(&["serve"]);
+    let mut command = bench.command(&["--config", "callgate.json", "serve"]);
     let filters = container_filters();
     // SAFETY: as above.
     unsafe { command.pre_exec(move || drop_rights(&filters)) };
@@ -89,7 +89,8 @@ fn run(prepare: impl FnOnce(&mut Command)) -> Option<Value> {
         std::fs::set_permissions(folder, mode).expect("a folder of this user");
     }
     bench.write("script.ts", "return await odd_echo({ n: 1 });");
-    let mut command = bench.command(&["run", "script.ts", "--json"]);
+    // The acceptance of the file is this user's.
+    let mut command = bench.command(&["--config", "callgate.json", "run", "script.ts", "--json"]);
     prepare(&mut command);
     match command.output() {
         Ok(output) => Some(Ran::from(output).json()),

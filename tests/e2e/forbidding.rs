@@ -1,11 +1,13 @@
 //! A rule that should forbid something and matches no tool stops a command, where that is known.
 
-use std::process::Stdio;
-
 use callgate::{CallErrorKind, Gate, Rules, ServerSpec, Status};
 use callgate_servers::Connect;
+use callgate_tests::host::Host;
 use callgate_tests::{Workbench, binary, cases, demo_logging, demo_ticketing};
 use serde_json::{Value, json};
+
+/// A script that names a tool of the server, whose list is read then.
+const NAMING: &str = "await files_listIssues({}); return 1";
 
 /// A configuration with the server `files`, whose tools are `createIssue` and `listIssues`.
 fn bench(members: Value) -> Workbench {
@@ -31,30 +33,26 @@ fn what_forbids_nothing_stops_run_call_and_serve() {
     ) {
         let bench = bench(members);
         let called = bench.callgate(&["call", "files_listIssues", "{}"]);
-        for ran in [bench.run("1", &[]), called] {
+        for ran in [bench.run(NAMING, &[]), called] {
             let advice = ran.stderr.contains("--allow-unmatched-rules");
             let is_said = ran.stderr.contains(said) && advice;
             assert!(ran.code == 2 && is_said, "{ran:#?}");
         }
-        let mut serving = bench.command(&["serve"]);
-        let serving = serving.stdin(Stdio::piped()).stderr(Stdio::piped());
-        let mut serving = serving.spawn().expect("start callgate");
-        let input = serving.stdin.take();
-        let served = callgate_tests::Ran::from(serving.wait_with_output().expect("an end"));
-        drop(input);
-        // Also if the client leaves at once.
-        for served in [served, bench.callgate(&["serve"])] {
-            let is_said = served.stderr.contains(said);
-            assert!(served.code == 2 && is_said, "{served:#?}");
-        }
+        // A client is not kept waiting for the lists, and no call is made.
+        let mut host = Host::start(&bench, &[]).expect("a handshake");
+        let call = json!({ "name": "run_script", "arguments": { "code": NAMING } });
+        let served = host.request("tools/call", &call).expect("an answer");
+        let text = served["content"][0]["text"].as_str().expect("a text");
+        assert!(served["isError"] == true && text.contains(said), "{served}");
         // The list of tools is still shown, because it has the names for the rule.
         let listed = bench.callgate(&["tools"]);
         let is_said = listed.stderr.contains(said);
         assert!(listed.code == 0 && is_said, "{listed:#?}");
-        let ran = bench.run("1", &["--allow-unmatched-rules"]);
+        let flags = ["--allow-unmatched-rules", "--yes"];
+        let ran = bench.run(NAMING, &flags);
         assert!(ran.code == 0 && ran.stderr.contains(said), "{ran:#?}");
     }
-    let flag = bench(json!({})).run("1", &["--deny", "mcp_files_create_issue"]);
+    let flag = bench(json!({})).run(NAMING, &["--deny", "mcp_files_create_issue"]);
     assert_eq!(flag.code, 2, "{flag:#?}");
 }
 

@@ -149,6 +149,17 @@ impl LiveCatalog {
         self.settled().await
     }
 
+    /// Lists the tools of servers that were not connected to yet, in a short time. True if there are
+    /// any.
+    pub(crate) async fn list_others(self: &Arc<Self>) -> bool {
+        if !self.broker.list().any(|server| is_unlisted(&server)) {
+            return false;
+        }
+        let _ = timeout(PATIENCE, self.connect_to(is_unlisted)).await;
+        self.update().await;
+        true
+    }
+
     /// Connects to these servers, side by side, each within its time limit. A server that does not
     /// start is not available afterwards.
     async fn connect_to(&self, is_wanted: impl Fn(&ServerState) -> bool) {
@@ -180,7 +191,7 @@ impl LiveCatalog {
     pub(crate) async fn for_script(self: &Arc<Self>, named: &Named) -> Arc<Catalog> {
         if named.global {
             // Any server may be meant.
-            let _ = timeout(PATIENCE, self.connect_to(is_unlisted)).await;
+            self.list_others().await;
             return self.fresh().await;
         }
         let mentions = named.tools.iter();

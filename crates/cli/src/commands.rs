@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use callgate::config::Config;
 use callgate::{
-    CallErrorKind, CallRequest, CheckMode, Detail, Gate, GateBuilder, Preview, RunReport,
-    RunRequest, Status, code, present::shell_word,
+    CallErrorKind, CallRequest, CheckMode, Detail, ErrorKind, Gate, GateBuilder, Preview,
+    RunReport, RunRequest, Status, code, present::shell_word,
 };
 use clap::CommandFactory as _;
 use futures::FutureExt as _;
@@ -149,8 +149,20 @@ fn print_report(report: &RunReport, json: bool) -> anyhow::Result<u8> {
         }
         print::err(&report.problems().to_string());
     }
+    if report
+        .error
+        .as_ref()
+        .is_some_and(|it| it.kind == ErrorKind::Configuration)
+    {
+        print::err(UNMATCHED);
+        return Ok(crate::exit::USAGE);
+    }
     Ok(report.status.exit_code())
 }
+
+/// The advice where a rule that should forbid something matches no tool.
+const UNMATCHED: &str = "note: to go on without it, --allow-unmatched-rules, or \"allowUnmatched\": \
+     true in \"permissions\"\n";
 
 async fn check(config: &Sources, args: CheckArgs) -> anyhow::Result<u8> {
     let config = setup::configuration(config).await?;
@@ -329,11 +341,17 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
     };
     let builder = setup::builder(Some(&config), &flags)?;
     let builder = at_terminal(builder, &args.permissions);
+    let unsent = format!("{} was cancelled before it was sent", args.tool);
     let Some(gate) = setup::connect(builder, &cancel).await? else {
-        let message = format!("{} was cancelled before it was sent", args.tool);
-        return Ok(setup::cancelled(&message));
+        return Ok(setup::cancelled(&unsent));
     };
-    gate.look_for(&args.tool).await;
+    tokio::select! {
+        () = gate.look_for(&args.tool) => {}
+        () = cancel.cancelled() => {
+            gate.shutdown().await;
+            return Ok(setup::cancelled(&unsent));
+        }
+    }
     // A tool that is only listed from an earlier time cannot be called either.
     let missing = missing_server(&gate, &args.tool).map(|missing| missing.tell());
     if let Some(code) = missing.or_else(|| not_a_tool(&gate, std::slice::from_ref(&args.tool))) {
@@ -372,6 +390,13 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
                 print::error(&callgate::present::indented(&error.to_string()));
             }
             Ok(match error.kind {
+                CallErrorKind::Protocol {
+                    code: code::REFUSED,
+                    ..
+                } => {
+                    print::err(UNMATCHED);
+                    crate::exit::USAGE
+                }
                 CallErrorKind::Denied(_) => Status::Denied.exit_code(),
                 CallErrorKind::DryRun { .. } => Status::DryRun.exit_code(),
                 CallErrorKind::Cancelled { .. } => Status::Cancelled.exit_code(),

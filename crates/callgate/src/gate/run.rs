@@ -41,12 +41,21 @@ impl Gate {
         } = read(&self.launcher, limits, request).await?;
         let request = &*request.as_read(&prepared);
         // The catalog of this run, whatever changes while it lasts.
-        let catalog = self.live.for_run(&prepared.named).await;
+        let mut catalog = tokio::select! {
+            catalog = self.live.for_run(&prepared.named) => catalog,
+            () = settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
+        };
         if let Some(reason) = self.live.lint.refusal(&catalog, &self.live.servers()) {
             return Err(Box::new(build::refused(request, &reason)));
         }
         self.check_servers(request, &prepared.named)?;
-        let checked = self.type_check(request, &prepared, &catalog).await?;
+        let mut checked = self.type_check(request, &prepared, &catalog).await;
+        // A wrong name may be meant for a server whose tools are not known yet.
+        if checked.is_err() && !settings.cancel.is_cancelled() && self.live.list_others().await {
+            catalog = self.live.catalog();
+            checked = self.type_check(request, &prepared, &catalog).await;
+        }
+        let checked = checked?;
         let functions = stubs(&prepared.named, &catalog, &request.scope);
         let setup = Setup {
             script: Some(Arc::clone(&request.source)),

@@ -128,7 +128,7 @@ fn broken_frames_are_refused() {
     check(&[0, 1, 2, 0], WireError::Broken(DeserializeBadBool));
     let long_name = [2, 1, 0, 0, 0, 0xff, 0xff, 3, b'x'];
     check(&long_name, WireError::Broken(DeserializeUnexpectedEnd));
-    check(&[0, 1, 1, 3, 0, 0, 5], WireError::Trailing(1));
+    check(&[0, 1, 1, 3, 0, 0, 0, 5], WireError::Trailing(1));
     check(&[4, 1, 0xff], WireError::Broken(DeserializeBadUtf8));
     let (size, limit) = (65, 64);
     check(&[0; 65], WireError::TooLarge { size, limit });

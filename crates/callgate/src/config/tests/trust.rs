@@ -14,7 +14,7 @@ mcpServers.*.args mcpServers.*.command mcpServers.*.connect mcpServers.*.cwd
 mcpServers.*.disabled mcpServers.*.env mcpServers.*.headers mcpServers.*.labels
 mcpServers.*.oauth mcpServers.*.protocol mcpServers.*.trusted mcpServers.*.type
 mcpServers.*.url models permissions roots sandbox.level sandbox.require search.by
-serve.http serve.mode serve.users toolLabels tools.*.visibility";
+serve.http serve.memory serve.mode serve.modes serve.users toolLabels tools.*.visibility";
 
 /// The keys that an object takes at this place of a file: those that the error about an unknown key
 /// names.
