@@ -39,6 +39,7 @@ mod no_files;
 mod odd_servers;
 mod oidc_provider;
 mod other_sdks;
+mod output;
 mod picking;
 mod positions;
 mod pty;

@@ -122,7 +122,7 @@ fn the_json_form() {
     let expected = json!({
         "version": 1, "script": "stdin.ts", "status": "completed", "error": null,
         "output": { "text": "hi\n", "bytes": 3, "cutBytes": 0 },
-        "value": { "json": { "a": 1 }, "text": "{\"a\":1}", "bytes": 7 },
+        "value": { "json": { "a": 1 }, "text": "{\"a\":1}", "bytes": 7, "cutBytes": 0 },
         "emitted": [], "run": "*",
         "calls": [{
             "ordinal": 1, "function": "odd_echo", "server": "odd", "tool": "echo",

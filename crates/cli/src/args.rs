@@ -281,7 +281,8 @@ pub struct LimitArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Option<u64>,
 
-    /// Output that the report keeps, head and tail [default: 16KiB]
+    /// Output, and returned value, each: what is over it is cut in the middle [default: 64MiB;
+    /// of `serve`, 16KiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub output: Option<u64>,
 }

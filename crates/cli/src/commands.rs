@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use callgate::config::Config;
 use callgate::{
-    CallErrorKind, CallRequest, CheckMode, Detail, ErrorKind, Gate, GateBuilder, Preview,
+    CallErrorKind, CallRequest, CheckMode, Detail, ErrorKind, Event, Gate, GateBuilder, Preview,
     RunReport, RunRequest, Status, code, present::shell_word,
 };
 use clap::CommandFactory as _;
@@ -20,6 +20,7 @@ use crate::args::{
 use crate::ask::TerminalAsker;
 use crate::caller::TerminalCaller;
 use crate::names::{missing_server, not_a_tool};
+use crate::script_output::ScriptOutput;
 use crate::setup::{Flags, Sources, Start};
 use crate::terminal::is_attended;
 use crate::{grants, print, progress, setup, trust};
@@ -84,7 +85,8 @@ fn without_command() -> anyhow::Result<u8> {
 async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     let config = setup::configuration(config).await?;
     let (source, name) = setup::script(&args.file)?;
-    let mut request = RunRequest::new(source.as_str()).name(name);
+    let limits = setup::run_limits(config.as_ref(), &args.limits);
+    let mut request = RunRequest::new(source.as_str()).name(name).limits(limits);
     let dry_run = setup::dry_run(&args.dry_run)?;
     if let Some(dry_run) = &dry_run {
         request = request.dry_run(dry_run.clone());
@@ -117,12 +119,19 @@ async fn run(config: &Sources, args: RunArgs) -> anyhow::Result<u8> {
     } else {
         Ok(request)
     };
-    let report = match granted {
-        Ok(request) => gate.run(request.on_event(progress::on_event)).await,
+    let output = ScriptOutput::begin(args.json, is_attended())?;
+    let printed = output.clone();
+    let on_event = move |event: Event<'_>| match event {
+        Event::Printed { text } => printed.push(text),
+        event => progress::on_event(event),
+    };
+    let mut report = match granted {
+        Ok(request) => gate.run(request.on_event(on_event)).await,
         Err(report) => *report,
     };
     progress::clear();
-    let code = print_report(&report, args.json);
+    let written = output.end(&mut report);
+    let code = print_report(&report, args.json).and_then(|code| written.map(|()| code));
     setup::tell_what_was_missing(config.as_ref(), &gate, &source, report.status);
     gate.shutdown().await;
     code

@@ -18,6 +18,7 @@ mod names;
 mod print;
 mod progress;
 mod rules;
+mod script_output;
 mod search;
 mod serve_http;
 mod setup;

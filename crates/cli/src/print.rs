@@ -26,7 +26,7 @@ impl std::error::Error for Unwritten {}
 /// Writes to standard output. A reader that has gone, such as `head` or a closed terminal, is no
 /// error.
 pub fn out(text: &str) -> anyhow::Result<()> {
-    let may_be_shown = has_terminal() && !is_file();
+    let may_be_shown = may_be_shown();
     let mut stdout = io::stdout().lock();
     let text = if may_be_shown {
         harmless(text)
@@ -45,6 +45,11 @@ pub fn out(text: &str) -> anyhow::Result<()> {
 /// Writes a value as JSON to standard output.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     out(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// True if standard output may appear at a terminal, directly or through a pipe.
+pub fn may_be_shown() -> bool {
+    has_terminal() && !is_file()
 }
 
 /// True if any standard stream is a terminal, at which the output of a pipe may appear.

@@ -116,6 +116,13 @@ pub fn on_progress(progress: callgate::caller::Progress<'_>) {
     state.show(text);
 }
 
+/// Hides the line while `write` writes.
+pub fn suspend<T>(write: impl FnOnce() -> T) -> T {
+    // The run does not wait for the terminal.
+    let lines = state().lines.clone();
+    lines.suspend(write)
+}
+
 /// Hides the line during a question.
 pub fn hide() {
     let state = state();

@@ -238,6 +238,17 @@ pub fn limits(config: Option<&Config>, flags: Option<&LimitArgs>) -> Limits {
     limits
 }
 
+/// The bytes of output, and of the returned value, that `run` writes.
+const OUTPUT: u64 = 64 << 20;
+
+/// The limits of `run`. Its output is not for a model, so the configuration's `output` is not its
+/// limit.
+pub fn run_limits(config: Option<&Config>, flags: &LimitArgs) -> Limits {
+    let mut limits = limits(config, Some(flags));
+    limits.pass_output_on(flags.output.unwrap_or(OUTPUT));
+    limits
+}
+
 /// The options of serving. Flags win over the configuration.
 pub fn serve_options(config: &Config, flags: &ServeArgs) -> ServeConfig {
     let mut options = config.serve.clone();

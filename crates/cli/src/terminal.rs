@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
-use crate::{log, print, progress};
+use crate::{log, print, progress, script_output};
 
 /// Time for the signal that comes with the terminal's end.
 const HANG_UP: Duration = Duration::from_secs(2);
@@ -46,6 +46,8 @@ impl Conversation {
     pub async fn begin() -> io::Result<Self> {
         let lines = lines().lock().await;
         let terminal = open()?;
+        // The terminal may be taking the script's output.
+        tokio::task::spawn_blocking(script_output::hold).await?;
         progress::hide();
         log::hold();
         Ok(Self {
@@ -147,6 +149,7 @@ impl Drop for Conversation {
         // Before the next conversation, which begins when `lines` are dropped.
         log::release();
         progress::unhide();
+        script_output::release();
     }
 }
 

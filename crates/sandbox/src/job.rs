@@ -59,6 +59,9 @@ pub struct Limits {
     /// Bytes that are kept in whole where something is cut: of the beginning of the output, and of
     /// the returned value, each. Default 0: nothing besides head and tail.
     pub whole_bytes: u64,
+    /// True if the host keeps what `whole_bytes` has room for. Default true. Without, the output past
+    /// the head only goes to [`CallHandler::printed`](crate::CallHandler::printed), as it is printed.
+    pub keeps_whole: bool,
     /// Blocks that a script may emit. Default 64. Over it `mcp.emit` throws.
     pub emits: u64,
     /// Bytes of them all, as JSON text. Default 8 MiB. Over it `mcp.emit` throws.
@@ -96,6 +99,17 @@ impl Limits {
         self.output_lines = bytes.div_ceil(8);
         self.result_bytes = bytes;
     }
+
+    /// Passes the console output on as it is printed, up to `bytes` in all with its tail, and keeps
+    /// as much of the returned value. Head and tail have the sizes of the defaults at most.
+    pub fn pass_output_on(&mut self, bytes: u64) {
+        self.output_bytes = bytes.min(Self::default().output_bytes);
+        self.output_lines = u64::MAX;
+        self.whole_bytes = bytes - self.output_bytes;
+        self.keeps_whole = false;
+        self.message_bytes = self.message_bytes.max(bytes);
+        self.result_bytes = bytes;
+    }
 }
 
 impl Default for Limits {
@@ -108,6 +122,7 @@ impl Default for Limits {
             output_bytes: 16 << 10,
             output_lines: 2048,
             whole_bytes: 0,
+            keeps_whole: true,
             emits: 64,
             emit_bytes: 8 << 20,
             message_bytes: 64 << 10,

@@ -99,7 +99,7 @@ impl Gate {
                 },
             )
         };
-        let mut report = build::ended(request, limits, ended, run.lines(), withheld, hint);
+        let mut report = build::ended(request, ended, run.lines(), withheld, hint);
         report.run = Some(run.id().to_owned());
         report.lookups = calls.0.lookups();
         report.check = checked;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_gate::{LedgerLine, Outcome, Withheld};
-use callgate_sandbox::{Captured, End, Ended, LeftTimer, Limits, ScriptException, WhichLimit};
+use callgate_sandbox::{Captured, End, Ended, LeftTimer, ScriptException, WhichLimit};
 use callgate_schema::{read, without_lone_surrogates};
 use callgate_script::ScriptError;
 use callgate_servers::Reader;
@@ -97,7 +97,6 @@ pub(crate) fn unread(request: &RunRequest, end: End) -> RunReport {
 /// The report of a script that ran. `hint` gives advice about an undefined name.
 pub(crate) fn ended(
     request: &RunRequest,
-    limits: &Limits,
     mut ended: Ended,
     calls: Vec<LedgerLine>,
     withheld: Option<Vec<Withheld>>,
@@ -118,7 +117,7 @@ pub(crate) fn ended(
     let mut whole_value = None;
     let failure = match ended.end {
         End::Returned(value) => {
-            (report.value, whole_value) = returned(value, limits);
+            (report.value, whole_value) = returned(value);
             None
         }
         End::Threw(exception) => Some(threw(request, exception, &report.calls, hint)),
@@ -330,6 +329,58 @@ fn output(captured: Captured) -> Output {
         },
         bytes,
         cut_bytes,
+        tail_bytes: tail.len(),
+    }
+}
+
+impl Output {
+    /// The output after its beginning of so many bytes, which an observer got as
+    /// [`Event::Printed`](crate::Event::Printed): the end, and how many bytes between the two are cut.
+    pub fn after(&self, begun: u64) -> (u64, &str) {
+        let rest = self.bytes.saturating_sub(begun);
+        let wanted = usize::try_from(rest).unwrap_or(usize::MAX);
+        let from = self.text.len() - wanted.min(self.tail_bytes);
+        let end = self.text.get(self.text.ceil_char_boundary(from)..);
+        (
+            rest.saturating_sub(self.tail_bytes as u64),
+            end.unwrap_or_default(),
+        )
+    }
+
+    /// Takes the beginning, as an observer got it, in place of what was kept of it.
+    pub fn begin_with(&mut self, begun: String) {
+        let (cut, end) = self.after(begun.len() as u64);
+        let bytes = self.bytes.max(begun.len() as u64);
+        self.text = if cut == 0 {
+            begun + end
+        } else {
+            cut_text(&begun, end, bytes, "printed")
+        };
+        (self.bytes, self.cut_bytes) = (bytes, cut);
+    }
+}
+
+impl RunReport {
+    /// Makes a returned value that is cut an error, for readers who need it whole.
+    pub fn require_value(&mut self) {
+        let Some(value) = self.value.as_ref().filter(|value| value.cut_bytes > 0) else {
+            return;
+        };
+        let (observed, limit) = (value.bytes, value.bytes - value.cut_bytes);
+        self.status = Status::Limit;
+        self.error = Some(RunError {
+            limit: Some(LimitHit {
+                which: "output".to_owned(),
+                limit,
+                observed,
+                unit: "bytes".to_owned(),
+            }),
+            hint: Some("return less, or raise the limit with --output".to_owned()),
+            ..RunError::new(
+                ErrorKind::Limit,
+                format!("the returned value is {observed} bytes, and {limit} bytes of it are kept"),
+            )
+        });
     }
 }
 
@@ -344,25 +395,18 @@ fn cut_text(head: &str, tail: &str, bytes: u64, what: &str) -> String {
 }
 
 /// The returned value, and its whole text if it was cut.
-fn returned(
-    value: callgate_sandbox::Returned,
-    limits: &Limits,
-) -> (Option<Returned>, Option<String>) {
+fn returned(value: callgate_sandbox::Returned) -> (Option<Returned>, Option<String>) {
     use callgate_sandbox::Returned as Worker;
-    let (json, text, bytes, whole) = match value {
+    let (json, text, bytes, cut_bytes, whole) = match value {
         Worker::Undefined => return (None, None),
         Worker::Json(json) => {
             let json = without_lone_surrogates(json);
             let (text, bytes) = (plain(json.get()), json.get().len() as u64);
-            (Some(json), text, bytes, None)
+            (Some(json), text, bytes, 0, None)
         }
-        Worker::Shown(mut text) => {
+        Worker::Shown(text) => {
             let bytes = text.len() as u64;
-            if bytes > limits.output_bytes {
-                text.truncate(text.floor_char_boundary(limits.output_bytes as usize));
-                text.push('…');
-            }
-            (None, text, bytes, None)
+            (None, text, bytes, 0, None)
         }
         Worker::Cut {
             mut head,
@@ -370,14 +414,28 @@ fn returned(
             total_bytes,
             whole,
         } => {
+            let kept = (head.len() + tail.len()) as u64;
             if head.starts_with('"') {
                 (head, tail) = (string_part(&head, ""), string_part("", &tail));
             }
             let text = cut_text(&head, &tail, total_bytes, "returned");
-            (None, text, total_bytes, whole.map(|whole| plain(&whole)))
+            let whole = whole.map(|whole| plain(&whole));
+            (
+                None,
+                text,
+                total_bytes,
+                total_bytes.saturating_sub(kept),
+                whole,
+            )
         }
     };
-    (Some(Returned { json, text, bytes }), whole)
+    let returned = Returned {
+        json,
+        text,
+        bytes,
+        cut_bytes,
+    };
+    (Some(returned), whole)
 }
 
 /// A JSON string as its text, any other value as JSON.

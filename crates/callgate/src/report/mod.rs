@@ -208,6 +208,9 @@ pub struct Output {
     pub bytes: u64,
     /// Bytes that are not in `text`.
     pub cut_bytes: u64,
+    /// Bytes of the end of the output in `text`.
+    #[serde(skip)]
+    pub(crate) tail_bytes: usize,
 }
 
 /// The value that a script returned.
@@ -221,6 +224,8 @@ pub struct Returned {
     pub text: String,
     /// Size of the whole value's JSON in bytes.
     pub bytes: u64,
+    /// Bytes of it that are not in `text`.
+    pub cut_bytes: u64,
 }
 
 /// Denials of one function, at one line, for one reason.

@@ -14,36 +14,43 @@ pub(super) struct Printed {
     tail_bytes: usize,
     /// Bytes that are missing within messages.
     missing_bytes: u64,
-    /// The text that follows the head, whether it is in the tail or not.
-    more: String,
+    /// The text that follows the head, whether it is in the tail or not, if it is kept.
+    more: Option<String>,
+    /// Bytes of it that may still come.
     more_bytes: usize,
 }
 
 impl Printed {
-    pub(super) fn new(output_bytes: u64, more_bytes: u64) -> Self {
-        let bytes = usize::try_from(output_bytes).unwrap_or(usize::MAX);
+    pub(super) fn new(limits: &Limits) -> Self {
+        let bytes = usize::try_from(limits.output_bytes).unwrap_or(usize::MAX);
+        let is_kept = limits.keeps_whole && limits.whole_bytes > 0;
         Self {
             captured: Captured::default(),
             head_bytes: bytes / 2,
             tail_bytes: bytes - bytes / 2,
             missing_bytes: 0,
-            more: String::new(),
-            more_bytes: usize::try_from(more_bytes).unwrap_or(usize::MAX),
+            more: is_kept.then(String::new),
+            more_bytes: usize::try_from(limits.whole_bytes).unwrap_or(usize::MAX),
         }
     }
 
-    pub(super) fn head(&mut self, text: &str) {
+    /// Adds to the head. Returns the part of the text that is within its size.
+    pub(super) fn head<'t>(&mut self, text: &'t str) -> &'t str {
         let room = self.head_bytes.saturating_sub(self.captured.head.len());
         let (kept, cut) = text.split_at(text.floor_char_boundary(room));
         self.captured.head.push_str(kept);
         self.cut(cut);
+        kept
     }
 
-    /// Adds to the text that follows the head.
-    pub(super) fn more(&mut self, text: &str) {
-        let room = self.more_bytes.saturating_sub(self.more.len());
-        let kept = text.floor_char_boundary(room);
-        self.more.push_str(text.get(..kept).unwrap_or_default());
+    /// Adds to the text that follows the head. Returns the part that is within its size.
+    pub(super) fn more<'t>(&mut self, text: &'t str) -> &'t str {
+        let (within, _) = text.split_at(text.floor_char_boundary(self.more_bytes));
+        self.more_bytes -= within.len();
+        if let Some(more) = &mut self.more {
+            more.push_str(within);
+        }
+        within
     }
 
     /// Sets the tail.
@@ -59,8 +66,8 @@ impl Printed {
     }
 
     pub(super) fn into_captured(mut self) -> Captured {
-        if self.more_bytes > 0 && self.captured.cut_bytes > 0 {
-            self.captured.whole = Some(whole(&self.captured, &self.more));
+        if let Some(more) = self.more.filter(|_| self.captured.cut_bytes > 0) {
+            self.captured.whole = Some(whole(&self.captured, &more));
         }
         let cut_bytes = self.captured.cut_bytes.saturating_add(self.missing_bytes);
         self.captured.cut_bytes = cut_bytes;
@@ -123,6 +130,20 @@ impl Emitted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_worker_that_prints_too_much_is_not_passed_on() {
+        let mut limits = Limits::default();
+        limits.pass_output_on(20 << 10);
+        let mut printed = Printed::new(&limits);
+        let text = "x".repeat(9 << 10);
+        let passed = [printed.head(&text).len(), printed.head(&text).len()];
+        assert_eq!(passed, [8 << 10, 0]);
+        let passed = [printed.more(&text).len(), printed.more(&text).len()];
+        assert_eq!(passed, [4 << 10, 0]);
+        // It is not kept besides.
+        assert_eq!(printed.into_captured().whole, None);
+    }
 
     #[test]
     fn a_worker_that_emits_too_much_breaks_the_protocol() {

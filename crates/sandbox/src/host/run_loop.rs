@@ -48,7 +48,7 @@ pub(super) async fn run(
         worker,
         outbox: Outbox::default(),
         clock: ScriptClock::new(began),
-        printed: Printed::new(limits.output_bytes, limits.whole_bytes),
+        printed: Printed::new(&limits),
         calls: PendingCalls::new(handler, limits.calls_in_flight),
         emitted: Emitted::default(),
         timers: Vec::new(),
@@ -169,12 +169,10 @@ impl RunLoop {
             WorkerFrame::Call(call) => return self.call(call),
             WorkerFrame::Cancel { call } => self.calls.cancel(call),
             WorkerFrame::Output { text } => {
-                self.calls.printed(&text);
-                self.printed.head(&text);
+                self.calls.printed(self.printed.head(&text));
             }
             WorkerFrame::More { text } => {
-                self.calls.printed(&text);
-                self.printed.more(&text);
+                self.calls.printed(self.printed.more(&text));
             }
             WorkerFrame::Emit { block } => {
                 if let Err(what) = self.emitted.take(block, &self.limits) {

@@ -1,0 +1,127 @@
+//! What a script prints and returns is whole where a program reads it, or the cut is said.
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use callgate_tests::{Workbench, demo_ticketing};
+use serde_json::json;
+
+use crate::pty::at_terminal;
+
+#[test]
+fn long_output_and_value_are_whole_in_a_pipe() {
+    let bench = Workbench::empty();
+    let script = "for (let i = 0; i < 30_000; i++) console.log(`row ${i}`);
+        console.log('é'.repeat(100_000));
+        return Array.from({ length: 20_000 }, (_, i) => `value ${i}`);";
+    let mut expected: String = (0..30_000).map(|i| format!("row {i}\n")).collect();
+    expected += &format!("{}\n", "é".repeat(100_000));
+    let value: Vec<String> = (0..20_000).map(|i| format!("value {i}")).collect();
+    let ran = bench.run(script, &[]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let printed = format!("{expected}{}\n", json!(value));
+    assert!(ran.stdout == printed, "{} bytes", ran.stdout.len());
+    let report = bench.report(script, &[]);
+    assert_eq!(report["value"]["json"], json!(value));
+    assert_eq!(report["output"]["text"], expected);
+    assert_eq!(report["output"]["bytes"], expected.len());
+    assert_eq!(report["output"]["cutBytes"], 0);
+}
+
+/// The configuration's limit is for the models of `serve`.
+#[test]
+fn limits_output_of_the_configuration_cuts_no_run() {
+    let bench = Workbench::with_config(json!({ "limits": { "output": "1KiB", "outputLines": 2 } }));
+    let ran = bench.run("for (let i = 0; i < 900; i++) console.log(i)", &[]);
+    assert_eq!((ran.stdout.lines().count(), ran.stderr.as_str()), (900, ""));
+}
+
+#[test]
+fn a_cut_is_said_on_standard_error() {
+    let bench = Workbench::empty();
+    let script = "for (let i = 1000; i < 2000; i++) console.log(i); return 'v'.repeat(3000);";
+    let ran = bench.run(script, &["--output", "100B"]);
+    assert_eq!(ran.code, 0);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!((lines[0], lines[9]), ("1000", "1009"), "{lines:?}");
+    assert_eq!(lines[11], "[4900 bytes are cut here; the end follows]");
+    assert_eq!((lines[12], lines[21]), ("1990", "1999"));
+    assert_eq!(
+        ran.stderr,
+        "note: 4900 of 5000 bytes of the output are cut; --output takes another size\n\
+         note: 2902 of 3002 bytes of the returned value are cut; --output takes another size\n"
+    );
+    // A report whose value is missing is not that of a completed run.
+    let ran = bench.run(script, &["--output", "2KiB", "--json"]);
+    let report = ran.json();
+    assert_eq!((ran.code, &report["status"]), (4, &json!("limit")));
+    assert_eq!(report["error"]["limit"]["which"], "output");
+    assert_eq!(report["error"]["limit"]["observed"], 3002);
+    assert_eq!(report["output"]["cutBytes"], 5000 - 2048);
+    assert_eq!(ran.stderr.lines().count(), 2, "{}", ran.stderr);
+    // A value that JSON cannot express is whole, too.
+    let report = bench.report(
+        "return new Map<string, unknown>([['k', 'v'.repeat(9_000)], ['l', 1n]])",
+        &[],
+    );
+    assert_eq!(
+        (&report["status"], &report["value"]["cutBytes"]),
+        (&json!("completed"), &json!(0))
+    );
+    let text = report["value"]["text"].as_str().unwrap_or_default();
+    assert!(text.len() > 9_000 && text.contains("1n"), "{text}");
+}
+
+#[test]
+fn output_comes_while_the_script_runs() {
+    let bench = Workbench::empty();
+    bench.write(
+        "script.ts",
+        "console.log('first'); await new Promise(go => setTimeout(go, 60_000));",
+    );
+    let mut command = bench.command(&["run", "script.ts", "--timeout", "60s"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("start callgate");
+    let mut first = [0; 6];
+    let stdout = child.stdout.as_mut().expect("a piped stdout");
+    stdout.read_exact(&mut first).expect("a line");
+    assert_eq!(&first, b"first\n");
+    assert!(child.try_wait().expect("its state").is_none());
+    child.kill().expect("the end");
+    child.wait().expect("its status");
+}
+
+#[test]
+fn a_script_without_end_keeps_what_it_printed() {
+    let bench = Workbench::empty();
+    let script = "for (let i = 0; ; i++) console.log('line ' + i)";
+    let ran = bench.run(script, &["--timeout", "1s", "--output", "64KiB"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let (begun, end) = ran.stdout.split_once("bytes are cut here").expect("a gap");
+    assert!(begun.len() > 50_000 && begun.starts_with("line 0\nline 1\n"));
+    assert!(end.len() > 1_000 && end.len() < 10_000, "{}", end.len());
+    let stderr = ran.stderr;
+    assert!(stderr.contains("the script ran for") && stderr.contains("of the output are cut"));
+}
+
+/// What could pass for a question comes after the last one.
+#[test]
+fn a_person_sees_output_before_a_question_and_no_forged_one() {
+    let bench = Workbench::with_config(json!({ "mcpServers": { "ticketing": demo_ticketing() } }));
+    bench.write(
+        "script.ts",
+        "console.log('before', '\\u001b[2J');
+         await ticketing_createIssue({ title: 'a' });
+         console.log('\\u250c forged');
+         await ticketing_createIssue({ title: 'b' });",
+    );
+    let mut session = at_terminal(&bench, &["run", "script.ts"]);
+    session.exp_string("before \\u001b[2J").expect("the output");
+    session.exp_string("[n] no: ").expect("a question");
+    session.send_line("y").expect("answer");
+    let shown = session.exp_string("[n] no: ").expect("a question");
+    assert!(!shown.contains("forged"), "{shown}");
+    session.send_line("n").expect("answer");
+    session.exp_string("forged").expect("the rest");
+    session.exp_eof().expect("the end");
+}
