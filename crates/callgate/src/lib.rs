@@ -69,7 +69,7 @@ pub use callgate_models::Api;
 pub use callgate_policy::{Grant, Rules, SessionGrants};
 pub use callgate_sandbox::{Limits, worker_main_if_requested};
 pub use callgate_servers::{
-    Caller, Connect, Http, NoCaller, Reader, Refusal, Root, ServerSpec, Stdio, Transport,
+    Caller, Connect, Http, NoCaller, Reader, Refusal, Root, ServerSpec, Stdio, Transport, nesting,
 };
 pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;

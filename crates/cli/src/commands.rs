@@ -419,6 +419,7 @@ async fn call(config: &Sources, args: CallArgs) -> anyhow::Result<u8> {
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 async fn serve(sources: &Sources, args: ServeArgs) -> anyhow::Result<u8> {
+    setup::check_nesting()?;
     if args.http.http.is_some() {
         let config = setup::required_configuration(sources).await?;
         return crate::serve_http::serve(config, args).await;

@@ -427,6 +427,18 @@ pub fn dry_run(flags: &DryRunArgs) -> anyhow::Result<Option<DryRun>> {
     Ok(Some(dry_run))
 }
 
+/// Refuses to serve a Callgate that another one within a third has started: mostly each starts the
+/// next, without end.
+pub fn check_nesting() -> anyhow::Result<()> {
+    if callgate::nesting() >= 2 {
+        bail!(
+            "this Callgate was started as a server of another one, and that by a third; take the \
+             entry that starts `callgate serve` out of one of their configurations"
+        );
+    }
+    Ok(())
+}
+
 /// A script's text, and its name in messages.
 pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
     if file == Path::new("-") {

@@ -153,12 +153,23 @@ fn package_of(program: &str) -> &'static str {
     }
 }
 
+/// The variable in which a server finds how many Callgates there are around it.
+const DEPTH: &str = "CALLGATE_DEPTH";
+
+/// The number of Callgates that this process was started by, one within the other.
+pub fn nesting() -> u32 {
+    let depth = std::env::var(DEPTH).ok();
+    depth.and_then(|depth| depth.parse().ok()).unwrap_or(0)
+}
+
 fn command(stdio: &spec::Stdio, env: &BTreeMap<String, String>) -> Command {
     let mut command = Command::new(&stdio.command);
     command.args(&stdio.args).env_clear();
     let inherited = ["PATH", "HOME"].into_iter();
     command.envs(inherited.filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.envs(env).stdin(Stdio::piped());
+    // After the entry's own variables: it cannot lower the count.
+    command.env(DEPTH, nesting().saturating_add(1).to_string());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Some(cwd) = &stdio.cwd {
         command.current_dir(cwd);

@@ -40,6 +40,7 @@ pub use caller::{
     Caller, Log, LogLevel, NoCaller, Offers, Opened, PageDone, Progress, Refusal, Root, Wanted,
     WantedKind,
 };
+pub use child::nesting;
 pub use failure::{CallFailure, FailureKind, Lost, Reader, Reason};
 pub use servers::Servers;
 pub use spec::{Connect, EraSetting, Http, Remembered, ServerSpec, Stdio, Transport};

@@ -143,7 +143,7 @@ async fn a_process_has_the_configured_environment_only() {
         serde_json::from_str(&seen).expect("an object");
     let mut names: Vec<_> = seen.keys().map(String::as_str).collect();
     names.retain(|name| !matches!(*name, "PATH" | "HOME"));
-    assert_eq!(names, ["GIVEN"]);
+    assert_eq!(names, ["CALLGATE_DEPTH", "GIVEN"]);
 }
 
 #[tokio::test]
