@@ -55,7 +55,7 @@ fn each_thing_that_is_missing_says_what_to_do() {
     let configurations = r#"
         { "mcpServer": {} } → config: missing: did you mean "mcpServers"?
         { "mcpServers": {} } → config: warning: callgate init
-        { "mcpServers": { "x": { "command": "${CALLGATE_TEST_UNSET}" } } } → config: missing: "CALLGATE_TEST_UNSET" is not set; set it
+        { "mcpServers": { "x": { "command": "${CALLGATE_TEST_UNSET}" } } } → server x: missing: "CALLGATE_TEST_UNSET" is not set; set it
         { "mcpServers": { "x": { "command": "no-such-program" } } } → server x: missing: was not found; install it
         { "mcpServers": { "x": EXITS } } → server x: missing: start its command by hand
         { "mcpServers": { "x": { "url": "http://127.0.0.1:1/mcp" } } } → server x: missing: see that it runs

@@ -28,6 +28,7 @@ mod inspector;
 mod issuers;
 mod keyring;
 mod ledger;
+mod left_out;
 mod library;
 mod live;
 mod logins;

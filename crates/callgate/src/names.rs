@@ -47,11 +47,18 @@ pub(crate) struct ServerNames {
     in_use: Vec<(String, String)>,
     /// The servers that the configuration disables.
     pub(crate) left_out: Vec<(String, String)>,
+    /// Servers that it leaves out for a reason, which stands beside.
+    reasons: Vec<(String, String)>,
 }
 
 impl ServerNames {
-    pub(crate) fn new(in_use: impl Iterator<Item = String>, left_out: Vec<String>) -> Self {
+    pub(crate) fn new(
+        in_use: impl Iterator<Item = String>,
+        left_out: Vec<String>,
+        reasons: Vec<(String, String)>,
+    ) -> Self {
         Self {
+            reasons,
             in_use: in_use.map(with_beginning).collect(),
             left_out: left_out.into_iter().map(with_beginning).collect(),
         }
@@ -66,6 +73,12 @@ impl ServerNames {
     pub(crate) fn beginning(&self, server: &str) -> Option<&str> {
         let (_, beginning) = self.all().find(|(name, _)| name == server)?;
         Some(beginning)
+    }
+
+    /// Why this server is left out, if it is not disabled.
+    pub(crate) fn reason(&self, server: &str) -> Option<String> {
+        let (_, reason) = self.reasons.iter().find(|(name, _)| name == server)?;
+        Some(reason.clone())
     }
 
     /// True if a tool of this server would have this name.

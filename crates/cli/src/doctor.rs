@@ -124,7 +124,10 @@ impl Checkup {
             self.add(WHAT, State::Missing, setup::NO_CONFIGURATION);
             return None;
         };
-        let (servers, off) = (config.servers.len(), &config.disabled);
+        let is_left_out = |name: &&String| config.left_out.iter().any(|it| it.server == **name);
+        let off = config.disabled.iter().filter(|name| !is_left_out(name));
+        let off: Vec<&str> = off.map(String::as_str).collect();
+        let servers = config.servers.len();
         let mut says = format!("{}: {}", config.path.display(), count(servers, "server"));
         if !off.is_empty() {
             says += &format!(", and turned off: {}", off.join(", "));
@@ -137,6 +140,10 @@ impl Checkup {
         }
         for warning in &config.warnings {
             self.add(WHAT, State::Warning, warning.to_string());
+        }
+        for left_out in &config.left_out {
+            let what = format!("server {}", left_out.server);
+            self.add(&what, State::Missing, left_out.problem.to_string());
         }
         Some(config)
     }

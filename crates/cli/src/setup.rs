@@ -46,7 +46,8 @@ pub async fn configuration(sources: &Sources) -> anyhow::Result<Option<Config>> 
 
 /// Prints the warnings of a configuration.
 pub fn tell_warnings(config: &Config) {
-    for warning in &config.warnings {
+    let left_out = config.left_out.iter().map(|it| &it.problem);
+    for warning in config.warnings.iter().chain(left_out) {
         print::warning(&warning.to_string());
     }
 }

@@ -11,6 +11,7 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
+use super::expand::Unexpanded;
 use super::tree::Tree;
 use super::units::parse_duration;
 
@@ -36,6 +37,17 @@ pub(super) enum Wrong {
     Twice(String),
     /// A clause that follows the name of the value.
     Clause(String),
+    /// An environment variable that is not set.
+    Unset(String),
+}
+
+impl From<Unexpanded> for Mistake {
+    fn from(why: Unexpanded) -> Self {
+        Self::new(match why {
+            Unexpanded::Unset(name) => Wrong::Unset(name),
+            Unexpanded::Wrong(clause) => Wrong::Clause(clause),
+        })
+    }
 }
 
 impl Mistake {
@@ -183,8 +195,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
                 visitor.visit_newtype_struct(text.into_deserializer())
             }
             Value::StringLit(text) if name == "FolderPath" => {
-                let expanded = self.tree.expand(&text.value, text.range.start);
-                let path = expanded.map_err(Mistake::custom)?;
+                let path = self.tree.expand(&text.value, text.range.start)?;
                 if path.trim().is_empty() {
                     return Err(Mistake::custom("is empty; write a path"));
                 }
@@ -199,8 +210,7 @@ impl<'de> Deserializer<'de> for Node<'_> {
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mistake> {
         match self.value {
             Value::StringLit(text) => {
-                let expanded = self.tree.expand(&text.value, text.range.start);
-                visitor.visit_string(expanded.map_err(Mistake::custom)?)
+                visitor.visit_string(self.tree.expand(&text.value, text.range.start)?)
             }
             _ => self.deserialize_any(visitor),
         }

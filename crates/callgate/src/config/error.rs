@@ -63,6 +63,16 @@ pub struct Problem {
     pub message: String,
 }
 
+/// A server that is not in use because its entry has a mistake or names an unset variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// The server's name.
+    pub server: String,
+    /// The reason.
+    pub problem: Problem,
+}
+
 impl Problem {
     /// A problem at a byte position of the file's text.
     pub(super) fn at(path: &Path, text: &str, position: usize, message: &str) -> Self {

@@ -9,6 +9,14 @@ const MAX_SHOWN: usize = 64;
 /// The reference to the file's folder.
 const FOLDER: &str = "${workspaceFolder}";
 
+/// Why a text could not be expanded. It never holds a value.
+pub(super) enum Unexpanded {
+    /// The variable of this name is not set.
+    Unset(String),
+    /// A clause that names a wrong reference.
+    Wrong(String),
+}
+
 /// The sources of the values of references.
 pub(super) struct Variables<'a> {
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
@@ -19,18 +27,18 @@ impl Variables<'_> {
     /// Replaces every reference in `text`. Values are put in as they are:
     /// references inside a value are not looked at again. Those that came from the
     /// environment are added to `used`, with their names.
-    /// The error: a clause that names the reference and never holds a value.
     pub(super) fn expand(
         &self,
         text: &str,
         used: &mut Vec<(String, String)>,
-    ) -> Result<String, String> {
+    ) -> Result<String, Unexpanded> {
         let mut expanded = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             expanded.push_str(before);
             let Some((reference, after)) = after.split_once('}') else {
-                return Err(": \"${\" has no closing \"}\"; close it, as in \"${NAME}\"".to_owned());
+                let clause = ": \"${\" has no closing \"}\"; close it, as in \"${NAME}\"";
+                return Err(Unexpanded::Wrong(clause.to_owned()));
             };
             expanded.push_str(&match reference {
                 "workspaceFolder" => self.folder_before(after),
@@ -68,12 +76,16 @@ impl Variables<'_> {
         folder.trim_end_matches(is_before_slash).to_owned()
     }
 
-    fn value(&self, reference: &str, used: &mut Vec<(String, String)>) -> Result<String, String> {
+    fn value(
+        &self,
+        reference: &str,
+        used: &mut Vec<(String, String)>,
+    ) -> Result<String, Unexpanded> {
         if reference.starts_with("input:") {
             // The rest of the reference may be a value.
             let message = ": \"${input:…}\" asks a person in VS Code, and Callgate cannot ask; put \
                            the value into an environment variable and write \"${NAME}\"";
-            return Err(message.to_owned());
+            return Err(Unexpanded::Wrong(message.to_owned()));
         }
         let name = reference.strip_prefix("env:").unwrap_or(reference);
         let (name, default) = match name.split_once(":-") {
@@ -86,11 +98,11 @@ impl Variables<'_> {
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         };
         if !is_name(name) || default.is_some_and(|default| default.contains("${")) {
-            return Err(format!(
+            return Err(Unexpanded::Wrong(format!(
                 ": {} is not a reference; write \"${{NAME}}\", \
                  \"${{NAME:-default}}\", \"${{env:NAME}}\" or \"${{workspaceFolder}}\"",
                 shown(reference)
-            ));
+            )));
         }
         // As in a shell, ":-" also stands in for a variable set to nothing.
         let value = (self.environment)(name);
@@ -101,10 +113,7 @@ impl Variables<'_> {
                 Ok(value)
             }
             (None, Some(default)) => Ok(default.to_owned()),
-            (None, None) => Err(format!(
-                ": environment variable \"{name}\" is not set; set it, or write \
-                 \"${{{name}:-default}}\""
-            )),
+            (None, None) => Err(Unexpanded::Unset(name.to_owned())),
         }
     }
 }

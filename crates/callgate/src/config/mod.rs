@@ -15,6 +15,7 @@ mod fields;
 mod file;
 mod find;
 mod foreign;
+mod itself;
 mod models;
 mod permissions;
 mod serve;
@@ -50,7 +51,7 @@ use file::RESULT_BYTES;
 use tree::{SYNTAX, Tree};
 
 pub use edit::{allow, rewrite, takes_rules};
-pub use error::{ConfigError, Problem};
+pub use error::{ConfigError, LeftOut, Problem};
 pub use file::{CacheConfig, CheckConfig, ExtractLimits};
 pub use find::{MAX_BYTES, find, is_found_name, own};
 pub use models::{EmbeddingsConfig, ModelsConfig, SmallModelConfig};
@@ -84,10 +85,12 @@ pub struct Config {
     pub servers: Vec<ServerSpec>,
     #[serde(rename = "servers")]
     _servers: IgnoredAny,
-    /// Names of the servers that the file disables, or whose entries have mistakes in a file of
-    /// another client.
+    /// Names of the servers that the file disables, and of those in `left_out`.
     #[serde(skip)]
     pub disabled: Vec<String>,
+    /// The servers whose entries name unset variables, or have mistakes in a file of another client.
+    #[serde(skip)]
+    pub left_out: Vec<LeftOut>,
     /// Names of the servers that the roles of a user leave out; see [`Config::for_user`].
     #[serde(skip)]
     pub withheld: Vec<String>,
@@ -303,6 +306,7 @@ fn read(
         problems: RefCell::default(),
         warnings: RefCell::new(warnings.collect()),
         lost: RefCell::default(),
+        unset: RefCell::default(),
         left_out: RefCell::default(),
         used: RefCell::default(),
     };
@@ -326,10 +330,11 @@ fn sections(tree: &Tree<'_>, place: &Place) -> Config {
             server::read(tree, section, &mut config);
         }
     }
-    for lost in tree.lost.take() {
-        config.servers.retain(|server| server.name != lost);
-        config.disabled.retain(|name| *name != lost);
-        config.disabled.push(lost);
+    config.left_out = tree.left_out_servers();
+    for LeftOut { server: lost, .. } in &config.left_out {
+        config.servers.retain(|server| server.name != *lost);
+        config.disabled.retain(|name| name != lost);
+        config.disabled.push(lost.clone());
     }
     if let (false, Some(_), Some(both)) = (
         tree.is_shared,

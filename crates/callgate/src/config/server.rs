@@ -16,6 +16,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use url::{ParseError, Url};
 
 use super::foreign::MAX_DESCRIPTION;
+use super::itself::is_itself;
 use super::permissions;
 use super::tree::{Tree, get};
 use super::units::parse_duration;
@@ -182,8 +183,19 @@ pub(super) fn read(tree: &Tree<'_>, section: &Value<'_>, config: &mut Config) {
         for label in &server.labels {
             config.flows.label_server(name, label);
         }
-        if !server.disabled {
-            config.servers.extend(spec(tree, member, server));
+        if server.disabled {
+            continue;
+        }
+        let spec = spec(tree, member, server);
+        let transport = spec.as_ref().map(|spec| &spec.transport);
+        if matches!(transport, Some(Transport::Stdio(it)) if is_itself(it, &config.path)) {
+            let message = format!(
+                "server \"{name}\" is Callgate itself with this configuration; it is left out"
+            );
+            tree.warning(member.range.start, &message);
+            config.disabled.push(name.to_owned());
+        } else {
+            config.servers.extend(spec);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! out and reads again, so that every mistake of a file is reported at once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use callgate_policy::{Pattern, PatternError, nearest};
@@ -14,8 +14,8 @@ use jsonc_parser::common::{Range, Ranged as _};
 use serde::de::DeserializeOwned;
 
 use super::deserializer::{Mistake, Node, Wrong, type_of};
-use super::error::Problem;
-use super::expand::Variables;
+use super::error::{LeftOut, Problem};
+use super::expand::{Unexpanded, Variables};
 use super::foreign::{OTHER_CLIENTS, RESTRAINTS, SYNONYMS};
 
 /// JSON with comments and trailing commas, and nothing looser.
@@ -46,7 +46,9 @@ pub(super) struct Tree<'a> {
     pub(super) problems: RefCell<Vec<Problem>>,
     pub(super) warnings: RefCell<Vec<Problem>>,
     /// Servers of a shared file whose entries have mistakes.
-    pub(super) lost: RefCell<BTreeSet<String>>,
+    pub(super) lost: RefCell<Vec<LeftOut>>,
+    /// Servers whose entries name unset variables: the place of the first, and all names.
+    pub(super) unset: RefCell<BTreeMap<String, (usize, Vec<String>)>>,
     /// The beginnings of members and elements that are not read; true for one with a mistake.
     pub(super) left_out: RefCell<HashMap<usize, bool>>,
     /// Values of environment variables, each with the place of the text it was put into.
@@ -138,12 +140,44 @@ impl<'a> Tree<'a> {
     /// Reports an error. In a shared file, one in the entry of a server costs that server alone.
     pub(super) fn error(&self, at: usize, message: &str) {
         if let Some(server) = self.shared_entry(at) {
-            self.warning(at, &format!("{message}; the server is left out"));
-            self.lost.borrow_mut().insert(server);
+            self.leave_out(server, at, message);
             return;
         }
         let problem = Problem::at(self.shown, self.text, at, message);
         self.problems.borrow_mut().push(problem);
+    }
+
+    fn leave_out(&self, server: String, at: usize, message: &str) {
+        let message = format!("{message}; the server is left out");
+        let problem = Problem::at(self.shown, self.text, at, &message);
+        self.lost.borrow_mut().push(LeftOut { server, problem });
+    }
+
+    /// Reports an unset variable. In the entry of a server, it costs that server alone.
+    fn unset(&self, at: usize, name: &str) {
+        let Some(server) = self.entry(at) else {
+            return self.error_of(at, &not_set(&[name.to_owned()]));
+        };
+        let mut unset = self.unset.borrow_mut();
+        let (_, names) = unset.entry(server).or_insert((at, Vec::new()));
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+
+    /// The servers to leave out, with one reason for all unset variables of each.
+    pub(super) fn left_out_servers(&self) -> Vec<LeftOut> {
+        for (server, (at, names)) in self.unset.take() {
+            let subject = match names.as_slice() {
+                [_] => self.subject(at),
+                _ => format!("server \"{server}\""),
+            };
+            self.leave_out(server, at, &format!("{subject}{}", not_set(&names)));
+        }
+        let mut lost = self.lost.take();
+        lost.sort_by_key(|lost| lost.problem.place);
+        lost.dedup();
+        lost
     }
 
     /// Reports an error, or a warning if it is about what may be another client's.
@@ -163,8 +197,13 @@ impl<'a> Tree<'a> {
 
     /// The server of a shared file whose entry is at this place.
     fn shared_entry(&self, at: usize) -> Option<String> {
+        self.entry(at).filter(|_| self.is_shared)
+    }
+
+    /// The server whose entry is at this place.
+    fn entry(&self, at: usize) -> Option<String> {
         match path_to(self.root, at).as_slice() {
-            [Step::Key("mcpServers" | "servers"), Step::Key(server), ..] if self.is_shared => {
+            [Step::Key("mcpServers" | "servers"), Step::Key(server), ..] => {
                 Some((*server).to_owned())
             }
             _ => None,
@@ -186,6 +225,7 @@ impl<'a> Tree<'a> {
                 self.error(at, &message);
             }
             Wrong::Clause(clause) => self.error_of(at, clause),
+            Wrong::Unset(name) => self.unset(at, name),
         }
         true
     }
@@ -226,11 +266,12 @@ impl<'a> Tree<'a> {
     }
 
     /// A text with its references replaced.
-    pub(super) fn expand(&self, text: &str, at: usize) -> Result<String, String> {
+    pub(super) fn expand(&self, text: &str, at: usize) -> Result<String, Unexpanded> {
         let mut used = Vec::new();
         let expanded = self.variables.expand(text, &mut used)?;
         if expanded.contains('\0') {
-            return Err("has a NUL character; remove it".to_owned());
+            let clause = "has a NUL character; remove it";
+            return Err(Unexpanded::Wrong(clause.to_owned()));
         }
         let used = used.into_iter().map(|(name, value)| (at, name, value));
         self.used.borrow_mut().extend(used);
@@ -263,6 +304,19 @@ impl<'a> Tree<'a> {
         path.pop();
         container(&path)
     }
+}
+
+/// The clause about variables that are not set.
+fn not_set(names: &[String]) -> String {
+    let first = names.first().map_or("", String::as_str);
+    let (are, them) = match names {
+        [_] => (format!("variable \"{first}\" is"), "it"),
+        _ => (
+            format!("variables \"{}\" are", names.join("\", \"")),
+            "them",
+        ),
+    };
+    format!(": environment {are} not set; set {them}, or write \"${{{first}:-default}}\"")
 }
 
 fn contains(range: Range, at: usize) -> bool {

@@ -213,11 +213,13 @@ impl GateBuilder {
         let models = Arc::new(Models::new(config.models));
         let extraction = models.has_small().then_some(&*EXTRACTION);
         let search = (models.has_small() || models.has_embeddings()).then_some(&*SEARCH);
+        let left_out = config.left_out.into_iter();
+        let reasons = left_out.map(|it| (it.server, it.problem.to_string()));
         let lint = Lint {
             rules: Arc::new(config.permissions),
             flows: Arc::new(config.flows),
             settings: config.tools,
-            names: ServerNames::new(in_use, config.disabled),
+            names: ServerNames::new(in_use, config.disabled, reasons.collect()),
             withheld: config.withheld.into_iter().map(with_beginning).collect(),
             consults: extraction.into_iter().chain(search).collect(),
             told: Mutex::default(),
@@ -289,8 +291,9 @@ impl GateBuilder {
 
     /// Disables the servers that no skill names, if skills name any.
     fn apply_skills(&mut self) -> Result<(), GateError> {
-        let servers = self.config.servers.iter();
-        let known: Vec<&str> = servers.map(|server| server.name.as_str()).collect();
+        let servers = self.config.servers.iter().map(|it| &it.name);
+        let left_out = self.config.left_out.iter().map(|it| &it.server);
+        let known: Vec<&str> = servers.chain(left_out).map(String::as_str).collect();
         let mut named = HashSet::new();
         for skill in &self.config.skills {
             for server in skill.servers.iter().flatten() {

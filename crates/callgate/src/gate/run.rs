@@ -110,13 +110,16 @@ impl Gate {
     /// Ends a run whose script names a tool of a server that did not start.
     fn check_servers(&self, request: &RunRequest, named: &Named) -> Result<(), Box<RunReport>> {
         let mut mentions = named.tools.iter();
-        let missing = mentions.find(|it| self.unavailable_server_of(&it.name).is_some());
-        let Some(mention) = missing else {
+        let missing = mentions.find_map(|it| Some((it, self.unavailable_server_of(&it.name)?)));
+        let Some((mention, server)) = missing else {
             return Ok(());
         };
         let (line, column) = (mention.line, mention.column);
         let mut report = build::missing_server(request, &mention.name, line, column);
         report.unavailable = self.unavailable();
+        if !report.unavailable.contains(&server) {
+            report.unavailable.push(server);
+        }
         Err(Box::new(report))
     }
 

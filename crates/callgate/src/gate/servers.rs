@@ -149,7 +149,8 @@ impl Gate {
         reasons.collect()
     }
 
-    /// The unavailable server that this function name belongs to.
+    /// The unavailable server that this function name belongs to. For the operator, also one that the
+    /// configuration leaves out for an unset variable or a mistake.
     pub fn unavailable_server_of(&self, function: &str) -> Option<Unavailable> {
         let catalog = self.live.catalog();
         let tool = catalog.get(function);
@@ -158,7 +159,18 @@ impl Gate {
             None => self.live.lint.names.owns(server, function),
         };
         let mut servers = self.live.broker.list().filter(|server| owns(&server.name));
-        servers.find_map(|server| unavailable(&server, self.setup.reader))
+        let found = servers.find_map(|server| unavailable(&server, self.setup.reader));
+        // Only the operator can mend the configuration.
+        let is_operator = self.setup.reader == Reader::Operator;
+        found.or_else(|| {
+            let names = &self.live.lint.names;
+            let server = names.left_out_owner(function);
+            let server = server.filter(|_| is_operator && tool.is_none())?;
+            Some(Unavailable {
+                server: server.to_owned(),
+                reason: names.reason(server)?,
+            })
+        })
     }
 
     /// The disabled server that this function name belongs to.

@@ -324,9 +324,8 @@ fn tried(
         if config.servers.iter().any(|server| server.name == *name) {
             return true;
         }
-        let named = format!("server {name:?}");
-        let about = config.warnings.iter().map(|it| it.message.as_str());
-        let mut about: Vec<&str> = about.filter(|it| it.contains(&named)).collect();
+        let about = config.left_out.iter().filter(|it| it.server == *name);
+        let mut about: Vec<&str> = about.map(|it| it.problem.message.as_str()).collect();
         let count = about.len();
         about.retain(|message| !message.contains("is not set"));
         // A variable may be set later.
