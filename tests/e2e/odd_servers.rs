@@ -4,7 +4,7 @@ use callgate_tests::{Workbench, children, odd};
 use expect_test::expect;
 use serde_json::json;
 
-/// The others go on, and the report says which did not start and why.
+/// The others go on, and a report says which that it needed did not start and why.
 #[test]
 fn servers_that_do_not_start_leave_the_others_alone() {
     let mut silent = odd("silent");
@@ -15,8 +15,12 @@ fn servers_that_do_not_start_leave_the_others_alone() {
         "silent": silent,
         "nowhere": { "command": "callgate-no-such-command" },
     }));
-    let report = bench.report("return await good_echo({ ok: true })", &[]);
-    assert_eq!(report["status"], "completed", "{report:#}");
+    let good = bench.report("return await good_echo({ ok: true })", &[]);
+    assert_eq!(good["status"], "completed", "{good:#}");
+    assert_eq!(good["unavailable"], json!([]), "{good:#}");
+    let script = "return [good_echo, exits_x, silent_x, nowhere_x]";
+    let report = bench.report(script, &[]);
+    assert_eq!(report["status"], "missingServer", "{report:#}");
     let reason = |name: &str| -> String {
         let all = report["unavailable"].as_array().expect("unavailable");
         assert_eq!(all.len(), 3, "{report:#}");

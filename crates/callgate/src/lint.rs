@@ -46,8 +46,9 @@ impl Lint {
         let told = self.find(catalog, servers).into_iter().collect();
         *self.told.lock() = Some(told);
         let void = self.void(catalog, servers, has_listed);
-        let mut pending = self.void(catalog, servers, |_| true);
-        pending.retain(|finding| !void.contains(finding));
+        // Also while no tool is known yet.
+        let mut pending = self.findings(catalog, servers, |_| true);
+        pending.retain(|finding| finding.forbids && !void.contains(finding));
         *self.pending.lock() = pending.into_iter().map(|finding| finding.what).collect();
         messages(void)
     }

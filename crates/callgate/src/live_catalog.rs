@@ -111,9 +111,10 @@ impl LiveCatalog {
         lists.chain(tools.iter().map(ToString::to_string)).collect()
     }
 
-    /// The tools, after asking for lists that are out of date.
+    /// The tools, after asking for lists that are out of date or not known.
     pub(crate) async fn fresh(self: &Arc<Self>) -> Arc<Catalog> {
         self.broker.refresh_stale();
+        self.list_others().await;
         self.settled().await
     }
 
@@ -191,7 +192,6 @@ impl LiveCatalog {
     pub(crate) async fn for_script(self: &Arc<Self>, named: &Named) -> Arc<Catalog> {
         if named.global {
             // Any server may be meant.
-            self.list_others().await;
             return self.fresh().await;
         }
         let mentions = named.tools.iter();

@@ -99,10 +99,15 @@ impl Session {
         Ok(*self.mode.get_or_init(|| mode))
     }
 
-    /// The gate, once it is made.
+    /// The gate, once it is made and its servers have had a short time to list their tools.
     async fn gate(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Gate>, ErrorData> {
+        let made = async {
+            let gate = self.service.gate.clone().await?;
+            let _ = tokio::time::timeout(patience(context), self.service.listed.clone()).await;
+            Ok::<_, ()>(gate)
+        };
         tokio::select! {
-            Ok(gate) = self.service.gate.clone() => Ok(gate),
+            Ok(gate) = made => Ok(gate),
             () = context.ct.cancelled() => {
                 Err(ErrorData::internal_error("the request was cancelled", None))
             }
@@ -310,9 +315,6 @@ impl ServerHandler for Session {
             Some(_) => self.tools_before_gate(mode, &client).await?,
             None => {
                 let gate = self.gate(&context).await?;
-                if self.tools.get().is_none() {
-                    gate.listed(patience(&context)).await;
-                }
                 self.tools(&gate, mode, &client)
             }
         };
@@ -466,12 +468,16 @@ impl ServerHandler for Session {
     }
 }
 
-/// The time that a client's first list of tools waits for servers without a known list. Codex goes
-/// on without a server that does not answer for 0.6 s.
+/// The time that a client's first requests wait for servers without a known list. Codex goes on
+/// without an MCP server that does not answer for 0.6 s.
 fn patience(context: &RequestContext<RoleServer>) -> Duration {
     let client = context.peer.peer_info();
     let is_codex = client.is_some_and(|it| it.client_info.name.starts_with("codex"));
-    Duration::from_millis(if is_codex { 500 } else { 2_000 })
+    if is_codex {
+        Duration::from_millis(500)
+    } else {
+        service::PATIENCE
+    }
 }
 
 /// True if the request is of a revision without sessions.

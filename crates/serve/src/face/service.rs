@@ -1,14 +1,18 @@
 //! One user's gate, runs and options.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate::Gate;
 use callgate::config::ServeConfig;
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Shared};
 
 use super::Session;
 use crate::runs::{AnyClient, PendingGate, Runs};
+
+/// The time that the first requests wait for servers whose tools are not known.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Gives the reason while the gate waits for a person to act, for the model to tell its user; then
 /// `None`. It is called for each call of a tool.
@@ -17,6 +21,8 @@ pub type Waits = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 /// One user's gate, runs and options: one per process over stdio, one per user over HTTP.
 pub(crate) struct Service {
     pub(crate) gate: PendingGate,
+    /// Resolves when the gate is made and its servers have listed their tools, or are slow.
+    pub(crate) listed: Shared<BoxFuture<'static, ()>>,
     pub(crate) runs: Arc<Runs>,
     /// Why the gate is not made yet.
     waits: Option<Waits>,
@@ -33,9 +39,16 @@ impl Service {
         client: Option<AnyClient>,
     ) -> Arc<Self> {
         let gate = gate.shared();
+        let made = gate.clone();
+        let listed = async move {
+            if let Ok(gate) = made.await {
+                gate.listed(PATIENCE).await;
+            }
+        };
         Arc::new(Self {
             runs: Arc::new(Runs::new(options.clone())),
             gate,
+            listed: listed.boxed().shared(),
             waits,
             options,
             client,

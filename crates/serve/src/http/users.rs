@@ -268,6 +268,13 @@ impl User {
         }
     }
 
+    /// [`User::made_gate`], once its servers have had a short time to list their tools.
+    pub(crate) async fn listed_gate(&self) -> Result<Arc<Gate>, Refusal> {
+        let gate = self.made_gate().await?;
+        self.service.listed.clone().await;
+        Ok(gate)
+    }
+
     async fn session_count(&self) -> usize {
         self.sessions.sessions.read().await.len()
     }

@@ -20,7 +20,7 @@ pub(super) async fn answer(
     Extension(lease): Extension<Arc<Lease>>,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let gate = lease.user.made_gate().await?;
+    let gate = lease.user.listed_gate().await?;
     let document = document(gate.limits(), door.auth.is_open());
     Ok(tagged(&document, request.headers()))
 }

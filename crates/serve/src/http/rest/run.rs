@@ -26,7 +26,7 @@ pub(super) async fn answer(
     let (parts, body) = request.into_parts();
     let bytes = lease.read(&door.config, &parts.headers, body).await?;
     let arguments = body::object(&bytes)?;
-    let gate = lease.user.made_gate().await?;
+    let gate = lease.user.listed_gate().await?;
     let report = lease.user.service.runs.report(gate, &arguments).await;
     Ok(Json(report.map_err(refused)?).into_response())
 }

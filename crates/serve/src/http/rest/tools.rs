@@ -22,7 +22,7 @@ pub(super) async fn list(
     request: Request,
 ) -> Result<Response, Refusal> {
     let query = ListQuery::read(request.uri())?;
-    let gate = lease.user.made_gate().await?;
+    let gate = lease.user.listed_gate().await?;
     if let Some(server) = &query.server {
         let known = gate.server(server);
         known.map_err(|unknown| Refusal::bad(unknown.to_string()))?;
@@ -111,7 +111,7 @@ fn unavailable(gate: &Gate) -> Vec<String> {
 }
 
 async fn details(user: &User, name: &str) -> Result<Value, Refusal> {
-    let gate = user.made_gate().await?;
+    let gate = user.listed_gate().await?;
     gate.refresh().await;
     let tools = gate.tools();
     let known = gate.tool_entry(name).and_then(|entry| {
