@@ -56,6 +56,7 @@ mod serve_ends;
 mod serve_http;
 mod serve_http_asks;
 mod serve_http_bad;
+mod serve_http_plain;
 mod serve_http_tokens;
 mod serve_http_users;
 mod serve_modes;

@@ -61,20 +61,19 @@ async fn headers_that_are_wrong() {
     let served = Served::start(&bench, &[]);
     let post = |kind: &str| {
         let request = http().post(&served.url).body(hello().to_string());
-        request
-            .header("Content-Type", kind)
-            .header("Accept", "application/json")
+        request.header("Content-Type", kind)
     };
     let list = json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/list" });
     let gone = "there is no such session, or it has ended; begin one with initialize";
     let version = served
         .post(&hello())
         .header("MCP-Protocol-Version", "1999-01-01");
+    let form = "406 -32600 to 1: the Accept header leaves no form";
     let no_json = "415 -32600 to nothing: the body must have the Content-Type application/json";
     let elsewhere = http().get(served.url.replace("/mcp", "/"));
     let mut requests: Vec<_> = [
         (post("text/plain"), no_json),
-        (post("application/json"), "406 -32600 to 1: Not Acceptable"),
+        (post("application/json").header("Accept", "text/html"), form),
         (served.post(&list), "400 -32600 to \"a\": Bad Request"),
         (version, "400 -32600 to 1: "),
         (http().put(&served.url), "405 "),
@@ -161,6 +160,10 @@ async fn what_is_too_large() {
         (format!("{chunked}800\r\n{filling}\r\n0\r\n\r\n"), "413"),
         ("Content-Length: 99999999999\r\n\r\n".to_owned(), "413"),
         (format!("Content-Length: 3\r\n{chunked}0\r\n\r\n"), "4"),
+        (
+            format!("X-Filling: {}\r\n{chunked}0\r\n\r\n", filling.repeat(31)),
+            "400",
+        ),
         (format!("X-Filling: {}\r\n\r\n", filling.repeat(64)), "431"),
         (format!("{many}\r\n"), "431"),
     ] {

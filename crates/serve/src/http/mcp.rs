@@ -12,6 +12,7 @@ use axum::response::Response;
 use rmcp::model::{InitializeRequest, RequestId};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 
+use super::accept::Form;
 use super::body;
 use super::door::Door;
 use super::refusal::Refusal;
@@ -36,13 +37,19 @@ pub(crate) async fn answer(
     answered.unwrap_or_else(Refusal::json_rpc)
 }
 
-async fn handle(door: &Door, lease: &Lease, parts: Parts, body: Body) -> Result<Response, Refusal> {
-    let (user, mut id, mut bytes) = (&*lease.user, None, Bytes::new());
+async fn handle(
+    door: &Door,
+    lease: &Lease,
+    mut parts: Parts,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let (user, mut id, mut method) = (&*lease.user, None, None);
+    let mut bytes = Bytes::new();
     if parts.method == Method::POST {
         bytes = lease.read(&door.config, &parts.headers, body).await?;
         let envelope = envelope(body::BODY, &bytes)?;
-        id = envelope.id;
-        let checked = check(door, user, &parts, envelope.method.as_deref(), &bytes).await;
+        (id, method) = (envelope.id, envelope.method);
+        let checked = check(door, user, &parts, method.as_deref(), &bytes).await;
         checked.map_err(|refused| refused.to(id.clone()))?;
     } else if parts.method == Method::DELETE
         && let Some(session) = parts.headers.get(SESSION_HEADER)
@@ -53,6 +60,9 @@ async fn handle(door: &Door, lease: &Lease, parts: Parts, body: Body) -> Result<
             return Err(no_session());
         }
     }
+    let form = Form::choose(&mut parts, method.as_deref());
+    let form = form.map_err(|refused| refused.to(id.clone()))?;
+    let is_end = parts.method == Method::DELETE;
     let answered = user
         .mcp
         .handle(Request::from_parts(parts, Body::from(bytes)));
@@ -64,7 +74,12 @@ async fn handle(door: &Door, lease: &Lease, parts: Parts, body: Body) -> Result<
     if user.failed() {
         return Err(user.gone().to(id));
     }
-    reworded(response, id).await
+    let mut response = reworded(response, id.clone()).await?;
+    if is_end && response.status() == StatusCode::ACCEPTED {
+        // Clients take 202 for a failure: the end is not put off.
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    form.give(response).await.map_err(|lost| lost.to(id))
 }
 
 /// Checks a message, and that there is room if it begins a session.

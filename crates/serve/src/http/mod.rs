@@ -4,6 +4,7 @@
 //! rate. Then [`mcp`] or [`rest`] answers it for its user; [`users`] has a gate, runs and
 //! sessions for each.
 
+mod accept;
 mod auth;
 mod bearer;
 mod body;
@@ -48,7 +49,8 @@ use users::Users;
 
 use crate::stdio::ServeError;
 
-/// The largest head of a request, in bytes, roughly; over it: status 431.
+/// The largest head of a request, in bytes; over it: status 431. hyper reads up to twice as much
+/// before it counts.
 const MAX_HEAD: usize = 64 << 10;
 /// The most headers of a request.
 const MAX_HEADERS: usize = 100;
@@ -132,14 +134,17 @@ fn router(door: Arc<Door>) -> Router {
         .route("/mcp", any(mcp::answer))
         .merge(rest::routes())
         .layer(from_fn_with_state(Arc::clone(&door), door::admit));
-    Router::new()
+    let guarded = Router::new()
         .route(METADATA_PATH, get(door::metadata))
         .route(&format!("{METADATA_PATH}/{{*path}}"), get(door::metadata))
         .merge(behind)
         .fallback(door::nowhere)
         .method_not_allowed_fallback(door::wrong_method)
         .layer(from_fn_with_state(Arc::clone(&door), door::guard))
-        .with_state(door)
+        .with_state(door);
+    // A probe knows no host name and no token. The answer tells nothing.
+    let health = get("ok\n").fallback(door::wrong_method);
+    Router::new().route("/healthz", health).merge(guarded)
 }
 
 async fn accept(

@@ -1,6 +1,7 @@
 //! The client of a request: its capabilities, and how it is asked.
 
 use callgate::caller::{LogLevel, Offers};
+use http::request::Parts;
 use rmcp::model::{
     ClientCapabilities, ElicitRequestParams, ErrorData, InputRequest, ProtocolVersion,
 };
@@ -10,6 +11,10 @@ use serde_json::Value;
 
 /// The member of `_meta` with the log level of a stateless request.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// Marks a request over HTTP whose answer is one message: in a session, its client cannot be asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OneMessage;
 
 /// The client of one request.
 #[derive(Debug, Clone)]
@@ -32,7 +37,13 @@ impl Client {
         logs: Option<LogLevel>,
     ) -> Result<Self, ErrorData> {
         let capabilities = context.client_capabilities().unwrap_or_default();
-        let client = Self::new(&context.peer, context.protocol_version(), &capabilities);
+        let mut client = Self::new(&context.peer, context.protocol_version(), &capabilities);
+        let parts = context.extensions.get::<Parts>();
+        if !client.is_stateless
+            && parts.is_some_and(|it| it.extensions.get::<OneMessage>().is_some())
+        {
+            client.capabilities = Offers::default();
+        }
         let logs = if client.is_stateless {
             context.meta.get(LOG_LEVEL).map(log_level).transpose()?
         } else {

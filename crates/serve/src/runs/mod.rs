@@ -23,7 +23,7 @@ mod wait;
 pub(crate) use arguments::{report_schema, run_script_schema, wait_schema};
 pub(crate) use asker::ClientAsker;
 pub use caller::AnyClient;
-pub(crate) use client::{Client, log_level};
+pub(crate) use client::{Client, OneMessage, log_level};
 pub(crate) use resume::Purpose;
 pub(crate) use roots::{PendingGate, Roots};
 pub(crate) use store::NoRun;
