@@ -69,7 +69,7 @@ fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
     let bench = Workbench::new(json!({ "odd": counted("odd", "many", json!({})) }));
     let up = bench.callgate(&["tools"]);
     bench.write("odd.ill", "");
-    let down = bench.callgate(&["tools"]);
+    let down = bench.callgate(&["tools", "--refresh"]);
     assert_eq!((down.code, &down.stdout), (0, &up.stdout), "{down:#?}");
     assert!(down.stderr.contains("exit code 3"), "{down:#?}");
     assert!(
@@ -87,7 +87,7 @@ fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
         "script.ts",
         "await odd_search_records_1({ query: 'x', project: 'p' })",
     );
-    let checked = bench.callgate(&["check", "script.ts"]);
+    let checked = bench.callgate(&["check", "script.ts", "--refresh"]);
     assert_eq!(checked.code, 5, "{checked:#?}");
     assert!(
         checked

@@ -44,7 +44,7 @@ fn hung_server_costs_no_command_that_does_not_name_it() {
                 (&["tools"], true),
                 (&["types", "ticketing_listIssues"], true),
                 (&["search", "list issues"], true),
-                (&["export"], true),
+                (&["export", "--format", "anthropic"], true),
             ] {
                 scope.spawn(move || {
                     let ran = bench.callgate(arguments);

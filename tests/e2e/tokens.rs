@@ -249,7 +249,7 @@ async fn the_clients_own_credentials_need_nobody() {
     let seen = guarded.seen().await;
     assert_eq!(seen["client_credentials"], 1, "{seen:#}");
     assert!(
-        !bench.path().join("state").exists(),
+        !bench.state().join("callgate/auth").exists(),
         "nothing is kept of it"
     );
     let narrow = guarded.bench(&json!({

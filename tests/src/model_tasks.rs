@@ -66,6 +66,8 @@ pub fn bench() -> Result<Workbench> {
         "ledger": { "path": "calls.jsonl" },
     });
     bench.write("callgate.json", &config.to_string());
+    // Servers in Node may be slower than the first list of tools waits.
+    bench.callgate(&["tools", "--refresh"]);
     Ok(bench)
 }
 

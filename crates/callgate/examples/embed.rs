@@ -26,6 +26,8 @@ async fn host() -> Result<(), Box<dyn std::error::Error>> {
     let gate = Gate::builder()
         .server(ServerSpec::stdio("logging", server, [] as [&str; 0]))
         .rules(Rules::new(["logging_*"], [], [])?)
+        // Scripts are checked by the TypeScript in `node_modules` of this folder.
+        .typescript(".")
         .build()
         .await?;
     let report = gate.run(SCRIPT).await;

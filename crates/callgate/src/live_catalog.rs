@@ -150,13 +150,14 @@ impl LiveCatalog {
         self.settled().await
     }
 
-    /// Lists the tools of servers that were not connected to yet, in a short time. True if there are
-    /// any.
+    /// Lists the tools of servers that were never connected to, in a short time. True if there are
+    /// any. Those that are starting have been waited for already.
     pub(crate) async fn list_others(self: &Arc<Self>) -> bool {
-        if !self.broker.list().any(|server| is_unlisted(&server)) {
+        let is_other = |server: &ServerState| is_unlisted(server) && server.phase == Phase::Idle;
+        if !self.broker.list().any(|server| is_other(&server)) {
             return false;
         }
-        let _ = timeout(PATIENCE, self.connect_to(is_unlisted)).await;
+        let _ = timeout(PATIENCE, self.connect_to(is_other)).await;
         self.update().await;
         true
     }
