@@ -54,7 +54,7 @@ pub trait OpenUrl: Send + Sync {
     /// waiting for the login's end.
     fn open<'a>(&'a self, page: &'a LoginPage) -> BoxFuture<'a, io::Result<()>>;
 
-    /// Asks a person whether a page that is not at its issuer belongs to it. Where `None`, nobody
+    /// Asks a person whether a page that is not at its issuer belongs to it. `None`: no person
     /// can be asked: the login then succeeds only if the browser comes back with the issuer's
     /// name (RFC 9207). Default: `None`.
     fn approve<'a>(&'a self, _page: &'a LoginPage) -> BoxFuture<'a, io::Result<Option<bool>>> {

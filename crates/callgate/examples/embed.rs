@@ -27,7 +27,7 @@ async fn host() -> Result<(), Box<dyn std::error::Error>> {
         .server(ServerSpec::stdio("logging", server, [] as [&str; 0]))
         .rules(Rules::new(["logging_*"], [], [])?)
         // Scripts are checked by the TypeScript in `node_modules` of this folder.
-        .typescript(".")
+        .typescript(std::env::current_dir()?)
         .build()
         .await?;
     let report = gate.run(SCRIPT).await;

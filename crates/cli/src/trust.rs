@@ -66,7 +66,7 @@ impl Found {
         })
     }
 
-    /// What has to be looked at first; `None` if the file is accepted.
+    /// The reason why the file may not be used yet; `None` if it is accepted.
     fn review(&self) -> Option<Review> {
         match &self.store {
             Some(store) => store.review(&self.config.path, &self.effects),

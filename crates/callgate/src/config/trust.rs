@@ -90,7 +90,7 @@ impl Effects {
 
     /// Each setting in a line, rules that ask or deny left out.
     pub fn lines(&self) -> Vec<String> {
-        let settings = self.0.iter().filter(|(keys, _)| !is_rule_that_stops(keys));
+        let settings = self.0.iter().filter(|(keys, _)| !is_restraint(keys));
         settings
             .map(|(keys, value)| format!("{}: {value}", path(keys)))
             .collect()
@@ -193,7 +193,7 @@ fn is_rule(keys: &[String]) -> bool {
     matches!(words(keys)[..], ["permissions", "allow" | "ask" | "deny"])
 }
 
-fn is_rule_that_stops(keys: &[String]) -> bool {
+fn is_restraint(keys: &[String]) -> bool {
     is_rule(keys) && !keys.ends_with(&["allow".to_owned()])
 }
 
@@ -226,7 +226,7 @@ fn hash(value: impl AsRef<[u8]>) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a person has to look at before a found file is used.
+/// The reason why a person has to look at a found file before it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Review {
@@ -267,7 +267,7 @@ impl TrustStore {
         }
     }
 
-    /// What has to be looked at before the file is used; `None` if these effects are accepted. A
+    /// The reason why the file may not be used yet; `None` if these effects are accepted. A
     /// record that cannot be read counts as none.
     pub fn review(&self, file: &Path, effects: &Effects) -> Option<Review> {
         let Some(accepted) = self.accepted(file) else {

@@ -47,7 +47,7 @@ pub(crate) async fn read(
         return Err(too_large());
     }
     let busy = || {
-        let message = "the server's memory for requests is in use; come again later";
+        let message = "the server's memory for requests is in use; try again later";
         Refusal::unavailable(message, RETRY_SECONDS)
     };
     let most = body.size_hint().exact().unwrap_or(config.max_body);

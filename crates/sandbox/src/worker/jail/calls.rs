@@ -119,7 +119,7 @@ const WAITING: &[u64] = &[
     (libc::FUTEX_WAIT_BITSET | libc::FUTEX_CLOCK_REALTIME) as u64,
 ];
 
-/// What is supported, and barriers between the threads of this process: `MEMBARRIER_CMD_QUERY`,
+/// Queries of support, and barriers between the threads of this process: `MEMBARRIER_CMD_QUERY`,
 /// `PRIVATE_EXPEDITED`, `PRIVATE_EXPEDITED_SYNC_CORE`, and the registration for each.
 const BARRIERS: &[u64] = &[0, 1 << 3, 1 << 4, 1 << 5, 1 << 6];
 
