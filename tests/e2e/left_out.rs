@@ -55,7 +55,7 @@ fn an_unset_variable_costs_one_server() {
 }
 
 #[test]
-fn a_script_that_names_a_left_out_server_is_told_why() {
+fn naming_left_out_server_gives_its_reason() {
     let bench = incomplete("callgate.json");
     bench.write("script.ts", "await crm_find({ name: 'x' })");
     for (command, variable) in [
@@ -82,7 +82,7 @@ fn a_script_that_names_a_left_out_server_is_told_why() {
 }
 
 #[test]
-fn doctor_goes_on_past_a_server_that_is_left_out() {
+fn doctor_goes_on_past_left_out_server() {
     let bench = incomplete("callgate.json");
     let ran = bench.callgate(&["doctor"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
@@ -166,7 +166,7 @@ fn callgate_does_not_start_itself() {
 
 /// Two files that start each other are not seen in either.
 #[test]
-fn callgates_that_start_each_other_end() {
+fn nested_callgates_end() {
     let bench = Workbench::empty();
     let callgate = binary("callgate");
     for (file, next) in [("a.json", "b.json"), ("b.json", "a.json")] {

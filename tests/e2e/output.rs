@@ -92,7 +92,7 @@ fn output_comes_while_the_script_runs() {
 }
 
 #[test]
-fn a_script_without_end_keeps_what_it_printed() {
+fn endless_script_keeps_its_output() {
     let bench = Workbench::empty();
     let script = "for (let i = 0; ; i++) console.log('line ' + i)";
     let ran = bench.run(script, &["--timeout", "1s", "--output", "64KiB"]);

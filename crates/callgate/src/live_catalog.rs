@@ -432,7 +432,7 @@ impl LiveCatalog {
 }
 
 /// True for a server in use whose tools are not known and that has not failed.
-pub(crate) fn is_unlisted(server: &ServerState) -> bool {
+fn is_unlisted(server: &ServerState) -> bool {
     let is_coming = matches!(server.phase, Phase::Idle | Phase::Starting);
     is_coming && matches!(server.status, Status::Unknown)
 }

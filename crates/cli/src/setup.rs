@@ -141,12 +141,12 @@ pub struct Flags<'a> {
 /// The servers that a command starts.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Start {
-    /// All, as the configuration has it.
+    /// All servers, as the configuration says.
     #[default]
     Configured,
-    /// Those whose lists the cache does not have. Slow ones are not waited for long.
+    /// Servers without a cached list. Slow ones are not waited for long.
     Unlisted,
-    /// Those that are called, or whose functions are named.
+    /// Servers with a function that is called or named in the script.
     OnDemand,
 }
 

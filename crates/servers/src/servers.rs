@@ -31,9 +31,8 @@ impl Servers {
     /// each is ready or has failed. Dropping the future ends what has been started.
     pub async fn connect(specs: Vec<ServerSpec>) -> Self {
         let servers = Self::start(specs);
-        servers
-            .wait_while(|server| server.phase == Phase::Starting)
-            .await;
+        let is_starting = |server: &ServerState| server.phase == Phase::Starting;
+        servers.wait_while(is_starting, |_| {}).await;
         servers
     }
 
@@ -49,10 +48,21 @@ impl Servers {
         Self(Arc::new(Inner { servers, changes }))
     }
 
-    /// Waits while a server is in such a state.
-    pub async fn wait_while(&self, is_awaited: impl Fn(&ServerState) -> bool) {
+    /// Waits while a server is in such a state. `waiting` hears the names of those that are, at
+    /// first and after each change.
+    pub async fn wait_while(
+        &self,
+        is_awaited: impl Fn(&ServerState) -> bool,
+        waiting: impl Fn(&[String]),
+    ) {
         let mut changes = self.watch();
-        while self.list().any(|server| is_awaited(&server)) {
+        loop {
+            let awaited = self.list().filter(&is_awaited).map(|server| server.name);
+            let awaited: Vec<String> = awaited.collect();
+            if awaited.is_empty() {
+                return;
+            }
+            waiting(&awaited);
             if changes.changed().await.is_err() {
                 return;
             }

@@ -88,7 +88,7 @@ async fn the_files_format_stays() {
 }
 
 #[tokio::test]
-async fn a_folder_that_others_may_write_is_refused() {
+async fn writable_login_folder_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
     let outer = TempDir::new().expect("a folder");
     let folder = outer.path().join("state/auth");

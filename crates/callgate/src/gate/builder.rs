@@ -345,22 +345,11 @@ async fn wait_for_lists(
         let is_listed = matches!(server.status, Status::Ready(_));
         server.phase == Phase::Starting && !(is_listed && patience.is_some())
     };
-    let all_there = async {
-        let mut changes = servers.watch();
-        loop {
-            let awaited = servers.list().filter(is_awaited).map(|server| server.name);
-            let awaited: Vec<String> = awaited.collect();
-            if awaited.is_empty() {
-                return;
-            }
-            if let Some(awaiting) = awaiting {
-                awaiting(&awaited);
-            }
-            if changes.changed().await.is_err() {
-                return;
-            }
+    let all_there = servers.wait_while(is_awaited, |names| {
+        if let Some(awaiting) = awaiting {
+            awaiting(names);
         }
-    };
+    });
     match patience {
         Some(patience) => drop(timeout(patience, all_there).await),
         None => all_there.await,

@@ -128,7 +128,8 @@ impl Gate {
         let is_awaited = |server: &callgate_servers::ServerState| {
             server.phase == Phase::Starting && matches!(server.status, Status::Unknown)
         };
-        let _ = timeout(within, self.live.broker.wait_while(is_awaited)).await;
+        let listing = self.live.broker.wait_while(is_awaited, |_| {});
+        let _ = timeout(within, listing).await;
         self.live.update().await;
     }
 

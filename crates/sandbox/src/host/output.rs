@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_that_prints_too_much_is_not_passed_on() {
+    fn excess_output_of_worker_is_not_passed_on() {
         let mut limits = Limits::default();
         limits.pass_output_on(20 << 10);
         let mut printed = Printed::new(&limits);

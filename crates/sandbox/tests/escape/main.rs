@@ -280,7 +280,7 @@ async fn a_worker_that_is_taken_over_gets_nowhere() {
     victim.wait().unwrap();
 }
 
-/// What the kernel says of a worker in its `status`: a number, of KiB where it is of memory.
+/// A number in a worker's `/proc/PID/status`, in KiB for memory.
 fn count(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let mut words = line.unwrap().trim_start_matches(':').split_whitespace();
@@ -329,7 +329,7 @@ async fn native_code_has_bounded_memory_and_threads() {
         reply_bytes: 16 << 20,
         ..Limits::default()
     };
-    // What data_bytes in host/endings.rs comes to, and pages of files; what may be reserved besides.
+    // The sum of `data_bytes` in host/endings.rs and pages of files; then the space reserved besides.
     let data = (4 * 16 + 256 + 64) << 10;
     let reserved = 512 << 10;
     println!(

@@ -83,7 +83,7 @@ impl CallHandler for WorksWhile {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_of_the_host_does_not_hold_up_the_clock() {
+async fn host_work_does_not_delay_the_clock() {
     let job = limited("echo({}); while (true) {}", |limits| {
         limits.script_time = Duration::from_millis(200);
     });

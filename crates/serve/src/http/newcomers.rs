@@ -1,5 +1,5 @@
 //! Connections on which no request was let in yet. They give way when all places are taken, so that
-//! half-sent heads, which need no token, keep nobody else out.
+//! half-sent heads, which need no token, keep no other client out.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -69,7 +69,7 @@ fn changes(old: &str, new: &str) -> Option<Review> {
 }
 
 const OLD: &str = r#"{
-  // What we use.
+  // Our servers.
   "mcpServers": {
     "git": { "command": "uvx", "args": ["mcp-server-git"], "env": { "A": "${TOKEN}" } },
     "old": { "url": "https://old.example/mcp", "disabled": true, "trusted": true }
@@ -79,14 +79,14 @@ const OLD: &str = r#"{
 }"#;
 
 #[test]
-fn changes_that_tighten_need_no_acceptance() {
+fn tightening_changes_need_no_acceptance() {
     let changed = |from: &str, to: &str| {
         assert!(OLD.contains(from), "{from}");
         OLD.replace(from, to)
     };
     for new in [
         OLD.to_owned(),
-        changed("// What we use.", "/* ours */"),
+        changed("// Our servers.", "/* ours */"),
         changed(
             "\"sandbox\"",
             "\"limits\": { \"timeout\": \"1h\" }, \"sandbox\"",

@@ -213,7 +213,7 @@ const CALLS: &[Call] = &[
     limited(libc::SYS_membarrier, &[Test::IsNone(0, BARRIERS)]),
     always(libc::SYS_sched_yield), // spinning locks
     Call {
-        // How many processors there are. glibc asks it of each thread by its id, too, and does
+        // The number of processors. glibc asks it of each thread by its id, too, and does
         // without where the call does not exist.
         number: libc::SYS_sched_getaffinity,
         start_up: Verdict::Unless(&[Test::IsNone(0, &[0])], libc::ENOSYS),
@@ -230,7 +230,7 @@ const CALLS: &[Call] = &[
         libc::SYS_prlimit64,
         &[Test::IsNone(0, &[0]), Test::IsNone(2, &[0])],
     ),
-    // V8's own timers: of this process or of a thread, not of children, of which there are none.
+    // V8's own timers: of this process or of a thread. A worker has no children.
     limited(libc::SYS_getrusage, &[Test::IsNone(0, &[0, 1])]),
     // The socket to the host, the pipe for crash messages, and waiting for them. Neither `sendmsg`
     // nor `recvmsg`: no descriptor goes in or out.
