@@ -30,7 +30,7 @@ pub(crate) struct Lint {
     pub(crate) consults: Vec<&'static Tool>,
     /// The warnings so far; `None` before the gate is built.
     pub(crate) told: Mutex<Option<HashSet<String>>>,
-    /// Rules that should forbid something, and may match tools that are not listed yet.
+    /// Rules that should forbid something, and have not matched a tool yet.
     pub(crate) pending: Mutex<HashSet<String>>,
 }
 
@@ -45,12 +45,11 @@ impl Lint {
     pub(crate) fn begin(&self, catalog: &Catalog, servers: &[ServerState]) -> Vec<String> {
         let told = self.find(catalog, servers).into_iter().collect();
         *self.told.lock() = Some(told);
-        let void = self.void(catalog, servers, has_listed);
         // Also while no tool is known yet.
         let mut pending = self.findings(catalog, servers, |_| true);
-        pending.retain(|finding| finding.forbids && !void.contains(finding));
+        pending.retain(|finding| finding.forbids);
         *self.pending.lock() = pending.into_iter().map(|finding| finding.what).collect();
-        messages(void)
+        self.void_messages(catalog, servers)
     }
 
     /// The messages about what should forbid something, and matches nothing.
@@ -59,7 +58,7 @@ impl Lint {
     }
 
     /// Why no call is made: something that should forbid calls matches nothing, which is known
-    /// since a server listed its tools after the start. What has matched before is no reason.
+    /// once a server has listed its tools. A rule that has matched before is no reason.
     pub(crate) fn refusal(&self, catalog: &Catalog, servers: &[ServerState]) -> Option<String> {
         let mut pending = self.pending.lock();
         if pending.is_empty() {

@@ -87,7 +87,8 @@ impl GateBuilder {
 
         /// Sets whether rules that deny, and other settings that forbid, may match nothing. Default:
         /// false, and then the gate is not built if no server that lists its tools has such a tool.
-        /// Where a server lists its tools later, runs and calls are refused from then on.
+        /// Where a server lists its tools later, or with [`GateBuilder::patience`], the gate is
+        /// built, and its runs and calls are refused from then on.
         allow_unmatched(self, allow: bool) { self.config.allow_unmatched = allow; }
 
         /// Sets the limits of each run.
@@ -226,7 +227,7 @@ impl GateBuilder {
             pending: Mutex::default(),
         };
         let live = LiveCatalog::follow(broker, lint, cache.clone(), self.awaiting).await;
-        if let Err(error) = check_rules(&live, config.allow_unmatched) {
+        if let Err(error) = check_rules(&live, config.allow_unmatched, self.patience) {
             live.broker.shut_down().await;
             checker.shut_down().await;
             return Err(error);
@@ -381,11 +382,16 @@ fn twice<'a>(mut names: impl Iterator<Item = &'a String>) -> Option<&'a String> 
 }
 
 /// Refuses rules that should forbid something and match nothing, unless they are permitted.
-fn check_rules(live: &LiveCatalog, allow_unmatched: bool) -> Result<(), GateError> {
+/// With a patience, it depends on chance which lists are there, so runs and calls are refused.
+fn check_rules(
+    live: &LiveCatalog,
+    allow_unmatched: bool,
+    patience: Option<Duration>,
+) -> Result<(), GateError> {
     let void = live.lint.begin(&live.catalog(), &live.servers());
     if allow_unmatched {
         live.lint.pending.lock().clear();
-    } else if !void.is_empty() {
+    } else if !void.is_empty() && patience.is_none() {
         return Err(GateError(format!(
             "{}; correct that, or make it a warning with --allow-unmatched-rules or \
              \"allowUnmatched\": true in \"permissions\"",
