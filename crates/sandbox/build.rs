@@ -1,62 +1,27 @@
-//! Makes the start-up snapshot: the isolate after `runtime-js` has run in it.
+//! Hashes the sources of worker and host, which must be from the same build.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
-use deno_core::snapshot::{CreateSnapshotOptions, create_snapshot};
-use deno_core::{ExtensionFileSource, v8_set_flags};
-
-#[path = "src/ops.rs"]
-#[expect(dead_code, reason = "no script runs while the snapshot is made")]
-mod ops;
-
 fn main() {
     let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let runtime_js = manifest.join("../../runtime-js");
     println!("cargo::rerun-if-changed=build.rs");
     let mut sources = DefaultHasher::new();
-    for folder in ["src", "../script/src", "../../runtime-js"] {
+    for folder in ["src", "../worker/src", "../script/src", "../../runtime-js"] {
         println!("cargo::rerun-if-changed={folder}");
         hash_files(&manifest.join(folder), &mut sources);
     }
     let sources = sources.finish();
     println!("cargo::rustc-env=CALLGATE_SOURCES={sources:016x}");
-
-    let files = numbered_files(&runtime_js).into_iter().map(|path| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        let name = format!("ext:callgate/{}", name.expect("a UTF-8 file name"));
-        let path = path.to_str().expect("a UTF-8 path").to_owned();
-        // The build script ends soon; the snapshot wants names that live as long as it does.
-        ExtensionFileSource::loaded_during_snapshot(String::leak(name), String::leak(path))
-    });
-    let files = files.collect();
-
-    // The hash seed is part of the snapshot; without this, two builds differ.
-    let _unknown = v8_set_flags(vec![
-        String::new(),
-        "--predictable".into(),
-        "--random-seed=42".into(),
-    ]);
-    let snapshot = create_snapshot(
-        CreateSnapshotOptions {
-            cargo_manifest_dir: env!("CARGO_MANIFEST_DIR"),
-            startup_snapshot: None,
-            skip_op_registration: false,
-            extensions: vec![ops::extension(files)],
-            extension_transpiler: None,
-            with_runtime_cb: None,
-        },
-        None,
-    )
-    .expect("runtime-js runs without an error");
-
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("set by cargo"));
-    std::fs::write(out.join("isolate.snapshot"), &snapshot.output).expect("OUT_DIR is writable");
 }
 
 /// Hashes the files of a folder and of those in it.
 fn hash_files(folder: &Path, hasher: &mut DefaultHasher) {
-    for path in sorted_paths(folder) {
+    let entries = std::fs::read_dir(folder).expect("a folder of sources");
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    let mut paths: Vec<PathBuf> = paths.collect();
+    paths.sort();
+    for path in paths {
         path.file_name().hash(hasher);
         if path.is_dir() {
             hash_files(&path, hasher);
@@ -64,22 +29,4 @@ fn hash_files(folder: &Path, hasher: &mut DefaultHasher) {
             std::fs::read(&path).expect("a readable file").hash(hasher);
         }
     }
-}
-
-/// The files that start with a digit, in their order.
-fn numbered_files(folder: &Path) -> Vec<PathBuf> {
-    let mut files = sorted_paths(folder);
-    files.retain(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(|c: char| c.is_ascii_digit()) && name.ends_with(".js")
-    });
-    files
-}
-
-fn sorted_paths(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).expect("a folder of sources");
-    let paths = entries.map(|entry| entry.expect("a readable folder").path());
-    let mut paths: Vec<PathBuf> = paths.collect();
-    paths.sort();
-    paths
 }

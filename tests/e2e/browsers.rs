@@ -65,7 +65,7 @@ impl OpenUrl for Person {
 
 fn builder(server: ServerSpec) -> GateBuilder {
     Gate::builder()
-        .worker_binary(binary("callgate"))
+        .worker_binary(binary("callgate-worker"))
         .spare_workers(0)
         .server(server)
 }

@@ -89,7 +89,7 @@ async fn a_server_that_lists_later_stops_runs_and_calls() {
     let mut files = server("files", "callgate-demo-ticketing");
     files.connect = Connect::Manual;
     let gate = Gate::builder()
-        .worker_binary(binary("callgate"))
+        .worker_binary(binary("callgate-worker"))
         .server(server("log", "callgate-demo-logging"))
         .server(files)
         .rules(Rules::new(["*"], [], ["files_create_issue"]).expect("patterns"))

@@ -79,7 +79,7 @@ impl Suite {
         let path = bench.write("callgate.json", &config.to_string());
         let gate = Gate::builder()
             .config(&Config::load(&path).expect("a configuration"))
-            .worker_binary(binary("callgate"))
+            .worker_binary(binary("callgate-worker"))
             .spare_workers(0)
             .typescript(typescript_modules().with_file_name(""));
         Self {

@@ -134,7 +134,7 @@ async fn a_clients_secret_goes_to_no_other_issuer() {
         .assert_eq(&guarded.plain(&error.to_string()));
 
     let gate = Gate::builder()
-        .worker_binary(binary("callgate"))
+        .worker_binary(binary("callgate-worker"))
         .spare_workers(0)
         .server(guarded.spec_with(itself))
         .build()

@@ -27,7 +27,7 @@ fn the_example_program_runs_a_script() {
 #[tokio::test]
 async fn a_preview_in_a_function_with_errors_of_its_own() {
     async fn preview(script: &str) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
-        let gate = Gate::builder().worker_binary(binary("callgate"));
+        let gate = Gate::builder().worker_binary(binary("callgate-worker"));
         let gate = gate.build().await?;
         Ok(gate.preview(RunRequest::new(script)).await?.tools.len())
     }

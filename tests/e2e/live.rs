@@ -12,7 +12,7 @@ use serde_json::json;
 async fn a_later_run_has_the_new_names() {
     let server = ServerSpec::stdio("odd", binary("callgate-odd-server"), ["changes"]);
     let gate = Gate::builder()
-        .worker_binary(binary("callgate"))
+        .worker_binary(binary("callgate-worker"))
         .server(server)
         .rules(Rules::new(["*"], [], []).expect("a pattern"))
         .build()

@@ -16,7 +16,7 @@ pub(crate) fn builder() -> GateBuilder {
         ServerSpec::stdio(name, program.display().to_string(), [] as [&str; 0])
     };
     Gate::builder()
-        .worker_binary(binary("callgate"))
+        .worker_binary(binary("callgate-worker"))
         .check(CheckMode::Off)
         .server(server("logging"))
         .server(server("ticketing"))

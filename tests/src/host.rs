@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Error, Lines, Result, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
 use serde_json::{Value, json};
@@ -24,7 +24,12 @@ pub struct Host {
 impl Host {
     /// Starts `callgate serve` with these flags in a folder. Fails if it does not start.
     pub fn start(bench: &Workbench, flags: &[&str]) -> Result<Self> {
-        let mut command = bench.command_of(&program(), &[&["serve"], flags].concat());
+        Self::start_program(&program(), bench, flags)
+    }
+
+    /// As [`Host::start`], with another program.
+    pub fn start_program(program: &Path, bench: &Workbench, flags: &[&str]) -> Result<Self> {
+        let mut command = bench.command_of(program, &[&["serve"], flags].concat());
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -11,12 +11,10 @@ use crate::project::Project;
 use crate::{files, process, say, setup};
 
 pub(crate) const SCRIPT: &str = "fixtures/scripts/file-tickets.ts";
-/// The programs that the demo starts: Callgate and the servers.
-pub(crate) const PROGRAMS: [&str; 3] = [
-    "callgate",
-    "callgate-demo-logging",
-    "callgate-demo-ticketing",
-];
+/// The demo's servers.
+pub(crate) const SERVERS: [&str; 2] = ["callgate-demo-logging", "callgate-demo-ticketing"];
+/// The programs of a package: Callgate, and the process of its scripts.
+pub(crate) const PROGRAMS: [&str; 2] = ["callgate", "callgate-worker"];
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     setup::for_build(project)?;
@@ -48,17 +46,17 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds [`PROGRAMS`] alone. `--workspace` keeps the dependencies' features those of the tests,
+/// Builds [`PROGRAMS`] and [`SERVERS`] alone. `--workspace` keeps the dependencies' features those of the tests,
 /// so that a later `cargo xtask test` compiles next to nothing again.
 pub(crate) fn build(project: &Project, profile: &str) -> Result<()> {
     let mut cargo = project.cargo();
     cargo.args(["build", "--locked", "--workspace", "--profile", profile]);
-    process::run(cargo.args(PROGRAMS.iter().flat_map(|it| ["--bin", it])))
+    process::run(cargo.args(PROGRAMS.iter().chain(&SERVERS).flat_map(|it| ["--bin", it])))
 }
 
 /// A configuration with both servers, whose programs are in a folder.
 pub(crate) fn configuration(folder: &Path) -> String {
-    let [_, logging, ticketing] = PROGRAMS.map(|it| json!({ "command": folder.join(it) }));
+    let [logging, ticketing] = SERVERS.map(|it| json!({ "command": folder.join(it) }));
     let config = json!({
         "mcpServers": { "logging": logging, "ticketing": ticketing },
         "permissions": { "allow": ["logging_getLogs", "ticketing_createIssue"] },

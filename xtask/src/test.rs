@@ -18,7 +18,7 @@ pub(crate) struct Options {
 
 /// The official conformance suite against Callgate's client and server: the tests of that name.
 pub(crate) const CONFORMANCE: &[&str] = &["--test", "e2e", "-E", "test(/^conformance::/)"];
-/// The jail tried from inside: `crates/sandbox/tests/escape`.
+/// The jail tried from inside: `crates/worker/tests/escape`.
 pub(crate) const ESCAPE: &[&str] = &["--test", "escape"];
 
 /// Runs some tests and shows their output.
@@ -52,5 +52,9 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
 pub(crate) fn build(project: &Project) -> Result<()> {
     let mut cargo = project.cargo();
     cargo.args(["build", "--locked", "--workspace", "--bins", "--examples"]);
-    process::run(&mut cargo)
+    process::run(&mut cargo)?;
+    // By itself: no other program links V8 into the host.
+    let mut embed = project.cargo();
+    embed.args(["build", "--locked", "--workspace", "--example", "embed"]);
+    process::run(embed.args(["--features", "callgate/worker"]))
 }

@@ -11,7 +11,7 @@
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let gate = Gate::builder()
-//!         .worker_binary("/usr/bin/callgate")
+//!         .worker_binary("/usr/bin/callgate-worker")
 //!         .server(ServerSpec::stdio("time", "mcp-server-time", ["--local-timezone", "UTC"]))
 //!         .rules(Rules::new(["time_*"], [], [])?)
 //!         .build()
@@ -23,9 +23,10 @@
 //! }
 //! ```
 //!
-//! Each script runs in a process of its own: the host's executable, started again. So a host
-//! calls [`worker_main_if_requested`] first in `main`, or names a worker program with
-//! [`GateBuilder::worker_binary`], such as a `callgate` of the same build.
+//! Each script runs in a process of its own. The host names its program, `callgate-worker` of the
+//! same build, with [`GateBuilder::worker_binary`]; without a name it lies beside the host's
+//! executable. With the feature `worker`, a host can be its own worker program: it calls
+//! `worker_main_if_requested` first in `main`.
 //!
 //! This is the one public crate; the `callgate-*` crates under it are internal and change
 //! without notice.
@@ -67,7 +68,7 @@ pub use callgate_gate::{
 };
 pub use callgate_models::Api;
 pub use callgate_policy::{Grant, Rules, SessionGrants};
-pub use callgate_sandbox::{Limits, worker_main_if_requested};
+pub use callgate_sandbox::Limits;
 pub use callgate_servers::{
     Caller, Connect, Http, NoCaller, Reader, Refusal, Root, ServerSpec, Stdio, Transport, nesting,
 };
@@ -88,6 +89,8 @@ pub use crate::search::request::{Found, Hit, SearchRequest};
 pub use crate::settings::{CheckMode, SearchBy};
 pub use crate::skill::Skill;
 pub use crate::workers::Workers;
+#[cfg(feature = "worker")]
+pub use crate::workers::worker_main_if_requested;
 
 /// Requests of servers to their client, and the parts of [`Caller`].
 pub mod caller {

@@ -1,6 +1,7 @@
 //! Worker processes that several gates share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate_sandbox::{
     Jail, JailOptions, Launcher, LauncherOptions, Limits, MemoryBudget, WorkerProgram,
@@ -14,6 +15,28 @@ pub struct Workers {
     /// The limits of the runs.
     pub(crate) limits: Limits,
     memory: Option<Arc<MemoryBudget>>,
+}
+
+/// True once this process has shown that its executable can be a worker.
+static IS_OWN_WORKER: AtomicBool = AtomicBool::new(false);
+
+/// Becomes a worker if this process was started as one, and then never returns.
+///
+/// A host that calls it uses its own executable for workers. The call comes first in `main`, before
+/// any thread is started.
+#[cfg(feature = "worker")]
+pub fn worker_main_if_requested() {
+    callgate_worker::worker_main_if_requested();
+    IS_OWN_WORKER.store(true, Ordering::Relaxed);
+}
+
+/// The worker program of a host that names none.
+pub(crate) fn default_program() -> WorkerProgram {
+    if IS_OWN_WORKER.load(Ordering::Relaxed) {
+        WorkerProgram::CurrentExe
+    } else {
+        WorkerProgram::Installed
+    }
 }
 
 impl Workers {

@@ -161,7 +161,7 @@ impl Checkup {
                 let mut any = options.clone();
                 any.required.clear();
                 let limits = setup::limits(config, None);
-                let workers = Workers::new(WorkerProgram::CurrentExe, 0, &limits, &any);
+                let workers = Workers::new(WorkerProgram::Installed, 0, &limits, &any);
                 workers.jail().await.ok()
             }
         };

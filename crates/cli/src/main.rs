@@ -36,8 +36,6 @@ use crate::args::Cli;
 const LAST_CHILDREN: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
-    // Workers are this program, started again.
-    callgate::worker_main_if_requested();
     // Before secrets are read: a taken-over worker runs as the same user.
     if let Err(error) = callgate::sandbox::forbid_inspection() {
         print::error(&format!("could not protect its memory: {error}"));

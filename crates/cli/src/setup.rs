@@ -215,7 +215,7 @@ pub async fn jail_line(workers: &Workers) -> String {
 pub fn workers(spares: usize, config: Option<&Config>, flags: Option<&LimitArgs>) -> Workers {
     let jail = config.map(|config| config.jail.clone()).unwrap_or_default();
     let limits = limits(config, flags);
-    Workers::new(WorkerProgram::CurrentExe, spares, &limits, &jail)
+    Workers::new(WorkerProgram::Installed, spares, &limits, &jail)
 }
 
 /// Workers for the scripts of a server, which share its memory.

@@ -29,7 +29,8 @@ impl JailLayer {
     }
 
     /// The bit that tells a worker to use it.
-    pub(crate) fn bit(self) -> u8 {
+    #[doc(hidden)]
+    pub fn bit(self) -> u8 {
         1 << self as u8
     }
 }

@@ -1,5 +1,5 @@
-//! Internal crate of Callgate: the worker process with its V8 isolate, and the host side that starts
-//! it, gives it one script, answers its calls and holds its limits.
+//! Internal crate of Callgate: the host side of the sandbox. It starts worker processes, gives each
+//! one script, answers its calls and holds its limits. The worker program is `callgate-worker`.
 //!
 //! The wall is the process, not the isolate: a worker has an empty environment and one socket, and
 //! whatever a script does to it, the host ends it by SIGKILL. The host keeps the only clock, bounds
@@ -12,10 +12,8 @@ mod ended;
 mod host;
 mod job;
 mod layer;
-mod ops;
 #[doc(hidden)]
 pub mod wire;
-mod worker;
 
 pub use base64::is_base64;
 pub use callgate_script::Stretch;
@@ -28,6 +26,3 @@ pub use host::{
 pub use job::{ERROR_BYTES, Job, Limits};
 pub use layer::JailLayer;
 pub use wire::{ErrorClass, LeftTimer, ScriptException, Thrown};
-#[doc(hidden)]
-pub use worker::native_worker_main_if_requested;
-pub use worker::worker_main_if_requested;

@@ -180,7 +180,7 @@ fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result
     let version = installed.run(&["--version"])?;
     expect(&version, 0, &release.version)?;
     let home = installed.root.join(installed.home.strip_prefix("/")?);
-    for server in &demo::PROGRAMS[1..] {
+    for server in demo::SERVERS {
         let built = release.project.built_as("dist", server);
         copy(&built, &home.join(server))?;
     }

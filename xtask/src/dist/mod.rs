@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: the packages, from one build in the profile `dist`, in `target/dist/packages`.
 //!
-//! All packages hold the same folder (`stage`): `bin/callgate`, and in `lib/callgate` the type
-//! checker, which the program finds from its own place.
+//! All packages hold the same folder (`stage`): in `bin` the programs `callgate` and
+//! `callgate-worker`, and in `lib/callgate` the type checker. `callgate` finds both from its place.
 
 mod check;
 mod notices;
@@ -9,7 +9,7 @@ mod packages;
 mod stage;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
@@ -55,7 +55,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     let release = Release {
         project,
         version: version(project)?,
-        glibc: glibc(&project.built_as("dist", "callgate"))?,
+        glibc: glibc(&demo::PROGRAMS.map(|name| project.built_as("dist", name)))?,
         prefix: project.target_dir.join("dist/prefix"),
         folder,
     };
@@ -123,9 +123,9 @@ fn version(project: &Project) -> Result<String> {
         .to_owned())
 }
 
-/// The highest version of glibc whose symbols the program uses.
-fn glibc(program: &Path) -> Result<String> {
-    let symbols = process::output(Command::new("objdump").arg("-T").arg(program))?;
+/// The highest version of glibc whose symbols the programs use.
+fn glibc(programs: &[PathBuf]) -> Result<String> {
+    let symbols = process::output(Command::new("objdump").arg("-T").args(programs))?;
     let versions = symbols.split("GLIBC_").skip(1).map(|version| {
         let end = version.find(|c: char| c != '.' && !c.is_ascii_digit());
         let mut parts = version[..end.unwrap_or(version.len())].split('.');

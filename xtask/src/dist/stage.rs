@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use super::{Release, notices};
 use crate::files::{self, copy, write};
-use crate::process;
+use crate::{demo, process};
 
 /// Completion scripts: the shell, and the file where its packages have it.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -22,7 +22,12 @@ pub(super) fn fill(release: &Release<'_>, compiler: &Path) -> Result<()> {
     let (project, prefix) = (release.project, &release.prefix);
     files::empty(prefix)?;
     let program = prefix.join("bin/callgate");
-    copy(&project.built_as("dist", "callgate"), &program)?;
+    for name in demo::PROGRAMS {
+        copy(
+            &project.built_as("dist", name),
+            &prefix.join("bin").join(name),
+        )?;
+    }
     type_checker(compiler, &prefix.join("lib/callgate/typescript"))?;
 
     for (shell, file) in COMPLETIONS {

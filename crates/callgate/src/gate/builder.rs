@@ -34,7 +34,7 @@ use crate::search::vectors::Vectors;
 use crate::setters::setters;
 use crate::settings::CheckMode;
 use crate::type_check::TypeChecker;
-use crate::workers::Workers;
+use crate::workers::{Workers, default_program};
 
 /// The parts of a [`Gate`].
 #[derive(Default)]
@@ -136,8 +136,8 @@ impl GateBuilder {
         /// Sets the ledger's file. A call that cannot be written to it is not sent.
         ledger(self, file: Option<(PathBuf, LedgerOptions)>) { self.config.ledger = file; }
 
-        /// Sets the worker program. Default: this executable, whose `main` begins with
-        /// [`worker_main_if_requested`](crate::worker_main_if_requested).
+        /// Sets the worker program. Default: this executable if it has called
+        /// `worker_main_if_requested`, else `callgate-worker` beside it.
         worker_binary(self, program: impl Into<WorkerProgram>) {
             self.worker = Some(program.into());
         }
@@ -273,7 +273,7 @@ impl GateBuilder {
     /// The host's workers, or those of this gate alone.
     fn take_workers(&mut self) -> Workers {
         self.workers.take().unwrap_or_else(|| {
-            let program = self.worker.take().unwrap_or(WorkerProgram::CurrentExe);
+            let program = self.worker.take().unwrap_or_else(default_program);
             let (limits, jail) = (&self.config.limits, &self.config.jail);
             Workers::new(program, self.spares.unwrap_or(1), limits, jail)
         })

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::worker_process::Death;
 use crate::ended::{End, Returned, WhichLimit};
 use crate::job::Limits;
-use crate::worker::REFUSED_CALL;
+use crate::wire::REFUSED_CALL;
 
 /// Bytes of the name of an exception. An honest worker cuts it sooner.
 const EXCEPTION_NAME_BYTES: usize = 1 << 10;

@@ -7,7 +7,7 @@ use crate::wire::Ready;
 use serde::Serialize;
 
 use crate::layer::JailLayer;
-use crate::worker::{Jit, Settings};
+use crate::wire::{Jit, Settings};
 
 /// The jail that workers get.
 ///

@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::jail::JailOptions;
 use super::worker_process::{Spawner, Worker, WorkerProgram};
 use crate::job::Limits;
-use crate::worker::{Jit, Settings};
+use crate::wire::{Jit, Settings};
 
 /// Bytes of the smallest heap that V8 starts with.
 const LEAST_HEAP_BYTES: u64 = 16 << 20;

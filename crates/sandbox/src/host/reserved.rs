@@ -20,8 +20,8 @@ use super::run_loop;
 use super::worker_process::Worker;
 use crate::ended::{End, Ended};
 use crate::job::{Job, Limits};
-use crate::wire::reader::FrameReader;
-use crate::worker::outcome_bytes;
+use crate::wire::FrameReader;
+use crate::wire::max_read_bytes;
 
 /// Time a worker has to come up.
 const READY_TIME: Duration = Duration::from_secs(20);
@@ -225,7 +225,7 @@ impl Reserved {
 
     /// The outcome of a text, as the worker says it.
     async fn ask(&mut self, what: Readable, text: &str) -> Result<String, Lost> {
-        self.reader.set_max_frame(outcome_bytes(what) + BESIDES);
+        self.reader.set_max_frame(max_read_bytes(what) + BESIDES);
         let memory = READING_BYTES + callgate_script::stack_bytes(text.len()) as u64;
         let limited = self.worker.limit_memory(memory);
         limited.map_err(|error| Lost::Violation(format!("its memory is unbounded: {error}")))?;

@@ -19,7 +19,7 @@ use super::script_clock::{ScriptClock, Work, WorkRead};
 use super::worker_process::{Death, Worker};
 use crate::ended::{End, Ended, WhichLimit};
 use crate::job::{ERROR_BYTES, Job, Limits};
-use crate::wire::reader::FrameReader;
+use crate::wire::FrameReader;
 
 /// Time a worker has to stop by itself before it is killed.
 const GRACE: Duration = Duration::from_millis(250);

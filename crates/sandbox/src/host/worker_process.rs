@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::wire::Ready;
-use crate::worker::{STOP_SIGNAL, Settings, WORKER_NAME};
+use crate::wire::{STOP_SIGNAL, Settings, WORKER_NAME};
 
 /// Bytes of address space that a worker may reserve and not use: for the heaps of glibc's threads.
 #[cfg(target_os = "linux")]
@@ -23,13 +23,16 @@ const RESERVED_BYTES: u64 = 512 << 20;
 /// Bytes of a dead worker's standard error that are looked at.
 const STDERR_BYTES: usize = 16 << 10;
 
-/// The program that workers are.
+/// The program that workers are. It must be of the same build as the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerProgram {
-    /// The executable of this process, which calls
-    /// [`worker_main_if_requested`](crate::worker_main_if_requested) first thing in its `main`.
+    /// `callgate-worker` in the folder of this process's executable.
+    Installed,
+    /// The executable of this process, which calls `worker_main_if_requested` of `callgate-worker`
+    /// first thing in its `main`.
     CurrentExe,
-    /// An executable of the same build that does so, `callgate` for one.
+    /// The file of an executable that does so, such as `callgate-worker`. It is opened once, so that
+    /// an update does not change the workers of a running host.
     Path(PathBuf),
 }
 
@@ -56,6 +59,7 @@ enum Order {
 impl Spawner {
     /// Starts the thread.
     pub(super) fn new(program: WorkerProgram) -> Self {
+        let program = Executable::open(program);
         let (orders, inbox) = mpsc::channel();
         // Without threads there are no workers: the order is dropped, and its run is told so.
         let _spawner = std::thread::Builder::new()
@@ -293,21 +297,74 @@ fn read_rest(mut stderr: ChildStderr) -> String {
     String::from_utf8_lossy(&bytes).trim().to_owned()
 }
 
-fn start(program: &WorkerProgram, settings: Settings) -> Result<Worker, String> {
-    let path = match program {
-        // Not the path of the executable, which another may have taken since.
-        WorkerProgram::CurrentExe if cfg!(target_os = "linux") => PathBuf::from("/proc/self/exe"),
-        WorkerProgram::CurrentExe => std::env::current_exe().unwrap_or_default(),
-        WorkerProgram::Path(path) => path.clone(),
-    };
-    let fail =
-        |error: std::io::Error| format!("the worker {} cannot be started: {error}", path.display());
+/// The file that workers are started from.
+struct Executable {
+    /// The path by which it is started.
+    path: PathBuf,
+    /// The path in messages.
+    shown: PathBuf,
+    /// The open file, where `path` is by its descriptor.
+    _file: Option<File>,
+}
+
+impl Executable {
+    fn open(program: WorkerProgram) -> Result<Self, String> {
+        let current = |error| format!("the path of this program is not known: {error}");
+        let (path, advice) = match program {
+            // The kernel keeps the file of a running program.
+            WorkerProgram::CurrentExe if cfg!(target_os = "linux") => {
+                return Ok(Self::at(PathBuf::from("/proc/self/exe")));
+            }
+            WorkerProgram::CurrentExe => (std::env::current_exe().map_err(current)?, ""),
+            WorkerProgram::Installed => {
+                let program = std::env::current_exe().map_err(current)?;
+                (
+                    program.with_file_name(WORKER_NAME),
+                    "; install Callgate again",
+                )
+            }
+            WorkerProgram::Path(path) => (path, ""),
+        };
+        if !cfg!(target_os = "linux") {
+            return Ok(Self::at(path));
+        }
+        let opened = File::open(&path).map_err(|error| {
+            format!(
+                "the worker {} cannot be started: {error}{advice}",
+                path.display()
+            )
+        })?;
+        let mut magic = [0; 2];
+        if opened.read_exact_at(&mut magic, 0).is_ok() && magic == *b"#!" {
+            // The interpreter opens it by its path.
+            return Ok(Self::at(path));
+        }
+        Ok(Self {
+            path: PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())),
+            shown: path,
+            _file: Some(opened),
+        })
+    }
+
+    fn at(path: PathBuf) -> Self {
+        Self {
+            shown: path.clone(),
+            path,
+            _file: None,
+        }
+    }
+}
+
+fn start(program: &Result<Executable, String>, settings: Settings) -> Result<Worker, String> {
+    let program = program.as_ref().map_err(Clone::clone)?;
+    let shown = program.shown.display();
+    let fail = |error: io::Error| format!("the worker {shown} cannot be started: {error}");
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
     ours.set_nonblocking(true).map_err(fail)?;
     // Without anything that runs between fork and exec, so that the process is started by vfork,
     // whatever the size of this one. All descriptors of Rust are close-on-exec; the worker closes
     // those of others first thing.
-    let child = Command::new(&path)
+    let child = Command::new(&program.path)
         .arg0(WORKER_NAME)
         .args(settings.to_arguments())
         .env_clear()
@@ -350,7 +407,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::worker::Jit;
+    use crate::wire::Jit;
 
     /// A program in place of a worker.
     fn worker(mut program: Command) -> Worker {

@@ -194,7 +194,7 @@ pub struct LeftTimer {
 
 impl LeftTimer {
     /// The most timers of a run that are reported.
-    pub(crate) const MAX: usize = 8;
+    pub const MAX: usize = 8;
 }
 
 /// The memory limit that was passed in the worker: of the heap, or of the buffers.

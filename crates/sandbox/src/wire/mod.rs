@@ -11,7 +11,8 @@
 
 mod codec;
 mod frames;
-pub(crate) mod reader;
+mod reader;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -19,4 +20,8 @@ pub use codec::{Decoder, WireError, encode};
 pub use frames::{
     Call, Done, ErrorClass, HostFrame, LeftTimer, LimitHit, OutputEnd, Read, Readable, Ready,
     Reply, ReturnValue, ScriptException, Start, Thrown, WorkerFrame, WorkerLimits,
+};
+pub use reader::FrameReader;
+pub use settings::{
+    BUILD, Jit, REFUSED_CALL, STOP_SIGNAL, Settings, WORKER_ARGUMENT, WORKER_NAME, max_read_bytes,
 };

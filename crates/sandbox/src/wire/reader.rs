@@ -21,14 +21,14 @@ const MOST_READ_BYTES: usize = 4 << 20;
 /// The runtime is told of what can be read and of nothing else: where it waits for room to write,
 /// too, each read of the other end wakes this one.
 #[derive(Debug)]
-pub(crate) struct FrameReader<F> {
+pub struct FrameReader<F> {
     socket: AsyncFd<UnixStream>,
     decoder: Decoder<F>,
 }
 
 impl<F: DeserializeOwned> FrameReader<F> {
     /// Reads frames of at most `max_frame` bytes from this socket, which may be one that blocks.
-    pub(crate) fn new(socket: UnixStream, max_frame: usize) -> io::Result<Self> {
+    pub fn new(socket: UnixStream, max_frame: usize) -> io::Result<Self> {
         // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
         Ok(Self {
@@ -38,21 +38,21 @@ impl<F: DeserializeOwned> FrameReader<F> {
     }
 
     /// Changes the limit for the frames that follow.
-    pub(crate) fn set_max_frame(&mut self, max_frame: usize) {
+    pub fn set_max_frame(&mut self, max_frame: usize) {
         self.decoder.set_max_frame(max_frame);
     }
 
-    pub(crate) fn socket(&self) -> &UnixStream {
+    pub fn socket(&self) -> &UnixStream {
         self.socket.get_ref()
     }
 
     /// The next frame of what has been read.
-    pub(crate) fn next_read(&mut self) -> Result<Option<F>, WireError> {
+    pub fn next_read(&mut self) -> Result<Option<F>, WireError> {
         self.decoder.next()
     }
 
     /// Reads what is there; false at the end of the stream.
-    pub(crate) fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+    pub fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         loop {
             let mut readable = ready!(self.socket.poll_read_ready(context))?;
             let buffer = self.decoder.space(READ_BYTES);

@@ -7,6 +7,6 @@ mod orders;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    callgate_sandbox::native_worker_main_if_requested(orders::obey);
+    callgate_worker::native_worker_main_if_requested(orders::obey);
     ExitCode::from(2)
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::wire::OutputEnd;
+use callgate_sandbox::wire::OutputEnd;
 
 /// The bounded output of one script.
 #[derive(Debug, Default)]

@@ -29,16 +29,12 @@ mod kernel;
 use std::fs::File;
 use std::io::Read as _;
 
-use crate::wire::Ready;
+use callgate_sandbox::wire::Ready;
 
-pub(crate) use access::STOP_SIGNAL;
 pub(super) use access::wait_for_stop_signal;
 
-use crate::layer::JailLayer;
-use crate::worker::settings::{Jit, Settings};
-
-/// Marks the line of standard error that holds the number of a refused system call.
-pub(crate) const REFUSED_CALL: &str = "refused system call ";
+use callgate_sandbox::JailLayer;
+use callgate_sandbox::wire::{Jit, Settings};
 
 /// A jail that is not shut yet: the steps 1 to 4 are done.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::host_channel::HostChannel;
 use crate::ops::NewCall;
-use crate::wire::{Call, WorkerFrame};
+use callgate_sandbox::wire::{Call, WorkerFrame};
 
 /// Bytes of a call's frame besides its name and its input, with some to spare.
 const FRAME_BYTES: usize = 64;

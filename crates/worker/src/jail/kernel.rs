@@ -8,7 +8,8 @@ use landlock::{
 };
 
 use super::access::check;
-use super::{REFUSED_CALL, filters};
+use super::filters;
+use callgate_sandbox::wire::REFUSED_CALL;
 
 /// The newest Landlock ABI whose rights are handled.
 const NEWEST_ABI: ABI = ABI::V7;

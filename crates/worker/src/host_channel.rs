@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::wire::{
+use callgate_sandbox::wire::{
     Done, LeftTimer, LimitHit, OutputEnd, ReturnValue, ScriptException, WorkerFrame, WorkerLimits,
     encode,
 };
@@ -16,8 +16,8 @@ use deno_core::v8::{self, IsolateHandle};
 
 use super::console::Console;
 use super::emits::Emits;
+use super::failures::exit;
 use super::open_calls::OpenCalls;
-use super::settings::exit;
 use super::timers::Timers;
 use super::{jail, rejections};
 use crate::ops::{Link, NewCall, Told};

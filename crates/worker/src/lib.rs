@@ -1,4 +1,7 @@
-//! The worker: one process, one isolate, one script.
+//! Internal crate of Callgate: the worker program. One process, one isolate, one script.
+//!
+//! It knows no MCP: a call is a function name and JSON text over the socket to the host, which is
+//! `callgate-sandbox`. The jail is entered before V8 starts, and shut before a script comes.
 
 mod buffer_limit;
 mod console;
@@ -8,21 +11,21 @@ mod host_channel;
 mod isolate;
 mod jail;
 mod open_calls;
+mod ops;
 mod parse;
 mod rejections;
 mod replies;
-mod settings;
 mod timers;
 
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 
-pub(crate) use jail::{REFUSED_CALL, STOP_SIGNAL};
-pub(crate) use parse::outcome_bytes;
-pub(crate) use settings::{Jit, Settings, WORKER_NAME};
+use callgate_sandbox::wire::{BUILD, Settings, WORKER_ARGUMENT, WORKER_NAME};
 
+use failures::exit;
+#[doc(hidden)]
+pub use isolate::NativeCode;
 use jail::Jail;
-use settings::{BUILD, WORKER_ARGUMENT, exit};
 
 /// The descriptor of the socket to the host: standard input, which every way to start a process
 /// hands on.
@@ -36,11 +39,6 @@ const SOCKET: i32 = 0;
 pub fn worker_main_if_requested() {
     become_worker_if_requested(None);
 }
-
-/// Native code in place of a script, for tests of the jail: it gets the code of the script, and its
-/// answer is the JSON that the run returns.
-#[doc(hidden)]
-pub type NativeCode = fn(&str) -> String;
 
 /// Does as [`worker_main_if_requested`], with native code in place of scripts, like a worker that a
 /// script has taken over.

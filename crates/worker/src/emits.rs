@@ -1,6 +1,6 @@
 //! Counts the blocks of `mcp.emit`.
 
-use crate::base64::is_base64;
+use callgate_sandbox::is_base64;
 
 /// Counts of emitted blocks and their limits.
 #[derive(Debug, Default)]

@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    callgate_sandbox::worker_main_if_requested();
+    callgate_worker::worker_main_if_requested();
     ExitCode::from(2)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::Sleep;
 
-use crate::wire::LeftTimer;
+use callgate_sandbox::wire::LeftTimer;
 
 /// The longest time of a timer, as in browsers and Node.js; a longer one is due at once.
 const LONGEST_MS: f64 = 2_147_483_647.0;

@@ -2,14 +2,13 @@
 
 use std::io;
 
+use callgate_sandbox::wire::STOP_SIGNAL;
+
 /// A resource of `setrlimit`.
 #[cfg(target_os = "linux")]
 type Resource = libc::__rlimit_resource_t;
 #[cfg(not(target_os = "linux"))]
 type Resource = libc::c_int;
-
-/// The signal by which the host asks a worker to stop.
-pub(crate) const STOP_SIGNAL: libc::c_int = libc::SIGTERM;
 
 /// Resources that a worker never needs more of. Memory is bounded by the host, for each script.
 const LIMITS: &[(Resource, libc::rlim_t)] = &[

@@ -1,24 +1,13 @@
 //! Parses scripts and types for the host, so that the damage that a text does to the parser ends
 //! with the worker process.
 
-use crate::wire::{Read, Readable, WorkerFrame};
+use callgate_sandbox::wire::{Read, Readable, WorkerFrame, max_read_bytes};
 use callgate_script::{ScriptError, ScriptErrorKind, TypeTextError};
 use serde::Serialize;
 
-/// The most bytes of the outcome, in JSON.
-pub(crate) fn outcome_bytes(what: Readable) -> usize {
-    match what {
-        // Reprinted code may be much longer than the text: the values of its constants stand where
-        // they are used.
-        Readable::Script => 64 << 20,
-        // The text is short.
-        Readable::Type => 1 << 20,
-    }
-}
-
 /// Parses a text; the outcome is the parser's `Result` as JSON.
 pub(super) fn read(read: &Read) -> WorkerFrame {
-    let most = outcome_bytes(read.what);
+    let most = max_read_bytes(read.what);
     let outcome = match read.what {
         Readable::Script => written(callgate_script::prepare(&read.text), most, |what| {
             ScriptError::without_place(ScriptErrorKind::TooComplex, format!("the script {what}"))

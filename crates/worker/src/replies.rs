@@ -1,6 +1,6 @@
 //! Hands replies to the isolate in one list.
 
-use crate::wire::{ErrorClass, Reply};
+use callgate_sandbox::wire::{ErrorClass, Reply};
 use deno_core::v8;
 
 /// The kinds of reply that `deliver` in `20_mcp.js` takes; that file has the same numbers.

@@ -8,19 +8,21 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use crate::wire::{Done, HostFrame, Reply, ReturnValue, ScriptException, Start, WorkerFrame};
+use callgate_sandbox::wire::{
+    Done, HostFrame, Jit, Reply, ReturnValue, ScriptException, Settings, Start, WorkerFrame,
+};
 use callgate_script::author_place;
 use deno_core::futures::future::poll_fn;
 use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flags};
 
 use super::buffer_limit::BufferLimit;
+use super::failures::{self, exit};
 use super::host_channel::to_usize;
 use super::host_channel::{HostChannel, IsolateLink};
 use super::jail::Jail;
-use super::settings::{Jit, Settings, exit};
-use super::{NativeCode, failures, parse, rejections, replies};
+use super::{parse, rejections, replies};
 use crate::ops::{self, Link};
-use crate::wire::reader::FrameReader;
+use callgate_sandbox::wire::FrameReader;
 
 static SNAPSHOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/isolate.snapshot"));
 
@@ -33,6 +35,11 @@ const HEADROOM_BYTES: usize = 16 << 20;
 
 /// The most times that `HEADROOM_BYTES` are added.
 const HEADROOM_TIMES: u32 = 4;
+
+/// Native code in place of a script, for tests of the jail: it gets the code of the script, and its
+/// answer is the JSON that the run returns.
+#[doc(hidden)]
+pub type NativeCode = fn(&str) -> String;
 
 thread_local! {
     /// The function that writes stacks; V8's callback has no data of its own either.
