@@ -1,10 +1,11 @@
 //! Frames that wait to be sent to a worker.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 use std::os::unix::net::UnixStream;
 
 use crate::wire::{HostFrame, WireError, encode};
+use bytes::{Buf as _, Bytes};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -15,13 +16,14 @@ pub(super) const LONGEST_ANSWER: usize = u32::MAX as usize - (1 << 10);
 /// must not fill the host's memory with them.
 const UNREAD_BYTES: usize = 256 << 20;
 
+/// Frames that are written at once, at most.
+const FRAMES_AT_ONCE: usize = 64;
+
 /// The frames that wait to be written.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    frames: VecDeque<Vec<u8>>,
-    /// Bytes of the first frame that have been written.
-    written: usize,
-    /// Bytes of all frames that have not.
+    frames: VecDeque<Bytes>,
+    /// Bytes of all frames.
     unread: usize,
 }
 
@@ -45,27 +47,35 @@ impl Outbox {
     pub(super) fn push(&mut self, frame: HostFrame) -> Result<(), WireError> {
         let frame = encode(&frame, u32::MAX as usize)?;
         self.unread = self.unread.saturating_add(frame.len());
-        self.frames.push_back(frame);
+        self.frames.push_back(frame.into());
         Ok(())
     }
 
     /// Writes as much as the socket takes without a wait.
     pub(super) fn flush(&mut self, mut socket: &UnixStream) {
-        while let Some(frame) = self.frames.front() {
-            match socket.write(frame.get(self.written..).unwrap_or_default()) {
-                Ok(written) => {
-                    self.unread = self.unread.saturating_sub(written);
-                    self.written += written;
-                    if self.written >= frame.len() {
-                        self.written = 0;
-                        self.frames.pop_front();
-                    }
-                }
+        while !self.is_empty() {
+            let frames = self.frames.iter().take(FRAMES_AT_ONCE);
+            let frames: Vec<_> = frames.map(|frame| IoSlice::new(frame)).collect();
+            match socket.write_vectored(&frames) {
+                Ok(written) => self.remove(written),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // A worker that is gone shows on the reading side, and reads nothing more.
                 Err(_) => *self = Self::default(),
             }
+        }
+    }
+
+    /// Removes so many bytes from the front.
+    fn remove(&mut self, mut bytes: usize) {
+        self.unread = self.unread.saturating_sub(bytes);
+        while let Some(frame) = self.frames.front_mut() {
+            if bytes < frame.len() {
+                frame.advance(bytes);
+                return;
+            }
+            bytes -= frame.len();
+            self.frames.pop_front();
         }
     }
 
@@ -137,6 +147,6 @@ mod tests {
             "the bytes are other than those of the frames"
         );
         assert!(outbox.is_empty());
-        assert_eq!((outbox.unread, outbox.written), (0, 0));
+        assert_eq!(outbox.unread, 0);
     }
 }
