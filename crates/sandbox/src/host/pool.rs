@@ -11,6 +11,10 @@ use super::worker_process::{Spawner, Worker, WorkerProgram};
 use crate::job::Limits;
 use crate::wire::{Jit, Settings};
 
+/// Time that a run has before a spare is started beside it: on few processors, the start of a worker
+/// takes the time of most scripts.
+const SPARE_DELAY: Duration = Duration::from_millis(20);
+
 /// Bytes of the smallest heap that V8 starts with.
 const LEAST_HEAP_BYTES: u64 = 16 << 20;
 
@@ -74,10 +78,16 @@ impl Pool {
             None => {
                 let permit = Arc::clone(&self.starts).acquire_owned().await;
                 let permit = permit.map_err(|error| error.to_string())?;
-                self.start(settings, permit).await
+                self.start(settings, permit, false).await
             }
         };
-        self.refill();
+        let pool = Arc::downgrade(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(SPARE_DELAY).await;
+            if let Some(pool) = pool.upgrade() {
+                pool.refill();
+            }
+        });
         worker
     }
 
@@ -90,18 +100,20 @@ impl Pool {
             };
             let pool = Arc::clone(self);
             tokio::spawn(async move {
-                let worker = pool.start(settings, permit).await;
+                let worker = pool.start(settings, permit, true).await;
                 let unwanted = pool.spares().end_start(settings, worker.ok());
                 drop(unwanted);
             });
         }
     }
 
-    /// Starts a worker, which keeps its permit until it is ready, or ends.
+    /// Starts a worker, which keeps its permit until it is ready, or ends. After a spare, the next one
+    /// follows.
     async fn start(
         self: &Arc<Self>,
         settings: Settings,
         permit: OwnedSemaphorePermit,
+        is_spare: bool,
     ) -> Result<Worker, String> {
         let worker = self.spawner.spawn(settings).await?;
         let pool = Arc::downgrade(self);
@@ -111,7 +123,7 @@ impl Pool {
             tokio::spawn(async move {
                 let _ = socket.readable().await;
                 drop(permit);
-                if let Some(pool) = pool.upgrade() {
+                if is_spare && let Some(pool) = pool.upgrade() {
                     pool.refill();
                 }
             });

@@ -173,6 +173,7 @@ impl Reserved {
         let pool = self.pool;
         let run = run_loop::run(self.worker, self.reader, job, calls, cancel);
         let ended = AbortOnDropHandle::new(tokio::spawn(run)).await;
+        pool.refill();
         drop((pool, self.memory));
         let mut ended = ended.unwrap_or_else(|_| {
             Ended::without_script(End::Crashed {
