@@ -29,8 +29,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
+use tokio::runtime::{Builder, Runtime};
 
-use crate::args::Cli;
+use crate::args::{Cli, Command};
 
 /// The time that the exit waits for children that were told to end, or killed.
 const LAST_CHILDREN: Duration = Duration::from_millis(500);
@@ -41,12 +42,10 @@ fn main() -> ExitCode {
         print::error(&format!("could not protect its memory: {error}"));
         return ExitCode::from(exit::USAGE);
     }
+    callgate_process::use_one_heap();
     let cli = Cli::parse();
     log::begin(cli.verbose);
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-    {
+    let runtime = match runtime(cli.command.as_ref()) {
         Ok(runtime) => runtime,
         Err(error) => {
             print::error(&format!("could not start: {error}"));
@@ -68,4 +67,16 @@ fn main() -> ExitCode {
     runtime.shutdown_background();
     callgate_process::wait_for_children(LAST_CHILDREN);
     ExitCode::from(code)
+}
+
+/// The runtime: this thread, or over HTTP a thread for each processor.
+///
+/// A call goes from task to task. On one thread none has to wake up another, which takes as long as
+/// the work of a call.
+fn runtime(command: Option<&Command>) -> std::io::Result<Runtime> {
+    let mut runtime = match command {
+        Some(Command::Serve(args)) if args.http.http.is_some() => Builder::new_multi_thread(),
+        _ => Builder::new_current_thread(),
+    };
+    runtime.enable_all().build()
 }

@@ -9,11 +9,13 @@ compile_error!(
      sockets as standard input, sessions, process groups, signals, file modes"
 );
 
+mod allocator;
 mod restrictions;
 mod shell;
 mod signals;
 mod spawn;
 
+pub use allocator::use_one_heap;
 pub use restrictions::{Resource, Restrictions};
 pub use shell::shell_word;
 pub use signals::ignores_hangup;
