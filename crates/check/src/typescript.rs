@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, OnceCell, Semaphore};
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::confine::Confinement;
 use crate::diagnostic::{Checked, checked};
@@ -21,6 +22,8 @@ use crate::strictness::{Consequence, is_implicit_any};
 /// The time that a check waits for the warm process, which may be checking another script, before
 /// it starts one of its own.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// The time that the warm process is kept without a check.
+const IDLE_TIME: Duration = Duration::from_secs(120);
 /// Checks that one checker makes at a time, each with a process.
 const MAX_AT_ONCE: usize = 4;
 /// Checks that all checkers of the host make at a time. It is more than one
@@ -47,6 +50,7 @@ struct Shared {
     /// Held while the warm process is started in the background.
     starting: Mutex<()>,
     warm: Mutex<Warm>,
+    idle_time: Duration,
     turns: Semaphore,
 }
 
@@ -55,13 +59,26 @@ struct Warm {
     session: Option<Session>,
     checks: u32,
     ended: bool,
+    /// Ends the session when it has been idle.
+    ending: Option<AbortOnDropHandle<()>>,
 }
 
 impl TypeScript {
     /// A checker that runs this executable. Nothing is started yet.
     pub fn new(executable: &Executable, confinement: Confinement) -> Self {
+        Self::with_idle_time(executable, confinement, IDLE_TIME)
+    }
+
+    /// As [`TypeScript::new`], with the time after which a process without checks ends. The next
+    /// check starts another.
+    pub fn with_idle_time(
+        executable: &Executable,
+        confinement: Confinement,
+        idle_time: Duration,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
+                idle_time,
                 program: executable.path.clone(),
                 confinement,
                 library: OnceCell::new(),
@@ -86,7 +103,7 @@ impl TypeScript {
             let mut warm = shared.warm.lock().await;
             // An error comes again with the first check, which reports it.
             if let Ok(session) = shared.ready(&mut warm).await {
-                warm.keep(session);
+                shared.keep(&mut warm, session);
             }
         });
     }
@@ -95,6 +112,7 @@ impl TypeScript {
     pub async fn shut_down(&self) {
         let mut warm = self.shared.warm.lock().await;
         warm.ended = true;
+        warm.ending = None;
         if let Some(session) = warm.session.take() {
             session.end().await;
         }
@@ -102,7 +120,7 @@ impl TypeScript {
 }
 
 impl Shared {
-    async fn check(&self, script: &Script) -> Result<Checked, CheckError> {
+    async fn check(self: &Arc<Self>, script: &Script) -> Result<Checked, CheckError> {
         // Checks of one checker wait for each other first, so that they do not
         // take all turns of the host.
         let turns = async { (self.turns.acquire().await, HOST_TURNS.acquire().await) };
@@ -119,7 +137,7 @@ impl Shared {
         };
         let found = stopping_errors(&mut session, script).await;
         match warm {
-            Some(mut warm) if found.is_ok() => warm.keep(session),
+            Some(mut warm) if found.is_ok() => self.keep(&mut warm, session),
             // A process that failed may go on with the script.
             _ => session.end().await,
         }
@@ -138,6 +156,16 @@ impl Shared {
         self.session().await
     }
 
+    /// Keeps a session that has answered, for the next check.
+    fn keep(self: &Arc<Self>, warm: &mut Warm, session: Session) {
+        warm.checks += 1;
+        if !warm.ended {
+            warm.session = Some(session);
+            let ending = end_when_idle(Arc::downgrade(self), self.idle_time);
+            warm.ending = Some(AbortOnDropHandle::new(tokio::spawn(ending)));
+        }
+    }
+
     async fn session(&self) -> Result<Session, Unavailable> {
         let folder = self.program.parent().unwrap_or(Path::new("/"));
         let load = async || library::load(folder).map_err(Unavailable::Library);
@@ -146,13 +174,16 @@ impl Shared {
     }
 }
 
-impl Warm {
-    /// Keeps a session that has answered, for the next check.
-    fn keep(&mut self, session: Session) {
-        self.checks += 1;
-        if !self.ended {
-            self.session = Some(session);
-        }
+
+/// Ends the warm session after this time, in which no check may begin.
+async fn end_when_idle(shared: Weak<Shared>, time: Duration) {
+    tokio::time::sleep(time).await;
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    let session = shared.warm.lock().await.session.take();
+    if let Some(session) = session {
+        session.end().await;
     }
 }
 

@@ -256,3 +256,19 @@ fn a_process_that_died_between_two_checks_is_replaced() {
         assert_eq!(checker.check(script("1", "")).await, nothing);
     });
 }
+
+#[test]
+fn idle_process_ends_and_the_next_check_starts_another() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let executable = pretender(folder.path(), &content());
+    let checker = TypeScript::with_idle_time(&executable, OFF, Duration::from_millis(1));
+    runtime().block_on(async {
+        for _ in 0..2 {
+            let nothing = Ok(callgate_check::Checked::default());
+            assert_eq!(checker.check(script("1", "")).await, nothing);
+            while !processes(folder.path()).is_empty() {
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+}
