@@ -291,7 +291,7 @@ mod tests {
             description: None,
             trusted: false,
             status: Status::Ready(Arc::new(ToolList {
-                tools: vec![tool],
+                tools: Arc::new(vec![tool]),
                 gaps: gap.into_iter().map(str::to_owned).collect(),
                 ..ToolList::default()
             })),

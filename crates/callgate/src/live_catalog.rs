@@ -11,10 +11,11 @@ use callgate_catalog::{Catalog, Malformed, Tool, ToolDefinition};
 use callgate_gate::{CallError, CallErrorKind, CallOptions, code};
 use callgate_policy::{Because, Decision, Rules, Verdict};
 use callgate_script::Named;
-use callgate_servers::{Phase, ServerState, Servers, Status, ToolList};
+use callgate_servers::{Phase, ServerState, Servers, Shared, Status, ToolList};
 use futures::future::join_all;
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -333,9 +334,9 @@ impl LiveCatalog {
         let known = self.known();
         let names = &self.lint.names;
         let is_owner =
-            |list: &&Arc<ReadList>| scope.has(&list.server) && names.owns(&list.server, function);
+            |list: &&Arc<ReadList>| scope.has(&list.read.server) && names.owns(&list.read.server, function);
         let owners: Vec<_> = known.lists.iter().filter(is_owner).collect();
-        let mut dropped = owners.iter().flat_map(|list| &list.dropped);
+        let mut dropped = owners.iter().flat_map(|list| &list.read.dropped);
         let dropped = dropped.find(|dropped| dropped.is_named(function));
         let reason = known.catalog.collision(function);
         let reason = reason.or_else(|| dropped.map(ToString::to_string));
@@ -346,7 +347,7 @@ impl LiveCatalog {
         let broken = owners.iter().find(|list| !list.ready.gaps.is_empty())?;
         let gaps = one_line(&broken.ready.gaps.join("; "), MAX_GAPS);
         let message = unknown_tool_message(function, near);
-        let server = &broken.server;
+        let server = &broken.read.server;
         Some(format!(
             "{message}; the list of server {server:?} is not whole: {gaps}"
         ))
@@ -414,12 +415,13 @@ impl LiveCatalog {
         if lists.len() == before.lists.len() && lists.iter().zip(&before.lists).all(is_same) {
             return;
         }
-        let definitions = lists.iter().flat_map(|list| list.definitions.clone());
+        let definitions = lists.iter().flat_map(|list| list.read.definitions.clone());
         let catalog = Arc::new(Catalog::build_without(
             before.catalog.names(),
             definitions.collect(),
             |function, other_names| self.lint.settings.hides(function, other_names),
         ));
+        let catalog = CATALOGS.get(|known| known.is_same(&catalog), || Arc::clone(&catalog));
         let known = Arc::new(Known {
             catalog: Arc::clone(&catalog),
             lists,
@@ -446,11 +448,21 @@ fn ready(state: &ServerState) -> Option<&Arc<ToolList>> {
 
 /// A server's list, and the definitions read from it.
 struct ReadList {
-    server: String,
     ready: Arc<ToolList>,
+    read: Arc<ReadTools>,
+}
+
+/// The entries of a list, read.
+struct ReadTools {
+    server: String,
+    entries: Arc<Vec<Value>>,
     definitions: Vec<Arc<ToolDefinition>>,
     dropped: Vec<Malformed>,
 }
+
+/// The lists and catalogs of all gates: those of the users of a host are mostly the same.
+static READ: Shared<ReadTools> = Shared::new();
+static CATALOGS: Shared<Catalog> = Shared::new();
 
 impl ReadList {
     fn read(state: &ServerState, ready: &Arc<ToolList>) -> Self {
@@ -466,26 +478,37 @@ impl ReadList {
                 "the tools of a server are known from an earlier time"
             );
         }
-        let mut dropped = Vec::new();
-        let mut definitions = Vec::with_capacity(tools);
-        for raw in &ready.tools {
-            match ToolDefinition::parse(server, raw) {
-                Ok(definition) => definitions.push(Arc::new(definition)),
-                Err(malformed) => dropped.push(malformed),
-            }
-        }
+        let is_same =
+            |it: &ReadTools| it.server == *server && Arc::ptr_eq(&it.entries, &ready.tools);
         Self {
-            server: server.clone(),
             ready: Arc::clone(ready),
-            definitions,
-            dropped,
+            read: READ.get(is_same, || Arc::new(ReadTools::read(server, &ready.tools))),
         }
     }
 
     /// Problems of the list and its entries.
     fn warnings(&self) -> impl Iterator<Item = String> {
         let of_list = self.ready.warnings.iter().chain(&self.ready.gaps);
-        let of_list = of_list.map(|warning| format!("server {:?}: {warning}", self.server));
-        of_list.chain(self.dropped.iter().map(ToString::to_string))
+        let of_list = of_list.map(|warning| format!("server {:?}: {warning}", self.read.server));
+        of_list.chain(self.read.dropped.iter().map(ToString::to_string))
+    }
+}
+
+impl ReadTools {
+    fn read(server: &str, entries: &Arc<Vec<Value>>) -> Self {
+        let mut dropped = Vec::new();
+        let mut definitions = Vec::with_capacity(entries.len());
+        for raw in entries.iter() {
+            match ToolDefinition::parse(server, raw) {
+                Ok(definition) => definitions.push(Arc::new(definition)),
+                Err(malformed) => dropped.push(malformed),
+            }
+        }
+        Self {
+            server: server.to_owned(),
+            entries: Arc::clone(entries),
+            definitions,
+            dropped,
+        }
     }
 }

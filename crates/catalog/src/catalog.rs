@@ -108,6 +108,23 @@ impl Catalog {
         }
     }
 
+    /// True if both have the same tools, with the same names. Equal definitions count as the same
+    /// only where they are one value.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_same = |a: &[Tool], b: &[Tool]| {
+            a.len() == b.len()
+                && a.iter().zip(b).all(|(a, b)| {
+                    Arc::ptr_eq(&a.definition, &b.definition)
+                        && (&a.function, &a.other_names) == (&b.function, &b.other_names)
+                })
+        };
+        is_same(&self.tools, &other.tools)
+            && is_same(&self.hidden, &other.hidden)
+            && self.names == other.names
+            && self.not_for_models == other.not_for_models
+            && self.warnings == other.warnings
+    }
+
     /// Makes the declarations, unless they are there: some 30 µs a tool.
     pub fn declare(&self) {
         self.declared();

@@ -25,6 +25,7 @@ mod questions;
 mod request;
 mod server_log;
 mod servers;
+mod shared;
 mod slot;
 mod spec;
 mod state;
@@ -43,6 +44,7 @@ pub use caller::{
 pub use child::nesting;
 pub use failure::{CallFailure, FailureKind, Lost, Reader, Reason};
 pub use servers::Servers;
+pub use shared::Shared;
 pub use spec::{Connect, EraSetting, Http, Remembered, ServerSpec, Stdio, Transport};
 pub use state::{Phase, ServerState, Status};
 pub use tool_list::ToolList;

@@ -190,7 +190,7 @@ impl Listing {
             }
             self.seen += 1;
             match read_tool(tool, callable) {
-                Ok(tool) => self.list.tools.push(tool),
+                Ok(tool) => Arc::make_mut(&mut self.list.tools).push(tool),
                 Err(reason) => {
                     let number = self.seen;
                     self.list
@@ -330,7 +330,7 @@ impl CurrentList {
     pub(crate) fn take(&self, list: ToolList, covered: u64) {
         let mut state = self.state();
         if state.list.as_deref() != Some(&list) {
-            state.list = Some(Arc::new(list));
+            state.list = Some(Arc::new(list.shared()));
         }
         state.at = Some(Instant::now());
         state.failed = None;
@@ -360,7 +360,7 @@ impl CurrentList {
     /// Checks that a tool has the definition that was decided on. One name may have several.
     pub(crate) fn check(&self, call: &ToolCall<'_>, has_begun: bool) -> Result<(), CallFailure> {
         let list = self.list();
-        let tools = list.as_deref().map_or(&[][..], |list| &list.tools);
+        let tools = list.as_deref().map_or(&[][..], |list| list.tools.as_slice());
         let mut found = tools
             .iter()
             .filter(|entry| entry["name"] == call.tool)
@@ -444,7 +444,7 @@ mod tests {
     #[test]
     fn a_tool_is_any_entry_of_its_name() {
         let list = |tools| ToolList {
-            tools,
+            tools: Arc::new(tools),
             ..ToolList::default()
         };
         let odd = json!({ "name": "t", "inputSchema": 7 });

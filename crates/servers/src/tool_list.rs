@@ -6,11 +6,16 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::shared::Shared;
+
+/// The entries of all lists.
+static ENTRIES: Shared<Vec<Value>> = Shared::new();
+
 /// A server's tool list and its description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolList {
     /// The entries of its `tools/list`, from all pages, in order, as it wrote them.
-    pub tools: Vec<Value>,
+    pub tools: Arc<Vec<Value>>,
     /// The protocol revision agreed on, such as `2026-07-28`.
     pub protocol_version: String,
     /// Its program's name for people.
@@ -28,4 +33,13 @@ pub struct ToolList {
     pub ttl: Option<Duration>,
     /// The identifier of the login that the list was asked for with; `None` without a login.
     pub login: Option<Arc<str>>,
+}
+
+impl ToolList {
+    /// This list, whose entries are those of an equal list in use.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        let tools = ENTRIES.get(|known| *known == *self.tools, || Arc::clone(&self.tools));
+        Self { tools, ..self }
+    }
 }

@@ -172,9 +172,10 @@ impl Cache {
         };
         // The error of the parser could quote the text.
         let damaged = |_| "it is damaged".to_owned();
-        let entry: Entry = serde_json::from_slice(&bytes).map_err(damaged)?;
+        let mut entry: Entry = serde_json::from_slice(&bytes).map_err(damaged)?;
         let login = auth::login_id(spec).map_err(|error| error.to_string())?;
         if entry.list.login.as_deref() == login.as_deref() {
+            entry.list = Arc::new(ToolList::clone(&entry.list).shared());
             return Ok(Some(entry));
         }
         tracing::info!(server = spec.name, "the kept list is of another login");

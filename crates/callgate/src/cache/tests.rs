@@ -14,7 +14,7 @@ use super::*;
 
 fn ready(tools: &[Value]) -> ToolList {
     ToolList {
-        tools: tools.to_vec(),
+        tools: Arc::new(tools.to_vec()),
         protocol_version: "2025-11-25".to_owned(),
         title: Some("S".to_owned()),
         instructions: Some("Be kind.".to_owned()),
