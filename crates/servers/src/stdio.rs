@@ -158,9 +158,11 @@ async fn write_all(
 ) {
     while let Some(Outgoing { text, id, _room }) = writes.recv().await {
         let written = async {
-            let (line, end) = text.split_at(text.len().saturating_sub(1));
+            // A short line is written in whole or not at all. Of a long one the end comes by itself,
+            // because with it the server may read the line.
+            let end = (text.len() > PIPE_BUF).then(|| text.len().saturating_sub(1));
+            let (line, end) = text.split_at(end.unwrap_or_default());
             stdin.write_all(line).await?;
-            // With its end, the server may read it.
             if let Some(id) = &id {
                 tap.sent(id);
             }
@@ -177,6 +179,9 @@ async fn write_all(
         }
     }
 }
+
+/// Bytes that a pipe takes in whole or not at all (`PIPE_BUF` of POSIX).
+const PIPE_BUF: usize = if cfg!(target_os = "linux") { 4096 } else { 512 };
 
 /// Lines of bounded length.
 pub(crate) struct Lines<R> {
