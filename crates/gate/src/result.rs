@@ -20,6 +20,10 @@ use tokio::task::spawn_blocking;
 /// The most JSON values in a result's content.
 const MAX_PARTS: u64 = 1 << 18;
 
+/// Up to this size, in bytes of JSON, a result is held to its schema at once: that takes less than to
+/// wake up another thread.
+const SMALL: usize = 4 << 10;
+
 /// From this size on, in bytes of JSON, only a few results of the whole process are held to their
 /// schemas at a time: each takes up to 200 MB.
 const LARGE: usize = 1 << 20;
@@ -266,6 +270,10 @@ pub(crate) async fn check_output(tool: &Tool, value: Box<RawValue>) -> (Box<RawV
         return (value, Fit::Fits);
     };
     let bytes = value.get().len();
+    if bytes <= SMALL {
+        let fit = declared.fit(value.get());
+        return (value, fit);
+    }
     let permit = if bytes >= LARGE {
         // The semaphore is never closed.
         LARGE_RESULTS.acquire().await.ok()
