@@ -6,6 +6,7 @@
 mod apt;
 mod bench;
 mod checksum;
+mod clients;
 mod corpus;
 mod demo;
 mod dist;
@@ -78,6 +79,8 @@ enum Command {
     Tokens,
     /// Set up, build in release mode, and keep a server busy while its servers come and go.
     Soak(soak::Options),
+    /// Set up, build, and drive real clients of MCP with a scripted model.
+    Clients(clients::Options),
     /// The V8 archive from source (hours; only where no archive can be had).
     V8(v8::source::Options),
 }
@@ -97,6 +100,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::SearchQuality => corpus::quality(&project),
         Command::Tokens => tokens::run(&project),
         Command::Soak(options) => soak::run(&project, &options),
+        Command::Clients(options) => clients::run(&project, &options),
         Command::V8(options) => v8::source::run(&project, &options),
     }
 }

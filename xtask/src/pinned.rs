@@ -132,6 +132,7 @@ mod tests {
     fn the_lock_files_name_no_registry() {
         let folders = [
             "crates/check/typescript",
+            "fixtures/clients",
             "fixtures/conformance",
             "fixtures/real-servers",
             "fixtures/tool-corpus",
