@@ -11,8 +11,10 @@ use futures::future::{BoxFuture, Shared};
 use super::Session;
 use crate::runs::{AnyClient, PendingGate, Runs};
 
-/// The time that the first requests wait for servers whose tools are not known.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// The time that the first requests wait for servers whose tools are not known. Claude Code asks
+/// its model without the tools of an MCP server that has not listed them after 2 s, which include
+/// the start of the server's process.
+pub(super) const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Gives the reason while the gate waits for a person to act, for the model to tell its user; then
 /// `None`. It is called for each call of a tool.
