@@ -220,6 +220,17 @@ fn block(block: Value) -> ContentBlock {
     serde_json::from_value(block.clone()).unwrap_or_else(|_unknown| text())
 }
 
+/// Has Gemini CLI show a text that is JSON. It takes the first text of a result without structured
+/// content for that content, and fails if it is no object, such as the `42` of a script.
+pub(super) fn keep_as_text(result: &mut CallToolResult) {
+    let text = result.content.first().and_then(ContentBlock::as_text);
+    let text = text.map_or("", |it| it.text.trim_start());
+    let is_json = !text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+    if is_json && result.structured_content.is_none() {
+        result.structured_content = Some(Value::Object(JsonObject::new()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -291,6 +302,22 @@ mod tests {
             let result: &RawValue = serde_json::from_str(result).expect("JSON");
             let content = for_model(&server_result(result, true), result);
             assert_eq!(serde_json::to_value(content).expect("JSON"), expected);
+        }
+    }
+
+    #[test]
+    fn json_texts_get_structured_content() {
+        for (text, expected) in [
+            ("42\n", Some(json!({}))),
+            (" [1]", Some(json!({}))),
+            ("\"a\"", Some(json!({}))),
+            ("{}", None),
+            ("42\nwarning: no", None),
+            ("", None),
+        ] {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+            keep_as_text(&mut result);
+            assert_eq!(result.structured_content, expected, "{text:?}");
         }
     }
 

@@ -138,6 +138,55 @@ impl Session {
         Ok(Arc::clone(self.tools.get_or_init(|| Arc::new(array))))
     }
 
+    /// Calls a tool that the client sees.
+    async fn answer_call(
+        &self,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(reason) = self.service.waits() {
+            return Ok(answer(Err(reason)));
+        }
+        let gate = self.gate(context).await?;
+        let (mode, client) = (self.mode(context)?, self.client(context)?);
+        let name: &str = &request.name;
+        let is_native = mode == ToolMode::Native;
+        let is_server_tool = is_native && gate.finds_tool(name).await;
+        let mut is_own = own_tools::is_in_mode(name, mode);
+        if is_own && is_server_tool {
+            // Of two tools with the name, the one that the client sees is meant.
+            is_own = self
+                .tools(&gate, mode, &client)
+                .own()
+                .any(|own| own == name);
+        }
+        let made = ToolRequest {
+            params: request,
+            context,
+            client: &client,
+            roots: &self.roots,
+        };
+        if is_own {
+            return self.call_own(gate, made, mode).await;
+        }
+        if is_server_tool {
+            let call = ToolCall {
+                function: name.to_owned(),
+                arguments: request.arguments.clone(),
+                any_result: client.is_stateless,
+                is_for_model: false,
+            };
+            return self.call(gate, call, made).await;
+        }
+        let array = self.tools(&gate, mode, &client);
+        if is_native && array.tools.iter().any(|tool| tool.name == name) {
+            let gone = format!("{name} is gone: no server lists it any more");
+            return Ok(answer(Err(gone)));
+        }
+        let message = unknown_tool(&gate, is_native, &array, name);
+        Err(ErrorData::invalid_params(message, None))
+    }
+
     /// Calls a server's tool.
     async fn call(
         &self,
@@ -332,47 +381,13 @@ impl ServerHandler for Session {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if let Some(reason) = self.service.waits() {
-            return Ok(answer(Err(reason)));
+        let mut answered = self.answer_call(&request, &context).await;
+        if is_client(&context, "gemini-cli")
+            && let Ok(CallToolResponse::Complete(result)) = &mut answered
+        {
+            call_tool::keep_as_text(result);
         }
-        let gate = self.gate(&context).await?;
-        let (mode, client) = (self.mode(&context)?, self.client(&context)?);
-        let name: &str = &request.name;
-        let is_native = mode == ToolMode::Native;
-        let is_server_tool = is_native && gate.finds_tool(name).await;
-        let mut is_own = own_tools::is_in_mode(name, mode);
-        if is_own && is_server_tool {
-            // Of two tools with the name, the one that the client sees is meant.
-            is_own = self
-                .tools(&gate, mode, &client)
-                .own()
-                .any(|own| own == name);
-        }
-        let made = ToolRequest {
-            params: &request,
-            context: &context,
-            client: &client,
-            roots: &self.roots,
-        };
-        if is_own {
-            return self.call_own(gate, made, mode).await;
-        }
-        if is_server_tool {
-            let call = ToolCall {
-                function: name.to_owned(),
-                arguments: request.arguments.clone(),
-                any_result: client.is_stateless,
-                is_for_model: false,
-            };
-            return self.call(gate, call, made).await;
-        }
-        let array = self.tools(&gate, mode, &client);
-        if is_native && array.tools.iter().any(|tool| tool.name == name) {
-            let gone = format!("{name} is gone: no server lists it any more");
-            return Ok(answer(Err(gone)));
-        }
-        let message = unknown_tool(&gate, is_native, &array, name);
-        Err(ErrorData::invalid_params(message, None))
+        answered
     }
 
     /// The tool whose arguments a request over HTTP repeats in headers: rmcp compares both (MCP
@@ -471,13 +486,17 @@ impl ServerHandler for Session {
 /// The time that a client's first requests wait for servers without a known list. Codex goes on
 /// without an MCP server that does not answer for 0.6 s.
 fn patience(context: &RequestContext<RoleServer>) -> Duration {
-    let client = context.peer.peer_info();
-    let is_codex = client.is_some_and(|it| it.client_info.name.starts_with("codex"));
-    if is_codex {
+    if is_client(context, "codex") {
         Duration::from_millis(500)
     } else {
         service::PATIENCE
     }
+}
+
+/// True if the client's name begins like this.
+fn is_client(context: &RequestContext<RoleServer>, name: &str) -> bool {
+    let client = context.client_info();
+    client.is_some_and(|it| it.name.starts_with(name))
 }
 
 /// True if the request is of a revision without sessions.
