@@ -92,6 +92,16 @@ fn cached_list_is_used_without_a_start() {
     }
 }
 
+#[test]
+fn server_that_is_still_starting_may_tidy_up() {
+    let tidies = "trap 'touch tidied; exit' TERM; while :; do sleep 0.05; done";
+    let slow = json!({ "command": "sh", "cwd": ".", "args": ["-c", tidies] });
+    let bench = Workbench::new(json!({ "slow": slow, "ticketing": demo_ticketing() }));
+    let ran = bench.callgate(&["tools"]);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    assert!(bench.path().join("tidied").exists(), "{ran:#?}");
+}
+
 /// Asks the server, and gives the result.
 fn ask(host: &mut Host, method: &str, params: Value) -> Value {
     host.request(method, &params).expect("an answer")

@@ -14,6 +14,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 use crate::failure::Reason;
 use crate::server_log::{FloodGate, StderrLog};
@@ -33,22 +34,24 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// The last lines of a stderr, the newest first.
 type Tail = Mutex<VecDeque<String>>;
 
-/// A running process. Dropping it kills the process group.
+/// A running process. Dropping it ends the process group.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// Sends signals to the process group. Without this end of the channel, it is killed.
+    /// Sends signals to the process group. Without this end of the channel, it is ended.
     signals: mpsc::UnboundedSender<Signal>,
     exit: watch::Receiver<Option<ExitStatus>>,
     stderr: Arc<Tail>,
 }
 
 impl Child {
-    /// Starts the process and returns its input and its output with it.
+    /// Starts the process and returns its input and its output with it. `processes` has a task for
+    /// as long as the process runs.
     pub(crate) async fn start(
         stdio: &spec::Stdio,
         env: &BTreeMap<String, String>,
         server: &Arc<str>,
         redact: &Redact,
+        processes: &TaskTracker,
     ) -> Result<(Self, ChildStdin, ChildStdout), Reason> {
         if let Some(cwd) = &stdio.cwd
             && !cwd.is_dir()
@@ -90,7 +93,7 @@ impl Child {
         let stderr = tokio::spawn(read_stderr(stderr, Arc::clone(&tail), log));
         let (tell, exit) = watch::channel(None);
         let (signals, sent) = mpsc::unbounded_channel();
-        tokio::spawn(follow(process, sent, stderr, tell));
+        processes.spawn(follow(process, sent, stderr, tell));
         let child = Self {
             signals,
             exit,
@@ -177,6 +180,17 @@ fn command(stdio: &spec::Stdio, env: &BTreeMap<String, String>) -> Command {
     command
 }
 
+/// Ends a process. SIGTERM comes first: npx, ended by SIGKILL while it installs, would leave a lock
+/// that holds up its next starts for a minute.
+async fn end(process: &mut callgate_process::Child) -> io::Result<ExitStatus> {
+    process.signal_group(Signal::Terminate);
+    if let Ok(status) = timeout(GRACE, process.wait()).await {
+        return status;
+    }
+    process.signal_group(Signal::Kill);
+    process.wait().await
+}
+
 /// Waits for the process, then ends the rest of its group, which would hold its output open.
 async fn follow(
     mut process: callgate_process::Child,
@@ -189,10 +203,7 @@ async fn follow(
             status = process.wait() => break status,
             signal = signals.recv() => match signal {
                 Some(signal) => process.signal_group(signal),
-                None => {
-                    process.signal_group(Signal::Kill);
-                    break process.wait().await;
-                }
+                None => break end(&mut process).await,
             },
         }
     };
@@ -243,7 +254,8 @@ mod tests {
                 ..spec::Stdio::default()
             };
             let env = BTreeMap::from([("PATH".to_owned(), "/nowhere".to_owned())]);
-            let started = Child::start(&stdio, &env, &"x".into(), &Redact::default()).await;
+            let (redact, processes) = (Redact::default(), TaskTracker::new());
+            let started = Child::start(&stdio, &env, &"x".into(), &redact, &processes).await;
             let Err(error) = started else {
                 panic!("{command} is there");
             };

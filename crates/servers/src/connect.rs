@@ -13,6 +13,7 @@ use rmcp::transport::IntoTransport;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::child::Child;
 use crate::clock::{Asking, later};
@@ -42,6 +43,8 @@ pub(crate) struct Memory {
     pub(crate) reasons: Arc<watch::Sender<u64>>,
     /// The clocks of the server's requests.
     pub(crate) asking: Asking,
+    /// The processes that have not ended.
+    pub(crate) processes: TaskTracker,
 }
 
 impl Memory {
@@ -119,7 +122,8 @@ impl Attempt<'_> {
         env: &BTreeMap<String, String>,
         may_discover: bool,
     ) -> Result<(Connection, ToolList), Failed> {
-        let started = Child::start(stdio, env, &self.name, &self.redact).await;
+        let processes = &self.memory.processes;
+        let started = Child::start(stdio, env, &self.name, &self.redact, processes).await;
         let (child, stdin, stdout) = started?;
         let (exited, limit) = (child.exited(), self.spec.max_message_bytes);
         let transport = |tap| Ok((Stdio::new(stdout, stdin, exited, tap, limit), None));

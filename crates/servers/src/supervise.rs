@@ -33,6 +33,8 @@ const TOGETHER: Duration = Duration::from_millis(20);
 const PAUSE: Duration = Duration::from_secs(1);
 /// The time that a start may take beyond its limit, to say that it failed.
 const SAYING_SO: Duration = Duration::from_secs(10);
+/// The time that processes of starts that were given up have to end, SIGKILL included.
+const LAST_PROCESSES: Duration = Duration::from_secs(2);
 const DISABLED: &str = "the server is disabled";
 const NOT_YET: &str = "the server is being started";
 
@@ -97,6 +99,9 @@ impl Supervised {
         self.stop.cancel();
         self.end(|| self.stand.end(State::Closed));
         self.endings.wait().await;
+        // A start that is given up ends its process, too.
+        self.memory.processes.close();
+        let _ = timeout(LAST_PROCESSES, self.memory.processes.wait()).await;
     }
 }
 
