@@ -29,7 +29,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     let pins = project.root.join(FOLDER);
     let folder = project.target_dir.join("clients");
     let what = "five clients and a Node.js for them, 1.6 GB (a minute with a near registry)";
-    pinned::npm(&pins, &folder, what)?;
+    pinned::npm_of_platform(&pins, &folder, what)?;
     let modules = folder.join("node_modules");
     let mut drive = Command::new(modules.join(".bin/node"));
     drive.arg(pins.join("drive.mjs")).arg(&modules);

@@ -24,6 +24,16 @@ pub(crate) fn named(variable: &str) -> Result<Option<PathBuf>> {
 
 /// Installs in `folder/node_modules` the packages of the `package.json` and lock file in `pins`.
 pub(crate) fn npm(pins: &Path, folder: &Path, what: &str) -> Result<()> {
+    npm_by("ci", pins, folder, what)
+}
+
+/// As [`npm`], where the lock file cannot have all packages of other platforms, because the registry
+/// lacks some: `npm ci` refuses that, `npm install` takes what it has.
+pub(crate) fn npm_of_platform(pins: &Path, folder: &Path, what: &str) -> Result<()> {
+    npm_by("install", pins, folder, what)
+}
+
+fn npm_by(command: &str, pins: &Path, folder: &Path, what: &str) -> Result<()> {
     let names = ["package.json", "package-lock.json"];
     let [manifest, lock] = names.map(|name| pins.join(name));
     let node = process::version(Command::new("node").arg("--version")).unwrap_or_default();
@@ -33,7 +43,7 @@ pub(crate) fn npm(pins: &Path, folder: &Path, what: &str) -> Result<()> {
             files::copy(file, &folder.join(files::name(file)))?;
         }
         let mut npm = Command::new(tools::NPM);
-        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+        npm.args([command, "--ignore-scripts", "--no-audit", "--no-fund"]);
         process::run(npm.current_dir(folder))
     })
 }

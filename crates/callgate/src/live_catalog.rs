@@ -333,8 +333,9 @@ impl LiveCatalog {
     fn gap_message(&self, function: &str, near: Option<&str>, scope: &Scope) -> Option<String> {
         let known = self.known();
         let names = &self.lint.names;
-        let is_owner =
-            |list: &&Arc<ReadList>| scope.has(&list.read.server) && names.owns(&list.read.server, function);
+        let is_owner = |list: &&Arc<ReadList>| {
+            scope.has(&list.read.server) && names.owns(&list.read.server, function)
+        };
         let owners: Vec<_> = known.lists.iter().filter(is_owner).collect();
         let mut dropped = owners.iter().flat_map(|list| &list.read.dropped);
         let dropped = dropped.find(|dropped| dropped.is_named(function));

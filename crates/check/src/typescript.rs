@@ -174,7 +174,6 @@ impl Shared {
     }
 }
 
-
 /// Ends the warm session after this time, in which no check may begin.
 async fn end_when_idle(shared: Weak<Shared>, time: Duration) {
     tokio::time::sleep(time).await;

@@ -360,7 +360,9 @@ impl CurrentList {
     /// Checks that a tool has the definition that was decided on. One name may have several.
     pub(crate) fn check(&self, call: &ToolCall<'_>, has_begun: bool) -> Result<(), CallFailure> {
         let list = self.list();
-        let tools = list.as_deref().map_or(&[][..], |list| list.tools.as_slice());
+        let tools = list
+            .as_deref()
+            .map_or(&[][..], |list| list.tools.as_slice());
         let mut found = tools
             .iter()
             .filter(|entry| entry["name"] == call.tool)
