@@ -39,6 +39,7 @@ async fn priming_events_begin_with_their_revision() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
     for (agreed, version, is_primed) in [
+        ("2025-03-26", None, false),
         ("2025-06-18", None, false),
         ("2025-06-18", Some("2025-06-18"), false),
         ("2025-11-25", Some("2025-11-25"), true),

@@ -17,7 +17,6 @@ pub(crate) use mode::of_request as mode_of_request;
 pub(crate) use service::Service;
 pub use service::Waits;
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -45,13 +44,6 @@ use crate::runs::{Client, ClientAsker, Purpose, Roots, ToolRequest, log_level, r
 use call_tool::ToolCall;
 use search::Search;
 use tool_array::ToolArray;
-
-/// The revisions that are served. Earlier ones have batches, which are not.
-static REVISIONS: [ProtocolVersion; 3] = [
-    ProtocolVersion::V_2025_06_18,
-    ProtocolVersion::V_2025_11_25,
-    ProtocolVersion::V_2026_07_28,
-];
 
 /// The handler of one MCP session, or of one stateless request.
 pub(crate) struct Session {
@@ -301,10 +293,6 @@ impl ServerHandler for Session {
         self.mode(&context)?;
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
-    }
-
-    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Cow::Borrowed(&REVISIONS)
     }
 
     async fn discover(
