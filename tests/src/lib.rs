@@ -221,7 +221,7 @@ impl Workbench {
 
     /// `callgate`, to be run in the folder with an environment of its own and no keyring.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        self.command_of(&binary("callgate"), arguments)
+        self.command_of(&host::program(), arguments)
     }
 
     fn command_of(&self, program: &Path, arguments: &[&str]) -> Command {

@@ -1,36 +1,39 @@
-//! `cargo xtask bench`: the benchmarks, in release mode.
+//! `cargo xtask bench`: the benchmarks, of the program that the packages have.
 
-use std::process::ExitCode;
+use std::env;
+use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 
 use crate::project::Project;
-use crate::{process, say, setup};
+use crate::{demo, process, say, setup};
+
+/// Names the program that is measured.
+const PROGRAM: &str = "CALLGATE_BENCH_PROGRAM";
 
 pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     build(project)?;
     say::step("benchmarks");
     let mut bench = project.cargo();
     bench.args(["bench", "--locked", "--workspace", "--bench", "budgets"]);
-    process::run(&mut bench)?;
+    run_with_program(project, &mut bench)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds every program and example in release mode.
+/// Runs a command that starts the built program, or the one that the caller names.
+pub(crate) fn run_with_program(project: &Project, command: &mut Command) -> Result<()> {
+    if env::var_os(PROGRAM).is_none() {
+        command.env(PROGRAM, project.built_as("dist", "callgate"));
+    }
+    process::run(command)
+}
+
+/// Builds the program as packages have it, and in release mode what measures it.
 pub(crate) fn build(project: &Project) -> Result<()> {
     setup::for_build(project)?;
-    say::step("build in release mode (the first time: about twenty minutes on two cores)");
-    // The whole workspace both times: a part of it would choose other features
-    // for its dependencies and compile them again; so would a build without the
-    // development dependencies, which `--examples` brings in.
+    say::step("build (the first time: about twenty-five minutes on two cores)");
+    demo::build(project, "dist")?;
     let mut build = project.cargo();
-    build.args([
-        "build",
-        "--locked",
-        "--release",
-        "--workspace",
-        "--bins",
-        "--examples",
-    ]);
-    process::run(&mut build)
+    build.args(["build", "--locked", "--release", "--workspace"]);
+    process::run(build.args(["--bin", "callgate-odd-server", "--example", "soak"]))
 }

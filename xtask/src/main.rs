@@ -67,7 +67,7 @@ enum Command {
     Escape(test::Options),
     /// Check who imports whom, unsafe code, and pinned versions.
     Floors,
-    /// Set up and run the benchmarks in release mode.
+    /// Set up and run the benchmarks of the program that packages have.
     Bench,
     /// Set up, and build the packages of a release: tarball, npm, wheel, Debian.
     Dist(dist::Options),
@@ -77,7 +77,7 @@ enum Command {
     SearchQuality,
     /// Set up, and count what a model is given and gives back, into `docs/tokens.md`.
     Tokens,
-    /// Set up, build in release mode, and keep a server busy while its servers come and go.
+    /// Set up, build, and keep a server busy while its servers come and go.
     Soak(soak::Options),
     /// Set up, build, and drive real clients of MCP with a scripted model.
     Clients(clients::Options),

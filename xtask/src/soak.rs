@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: many clients at `callgate serve --http` for minutes, in
-//! release mode, while servers come and go.
+//! `cargo xtask soak`: many clients at `callgate serve --http` for minutes,
+//! while servers come and go.
 
 use std::process::{Command, ExitCode};
 
@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::project::Project;
-use crate::{bench, process, say};
+use crate::{bench, say};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -21,6 +21,6 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
     bench::build(project)?;
     say::step("soak");
     let mut soak = Command::new(project.built_as("release", "examples/soak"));
-    process::run(soak.args(&options.options))?;
+    bench::run_with_program(project, soak.args(&options.options))?;
     Ok(ExitCode::SUCCESS)
 }
