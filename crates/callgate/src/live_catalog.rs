@@ -462,8 +462,8 @@ struct ReadTools {
 }
 
 /// The lists and catalogs of all gates: those of the users of a host are mostly the same.
-static READ: Shared<ReadTools> = Shared::new();
-static CATALOGS: Shared<Catalog> = Shared::new();
+static READ: Shared<ReadTools> = Shared::empty();
+static CATALOGS: Shared<Catalog> = Shared::empty();
 
 impl ReadList {
     fn read(state: &ServerState, ready: &Arc<ToolList>) -> Self {

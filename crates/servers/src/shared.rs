@@ -10,7 +10,7 @@ pub struct Shared<T>(Mutex<Vec<Weak<T>>>);
 
 impl<T> Shared<T> {
     /// No values.
-    pub const fn new() -> Self {
+    pub const fn empty() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 

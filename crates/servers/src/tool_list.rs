@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::shared::Shared;
 
 /// The entries of all lists.
-static ENTRIES: Shared<Vec<Value>> = Shared::new();
+static ENTRIES: Shared<Vec<Value>> = Shared::empty();
 
 /// A server's tool list and its description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
