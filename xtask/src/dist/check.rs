@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::json;
 
 use super::Release;
 use crate::files::{self, copy, write};
@@ -200,8 +201,14 @@ fn try_out(release: &Release<'_>, installed: &Installed, suite: &Path) -> Result
     let launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
     let mut inspector = Command::new("node");
     inspector.arg(suite.join(launcher)).arg("--cli");
-    inspector.args(&installed.command);
-    inspector.args(["serve", "--config", CONFIG]);
+    // On its command line, `--config` would be its own.
+    let (command, before) = installed.command.split_first().context("no command")?;
+    let args = before.iter().map(|it| it.display().to_string());
+    let args = args.chain(["serve", "--config", CONFIG].map(str::to_owned));
+    let entry = json!({ "command": command, "args": args.collect::<Vec<_>>() });
+    let file = json!({ "mcpServers": { "callgate": entry } }).to_string();
+    write(&home.join("inspector.json"), &file)?;
+    inspector.args(["--config", "inspector.json", "--server", "callgate"]);
     inspector.args(["--method", "tools/call", "--tool-name", "run_script"]);
     inspector.args(["--tool-args-json", r#"{ "code": "return 6 * 7" }"#]);
     inspector.env("HOME", &home).current_dir(&home);

@@ -22,7 +22,7 @@ use crate::{checksum, demo, files, process, say, setup, typescript};
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Bytes that a package is to stay below: compressed, and installed.
 const MAX_COMPRESSED: u64 = 45_000_000;
-const MAX_INSTALLED: u64 = 110_000_000;
+const MAX_INSTALLED: u64 = 115_000_000;
 
 #[derive(Args)]
 pub(crate) struct Options {
