@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use callgate_tests::host::{self, program};
+use callgate_tests::host;
 use callgate_tests::{Workbench, binary, odd};
 use serde_json::{Value, json};
 
@@ -168,7 +168,7 @@ fn runs() -> Result<()> {
     print("type check against 520 tools, warm", "≤ 15 ms", check);
     drop((host, checked, free));
     let bench = Workbench::with_config(json!({ "mcpServers": {} }));
-    let script = bench.write("hello.ts", "console.log('hello')");
+    bench.write("hello.ts", "console.log('hello')");
     let cold = |command: &mut Command| -> Result<f64> {
         let start = Instant::now();
         let status = command
@@ -180,7 +180,8 @@ fn runs() -> Result<()> {
         }
         Ok(milliseconds(start))
     };
-    let ours = (0..ROUNDS).map(|_| cold(Command::new(program()).arg("run").arg(&script)));
+    let run = ["run", "hello.ts"];
+    let ours = (0..ROUNDS).map(|_| cold(&mut bench.command(&run)));
     print(
         "cold `callgate run` of a script with one line",
         "",
