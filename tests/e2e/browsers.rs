@@ -134,7 +134,7 @@ async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
     // The tool's description differs from login to login.
     let changed = said(&gate, "web_read").await;
     assert!(
-        changed.starts_with("web_read: the server has changed the tool"),
+        changed.starts_with("web_read: the server changed the tool's definition"),
         "{changed}"
     );
     in_time(&gate, "of_3").await;

@@ -57,7 +57,7 @@ async fn a_model_picks_and_is_checked() {
         asked[0]["messages"][0]["content"]
             .as_str()
             .expect("a text")
-            .contains("not trusted")
+            .contains("untrusted")
     );
     for expected in [
         expect!["0 the model picked none of the 3 tools that it was shown"],

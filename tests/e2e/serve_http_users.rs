@@ -63,7 +63,7 @@ async fn roles_select_servers_and_rules() {
         .expect("an answer");
     assert_eq!(
         said(refused).await,
-        "403 -32600 to nothing: you have no role here that gives you anything; ask the operator of this server"
+        "403 -32600 to nothing: your token has no role on this server; ask its operator"
     );
     // Each ledger line names the user of the call.
     let ledger = bench.ledger();

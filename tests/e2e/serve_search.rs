@@ -58,7 +58,7 @@ async fn the_model_of_the_client_picks() {
             );
             assert!(prompt.contains("\nlogging_getLogs: "), "{prompt}");
             let system = sampled[0]["systemPrompt"].as_str().expect("a text");
-            assert!(system.contains("not trusted"), "{system}");
+            assert!(system.contains("untrusted"), "{system}");
         }
     }
     assert_eq!(endpoint.asked(), [] as [Value; 0]);

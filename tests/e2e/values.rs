@@ -82,7 +82,7 @@ fn a_warning_names_the_line_of_a_timer_that_is_given_up() {
         (
             "\nsetTimeout(() => {}, 1e9);",
             0,
-            "setTimeout of line 2 was given up",
+            "setTimeout of line 2 was dropped",
         ),
         (waits, 4, "setTimeout of line 2 was still waited for"),
     ] {

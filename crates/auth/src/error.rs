@@ -20,7 +20,7 @@ pub struct AuthError {
 pub(crate) enum Remedy {
     /// A login, whose page may be shown.
     Login,
-    /// A login by a command: a page was shown in vain, or the login that is there may still do.
+    /// The login command: the page was not completed, or the stored login may still work.
     LoginCommand,
     /// The login whose page is open.
     OpenPage,

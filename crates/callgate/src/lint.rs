@@ -115,7 +115,7 @@ impl Lint {
             if !told.contains(&reason) {
                 tracing::warn!(
                     reason,
-                    "a list of tools is another, and something does not do what it says"
+                    "a tool list changed, so a rule or setting no longer has any effect"
                 );
                 told.insert(reason);
             }

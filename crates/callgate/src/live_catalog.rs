@@ -36,7 +36,7 @@ pub(crate) type Awaiting = Arc<dyn Fn(&[String]) + Send + Sync>;
 
 /// The current catalog.
 pub(crate) struct LiveCatalog {
-    pub(crate) broker: Servers,
+    pub(crate) connections: Servers,
     pub(crate) lint: Lint,
     pub(crate) cache: Option<Arc<Cache>>,
     awaiting: Option<Awaiting>,
@@ -54,19 +54,19 @@ struct Known {
 impl LiveCatalog {
     /// Reads the servers' lists, and follows their changes from now on.
     pub(crate) async fn follow(
-        broker: Servers,
+        connections: Servers,
         lint: Lint,
         cache: Option<Arc<Cache>>,
         awaiting: Option<Awaiting>,
     ) -> Arc<Self> {
-        let mut changes = broker.watch();
+        let mut changes = connections.watch();
         changes.mark_unchanged();
         let catalog = Catalog::reserving(
             model_tools::FUNCTIONS,
             lint.names.all().map(|(name, _)| name.as_str()),
         );
         let live = Arc::new(Self {
-            broker,
+            connections,
             lint,
             cache,
             awaiting,
@@ -101,7 +101,7 @@ impl LiveCatalog {
 
     /// The servers, in the order of the configuration.
     pub(crate) fn servers(&self) -> Vec<ServerState> {
-        self.broker.list().collect()
+        self.connections.list().collect()
     }
 
     /// Problems of servers, tools and schemas that stop nothing.
@@ -114,16 +114,16 @@ impl LiveCatalog {
 
     /// The tools, after asking for lists that are out of date or not known.
     pub(crate) async fn fresh(self: &Arc<Self>) -> Arc<Catalog> {
-        self.broker.refresh_stale();
+        self.connections.refresh_stale();
         self.list_others().await;
         self.settled().await
     }
 
     /// The tools, after waiting for lists that are known to have changed.
     pub(crate) async fn settled(self: &Arc<Self>) -> Arc<Catalog> {
-        if !self.broker.is_settled() {
+        if !self.connections.is_settled() {
             // A list that does not come in time comes later.
-            self.broker.settle(PATIENCE).await;
+            self.connections.settle(PATIENCE).await;
         }
         self.update().await;
         self.catalog()
@@ -136,7 +136,7 @@ impl LiveCatalog {
         self: &Arc<Self>,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Arc<Catalog> {
-        self.broker.refresh_stale();
+        self.connections.refresh_stale();
         let catalog = self.catalog();
         let mut unknown = names.into_iter().collect::<Vec<_>>();
         unknown.retain(|name| catalog.get(name).is_none());
@@ -155,7 +155,7 @@ impl LiveCatalog {
     /// any. Those that are starting have been waited for already.
     pub(crate) async fn list_others(self: &Arc<Self>) -> bool {
         let is_other = |server: &ServerState| is_unlisted(server) && server.phase == Phase::Idle;
-        if !self.broker.list().any(|server| is_other(&server)) {
+        if !self.connections.list().any(|server| is_other(&server)) {
             return false;
         }
         let _ = timeout(PATIENCE, self.connect_to(is_other)).await;
@@ -167,7 +167,7 @@ impl LiveCatalog {
     /// start is not available afterwards.
     async fn connect_to(&self, is_wanted: impl Fn(&ServerState) -> bool) {
         let wanted = self
-            .broker
+            .connections
             .list()
             .filter(is_wanted)
             .map(|server| server.name);
@@ -175,7 +175,7 @@ impl LiveCatalog {
         let left = &Mutex::new(wanted.clone());
         let connecting = wanted.iter().map(|server| async move {
             // A call says why the server does not start.
-            let _ = self.broker.connect_to(server).await;
+            let _ = self.connections.connect_to(server).await;
             let mut left = left.lock();
             left.retain(|it| it != server);
             self.tell_awaited(&left);
@@ -211,7 +211,7 @@ impl LiveCatalog {
             .tools
             .iter()
             .filter_map(|mention| Some(&*known.get(&mention.name)?.definition.server))
-            .filter(|server| self.broker.is_resting(server))
+            .filter(|server| self.connections.needs_connect(server))
             .collect();
         if !servers.is_empty() {
             self.connect_to(|server| servers.contains(&*server.name))
@@ -226,10 +226,10 @@ impl LiveCatalog {
     async fn tool(self: &Arc<Self>, function: &str) -> Option<Tool> {
         let mut catalog = self.having([function]).await;
         if let Some(tool) = catalog.get(function)
-            && self.broker.is_resting(&tool.definition.server)
+            && self.connections.needs_connect(&tool.definition.server)
         {
             // The call says why the server does not start.
-            let _ = self.broker.connect_to(&tool.definition.server).await;
+            let _ = self.connections.connect_to(&tool.definition.server).await;
             self.update().await;
             catalog = self.catalog();
         }
@@ -272,7 +272,7 @@ impl LiveCatalog {
 
     /// The decision of the rules about a tool, whatever its arguments.
     pub(crate) fn decision(&self, rules: &Rules, tool: &Tool) -> Decision {
-        let is_trusted = self.broker.is_trusted(&tool.definition.server);
+        let is_trusted = self.connections.is_trusted(&tool.definition.server);
         rules.decide(&tool.facts(is_trusted, Timestamp::now()))
     }
 
@@ -308,7 +308,7 @@ impl LiveCatalog {
     /// The first server of this kind that this name belongs to.
     fn owner(&self, function: &str, is_kind: impl Fn(&ServerState) -> bool) -> Option<String> {
         let names = &self.lint.names;
-        let mut servers = self.broker.list();
+        let mut servers = self.connections.list();
         servers
             .find(|server| is_kind(server) && names.owns(&server.name, function))
             .map(|server| server.name)

@@ -30,7 +30,7 @@ Exit codes:
 
 const CHECK_EXIT_CODES: &str = "\
 Exit codes, as `run` would end if the script called all it names:
-  0 well   1 it does not parse, has type errors, or calls a tool that there is not
+  0 no problems   1 syntax or type errors, or a call of an unknown tool
   2 usage or configuration error
   3 a call is denied, or would be asked about and there is no terminal
   5 a server it needs did not start   130 interrupted";
@@ -231,8 +231,8 @@ pub struct PermissionArgs {
     #[arg(long)]
     pub yes: bool,
 
-    /// Go on where a rule that denies, or another setting that forbids, matches no tool, with a
-    /// warning (as `allowUnmatched` in `permissions`)
+    /// Warn instead of failing when a deny rule, or another restriction, matches no tool
+    /// (`allowUnmatched` in `permissions`)
     #[arg(long)]
     pub allow_unmatched_rules: bool,
 }

@@ -164,7 +164,7 @@ impl Authority {
             Answer::Deny | Answer::Dismissed => {
                 refusals.insert(key, (Instant::now(), answer));
             }
-            // Leave for these data says nothing of the function's other calls.
+            // Approval of this data flow does not approve later calls of the function.
             _ if !about.call => {}
             Answer::Run => self.permissions.grant(call.tool.grant(), Scope::Run),
             Answer::Session => self.permissions.grant(call.tool.grant(), Scope::Session),

@@ -37,7 +37,7 @@ impl Grant {
         }
     }
 
-    /// Only as long as the tool is what it is.
+    /// Limits the grant to this definition of the tool.
     #[must_use]
     pub fn of(mut self, definition: Arc<Definition>) -> Self {
         self.definition = Some(definition);

@@ -39,15 +39,13 @@ fn ends(char: char) -> bool {
     matches!(char, '/' | '\\' | '?' | '#')
 }
 
-/// White space, control characters and what shows nothing: URL parsers drop some of them
-/// wherever they stand and all at the ends, programs that trim a text those at its ends, and some
-/// file systems those at a segment's end or wherever they stand. So they are in no segment's
-/// way, and neither is what is no UTF-8.
+/// True for white space, control and invisible characters, and invalid UTF-8. They are ignored when
+/// a segment is compared with `..`, because URL parsers, file systems and programs drop some of them.
 fn is_dropped(char: char) -> bool {
     char.is_whitespace() || char.is_control() || is_ignorable(char)
 }
 
-/// Unicode's Default_Ignorable_Code_Point, and what stands for bytes that are no UTF-8.
+/// True for Unicode's Default_Ignorable_Code_Point, and for the mark of invalid UTF-8.
 fn is_ignorable(char: char) -> bool {
     matches!(
         char,

@@ -12,9 +12,8 @@ pub struct Job {
     /// JavaScript expression text whose value is an async function without parameters. It is
     /// evaluated as a classic script, the function is called, and its promise is awaited.
     pub code: String,
-    /// Where `code` stands in the author's text, from its beginning on, each after the one before.
-    /// Stacks and positions are told in the author's lines; frames of code that is not the author's
-    /// are left out.
+    /// Source map: ranges of `code` and their places in the author's text, in order. Stacks and
+    /// positions have the author's lines; frames of other code are left out.
     pub stretches: Vec<Stretch>,
     /// Names of the functions to define in the global scope.
     pub functions: Vec<String>,

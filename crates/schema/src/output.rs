@@ -88,7 +88,7 @@ impl Declared {
                 problems: schema.masked_problems(&value, (of.parts, of.levels), MAX_PROBLEMS),
             },
         };
-        // It is another's code, on input of which neither part is ours.
+        // jsonschema may panic: both the schema and the value come from the server.
         let fit = catch_unwind(AssertUnwindSafe(fit));
         fit.unwrap_or_else(|_panic| Fit::Unknown("the validator failed".to_owned()))
     }

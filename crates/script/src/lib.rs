@@ -50,7 +50,7 @@ pub struct Prepared {
     /// One JavaScript expression, to be evaluated as a classic script: an async
     /// function without parameters. Its promise is the script's value.
     pub code: String,
-    /// Where `code` stands in the author's text, from its beginning on.
+    /// Source map: ranges of `code` and their places in the author's text, in order.
     pub stretches: Vec<Stretch>,
     /// The form in which the script was written.
     pub form: Form,
@@ -68,12 +68,11 @@ pub fn rewritten(source: &str) -> Option<String> {
     rewritten::reading(source)?.code
 }
 
-/// Prepares a script for the sandbox. A text that is none, but whose [`rewritten`] code is one,
-/// is taken for that.
+/// Prepares a script for the sandbox. If the text is not a script but [`rewritten`] can turn it into
+/// one, that is used.
 ///
-/// On some texts, the time it takes grows with the square of their length, or doubles with each
-/// level of what stands inside each other; others have it take several hundred MiB. So it is for a
-/// process that can be ended.
+/// Worst cases: time quadratic in the length or exponential in the nesting, and several hundred MiB
+/// of memory. Call it only in a process that can be killed.
 /// The error: [`ScriptError`] if the text is no TypeScript, uses what a script cannot have, or is
 /// beyond [`MAX_SCRIPT_BYTES`] or [`MAX_DEPTH`]. No text makes it panic.
 pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {

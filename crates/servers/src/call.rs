@@ -21,7 +21,7 @@ use crate::json_rpc::MAX_VALUE_BYTES;
 use crate::list::{CurrentList, misfit};
 use crate::questions::{self, is_accepted};
 use crate::request::{Request, Session};
-use crate::slot::Who;
+use crate::slot::CallContext;
 
 /// The rounds of input that one call may take.
 const MAX_ROUNDS: u32 = 10;
@@ -325,8 +325,8 @@ impl Round<'_> {
         }
     }
 
-    pub(crate) fn who(&self) -> Who {
-        Who {
+    pub(crate) fn who(&self) -> CallContext {
+        CallContext {
             caller: Arc::clone(self.caller),
             tool: self.call.tool.into(),
         }

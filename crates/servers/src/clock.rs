@@ -63,7 +63,7 @@ impl Clock {
         }
     }
 
-    /// The time by which something without signs of work has to be done.
+    /// The time by which something without progress_events of work has to be done.
     pub(crate) fn deadline(&self) -> Instant {
         later(Instant::now(), self.idle.min(self.left))
     }
@@ -81,10 +81,10 @@ impl Clock {
         done.ok()
     }
 
-    /// Awaits an answer while there is time; each of the `signs` restarts the idle time.
+    /// Awaits an answer while there is time; each of the `progress_events` restarts the idle time.
     pub(crate) async fn limit<T>(
         &mut self,
-        signs: &Notify,
+        progress_events: &Notify,
         mut answer: Pin<&mut impl Future<Output = Result<T, CallFailure>>>,
     ) -> Result<T, CallFailure> {
         let mut idle_left = self.idle;
@@ -97,7 +97,7 @@ impl Clock {
             tokio::select! {
                 biased;
                 answer = answer.as_mut() => answered = Some(answer),
-                () = signs.notified() => restarted = true,
+                () = progress_events.notified() => restarted = true,
                 changed = self.asking.changed() => {
                     restarted = is_paused;
                     if changed.is_err() {

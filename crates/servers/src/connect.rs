@@ -34,20 +34,20 @@ const LIST: &str = "tools/list";
 
 /// The knowledge about a server that outlives its connections.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct ServerHistory {
     authorization: Mutex<Authorization>,
     /// True if the last HTTP session was refused, and no call has gone through since.
     is_renewed: Arc<AtomicBool>,
-    /// Counts the reasons for a new tool list: changes that the server told of, other logins,
-    /// wishes of the host.
-    pub(crate) reasons: Arc<watch::Sender<u64>>,
+    /// Generation of the tool list: incremented on a `list_changed`, a new login, or a refresh by
+    /// the host.
+    pub(crate) generation: Arc<watch::Sender<u64>>,
     /// The clocks of the server's requests.
     pub(crate) asking: Asking,
     /// The processes that have not ended.
     pub(crate) processes: TaskTracker,
 }
 
-impl Memory {
+impl ServerHistory {
     /// The login that a start waits for, if it does.
     pub(crate) fn held_up(&self) -> Option<AuthError> {
         self.authorization.lock().pending()
@@ -57,11 +57,11 @@ impl Memory {
 /// Starts a server within its time limit.
 pub(crate) async fn start(
     spec: &ServerSpec,
-    memory: &Memory,
+    history: &ServerHistory,
 ) -> Result<(Connection, ToolList), Reason> {
     let mut attempt = Attempt {
         spec,
-        memory,
+        history,
         name: spec.name.as_str().into(),
         redact: spec.transport.redact(),
         deadline: later(Instant::now(), spec.start_timeout),
@@ -74,7 +74,7 @@ pub(crate) async fn start(
 /// One attempt to start a server.
 struct Attempt<'a> {
     spec: &'a ServerSpec,
-    memory: &'a Memory,
+    history: &'a ServerHistory,
     name: Arc<str>,
     redact: Redact,
     deadline: Instant,
@@ -122,7 +122,7 @@ impl Attempt<'_> {
         env: &BTreeMap<String, String>,
         may_discover: bool,
     ) -> Result<(Connection, ToolList), Failed> {
-        let processes = &self.memory.processes;
+        let processes = &self.history.processes;
         let started = Child::start(stdio, env, &self.name, &self.redact, processes).await;
         let (child, stdin, stdout) = started?;
         let (exited, limit) = (child.exited(), self.spec.max_message_bytes);
@@ -140,8 +140,8 @@ impl Attempt<'_> {
             Ok(endpoint) => Authorization::new(&endpoint, &self.redact),
             Err(_) => Authorization::default(),
         };
-        *self.memory.authorization.lock() = authorization.clone();
-        let is_renewed = Arc::clone(&self.memory.is_renewed);
+        *self.history.authorization.lock() = authorization.clone();
+        let is_renewed = Arc::clone(&self.history.is_renewed);
         let (redact, limit) = (self.redact.clone(), self.spec.max_message_bytes);
         let transport = |tap| {
             let endpoint =
@@ -163,14 +163,14 @@ impl Attempt<'_> {
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let asking = self.memory.asking.clone();
+        let asking = self.history.asking.clone();
         let caller = Arc::clone(&self.spec.caller);
         let questions = Questions::new(Arc::clone(&self.name), caller, asking);
         let notifications = Arc::new(Notifications::new(
             Arc::clone(&self.name),
             self.redact.clone(),
             questions.pages.clone(),
-            Arc::clone(&self.memory.reasons),
+            Arc::clone(&self.history.generation),
         ));
         let questions = Arc::new(questions);
         let tap = Tap::new(Arc::clone(&notifications));
@@ -240,7 +240,7 @@ impl Attempt<'_> {
     /// Awaits a part of the start within the time limit of the whole.
     async fn in_time<T>(&self, part: &str, done: impl Future<Output = T>) -> Result<T, Reason> {
         let limit = self.spec.start_timeout.as_millis();
-        let late = || match self.memory.held_up() {
+        let late = || match self.history.held_up() {
             Some(error) => Reason::from(&error),
             None => Reason::advise(
                 &format!("it was not ready within {limit} ms ({part})"),

@@ -134,7 +134,7 @@ impl Connection {
     }
 
     /// The way it ended, without secrets.
-    pub(crate) async fn epitaph(&self) -> String {
+    pub(crate) async fn exit_reason(&self) -> String {
         let lost = self.session.tap.lost().borrow().clone();
         let lost = lost.unwrap_or_else(|| "the server closed the connection".to_owned());
         self.last_words(&lost, "").await

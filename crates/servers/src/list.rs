@@ -301,8 +301,8 @@ pub(crate) struct State {
     pub(crate) failed: Option<Reason>,
     /// The time of the list; `None` for longer ago than this system has run.
     at: Option<Instant>,
-    /// The reasons for a list that were there when it was asked for.
-    pub(crate) covered: u64,
+    /// The generation that the list covers: that of the time when it was asked for.
+    pub(crate) covered_generation: u64,
     /// True if this process asked for it.
     pub(crate) heard: bool,
     /// True if the last attempt at a new list failed.
@@ -326,22 +326,22 @@ impl CurrentList {
         }))
     }
 
-    /// Takes a list that was asked for with this many reasons.
-    pub(crate) fn take(&self, list: ToolList, covered: u64) {
+    /// Takes a list that was asked for in this generation.
+    pub(crate) fn take(&self, list: ToolList, covered_generation: u64) {
         let mut state = self.state();
         if state.list.as_deref() != Some(&list) {
             state.list = Some(Arc::new(list.shared()));
         }
         state.at = Some(Instant::now());
         state.failed = None;
-        state.covered = covered;
+        state.covered_generation = covered_generation;
         (state.heard, state.missed) = (true, false);
     }
 
-    /// There is no list for these reasons.
-    pub(crate) fn miss(&self, covered: u64) {
+    /// Records that there is no list of this generation.
+    pub(crate) fn miss(&self, covered_generation: u64) {
         let mut state = self.state();
-        state.covered = covered;
+        state.covered_generation = covered_generation;
         state.missed = true;
     }
 
@@ -375,8 +375,7 @@ impl CurrentList {
             ("its server no longer lists the tool", "")
         } else {
             (
-                "the server has changed the tool, which is another than the one that was decided \
-                 about",
+                "the server changed the tool's definition after this call was decided on",
                 "; call it again to have the new definition decided on",
             )
         };

@@ -270,7 +270,7 @@ pub(crate) fn address_fault(params: &Value) -> Option<String> {
     match Url::parse(url) {
         Err(error) => Some(format!("the page has no valid URL: {error}")),
         Ok(url) if matches!(url.scheme(), "http" | "https") => None,
-        Ok(_) => Some("the page is none of the web: its URL is not http or https".to_owned()),
+        Ok(_) => Some("the URL of the page must use http or https".to_owned()),
     }
 }
 

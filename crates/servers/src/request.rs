@@ -21,7 +21,7 @@ use crate::http::Http;
 use crate::json_rpc::Members;
 use crate::questions::Questions;
 use crate::server_log;
-use crate::slot::{Slot, Who};
+use crate::slot::{CallContext, Slot};
 use crate::tap::{DISCOVER, INITIALIZE, Tap};
 
 /// The extension by which a server may answer a call with a task (2026-07-28).
@@ -64,7 +64,7 @@ pub(crate) struct Request {
     /// The members of `params` as text, in place of the values.
     pub(crate) members: Option<String>,
     /// The caller and the tool, if it is made for a call.
-    pub(crate) who: Option<Who>,
+    pub(crate) who: Option<CallContext>,
 }
 
 impl Request {
@@ -137,7 +137,7 @@ impl Session {
         let slot = Slot::new(request.who.clone());
         let answer = pin!(self.exchange(request, slot.clone()));
         let answer = match clock {
-            Some(clock) => clock.limit(slot.signs(), answer).await,
+            Some(clock) => clock.limit(slot.progress_events(), answer).await,
             None => answer.await,
         };
         answer.map_err(|failure| self.explained(&slot, failure))
@@ -223,7 +223,7 @@ impl Session {
     }
 
     /// The description of the client in a request of the newest revision.
-    fn meta(&self, who: Option<&Who>) -> Option<RequestMetaObject> {
+    fn meta(&self, who: Option<&CallContext>) -> Option<RequestMetaObject> {
         if !self.is_stateless() {
             return None;
         }

@@ -96,7 +96,7 @@ impl Servers {
         self.find(server).is_some_and(|server| server.spec.trusted)
     }
 
-    /// Asks for the lists that are out of date by their servers' own word.
+    /// Refreshes the tool lists whose TTL has expired.
     pub fn refresh_stale(&self) {
         self.0
             .servers
@@ -112,13 +112,13 @@ impl Servers {
     /// Waits until the tool lists are the newest that are known of now, and no longer than `within`.
     pub async fn settle(&self, within: Duration) {
         let servers = self.0.servers.iter();
-        let listed = join_all(servers.map(|server| server.listed(server.reasons())));
+        let listed = join_all(servers.map(|server| server.listed(server.generation())));
         let _ = timeout(within, listed).await;
     }
 
     /// True if a call of this server has to wait until it is connected to.
-    pub fn is_resting(&self, server: &str) -> bool {
-        self.find(server).is_some_and(Server::is_resting)
+    pub fn needs_connect(&self, server: &str) -> bool {
+        self.find(server).is_some_and(Server::needs_connect)
     }
 
     /// Connects to a server in use, unless it is connected, within its time limit.

@@ -13,7 +13,7 @@ use crate::failure::CallFailure;
 
 /// The caller and the tool of a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Who {
+pub(crate) struct CallContext {
     pub(crate) caller: Arc<dyn Caller>,
     pub(crate) tool: Arc<str>,
 }
@@ -28,14 +28,14 @@ pub(crate) struct Slot(Arc<State>);
 #[derive(Debug, Default)]
 struct State {
     answer: Mutex<Option<Answer>>,
-    who: Option<Who>,
+    who: Option<CallContext>,
     is_waiting: AtomicBool,
-    signs: Notify,
+    progress_events: Notify,
     over: CancellationToken,
 }
 
 impl Slot {
-    pub(crate) fn new(who: Option<Who>) -> Self {
+    pub(crate) fn new(who: Option<CallContext>) -> Self {
         let state = State::default();
         Self(Arc::new(State { who, ..state }))
     }
@@ -48,7 +48,7 @@ impl Slot {
         self.0.answer.lock().take()
     }
 
-    pub(crate) fn who(&self) -> Option<&Who> {
+    pub(crate) fn who(&self) -> Option<&CallContext> {
         self.0.who.as_ref()
     }
 
@@ -67,8 +67,8 @@ impl Slot {
     }
 
     /// Notified for each progress notification.
-    pub(crate) fn signs(&self) -> &Notify {
-        &self.0.signs
+    pub(crate) fn progress_events(&self) -> &Notify {
+        &self.0.progress_events
     }
 }
 

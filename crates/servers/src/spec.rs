@@ -50,7 +50,7 @@ pub struct ServerSpec {
     /// Its tool list of an earlier time, used until there is a newer one. Default: none.
     pub remembered: Option<Remembered>,
     /// The time for which a tool list holds when the server does not say. Default: 1 h.
-    pub lists_hold: Duration,
+    pub list_ttl: Duration,
 }
 
 /// When a server is connected to.
@@ -122,13 +122,13 @@ impl ServerSpec {
             connect: Connect::default(),
             idle: Some(Duration::from_secs(300)),
             remembered: None,
-            lists_hold: Duration::from_secs(3_600),
+            list_ttl: Duration::from_secs(3_600),
         }
     }
 
     /// The time for which this list holds while the server is not connected.
-    pub fn lists_hold(&self, list: &ToolList) -> Duration {
-        list.ttl.unwrap_or(self.lists_hold)
+    pub fn list_ttl(&self, list: &ToolList) -> Duration {
+        list.ttl.unwrap_or(self.list_ttl)
     }
 
     /// Where to log in at this server.
@@ -157,7 +157,7 @@ impl ServerSpec {
 
     /// True if it is connected to only when it is called.
     pub(crate) fn starts_idle(&self) -> bool {
-        let holds = |it: &Remembered| it.age < self.lists_hold(&it.list);
+        let holds = |it: &Remembered| it.age < self.list_ttl(&it.list);
         match self.connect {
             Connect::OnDemand => true,
             Connect::Lazy => self.remembered.as_ref().is_some_and(holds),

@@ -1,7 +1,7 @@
 //! The state of a server, and the one place where it changes.
 //!
 //! The supervising task changes it step by step. Enabling, disabling and closing change it from
-//! outside and begin a new *turn*: a step of an older turn changes nothing any more.
+//! outside and begin a new *epoch*: a step of an older epoch changes nothing any more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,59 +88,59 @@ pub(crate) struct Down {
     pub(crate) awaits_call: bool,
 }
 
-/// The state and its uses.
+/// The state of a server and its uses.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct Lifecycle {
     pub(crate) state: State,
-    /// The number of changes from outside.
-    pub(crate) turn: u64,
+    /// Incremented by each change from outside.
+    pub(crate) epoch: u64,
     pub(crate) uses: usize,
     last_use: Instant,
 }
 
-/// The standing of one server.
+/// The watched lifecycle of one server.
 #[derive(Debug)]
-pub(crate) struct Stand {
-    standing: watch::Sender<Standing>,
+pub(crate) struct StatusCell {
+    lifecycle: watch::Sender<Lifecycle>,
     /// Counts the changes of all servers.
     pub(crate) changes: Arc<watch::Sender<u64>>,
 }
 
 /// One use of a server. It is not disconnected meanwhile.
 #[derive(Debug)]
-pub(crate) struct Use<'a>(&'a Stand);
+pub(crate) struct Use<'a>(&'a StatusCell);
 
 impl Drop for Use<'_> {
     fn drop(&mut self) {
-        self.0.standing.send_if_modified(|standing| {
-            standing.uses = standing.uses.saturating_sub(1);
-            standing.last_use = Instant::now();
+        self.0.lifecycle.send_if_modified(|lifecycle| {
+            lifecycle.uses = lifecycle.uses.saturating_sub(1);
+            lifecycle.last_use = Instant::now();
             false
         });
     }
 }
 
-impl Stand {
+impl StatusCell {
     pub(crate) fn new(state: State, changes: Arc<watch::Sender<u64>>) -> Self {
-        let standing = Standing {
+        let lifecycle = Lifecycle {
             state,
-            turn: 0,
+            epoch: 0,
             uses: 0,
             last_use: Instant::now(),
         };
         Self {
-            standing: watch::Sender::new(standing),
+            lifecycle: watch::Sender::new(lifecycle),
             changes,
         }
     }
 
-    /// The standing now. The guard must not be held long.
-    pub(crate) fn now(&self) -> watch::Ref<'_, Standing> {
-        self.standing.borrow()
+    /// The current lifecycle. The guard must not be held long.
+    pub(crate) fn now(&self) -> watch::Ref<'_, Lifecycle> {
+        self.lifecycle.borrow()
     }
 
-    pub(crate) fn watch(&self) -> watch::Receiver<Standing> {
-        self.standing.subscribe()
+    pub(crate) fn watch(&self) -> watch::Receiver<Lifecycle> {
+        self.lifecycle.subscribe()
     }
 
     pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
@@ -152,80 +152,80 @@ impl Stand {
 
     /// Begins a use, which starts a server that is idle.
     pub(crate) fn begin_use(&self) -> Use<'_> {
-        self.standing.send_if_modified(|standing| {
-            standing.uses += 1;
-            !matches!(standing.state, State::Up(_))
+        self.lifecycle.send_if_modified(|lifecycle| {
+            lifecycle.uses += 1;
+            !matches!(lifecycle.state, State::Up(_))
         });
         Use(self)
     }
 
     /// Has an idle server started for its tool list.
     pub(crate) fn wake(&self) {
-        self.change(|standing| {
-            let is_idle = matches!(standing.state, State::Idle);
-            is_idle.then(|| standing.state = State::Starting)
+        self.change(|lifecycle| {
+            let is_idle = matches!(lifecycle.state, State::Idle);
+            is_idle.then(|| lifecycle.state = State::Starting)
         });
     }
 
-    /// Takes a step in a turn. A step of an older turn is not taken.
-    pub(crate) fn step(&self, turn: u64, next: State) {
-        self.change(|standing| {
-            (standing.turn == turn).then(|| {
-                standing.state = next;
-                standing.last_use = Instant::now();
+    /// Takes a step in an epoch. A step of an older epoch is not taken.
+    pub(crate) fn step(&self, epoch: u64, next: State) {
+        self.change(|lifecycle| {
+            (lifecycle.epoch == epoch).then(|| {
+                lifecycle.state = next;
+                lifecycle.last_use = Instant::now();
             })
         });
     }
 
     /// Makes an unused server idle, and hands out its connection to be ended.
-    pub(crate) fn rest(&self, turn: u64, unused: Duration) -> Option<Arc<Connection>> {
-        self.change(|standing| {
-            let is_unused = standing.uses == 0 && standing.last_use.elapsed() >= unused;
-            let is_up = standing.turn == turn && matches!(standing.state, State::Up(_));
-            (is_unused && is_up).then(|| standing.replace(State::Idle))
+    pub(crate) fn make_idle(&self, epoch: u64, unused: Duration) -> Option<Arc<Connection>> {
+        self.change(|lifecycle| {
+            let is_unused = lifecycle.uses == 0 && lifecycle.last_use.elapsed() >= unused;
+            let is_up = lifecycle.epoch == epoch && matches!(lifecycle.state, State::Up(_));
+            (is_unused && is_up).then(|| lifecycle.replace(State::Idle))
         })?
     }
 
     /// Has a server that is not connected started at once.
-    pub(crate) fn turn_on(&self) {
-        self.change(|standing| {
+    pub(crate) fn start_now(&self) {
+        self.change(|lifecycle| {
             use State::{Disabled, Down, Idle};
-            let is_off = matches!(standing.state, Idle | Down(_) | Disabled);
+            let is_off = matches!(lifecycle.state, Idle | Down(_) | Disabled);
             is_off.then(|| {
-                standing.turn += 1;
-                standing.state = State::Starting;
+                lifecycle.epoch += 1;
+                lifecycle.state = State::Starting;
             })
         });
     }
 
     /// Ends everything and hands out the connection to be ended. `last` is `Disabled` or `Closed`.
     pub(crate) fn end(&self, last: State) -> Option<Arc<Connection>> {
-        self.change(|standing| {
-            let is_open = !matches!(standing.state, State::Closed);
+        self.change(|lifecycle| {
+            let is_open = !matches!(lifecycle.state, State::Closed);
             is_open.then(|| {
-                standing.turn += 1;
-                standing.replace(last)
+                lifecycle.epoch += 1;
+                lifecycle.replace(last)
             })
         })?
     }
 
-    /// Tells those who watch the servers of a change.
+    /// Notifies those who watch the servers.
     pub(crate) fn tell(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Changes the standing, and tells of it unless nothing changed.
-    fn change<T>(&self, change: impl FnOnce(&mut Standing) -> Option<T>) -> Option<T> {
+    /// Changes the lifecycle, and notifies watchers unless nothing changed.
+    fn change<T>(&self, change: impl FnOnce(&mut Lifecycle) -> Option<T>) -> Option<T> {
         let mut changed = None;
-        self.standing.send_if_modified(|standing| {
-            changed = change(standing);
+        self.lifecycle.send_if_modified(|lifecycle| {
+            changed = change(lifecycle);
             changed.is_some()
         });
         changed.inspect(|_| self.tell())
     }
 }
 
-impl Standing {
+impl Lifecycle {
     /// Puts another state in the place of this one, and hands out the connection.
     fn replace(&mut self, next: State) -> Option<Arc<Connection>> {
         match std::mem::replace(&mut self.state, next) {

@@ -20,19 +20,19 @@ use tokio_util::task::TaskTracker;
 use crate::backoff::{STABLE, backoff, is_patient};
 use crate::call::ToolCall;
 use crate::clock::{Clock, later};
-use crate::connect::{Memory, start};
+use crate::connect::{ServerHistory, start};
 use crate::connection::Connection;
 use crate::failure::{CallFailure, FailureKind, Reason};
 use crate::list::{CurrentList, listen};
 use crate::spec::{Connect, ServerSpec};
-use crate::state::{Down, Phase, ServerState, Stand, Standing, State, Status};
+use crate::state::{Down, Lifecycle, Phase, ServerState, State, Status, StatusCell};
 
-/// The wait for other changes before a list is asked for.
-const TOGETHER: Duration = Duration::from_millis(20);
+/// Time in which several changes lead to one new list.
+const RELIST_DEBOUNCE: Duration = Duration::from_millis(20);
 /// The least time between two lists.
-const PAUSE: Duration = Duration::from_secs(1);
-/// The time that a start may take beyond its limit, to say that it failed.
-const SAYING_SO: Duration = Duration::from_secs(10);
+const MIN_RELIST_INTERVAL: Duration = Duration::from_secs(1);
+/// Extra time for a failed start to report its error.
+const START_GRACE: Duration = Duration::from_secs(10);
 /// The time that processes of starts that were given up have to end, SIGKILL included.
 const LAST_PROCESSES: Duration = Duration::from_secs(2);
 const DISABLED: &str = "the server is disabled";
@@ -49,9 +49,9 @@ pub(crate) struct Supervised {
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) spec: ServerSpec,
-    stand: Stand,
+    status: StatusCell,
     list: CurrentList,
-    memory: Memory,
+    history: ServerHistory,
     /// Counts the changes of the folders.
     roots: AtomicU64,
     /// The connections that are being ended. No other process is started meanwhile.
@@ -81,9 +81,9 @@ impl Supervised {
         };
         let server = Arc::new(Server {
             list,
-            stand: Stand::new(state, Arc::clone(changes)),
+            status: StatusCell::new(state, Arc::clone(changes)),
             spec,
-            memory: Memory::default(),
+            history: ServerHistory::default(),
             roots: AtomicU64::new(0),
             endings,
         });
@@ -97,11 +97,11 @@ impl Supervised {
     /// Ends the connection and the process for good.
     pub(crate) async fn shut_down(&self) {
         self.stop.cancel();
-        self.end(|| self.stand.end(State::Closed));
+        self.end(|| self.status.end(State::Closed));
         self.endings.wait().await;
         // A start that is given up ends its process, too.
-        self.memory.processes.close();
-        let _ = timeout(LAST_PROCESSES, self.memory.processes.wait()).await;
+        self.history.processes.close();
+        let _ = timeout(LAST_PROCESSES, self.history.processes.wait()).await;
     }
 }
 
@@ -116,21 +116,21 @@ impl Deref for Supervised {
 impl Drop for Supervised {
     fn drop(&mut self) {
         self.stop.cancel();
-        drop(self.stand.end(State::Closed));
+        drop(self.status.end(State::Closed));
     }
 }
 
 impl Server {
     /// True if a call has to wait for the server to be connected to.
-    pub(crate) fn is_resting(&self) -> bool {
-        matches!(self.stand.now().state, State::Idle | State::Starting)
+    pub(crate) fn needs_connect(&self) -> bool {
+        matches!(self.status.now().state, State::Idle | State::Starting)
     }
 
     pub(crate) async fn call(&self, call: &ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
-        let _used = self.stand.begin_use();
+        let _used = self.status.begin_use();
         let most = self.spec.max_call_time;
         let most = call.limit.map_or(most, |limit| limit.min(most));
-        let mut clock = Clock::new(self.spec.call_timeout, most, &self.memory.asking);
+        let mut clock = Clock::new(self.spec.call_timeout, most, &self.history.asking);
         let caller = call.caller.as_ref().unwrap_or(&self.spec.caller);
         let (mut reconnected, mut relisted) = (false, false);
         loop {
@@ -160,7 +160,7 @@ impl Server {
             }
             relisted = true;
             self.refresh();
-            clock.wait(self.listed(self.reasons())).await;
+            clock.wait(self.listed(self.generation())).await;
         }
     }
 
@@ -174,43 +174,46 @@ impl Server {
 
     /// Connects to a server in use, unless it is connected.
     pub(crate) async fn connect(&self) -> Result<(), Reason> {
-        let _used = self.stand.begin_use();
-        let limit = self.spec.start_timeout.saturating_add(SAYING_SO);
+        let _used = self.status.begin_use();
+        let limit = self.spec.start_timeout.saturating_add(START_GRACE);
         let connected = self.connection(later(Instant::now(), limit));
         connected.await.map(drop)
     }
 
     /// Takes a server into use and connects to it.
     pub(crate) async fn enable(&self) -> Result<(), Reason> {
-        let _used = self.stand.begin_use();
-        self.stand.turn_on();
+        let _used = self.status.begin_use();
+        self.status.start_now();
         self.connect().await
     }
 
     /// Takes a server out of use, and ends its connection and its process.
     pub(crate) async fn disable(&self) {
-        self.end(|| self.stand.end(State::Disabled));
+        self.end(|| self.status.end(State::Disabled));
         self.endings.wait().await;
     }
 
-    /// The reasons for a list so far.
-    pub(crate) fn reasons(&self) -> u64 {
-        *self.memory.reasons.borrow()
+    /// The current generation of the list.
+    pub(crate) fn generation(&self) -> u64 {
+        *self.history.generation.borrow()
     }
 
-    /// Waits for a list that was asked for with these reasons, unless the server is not connected:
+    /// Waits for a list of this generation, unless the server is not connected:
     /// a new connection lists the tools again.
-    pub(crate) async fn listed(&self, reasons: u64) {
-        let mut changes = self.stand.changes.subscribe();
-        let is_listed =
-            || self.list.state().covered >= reasons || self.stand.connection().is_none();
+    pub(crate) async fn listed(&self, generation: u64) {
+        let mut changes = self.status.changes.subscribe();
+        let is_listed = || {
+            self.list.state().covered_generation >= generation || self.status.connection().is_none()
+        };
         while !is_listed() && changes.changed().await.is_ok() {}
     }
 
     /// Asks for a new list, unless one is being asked for.
     fn refresh(&self) {
         if self.is_settled() {
-            self.memory.reasons.send_modify(|reasons| *reasons += 1);
+            self.history
+                .generation
+                .send_modify(|generation| *generation += 1);
         }
     }
 
@@ -221,12 +224,12 @@ impl Server {
         };
         let age = self.list.state().age();
         let over = |limit: Duration| age.is_none_or(|age| age >= limit);
-        let is_idle = matches!(self.stand.now().state, State::Idle);
+        let is_idle = matches!(self.status.now().state, State::Idle);
         if is_idle {
-            if over(self.spec.lists_hold(&list)) {
-                self.stand.wake();
+            if over(self.spec.list_ttl(&list)) {
+                self.status.wake();
             }
-        } else if let Some(connection) = self.stand.connection()
+        } else if let Some(connection) = self.status.connection()
             && connection.list_holds(&list).is_some_and(over)
         {
             self.refresh();
@@ -236,21 +239,21 @@ impl Server {
     /// Tells the server that its folders changed, now or as soon as it is connected.
     pub(crate) fn roots_changed(&self) {
         self.roots.fetch_add(1, Ordering::Relaxed);
-        if let Some(connection) = self.stand.connection() {
+        if let Some(connection) = self.status.connection() {
             connection.roots_changed();
         }
     }
 
     /// A connection that takes calls, or why there is none. The server must be in use.
     async fn connection(&self, deadline: Instant) -> Result<Arc<Connection>, Reason> {
-        let mut standing = self.stand.watch();
+        let mut lifecycle = self.status.watch();
         let retry_at = |state: &State| match state {
             State::Down(down) => Some(down.retry_at),
             _ => None,
         };
-        let before = retry_at(&standing.borrow().state);
+        let before = retry_at(&lifecycle.borrow().state);
         loop {
-            let reason: Reason = match &standing.borrow_and_update().state {
+            let reason: Reason = match &lifecycle.borrow_and_update().state {
                 State::Up(connection) if connection.is_open() => return Ok(Arc::clone(connection)),
                 State::Up(_) => "the server takes no more calls on its connection, and there is \
                      another when those that it has are over"
@@ -269,58 +272,58 @@ impl Server {
                         .unwrap_or_else(|| "the connection was closed before the call".into()));
                 }
             };
-            if !matches!(timeout_at(deadline, standing.changed()).await, Ok(Ok(()))) {
-                let held_up = self.memory.held_up();
+            if !matches!(timeout_at(deadline, lifecycle.changed()).await, Ok(Ok(()))) {
+                let held_up = self.history.held_up();
                 return Err(held_up.map_or(reason, |error| Reason::from(&error)));
             }
         }
     }
 
-    /// Goes through the turns, which others begin.
+    /// Runs the state machine, and restarts it when another task begins a new epoch.
     async fn supervise(&self) {
-        let mut standing = self.stand.watch();
+        let mut lifecycle = self.status.watch();
         loop {
-            let turn = standing.borrow_and_update().turn;
+            let epoch = lifecycle.borrow_and_update().epoch;
             tokio::select! {
                 biased;
-                turned = standing.wait_for(|standing| standing.turn != turn) => {
-                    if turned.is_err() {
+                changed = lifecycle.wait_for(|lifecycle| lifecycle.epoch != epoch) => {
+                    if changed.is_err() {
                         return;
                     }
                 }
-                () = self.keep(turn) => {}
+                () = self.drive(epoch) => {}
             }
         }
     }
 
-    /// Goes from state to state in one turn.
-    async fn keep(&self, turn: u64) {
+    /// Runs the state machine for one epoch.
+    async fn drive(&self, epoch: u64) {
         let mut failures = 0;
         loop {
-            let state = self.stand.now().state.clone();
+            let state = self.status.now().state.clone();
             match state {
                 State::Up(connection) => {
                     let since = Instant::now();
-                    if let Some(reason) = self.follow(turn, connection).await {
+                    if let Some(reason) = self.follow(epoch, connection).await {
                         tracing::warn!(server = self.spec.name, reason, "a server is gone");
                         if since.elapsed() >= STABLE {
                             failures = 0;
                         }
                         failures += 1;
-                        self.down(turn, failures, reason.into(), false);
+                        self.down(epoch, failures, reason.into(), false);
                     }
                 }
                 State::Idle => {
                     self.wanted().await;
-                    self.stand.step(turn, State::Starting);
+                    self.status.step(epoch, State::Starting);
                 }
-                State::Starting => self.start_once(turn, &mut failures).await,
+                State::Starting => self.start_once(epoch, &mut failures).await,
                 State::Down(down) => {
                     sleep_until(down.retry_at).await;
                     if down.awaits_call {
                         self.wanted().await;
                     }
-                    self.start_once(turn, &mut failures).await;
+                    self.start_once(epoch, &mut failures).await;
                 }
                 State::Disabled | State::Closed => return std::future::pending().await,
             }
@@ -329,25 +332,26 @@ impl Server {
 
     /// Waits until the server is used, or started for its list.
     async fn wanted(&self) {
-        let mut standing = self.stand.watch();
-        let is_wanted =
-            |standing: &Standing| standing.uses > 0 || matches!(standing.state, State::Starting);
-        let _ = standing.wait_for(is_wanted).await;
+        let mut lifecycle = self.status.watch();
+        let is_wanted = |lifecycle: &Lifecycle| {
+            lifecycle.uses > 0 || matches!(lifecycle.state, State::Starting)
+        };
+        let _ = lifecycle.wait_for(is_wanted).await;
     }
 
     /// Starts the server, once.
-    async fn start_once(&self, turn: u64, failures: &mut u32) {
+    async fn start_once(&self, epoch: u64, failures: &mut u32) {
         // Two processes of it could be in each other's way.
         self.endings.wait().await;
         let roots = self.roots.load(Ordering::Relaxed);
-        let reasons = self.reasons();
-        match start(&self.spec, &self.memory).await {
+        let generation = self.generation();
+        match start(&self.spec, &self.history).await {
             Ok((connection, list)) => {
                 tracing::info!(server = self.spec.name, "a server was started");
                 // Changes that it told of before the list cost another list.
-                self.list.take(list, reasons);
+                self.list.take(list, generation);
                 let connection = Arc::new(connection);
-                self.stand.step(turn, State::Up(Arc::clone(&connection)));
+                self.status.step(epoch, State::Up(Arc::clone(&connection)));
                 if self.roots.load(Ordering::Relaxed) != roots {
                     connection.roots_changed();
                 }
@@ -356,13 +360,13 @@ impl Server {
                 tracing::warn!(server = self.spec.name, error = %reason, "a server does not start");
                 self.list.fail(reason.clone());
                 *failures += 1;
-                self.down(turn, *failures, reason, true);
+                self.down(epoch, *failures, reason, true);
             }
         }
     }
 
     /// Leaves a server down until its next start.
-    fn down(&self, turn: u64, failures: u32, reason: Reason, did_not_start: bool) {
+    fn down(&self, epoch: u64, failures: u32, reason: Reason, did_not_start: bool) {
         let is_known = self.list.list().is_some();
         let down = Down {
             reason,
@@ -370,65 +374,65 @@ impl Server {
             retry_at: Instant::now() + backoff(failures, is_known),
             awaits_call: is_known && is_patient(failures, self.spec.connect),
         };
-        self.stand.step(turn, State::Down(down));
+        self.status.step(epoch, State::Down(down));
     }
 
     /// Keeps the tool list of a connection up to date until the connection ends, and says how it
     /// ended; `None` if the server became idle.
-    async fn follow(&self, turn: u64, connection: Arc<Connection>) -> Option<String> {
+    async fn follow(&self, epoch: u64, connection: Arc<Connection>) -> Option<String> {
         tokio::select! {
             biased;
             () = connection.ended() => {}
-            () = self.rested(turn) => {
+            () = self.rested(epoch) => {
                 tracing::info!(server = self.spec.name, "a server is idle");
                 return None;
             }
             () = self.keep_listed() => {}
             () = listen(&connection.session, &connection.notifications) => {}
         }
-        let reason = connection.epitaph().await;
+        let reason = connection.exit_reason().await;
         self.end(|| Some(connection));
         Some(reason)
     }
 
     /// Waits until the server has been unused for as long as it may be. It is idle then.
-    async fn rested(&self, turn: u64) {
+    async fn rested(&self, epoch: u64) {
         let limit = self.spec.idle;
         let Some(limit) = limit.filter(|_| self.spec.connect != Connect::Always) else {
             return std::future::pending().await;
         };
-        while !self.end(|| self.stand.rest(turn, limit)) {
+        while !self.end(|| self.status.make_idle(epoch, limit)) {
             sleep((limit / 8).max(Duration::from_millis(1))).await;
         }
     }
 
     /// Asks for the tool list whenever there is reason to.
     async fn keep_listed(&self) {
-        let mut reasons = self.memory.reasons.subscribe();
+        let mut generation = self.history.generation.subscribe();
         loop {
-            let is_new = |reasons: &u64| *reasons != self.list.state().covered;
+            let is_new = |generation: &u64| *generation != self.list.state().covered_generation;
             // The guard of the result holds the channel's lock.
-            drop(reasons.wait_for(is_new).await);
-            sleep(TOGETHER).await;
+            drop(generation.wait_for(is_new).await);
+            sleep(RELIST_DEBOUNCE).await;
             self.ask_for_list().await;
-            sleep(PAUSE).await;
+            sleep(MIN_RELIST_INTERVAL).await;
         }
     }
 
     /// Asks for the tool list once. The old one stays if it does not come.
     async fn ask_for_list(&self) {
-        let (Some(connection), Some(before)) = (self.stand.connection(), self.list.list()) else {
+        let (Some(connection), Some(before)) = (self.status.connection(), self.list.list()) else {
             return;
         };
         // A change during the request is another reason.
-        let covered = self.reasons();
+        let covered_generation = self.generation();
         let limit = self.spec.start_timeout;
         let listed = timeout(limit, connection.session.list_tools(limit)).await;
         let failed = match listed.unwrap_or(Err(CallFailure::timeout(limit))) {
             Ok(mut listing) if !listing.breaks_off => {
                 listing.list.warnings.clone_from(&before.warnings);
-                self.list.take(listing.list, covered);
-                return self.stand.tell();
+                self.list.take(listing.list, covered_generation);
+                return self.status.tell();
             }
             Ok(listing) => listing.list.gaps.join("; "),
             Err(failure) => failure.to_string(),
@@ -439,8 +443,8 @@ impl Server {
             reason = failed,
             "a server's list of tools stays as it was"
         );
-        self.list.miss(covered);
-        self.stand.tell();
+        self.list.miss(covered_generation);
+        self.status.tell();
     }
 
     /// Ends the connection that is taken out here, and its process; false if there is none.
@@ -457,17 +461,18 @@ impl Server {
 
     /// True if the tool list is the newest that is known of.
     pub(crate) fn is_settled(&self) -> bool {
-        self.list.state().covered == self.reasons() || self.stand.connection().is_none()
+        self.list.state().covered_generation == self.generation()
+            || self.status.connection().is_none()
     }
 
     fn is_disabled(&self) -> bool {
-        matches!(self.stand.now().state, State::Disabled)
+        matches!(self.status.now().state, State::Disabled)
     }
 
     pub(crate) fn state(&self) -> ServerState {
         let known = self.list.state().clone();
         let (age, list) = (known.age(), known.list);
-        let phase = match &self.stand.now().state {
+        let phase = match &self.status.now().state {
             State::Up(_) => Phase::Up,
             State::Starting => Phase::Starting,
             State::Idle => Phase::Idle,
@@ -476,7 +481,7 @@ impl Server {
             State::Closed => Phase::Closed,
         };
         let is_over = list.as_ref().is_some_and(|list| {
-            let holds = self.spec.lists_hold(list);
+            let holds = self.spec.list_ttl(list);
             phase != Phase::Up && age.is_none_or(|age| age >= holds)
         });
         ServerState {

@@ -30,7 +30,7 @@ use crate::json_rpc::{
     Envelope, MAX_VALUE_BYTES, bare, find_id, has_method, read_error, read_id, split,
 };
 use crate::server_log::fit;
-use crate::slot::{Slot, Who};
+use crate::slot::{CallContext, Slot};
 use crate::watch::Notifications;
 
 /// The method by which a server's request reaches the handler; see [`Asked`].
@@ -441,12 +441,12 @@ impl Tap {
     pub(crate) fn caller(
         &self,
         stream: Option<&RequestId>,
-    ) -> (Option<Who>, Vec<CancellationToken>) {
+    ) -> (Option<CallContext>, Vec<CancellationToken>) {
         let flights = &self.state().flights;
         let of_stream = stream.and_then(|id| Some(&flights.get(id)?.slot));
         let all = flights.values().map(|flight| &flight.slot);
         let slots: Vec<&Slot> = of_stream.map_or_else(|| all.collect(), |slot| vec![slot]);
-        let mut found: Option<Who> = None;
+        let mut found: Option<CallContext> = None;
         let mut tokens = Vec::new();
         for slot in slots {
             let Some(who) = slot.who() else { continue };

@@ -26,8 +26,8 @@ pub(crate) struct Notifications {
     pub(crate) redact: Redact,
     flood: FloodGate,
     pages: broadcast::Sender<String>,
-    /// Counts the reasons for a new tool list.
-    reasons: Arc<watch::Sender<u64>>,
+    /// Generation of the tool list.
+    generation: Arc<watch::Sender<u64>>,
     /// The last subscription that the server acknowledged.
     acknowledged: Mutex<Option<RequestId>>,
 }
@@ -37,14 +37,14 @@ impl Notifications {
         server: Arc<str>,
         redact: Redact,
         pages: broadcast::Sender<String>,
-        reasons: Arc<watch::Sender<u64>>,
+        generation: Arc<watch::Sender<u64>>,
     ) -> Self {
         Self {
             flood: FloodGate::new(Arc::clone(&server)),
             server,
             redact,
             pages,
-            reasons,
+            generation,
             acknowledged: Mutex::default(),
         }
     }
@@ -56,7 +56,7 @@ impl Notifications {
 
     /// Asks for the tool list again.
     pub(crate) fn list_changed(&self) {
-        self.reasons.send_modify(|reasons| *reasons += 1);
+        self.generation.send_modify(|generation| *generation += 1);
     }
 
     fn log(&self, tap: &Tap, params: &str, stream: Option<&RequestId>) {
@@ -147,7 +147,7 @@ impl Notifications {
         let Some((slot, progress, read)) = heard else {
             return tap.note_unused(params);
         };
-        slot.signs().notify_one();
+        slot.progress_events().notify_one();
         if let Some(of) = slot.who() {
             let message = read.message.as_str();
             let message = message.map(|text| fit(text, MAX_PROGRESS_MESSAGE, &self.redact));

@@ -17,7 +17,7 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn array(&mut self, map: &'a Map<String, Value>) -> Type {
         let most = map.get("maxItems").and_then(count);
         let least = map.get("minItems").and_then(count).unwrap_or(0);
-        // Not one item fits, and one has to.
+        // No item type is possible, but one item is required: the type is `never`.
         let needs = match self.dialect {
             Dialect::Old => false,
             Dialect::Draft7 => true,

@@ -62,7 +62,7 @@ fn push_value(value: &Value, depth: usize, text: &mut String) {
     }
 }
 
-/// A number as people write it: without a fraction that is none.
+/// A number as text: `1.0` as `1`.
 pub(super) fn number(value: &Value) -> Option<String> {
     let double = value.as_f64()?;
     if double.fract() == 0.0 && double.abs() < SAFE_INTEGER {

@@ -129,7 +129,7 @@ impl Cache {
             )),
         }
         if let Some(ttl) = self.ttl {
-            spec.lists_hold = ttl;
+            spec.list_ttl = ttl;
         }
         let slot = Slot { file, kept };
         self.slots.lock().insert(spec.name.clone(), slot);

@@ -82,5 +82,5 @@ fn read(text: &str, name: &str, units: &[(&str, f64)], form: &str) -> Result<f64
 }
 
 fn nothing(text: &str, name: &str) -> String {
-    format!("{text:?} is an empty {name}; write one that is more than nothing")
+    format!("{text:?} is zero; the {name} must be greater than zero")
 }

@@ -208,9 +208,9 @@ impl GateBuilder {
         let opened = open_cache(self.cache.as_ref(), scope, &mut servers);
         let uncached = opened.as_ref().err().cloned();
         let cache = opened.unwrap_or_default();
-        let broker = Servers::start(servers);
-        wait_for_lists(&broker, self.patience, self.awaiting.as_ref()).await;
-        let in_use = broker.list().map(|server| server.name);
+        let connections = Servers::start(servers);
+        wait_for_lists(&connections, self.patience, self.awaiting.as_ref()).await;
+        let in_use = connections.list().map(|server| server.name);
         let models = Arc::new(Models::new(config.models));
         let extraction = models.has_small().then_some(&*EXTRACTION);
         let search = (models.has_small() || models.has_embeddings()).then_some(&*SEARCH);
@@ -226,9 +226,9 @@ impl GateBuilder {
             told: Mutex::default(),
             pending: Mutex::default(),
         };
-        let live = LiveCatalog::follow(broker, lint, cache.clone(), self.awaiting).await;
+        let live = LiveCatalog::follow(connections, lint, cache.clone(), self.awaiting).await;
         if let Err(error) = check_rules(&live, config.allow_unmatched, self.patience) {
-            live.broker.shut_down().await;
+            live.connections.shut_down().await;
             checker.shut_down().await;
             return Err(error);
         }

@@ -106,7 +106,7 @@ impl Gate {
         let function = request.function.as_str();
         let mut setup = self.setup(&request.settings);
         setup.one_call = true;
-        let run = Dispatcher::new(self.live.broker.clone(), setup);
+        let run = Dispatcher::new(self.live.connections.clone(), setup);
         let arguments = without_lone_surrogates(request.arguments);
         let calling = async {
             match self.live.tool_in_time(function, &mut options).await? {

@@ -115,7 +115,7 @@ impl Gate {
     /// Ends the servers and the type checker.
     pub async fn shutdown(&self) {
         self.live.save().await;
-        self.live.broker.shut_down().await;
+        self.live.connections.shut_down().await;
         self.checker.shut_down().await;
     }
 }

@@ -62,7 +62,7 @@ impl Gate {
             ..self.setup(settings)
         };
         let rules = Arc::clone(&setup.rules);
-        let run = Arc::new(Dispatcher::new(self.live.broker.clone(), setup));
+        let run = Arc::new(Dispatcher::new(self.live.connections.clone(), setup));
         let calls = ScriptCalls(Arc::new(RunCalls {
             catalog,
             live: Arc::clone(&self.live),
@@ -174,7 +174,7 @@ impl Gate {
             return Some(message);
         }
         if catalog.tools().is_empty() && name.contains('_') {
-            let why = if self.live.broker.list().len() == 0 {
+            let why = if self.live.connections.list().len() == 0 {
                 "no server is configured, or all are disabled"
             } else {
                 "no server that is in use offers one"

@@ -63,7 +63,7 @@ impl Gate {
             *tools += 1;
             *denied += usize::from(self.live.denial(&self.setup.rules, tool).is_some());
         }
-        let servers = self.live.broker.list().map(|server| {
+        let servers = self.live.connections.list().map(|server| {
             let tools = counts.get(server.name.as_str()).copied();
             Server::new(server, tools.unwrap_or_default(), self.setup.reader)
         });
@@ -93,7 +93,7 @@ impl Gate {
     /// enabled all the same, and tried again.
     pub async fn enable(&self, name: &str) -> Result<Server, GateError> {
         self.server(name)?;
-        let enabled = self.live.broker.enable(name).await;
+        let enabled = self.live.connections.enable(name).await;
         self.live.update().await;
         enabled.map_err(|reason| {
             let reason = reason.to(self.setup.reader);
@@ -111,7 +111,7 @@ impl Gate {
     pub async fn disable(&self, name: &str) -> Result<Server, GateError> {
         self.server(name)?;
         // The only error is an unknown name.
-        let _ = self.live.broker.disable(name).await;
+        let _ = self.live.connections.disable(name).await;
         self.live.update().await;
         self.server(name)
     }
@@ -120,7 +120,7 @@ impl Gate {
     /// have changed. Servers up to 2025-11-25 may ask for them again. Servers of 2026-07-28 ask
     /// within each call and are not told.
     pub fn roots_changed(&self) {
-        self.live.broker.roots_changed();
+        self.live.connections.roots_changed();
     }
 
     /// Waits until the tools of all servers that start are known, and no longer than this.
@@ -128,7 +128,7 @@ impl Gate {
         let is_awaited = |server: &callgate_servers::ServerState| {
             server.phase == Phase::Starting && matches!(server.status, Status::Unknown)
         };
-        let listing = self.live.broker.wait_while(is_awaited, |_| {});
+        let listing = self.live.connections.wait_while(is_awaited, |_| {});
         let _ = timeout(within, listing).await;
         self.live.update().await;
     }
@@ -145,7 +145,7 @@ impl Gate {
 
     /// [`Gate::unavailable`], in the words of this reader.
     pub fn unavailable_for(&self, reader: Reader) -> Vec<Unavailable> {
-        let servers = self.live.broker.list();
+        let servers = self.live.connections.list();
         let reasons = servers.filter_map(|server| unavailable(&server, reader));
         reasons.collect()
     }
@@ -159,7 +159,11 @@ impl Gate {
             Some(tool) => tool.definition.server == server,
             None => self.live.lint.names.owns(server, function),
         };
-        let mut servers = self.live.broker.list().filter(|server| owns(&server.name));
+        let mut servers = self
+            .live
+            .connections
+            .list()
+            .filter(|server| owns(&server.name));
         let found = servers.find_map(|server| unavailable(&server, self.setup.reader));
         // Only the operator can mend the configuration.
         let is_operator = self.setup.reader == Reader::Operator;

@@ -173,7 +173,7 @@ impl Gate {
         let catalog = self.live.catalog();
         let tool = catalog.get(function)?;
         let definition = &tool.definition;
-        let is_trusted = self.live.broker.is_trusted(&definition.server);
+        let is_trusted = self.live.connections.is_trusted(&definition.server);
         let hints = &definition.hints;
         let safer = |hint: Option<bool>, safe: bool| hint.filter(|it| is_trusted || *it != safe);
         let title = |title: &Option<String>| Some(label(title.as_deref()?, usize::MAX));

@@ -165,7 +165,7 @@ fn failure(end: End, reader: Reader) -> (Status, RunError) {
             let message = format!("no worker process could be started: {reason}");
             (ErrorKind::Crashed, message)
         }
-        // Neither is an end without a script, and none of them is a success here.
+        // These ends need a script; without one they are crashes.
         other => (ErrorKind::Crashed, format!("{other:?}")),
     };
     (Status::Failed, RunError::new(kind, message))
@@ -486,7 +486,7 @@ fn left_timers(timers: &[LeftTimer], end: &End) -> Vec<Warning> {
                 "was stopped when the script had returned: an interval does not keep a run going; \
                  await a promise that it resolves"
             }
-            End::Returned(_) => "was given up: it is due after the time limit of the run",
+            End::Returned(_) => "was dropped: it would fire after the run's time limit",
             _ => "was still waited for",
         };
         Warning {

@@ -68,7 +68,7 @@ impl Vectors {
 
     /// Makes the vectors of the tools, and again when the tools change.
     pub(super) fn follow(self: &Arc<Self>, live: &Arc<LiveCatalog>) {
-        let mut changes = live.broker.watch();
+        let mut changes = live.connections.watch();
         let (vectors, live) = (Arc::clone(self), Arc::downgrade(live));
         tokio::spawn(async move {
             loop {

@@ -92,7 +92,7 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
         said.push(show(in_time(called).await));
     }
     expect![[r#"
-        CallError { server: "changes", function: "changes_one", kind: Protocol { code: -32056, message: "the server has changed the tool, which is another than the one that was decided about; nothing was done; call it again to have the new definition decided on", data: None, retryable: true } }
+        CallError { server: "changes", function: "changes_one", kind: Protocol { code: -32056, message: "the server changed the tool's definition after this call was decided on; nothing was done; call it again to have the new definition decided on", data: None, retryable: true } }
         "one was called""#]].assert_eq(&said.join("\n"));
     assert_eq!(
         *shown.lock().expect("no panic"),

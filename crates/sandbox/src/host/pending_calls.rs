@@ -112,7 +112,7 @@ impl PendingCalls {
         self.waiting_bytes += input.get().len();
         let abort = call.cancellable.then(|| {
             let (handle, registration) = AbortHandle::new_pair();
-            // Of two calls with one number, which no honest worker makes, one can be cancelled.
+            // If a compromised worker reuses an id, only the latest call can be cancelled.
             self.cancellable.insert(call.id, handle);
             registration
         });

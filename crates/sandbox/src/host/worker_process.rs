@@ -135,7 +135,7 @@ impl Worker {
         self.child.as_ref().map_or(0, Child::id)
     }
 
-    /// Takes note of the memory that the process has before it is given anything.
+    /// Records the memory of the worker before it has a script.
     pub(super) fn set_memory(&mut self, ready: &Ready) {
         self.data_bytes = ready.data_bytes;
         self.space_bytes = ready.space_bytes;
@@ -448,7 +448,7 @@ mod tests {
         .await;
     }
 
-    /// It is in the group of this test: that which would be its own is none.
+    /// A child in the test's own process group; it has no group of its own.
     fn outside() -> Worker {
         let mut program = Command::new("tail");
         program.args(["-f", "/dev/null"]);
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_worker_that_nobody_wants_any_more_is_too() {
+    async fn dropped_worker_is_killed_and_waited_for() {
         let left = outside();
         let pid = pid(&left);
         drop(left);

@@ -165,8 +165,7 @@ impl Users {
             None => {}
         }
         let gate = (self.make)(identity).ok_or_else(|| {
-            let message =
-                "you have no role here that gives you anything; ask the operator of this server";
+            let message = "your token has no role on this server; ask its operator";
             Refusal::new(StatusCode::FORBIDDEN, message)
         })?;
         if known.len() >= self.config.users.most {
@@ -174,7 +173,7 @@ impl Users {
                 .iter()
                 .filter_map(|(identity, user)| Some((user.idle()?, identity)));
             let longest = idle.max_by_key(|(idle, _)| *idle).ok_or_else(|| {
-                let message = "there are as many users as there may be; come again later";
+                let message = "the server has reached its user limit; retry later";
                 Refusal::unavailable(message, 30)
             })?;
             let longest = longest.1.clone();

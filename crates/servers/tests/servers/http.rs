@@ -484,7 +484,7 @@ async fn a_call_that_is_refused_for_its_headers_is_made_by_a_newer_list() {
     let failure = in_time(made).await.expect_err("the tool has changed");
     let said = failure.to_string();
     assert!(
-        said.starts_with("the server has changed the tool"),
+        said.starts_with("the server changed the tool's definition"),
         "{said}"
     );
     assert!(!failure.sent);

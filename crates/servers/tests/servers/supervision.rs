@@ -58,7 +58,7 @@ async fn a_lazy_server_rests_and_is_started_by_a_call() {
     });
     let servers = start(vec![spec]).await;
     assert_eq!(phase(&servers), Phase::Idle);
-    assert!(servers.is_resting("changes"));
+    assert!(servers.needs_connect("changes"));
     let first = call(&servers, "changes", "pid", json!({})).await;
     until(&servers, |servers| phase(servers) == Phase::Idle).await;
     let second = call(&servers, "changes", "pid", json!({})).await;

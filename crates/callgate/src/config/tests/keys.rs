@@ -307,7 +307,7 @@ fn durations_and_sizes() {
         let expected = format!("{text:?} is not a duration; write a number and ms, s, m or h, such as \"500ms\" or \"2s\"");
         assert_eq!(duration(text), Err(expected));
     }
-    assert_eq!(duration("0s"), Err("\"0s\" is an empty duration; write one that is more than nothing".to_owned()));
+    assert_eq!(duration("0s"), Err("\"0s\" is zero; the duration must be greater than zero".to_owned()));
     for text in ["99999999999999999999h", "999999999999h"] {
         assert_eq!(duration(text), Err(format!("{text:?} is too large a duration; the longest is a hundred years")));
     }
@@ -319,7 +319,7 @@ fn durations_and_sizes() {
         let expected = format!("{text:?} is not a size; write a number and B, KB, MB, GB, KiB, MiB or GiB, such as \"16KiB\"");
         assert_eq!(size(text), Err(expected));
     }
-    assert_eq!(size("0.4B"), Err("\"0.4B\" is an empty size; write one that is more than nothing".to_owned()));
+    assert_eq!(size("0.4B"), Err("\"0.4B\" is zero; the size must be greater than zero".to_owned()));
     assert_eq!(size("9007199254740992B"), Err("\"9007199254740992B\" is too large a size; the largest is below 2^53 bytes".to_owned()));
     let memory = parse_memory("8MiB").map_err(|error| error.to_string());
     assert_eq!(memory, Err("\"8MiB\" is too little memory; a script needs \"16MiB\" at least".to_owned()));
