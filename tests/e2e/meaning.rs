@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use callgate::config::{CacheConfig, EmbeddingsConfig, ModelsConfig};
-use callgate::{CheckMode, Found, Gate, GateBuilder, SearchBy, SearchRequest, ServerSpec};
+use callgate::{CheckMode, Gate, GateBuilder, SearchBy, SearchRequest, SearchResults, ServerSpec};
 use callgate_tests::binary;
 use serde_json::{Value, json};
 
@@ -47,18 +47,18 @@ fn embeddings(url: &str) -> ModelsConfig {
     models
 }
 
-pub(crate) async fn search(gate: &Gate, query: &str, by: SearchBy) -> Found {
+pub(crate) async fn search(gate: &Gate, query: &str, by: SearchBy) -> SearchResults {
     let mut request = SearchRequest::new(query);
     request.by = by;
     gate.search(&request).await.expect("a search")
 }
 
-pub(crate) fn functions(found: &Found) -> Vec<&str> {
+pub(crate) fn functions(found: &SearchResults) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.function.as_str()).collect()
 }
 
 /// The result of a search once all tools have vectors.
-async fn settled(gate: &Gate, query: &str, by: SearchBy) -> Found {
+async fn settled(gate: &Gate, query: &str, by: SearchBy) -> SearchResults {
     loop {
         let found = search(gate, query, by).await;
         if !found

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use callgate_gate::Keep;
+use callgate_gate::GrantStore;
 use callgate_policy::{Grant, PatternError};
 use futures::future::BoxFuture;
 
@@ -12,7 +12,7 @@ use crate::config;
 #[derive(Debug, Clone)]
 pub(crate) struct KeepInFile(pub(crate) PathBuf);
 
-impl Keep for KeepInFile {
+impl GrantStore for KeepInFile {
     fn place(&self) -> String {
         let name = self.0.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()

@@ -63,14 +63,14 @@ mod workers;
 
 pub use callgate_auth::Source;
 pub use callgate_gate::{
-    Answer, Asker, CallError, CallErrorKind, DryRun, Keep, LedgerOptions, NoAsker, Question,
+    Answer, Asker, CallError, CallErrorKind, DryRun, GrantStore, LedgerOptions, NoAsker, Question,
     ResultReview, Review, Reviewed, Reviewer, ask_with, code,
 };
 pub use callgate_models::Api;
 pub use callgate_policy::{Grant, Rules, SessionGrants};
 pub use callgate_sandbox::Limits;
 pub use callgate_servers::{
-    Caller, Connect, Http, NoCaller, Reader, Refusal, Root, ServerSpec, Stdio, Transport, nesting,
+    Audience, Caller, Connect, Http, NoCaller, Refusal, Root, ServerSpec, Stdio, Transport, nesting,
 };
 pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;
@@ -79,13 +79,13 @@ pub use crate::config::Visibility;
 pub use crate::error::GateError;
 pub use crate::gate::Gate;
 pub use crate::gate::builder::GateBuilder;
-pub use crate::gate::call::{CallRequest, Called};
+pub use crate::gate::call::{CallOutcome, CallRequest};
 pub use crate::gate::preview::{Preview, PreviewedTool};
 pub use crate::gate::servers::{Server, ServerState};
 pub use crate::gate::tools::ToolInfo;
 pub use crate::report::{ErrorKind, RunError, RunReport, Status};
 pub use crate::run_request::{CallEnd, Event, RunRequest};
-pub use crate::search::request::{Found, Hit, SearchRequest};
+pub use crate::search::request::{SearchHit, SearchRequest, SearchResults};
 pub use crate::settings::{CheckMode, SearchBy};
 pub use crate::skill::Skill;
 pub use crate::workers::Workers;

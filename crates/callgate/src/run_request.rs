@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use callgate_gate::{Asker, DryRun};
 use callgate_policy::{Grant, Rules, SessionGrants};
-use callgate_sandbox::{Limits, Reserved};
+use callgate_sandbox::{Limits, ReadyWorker};
 use callgate_script::Prepared;
-use callgate_servers::{Caller, Reader};
+use callgate_servers::{Audience, Caller};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -32,8 +32,8 @@ pub struct RunRequest {
     pub(crate) scope: Scope,
     /// The script, if it was read before the run.
     pub(crate) read_ahead: Arc<Mutex<Option<ReadScript>>>,
-    /// The gate's reader.
-    pub(crate) reader: Reader,
+    /// The gate's audience.
+    pub(crate) audience: Audience,
 }
 
 /// The settings of a run or of a single call that differ from the gate's.
@@ -108,7 +108,7 @@ impl RunRequest {
             check: None,
             scope: Scope::default(),
             read_ahead: Arc::default(),
-            reader: Reader::default(),
+            audience: Audience::default(),
         }
     }
 
@@ -166,7 +166,7 @@ impl From<String> for RunRequest {
 /// A script that was read, and the worker that waits for it.
 pub(crate) struct ReadScript {
     pub(crate) prepared: Prepared,
-    pub(crate) worker: Reserved,
+    pub(crate) worker: ReadyWorker,
     /// Wall time that reading took.
     pub(crate) took: Duration,
 }

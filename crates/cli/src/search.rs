@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate::{Detail, Found, Gate, Hit, SearchBy, SearchRequest, ServerState};
+use callgate::{Detail, Gate, SearchBy, SearchHit, SearchRequest, SearchResults, ServerState};
 use serde_json::{Value, json};
 
 use crate::args::SearchArgs;
@@ -31,7 +31,7 @@ pub async fn execute(config: &Sources, args: SearchArgs) -> anyhow::Result<u8> {
     setup::with_tools(config, args.lists.refresh, search).await
 }
 
-fn print_found(gate: &Gate, found: &Found, args: &SearchArgs) -> anyhow::Result<u8> {
+fn print_found(gate: &Gate, found: &SearchResults, args: &SearchArgs) -> anyhow::Result<u8> {
     if args.json {
         let hits = found.hits.iter().map(|hit| as_json(gate, hit, args.detail));
         let printed = json!({
@@ -66,7 +66,7 @@ fn print_found(gate: &Gate, found: &Found, args: &SearchArgs) -> anyhow::Result<
     Ok(1)
 }
 
-fn as_json(gate: &Gate, hit: &Hit, detail: Detail) -> Value {
+fn as_json(gate: &Gate, hit: &SearchHit, detail: Detail) -> Value {
     let mut printed = json!({
         "function": hit.function, "server": hit.server, "score": hit.score, "denied": hit.denied,
     });
@@ -77,6 +77,6 @@ fn as_json(gate: &Gate, hit: &Hit, detail: Detail) -> Value {
 }
 
 /// The declaration of one tool.
-fn text(gate: &Gate, hit: &Hit, detail: Detail) -> String {
+fn text(gate: &Gate, hit: &SearchHit, detail: Detail) -> String {
     gate.declarations(detail, |function| function == hit.function)
 }

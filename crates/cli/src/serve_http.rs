@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, HttpConfig, TOKEN_OF_ONE};
 use callgate::present::indented;
-use callgate::{Caller, Gate, GateBuilder, Reader, Source, Workers};
+use callgate::{Audience, Caller, Gate, GateBuilder, Source, Workers};
 use callgate_serve::{AnyClient, Identity, MakeGate};
 use futures::{FutureExt as _, TryFutureExt as _};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -152,6 +152,6 @@ pub fn builder(
     };
     let builder = setup::builder(Some(config), &flags)?.caller(caller);
     // Clients do not wait for a slow server.
-    let builder = builder.reader(Reader::Caller).patience(Duration::ZERO);
+    let builder = builder.audience(Audience::Caller).patience(Duration::ZERO);
     Ok(setup::unattended(builder, &args.permissions))
 }

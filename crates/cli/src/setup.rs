@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use callgate::config::{Config, ServeConfig, ToolMode};
 use callgate::{
-    Answer, CancellationToken, CheckMode, Connect, DryRun, Gate, GateBuilder, LedgerOptions,
-    Limits, Reader, Rules, ServerState, Skill, Status, Workers, ask_with,
+    Answer, Audience, CancellationToken, CheckMode, Connect, DryRun, Gate, GateBuilder,
+    LedgerOptions, Limits, Rules, ServerState, Skill, Status, Workers, ask_with,
     present::{indented, one_line},
     sandbox::WorkerProgram,
 };
@@ -372,7 +372,7 @@ pub fn serving(gate: Gate) -> Arc<Gate> {
 
 /// Prints which servers and definitions could not be used.
 pub fn tell_problems(gate: &Gate) {
-    for server in gate.unavailable_for(Reader::Operator) {
+    for server in gate.unavailable_for(Audience::Operator) {
         print::warning(&server.reason);
     }
     for server in gate.servers().iter().filter(|server| server.is_awaited()) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_policy::flow::Finding;
-use callgate_policy::{Because, Decision, Definition, DefinitionHash, Leave};
+use callgate_policy::{Because, Decision, Definition, DefinitionHash, Permission};
 use futures::future::BoxFuture;
 use serde::Serialize;
 
@@ -119,7 +119,7 @@ pub struct About {
     /// The call itself: longer answers than "once" are for later calls of the same function.
     /// Without this, the question is about the call's data alone.
     pub call: bool,
-    /// The functions whose results' data needs leave. Any answer that is longer than "once" lets
+    /// The functions whose results' data needs permission. Any answer that is longer than "once" lets
     /// their data go to the called function for the rest of the run, and no longer.
     pub data: Vec<String>,
 }
@@ -178,12 +178,12 @@ impl Changed {
         now: Option<&Arc<Definition>>,
         find: impl FnOnce(&DefinitionHash) -> Option<Arc<Definition>>,
     ) -> Option<Self> {
-        let Because::DefinitionChanged(leave) = &decision.because else {
+        let Because::DefinitionChanged(permission) = &decision.because else {
             return None;
         };
-        let before = match leave {
-            Leave::Grant(grant, _) => grant.definition.clone(),
-            Leave::Rule(rule) => rule.definition.as_ref().and_then(find),
+        let before = match permission {
+            Permission::Grant(grant, _) => grant.definition.clone(),
+            Permission::Rule(rule) => rule.definition.as_ref().and_then(find),
         };
         Some(Self {
             before,

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::arguments::Arguments;
 use crate::ask::{About, Answer, Asker, Changed, Question, ScriptLine};
 use crate::flows::Flows;
-use crate::keep::{Definitions, Keep};
+use crate::grant_store::{Definitions, GrantStore};
 use crate::ledger::Ledger;
 use crate::review::{Reviewed, Reviewers};
 use crate::ruling::Ruling;
@@ -28,7 +28,7 @@ pub(crate) struct Authority {
     flows: Arc<Flows>,
     reviewers: Arc<Reviewers>,
     asker: Option<Arc<dyn Asker>>,
-    keep: Option<Arc<dyn Keep>>,
+    keep: Option<Arc<dyn GrantStore>>,
     definitions: Option<Arc<dyn Definitions>>,
     script: Option<Arc<str>>,
     /// The last refusal or dismissal and its time, by the hash of function and arguments. Held

@@ -6,7 +6,7 @@ use std::time::Duration;
 use callgate_catalog::Tool;
 use callgate_policy::{Because, Decision, Verdict};
 use callgate_schema::Fit;
-use callgate_servers::{CallFailure, Caller, FailureKind, Reader, Servers, ToolCall};
+use callgate_servers::{Audience, CallFailure, Caller, FailureKind, Servers, ToolCall};
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub struct Dispatcher {
     dry_run: Option<Arc<DryRun>>,
     withheld: Mutex<WithheldCalls>,
     caller: Option<Arc<dyn Caller>>,
-    reader: Reader,
+    audience: Audience,
 }
 
 impl Dispatcher {
@@ -49,7 +49,7 @@ impl Dispatcher {
             dry_run: setup.dry_run.clone(),
             withheld: Mutex::default(),
             caller: setup.caller.clone(),
-            reader: setup.reader,
+            audience: setup.audience,
             authority: Authority::new(setup, flows, reviewers),
         }
     }
@@ -234,7 +234,7 @@ impl Dispatcher {
         let read = match &failure.kind {
             FailureKind::Timeout(_) if failure.unused.is_empty() => None,
             FailureKind::Refused(error) => Some(json!([error.message, error.data])),
-            _ => Some(Value::from(failure.to(self.reader))),
+            _ => Some(Value::from(failure.to(self.audience))),
         };
         if let Some(read) = read
             && let Err(kept) = self.release(call, &mut entry, &read.to_string()).await
@@ -260,7 +260,7 @@ impl Dispatcher {
         let data = data.and_then(|data| to_raw_value(data).ok());
         let message = match &failure.kind {
             FailureKind::Refused(error) => error.message.to_string(),
-            _ => failure.to(self.reader),
+            _ => failure.to(self.audience),
         };
         let retryable = match &failure.kind {
             FailureKind::Lost(_) => reads_only || !failure.sent,

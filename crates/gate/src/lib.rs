@@ -12,7 +12,7 @@ mod dispatcher;
 mod dry_run;
 mod error;
 mod flows;
-mod keep;
+mod grant_store;
 mod ledger;
 mod result;
 mod review;
@@ -24,7 +24,7 @@ pub use consult::Consulted;
 pub use dispatcher::Dispatcher;
 pub use dry_run::{DryRun, Withheld};
 pub use error::{CallError, CallErrorKind, code};
-pub use keep::{Definitions, Keep};
+pub use grant_store::{Definitions, GrantStore};
 pub use ledger::{
     CallEvent, DEFAULT_LEDGER_BYTES, LedgerError, LedgerEvent, LedgerFile, LedgerLine,
     LedgerOptions, LedgerSink, Outcome,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use callgate_policy::flow::FlowWhy;
-use callgate_policy::{Because, Decision, Leave, Rule, Verdict};
+use callgate_policy::{Because, Decision, Permission, Rule, Verdict};
 use callgate_process::shell_word;
 use serde_json::Value;
 
@@ -44,10 +44,10 @@ impl Ruling {
         }
         match &self.decision.because {
             Because::Rule(rule) | Because::Depends(rule) => Some(rule),
-            Because::DefinitionChanged(Leave::Rule(rule))
-            | Because::Spent(Leave::Rule(rule))
-            | Because::Expired(Leave::Rule(rule))
-            | Because::OtherName(Leave::Rule(rule)) => Some(rule),
+            Because::DefinitionChanged(Permission::Rule(rule))
+            | Because::Spent(Permission::Rule(rule))
+            | Because::Expired(Permission::Rule(rule))
+            | Because::OtherName(Permission::Rule(rule)) => Some(rule),
             _ => None,
         }
     }
@@ -157,11 +157,11 @@ mod tests {
         let deny = rule(Effect::Deny, json!("fs_*"));
         let some = json!({ "tool": "fs_*", "arguments": [{ "at": "/path", "prefix": "/etc/" }] });
         let ask = rule(Effect::Ask, json!("fs_*"));
-        let allow = Leave::Rule(rule(
+        let allow = Permission::Rule(rule(
             Effect::Allow,
             json!({ "tool": "fs_write", "maxCalls": 1 }),
         ));
-        let grant = Leave::Grant(Arc::new(Grant::new("fs_write")), Scope::Run);
+        let grant = Permission::Grant(Arc::new(Grant::new("fs_write")), Scope::Run);
         let flow = |verdict| {
             let flows = Detector::new("");
             let text = r#""the quick brown fox jumps over the lazy dog""#;

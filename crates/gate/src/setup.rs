@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Grant, Rules, SessionGrants};
-use callgate_servers::{Caller, Reader};
+use callgate_servers::{Audience, Caller};
 
 use crate::ask::Asker;
 use crate::dry_run::DryRun;
-use crate::keep::{Definitions, Keep};
+use crate::grant_store::{Definitions, GrantStore};
 use crate::ledger::LedgerSink;
 use crate::review::Reviewer;
 
@@ -28,7 +28,7 @@ pub struct Setup {
     /// all such runs of the session. Default: no.
     pub one_call: bool,
     /// Where an answer "always" is kept. Default: nowhere, and it lasts for the session.
-    pub keep: Option<Arc<dyn Keep>>,
+    pub keep: Option<Arc<dyn GrantStore>>,
     /// The definitions of tools that were allowed for good earlier. Default: none are known.
     pub definitions: Option<Arc<dyn Definitions>>,
     /// Receive the events of its ledger. Default: none, and the ledger is in the report alone.
@@ -44,8 +44,8 @@ pub struct Setup {
     /// Serves servers while they work on its calls. Default: as
     /// [`ServerSpec::caller`](callgate_servers::ServerSpec::caller) says.
     pub caller: Option<Arc<dyn Caller>>,
-    /// The reader of the errors of its calls. Default: the operator.
-    pub reader: Reader,
+    /// The audience of the errors of its calls. Default: the operator.
+    pub audience: Audience,
     /// True if data may go to a model of the host besides servers; see
     /// [`Dispatcher::consult`](crate::Dispatcher::consult). Default: no.
     pub consults: bool,

@@ -69,13 +69,13 @@ pub enum Because {
     Grant(Arc<Grant>, Scope),
     /// A rule or grant would let it through, but for another definition of the tool: the server
     /// changed the tool.
-    DefinitionChanged(Leave),
+    DefinitionChanged(Permission),
     /// A rule or grant would let it through, but is used up.
-    Spent(Leave),
+    Spent(Permission),
     /// A rule or grant would let it through, but has expired.
-    Expired(Leave),
+    Expired(Permission),
     /// A rule with a limit would let it through, but is for another name of the tool.
-    OtherName(Leave),
+    OtherName(Permission),
     /// The arguments are not known yet, and this rule looks at them.
     Depends(Arc<Rule>),
     /// Another server's data is in the arguments.
@@ -95,14 +95,14 @@ pub enum Because {
 
 /// A permission: a rule that allows, or a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leave {
+pub enum Permission {
     /// A rule.
     Rule(Arc<Rule>),
     /// A grant.
     Grant(Arc<Grant>, Scope),
 }
 
-impl fmt::Display for Leave {
+impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => rule.fmt(f),
@@ -119,26 +119,28 @@ impl fmt::Display for Decision {
             Verdict::Ask => "needs approval",
             Verdict::Deny => "denied",
         };
-        let void = |f: &mut fmt::Formatter<'_>, leave: &Leave, why: &str| {
+        let void = |f: &mut fmt::Formatter<'_>, permission: &Permission, why: &str| {
             f.write_str(verdict)?;
             if let Some(rule) = &self.asked_by {
                 write!(f, " by {rule}")?;
             }
-            write!(f, ": {leave} {why}")
+            write!(f, ": {permission} {why}")
         };
         match &self.because {
             Because::Rule(rule) => write!(f, "{verdict} by {rule}"),
             Because::Grant(grant, scope) => {
-                let leave = Leave::Grant(Arc::clone(grant), *scope);
-                write!(f, "{verdict} by {leave}")
+                let permission = Permission::Grant(Arc::clone(grant), *scope);
+                write!(f, "{verdict} by {permission}")
             }
-            Because::DefinitionChanged(leave) => {
-                void(f, leave, "is void, the server has changed what the tool is")
-            }
-            Because::Spent(leave) => void(f, leave, "is used up"),
-            Because::Expired(leave) => void(f, leave, "has expired"),
-            Because::OtherName(leave) => {
-                void(f, leave, "is void, it is for another name of the tool")
+            Because::DefinitionChanged(permission) => void(
+                f,
+                permission,
+                "is void, the server has changed what the tool is",
+            ),
+            Because::Spent(permission) => void(f, permission, "is used up"),
+            Because::Expired(permission) => void(f, permission, "has expired"),
+            Because::OtherName(permission) => {
+                void(f, permission, "is void, it is for another name of the tool")
             }
             Because::Depends(rule) if rule.effect == Effect::Deny => {
                 write!(f, "denied for some arguments, by {rule}")

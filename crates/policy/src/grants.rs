@@ -82,7 +82,7 @@ pub(crate) enum Answer {
 
 /// The reason why a rule or grant does not let calls through any more, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Void {
+pub(crate) enum Inapplicable {
     OtherDefinition,
     Spent,
     Expired,

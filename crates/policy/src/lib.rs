@@ -32,7 +32,7 @@ mod text_pattern;
 mod verdict;
 
 pub use condition::Condition;
-pub use decision::{Because, Decision, Leave};
+pub use decision::{Because, Decision, Permission};
 pub use definition::{Definition, DefinitionHash, NotAHash};
 pub use facts::{CallFacts, Hints, KnownTool};
 pub use grants::{Grant, Scope, SessionGrants};

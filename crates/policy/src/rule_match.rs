@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::condition::Condition;
 use crate::equality::Judged;
 use crate::facts::{CallFacts, Hints};
-use crate::grants::Void;
+use crate::grants::Inapplicable;
 use crate::rule::{Annotations, Rule};
 
 /// The outcome of matching a rule with a call.
@@ -18,7 +18,7 @@ pub(crate) enum Match {
     /// It matches some arguments, and the arguments are not known.
     Depends,
     /// It would match, but it is void.
-    Void(Void),
+    Inapplicable(Inapplicable),
 }
 
 /// Matches a rule with a call.
@@ -42,11 +42,11 @@ pub(crate) fn rule_match(rule: &Rule, facts: &CallFacts<'_>) -> Match {
     if arguments == Match::No {
         Match::No
     } else if !is_meant {
-        Match::Void(Void::OtherName)
+        Match::Inapplicable(Inapplicable::OtherName)
     } else if expired {
-        Match::Void(Void::Expired)
+        Match::Inapplicable(Inapplicable::Expired)
     } else if rule.definition.is_some() && rule.definition.as_ref() != facts.definition {
-        Match::Void(Void::OtherDefinition)
+        Match::Inapplicable(Inapplicable::OtherDefinition)
     } else {
         arguments
     }

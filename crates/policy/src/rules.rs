@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::decision::{Because, Decision, Leave};
+use crate::decision::{Because, Decision, Permission};
 use crate::facts::CallFacts;
-use crate::grants::{Answer, Scope, Void};
+use crate::grants::{Answer, Inapplicable, Scope};
 use crate::name_pattern::{Pattern, PatternError};
 use crate::rule::{Effect, Rank, Rule};
 use crate::rule_match::{Match, rule_match};
@@ -89,16 +89,18 @@ impl Rules {
                 if rule.rank() != rank {
                     continue;
                 }
-                let leave = || Leave::Rule(Arc::clone(rule));
+                let permission = || Permission::Rule(Arc::clone(rule));
                 match rule_match(rule, facts) {
                     Match::No => {}
                     Match::Depends => doubts.depends_on(rule),
-                    Match::Void(void) => doubts.note(void, leave),
+                    Match::Inapplicable(void) => doubts.note(void, permission),
                     // Before a use of it is counted.
                     Match::Yes
                         if is_kept_answer(rule) && self.is_asked_in_run(facts, &mut doubts) => {}
                     Match::Yes => match rule.counted() {
-                        Some(most) if !usable(index, most) => doubts.note(Void::Spent, leave),
+                        Some(most) if !usable(index, most) => {
+                            doubts.note(Inapplicable::Spent, permission)
+                        }
                         _ => {
                             let because = Because::Rule(Arc::clone(rule));
                             return doubts.conclude(rule.effect.verdict(), because);
@@ -127,7 +129,7 @@ impl Rules {
             match rule_match(rule, facts) {
                 Match::Yes => return true,
                 Match::Depends => doubts.depends_on(rule),
-                Match::No | Match::Void(_) => {}
+                Match::No | Match::Inapplicable(_) => {}
             }
         }
         false
@@ -146,7 +148,7 @@ fn is_kept_answer(rule: &Rule) -> bool {
 /// The rules and grants that were passed over on the way to a decision.
 #[derive(Default)]
 struct Doubts {
-    void: Option<(Void, Leave)>,
+    void: Option<(Inapplicable, Permission)>,
     /// A rule that would hold the call up, depending on the arguments.
     may_narrow: Option<Arc<Rule>>,
     /// A rule that would let it through, depending on the arguments.
@@ -164,9 +166,9 @@ impl Doubts {
     }
 
     /// Keeps the weightiest, and of two alike the first.
-    fn note(&mut self, void: Void, leave: impl FnOnce() -> Leave) {
+    fn note(&mut self, void: Inapplicable, permission: impl FnOnce() -> Permission) {
         if self.void.as_ref().is_none_or(|(known, _)| *known > void) {
-            self.void = Some((void, leave()));
+            self.void = Some((void, permission()));
         }
     }
 
@@ -176,7 +178,9 @@ impl Doubts {
             match granted(scope) {
                 Answer::Granted(grant) => return Some(Because::Grant(grant, scope)),
                 Answer::OtherDefinition(grant) => {
-                    self.note(Void::OtherDefinition, || Leave::Grant(grant, scope));
+                    self.note(Inapplicable::OtherDefinition, || {
+                        Permission::Grant(grant, scope)
+                    });
                 }
                 Answer::Nothing => {}
             }
@@ -203,20 +207,24 @@ impl Doubts {
 
 /// The decision to ask. Its reason is a permission that depends on the arguments or is void,
 /// rather than what comes after it.
-fn ask(void: Option<(Void, Leave)>, may_widen: Option<Arc<Rule>>, because: Because) -> Decision {
+fn ask(
+    void: Option<(Inapplicable, Permission)>,
+    may_widen: Option<Arc<Rule>>,
+    because: Because,
+) -> Decision {
     if let Some(rule) = may_widen {
         return Decision::new(Verdict::Ask, Because::Depends(rule));
     }
-    if let Some((void, leave)) = void {
+    if let Some((void, permission)) = void {
         let asked_by = match because {
             Because::Rule(rule) => Some(rule),
             _ => None,
         };
         let because = match void {
-            Void::OtherDefinition => Because::DefinitionChanged(leave),
-            Void::Spent => Because::Spent(leave),
-            Void::Expired => Because::Expired(leave),
-            Void::OtherName => Because::OtherName(leave),
+            Inapplicable::OtherDefinition => Because::DefinitionChanged(permission),
+            Inapplicable::Spent => Because::Spent(permission),
+            Inapplicable::Expired => Because::Expired(permission),
+            Inapplicable::OtherName => Because::OtherName(permission),
         };
         return Decision {
             asked_by,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_script::Stretch;
+use callgate_script::MappedRange;
 
 /// One script to run.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct Job {
     pub code: String,
     /// Source map: ranges of `code` and their places in the author's text, in order. Stacks and
     /// positions have the author's lines; frames of other code are left out.
-    pub stretches: Vec<Stretch>,
+    pub source_map: Vec<MappedRange>,
     /// Names of the functions to define in the global scope.
     pub functions: Vec<String>,
     /// The limits of this run.

@@ -16,11 +16,11 @@ mod layer;
 pub mod wire;
 
 pub use base64::is_base64;
-pub use callgate_script::Stretch;
+pub use callgate_script::MappedRange;
 pub use ended::{Captured, End, Ended, Returned, WhichLimit};
 pub use host::{
     CallHandler, Jail, JailOptions, Launcher, LauncherOptions, MachineCode, MemoryBudget,
-    MemoryShare, NotRead, Reserved, ScriptCall, TakenMemory, Undelivered, WorkerProgram,
+    MemoryShare, NotRead, ReadyWorker, ScriptCall, TakenMemory, Undelivered, WorkerProgram,
     forbid_inspection, machine_memory,
 };
 pub use job::{ERROR_BYTES, Job, Limits};

@@ -32,7 +32,7 @@ pub use foreign_apis::instead_of;
 pub use form::Form;
 pub use names::{Mention, Named};
 pub use parser_stack::{MAX_SCRIPT_BYTES, stack_bytes};
-pub use positions::{Stretch, author_place};
+pub use positions::{MappedRange, author_place};
 pub use source::line;
 pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
 
@@ -51,7 +51,7 @@ pub struct Prepared {
     /// function without parameters. Its promise is the script's value.
     pub code: String,
     /// Source map: ranges of `code` and their places in the author's text, in order.
-    pub stretches: Vec<Stretch>,
+    pub source_map: Vec<MappedRange>,
     /// The form in which the script was written.
     pub form: Form,
     /// The tools it names.
@@ -168,7 +168,7 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
         (place.line, place.column)
     });
     let in_place = positions::in_place(source.lines(), value, returned);
-    let (code, stretches) =
+    let (code, source_map) =
         match strip::strip(&wrapped).map_err(|e| wrapped_error(&wrapped, &in_place, &e))? {
             Stripped::InPlace(code) => (code, in_place),
             Stripped::Printed { code, map } => {
@@ -176,13 +176,13 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
                     internal(format!("the script's source map cannot be read: {error}"))
                 })?;
                 // As a statement, the function is printed without parentheses.
-                let stretches = positions::through(&map, &in_place);
+                let source_map = positions::through(&map, &in_place);
                 let code = format!("({})", code.trim_end().trim_end_matches(';'));
-                (code, stretches)
+                (code, source_map)
             }
         };
-    let script =
-        parse::classic_script(&code).map_err(|errors| wrapped_error(&code, &stretches, &errors))?;
+    let script = parse::classic_script(&code)
+        .map_err(|errors| wrapped_error(&code, &source_map, &errors))?;
     if !is_one_async_function(&script) {
         return Err(internal(
             "the script does not stay inside the function around it",
@@ -190,7 +190,7 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
     }
     Ok(Prepared {
         code,
-        stretches,
+        source_map,
         form,
         named,
         checkable,
@@ -272,9 +272,9 @@ fn syntax_error(source: &Source, errors: &SyntaxErrors) -> ScriptError {
     source.error(ScriptErrorKind::Syntax, with_count(errors), errors.position)
 }
 
-fn wrapped_error(code: &str, stretches: &[Stretch], errors: &SyntaxErrors) -> ScriptError {
+fn wrapped_error(code: &str, source_map: &[MappedRange], errors: &SyntaxErrors) -> ScriptError {
     let (line, column, _) = line_and_column(code, errors.position);
-    let place = author_place(stretches, line, column).map(|(line, column)| Place { line, column });
+    let place = author_place(source_map, line, column).map(|(line, column)| Place { line, column });
     ScriptError::new(ScriptErrorKind::Syntax, with_count(errors), place)
 }
 

@@ -8,13 +8,13 @@ use swc_sourcemap::SourceMap;
 
 use crate::form::RETURN;
 
-/// A stretch of the code that runs, from a place on until the next stretch
+/// A range of the code that runs, from a place on until the next range
 /// begins, and where it stands in the author's text.
 ///
-/// Places keep their distance to where the stretch begins: on its first line by
+/// Places keep their distance to where the range begins: on its first line by
 /// columns, and below that by lines, in columns of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct MappedRange {
     /// The line of the code where it begins, from 1.
     pub line: u32,
     /// Its column, from 1, in UTF-16 units.
@@ -23,7 +23,7 @@ pub struct Stretch {
     pub author: Option<(u32, u32)>,
 }
 
-/// The stretches of code in which the author's text stands as it is, one line lower, with a line in
+/// The source_map of code in which the author's text stands as it is, one line lower, with a line in
 /// front of it and lines after it that are not the author's. `value` is the column in the line in
 /// front where a statement begins, and the author's place where the statement goes on: V8 reports
 /// a call of an undefined function at the beginning of its statement. `returned` is the author's
@@ -32,27 +32,27 @@ pub(crate) fn in_place(
     source_lines: u32,
     value: Option<(u32, (u32, u32))>,
     returned: Option<(u32, u32)>,
-) -> Vec<Stretch> {
-    let stretch = |line, column, author| Stretch {
+) -> Vec<MappedRange> {
+    let range = |line, column, author| MappedRange {
         line,
         column,
         author,
     };
-    [stretch(1, 1, None)]
+    [range(1, 1, None)]
         .into_iter()
-        .chain(value.map(|(column, place)| stretch(1, column, Some(place))))
-        .chain([stretch(2, 1, Some((1, 1)))])
+        .chain(value.map(|(column, place)| range(1, column, Some(place))))
+        .chain([range(2, 1, Some((1, 1)))])
         .chain(returned.map(|(line, column)| {
             let behind = column + RETURN.len() as u32;
-            stretch(line + 1, behind, Some((line, column)))
+            range(line + 1, behind, Some((line, column)))
         }))
-        .chain([stretch(source_lines + 2, 1, None)])
+        .chain([range(source_lines + 2, 1, None)])
         .collect()
 }
 
-/// The stretches of reprinted code, once a parenthesis is put in front of it. `map` leads from
-/// that code to a text that stands in the stretches `in_place`.
-pub(crate) fn through(map: &SourceMap, in_place: &[Stretch]) -> Vec<Stretch> {
+/// The source_map of reprinted code, once a parenthesis is put in front of it. `map` leads from
+/// that code to a text that stands in the source_map `in_place`.
+pub(crate) fn through(map: &SourceMap, in_place: &[MappedRange]) -> Vec<MappedRange> {
     let mut places: Vec<((u32, u32), (u32, u32))> = map
         .tokens()
         .filter(swc_sourcemap::Token::has_source)
@@ -63,16 +63,16 @@ pub(crate) fn through(map: &SourceMap, in_place: &[Stretch]) -> Vec<Stretch> {
     places.sort_by_key(|(code, _)| *code);
     places.dedup_by_key(|(code, _)| *code);
 
-    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut source_map: Vec<MappedRange> = Vec::new();
     for (code, text) in places {
         let ((line, column), text) = (from_one(code), from_one(text));
         let column = if line == 1 { column + 1 } else { column };
         let author = author_place(in_place, text.0, text.1);
-        if let Some(last) = stretches.last().copied() {
+        if let Some(last) = source_map.last().copied() {
             // A line without a place of its own was generated: it takes
             // that of what stands before it, and keeps no distance.
             for between in last.line + 1..line {
-                stretches.push(Stretch {
+                source_map.push(MappedRange {
                     line: between,
                     column: 1,
                     author: last.author,
@@ -82,13 +82,13 @@ pub(crate) fn through(map: &SourceMap, in_place: &[Stretch]) -> Vec<Stretch> {
                 continue;
             }
         }
-        stretches.push(Stretch {
+        source_map.push(MappedRange {
             line,
             column,
             author,
         });
     }
-    stretches
+    source_map
 }
 
 /// A place from 1 of a source map's, which is from 0. The map ends no line at U+2028 and U+2029.
@@ -97,18 +97,18 @@ fn from_one((line, column): (u32, u32)) -> (u32, u32) {
 }
 
 /// The author's line and column of a place in the code; `None` if it is not the author's.
-pub fn author_place(stretches: &[Stretch], line: u32, column: u32) -> Option<(u32, u32)> {
-    let after = stretches.partition_point(|s| (s.line, s.column) <= (line, column));
-    let stretch = stretches.get(after.checked_sub(1)?)?;
-    advanced(*stretch, (line, column))
+pub fn author_place(source_map: &[MappedRange], line: u32, column: u32) -> Option<(u32, u32)> {
+    let after = source_map.partition_point(|s| (s.line, s.column) <= (line, column));
+    let range = source_map.get(after.checked_sub(1)?)?;
+    advanced(*range, (line, column))
 }
 
-/// The author's place of a place in a stretch.
-fn advanced(stretch: Stretch, (line, column): (u32, u32)) -> Option<(u32, u32)> {
-    let (author_line, author_column) = stretch.author?;
-    Some(match line.saturating_sub(stretch.line) {
+/// The author's place of a place in a range.
+fn advanced(range: MappedRange, (line, column): (u32, u32)) -> Option<(u32, u32)> {
+    let (author_line, author_column) = range.author?;
+    Some(match line.saturating_sub(range.line) {
         0 => {
-            let distance = column.saturating_sub(stretch.column);
+            let distance = column.saturating_sub(range.column);
             (author_line, author_column.saturating_add(distance))
         }
         lines => (author_line.saturating_add(lines), column),

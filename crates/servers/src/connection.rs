@@ -13,7 +13,7 @@ use crate::call::{Round, ToolCall};
 use crate::caller::Caller;
 use crate::child::Child;
 use crate::clock::Clock;
-use crate::failure::{CallFailure, FailureKind, Reader, Reason};
+use crate::failure::{Audience, CallFailure, FailureKind, Reason};
 use crate::list::{CurrentList, USUALLY_FRESH};
 use crate::request::Session;
 use crate::tool_list::ToolList;
@@ -72,7 +72,7 @@ impl Connection {
         if failure.is_closed() {
             let when = if failure.sent { "during" } else { "before" };
             let when = format!(" {when} the call");
-            let reason = failure.reason.to(Reader::Operator);
+            let reason = failure.reason.to(Audience::Operator);
             *failure.reason = self.last_words(reason, &when).await.into();
         }
         Err(failure)

@@ -6,10 +6,10 @@ use std::time::Duration;
 use callgate_auth::AuthError;
 use rmcp::model::ErrorData;
 
-/// The reader of errors and reports, who gets advice that it can follow.
+/// The audience of errors and reports, who gets advice that it can follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Reader {
+pub enum Audience {
     /// A person who can change flags and configuration.
     #[default]
     Operator,
@@ -17,7 +17,7 @@ pub enum Reader {
     Caller,
 }
 
-/// Why a server cannot be used, in the words of each reader, without secrets. The `Display` form
+/// Why a server cannot be used, in the words of each audience, without secrets. The `Display` form
 /// is the operator's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
@@ -37,15 +37,15 @@ impl Reason {
         }
     }
 
-    /// The words for this reader.
-    pub fn to(&self, reader: Reader) -> &str {
-        match reader {
-            Reader::Operator => &self.operator,
-            Reader::Caller => &self.caller,
+    /// The words for this audience.
+    pub fn to(&self, audience: Audience) -> &str {
+        match audience {
+            Audience::Operator => &self.operator,
+            Audience::Caller => &self.caller,
         }
     }
 
-    /// The same change in the words of each reader.
+    /// The same change in the words of each audience.
     pub(crate) fn map(self, change: impl Fn(&str) -> String) -> Self {
         Self {
             operator: change(&self.operator),
@@ -100,7 +100,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why a call has no result: one clause for each reader, without secrets. The `Display` form is
+/// Why a call has no result: one clause for each audience, without secrets. The `Display` form is
 /// the operator's.
 #[derive(Debug, Clone)]
 pub struct CallFailure {
@@ -201,21 +201,21 @@ impl CallFailure {
         self.kind == FailureKind::Lost(Lost::Closed)
     }
 
-    /// The failure in the words of its reader.
-    pub fn to(&self, reader: Reader) -> String {
+    /// The failure in the words of its audience.
+    pub fn to(&self, audience: Audience) -> String {
         let is_malformed = self.kind == FailureKind::Malformed;
         let what = if is_malformed {
             "the answer is malformed: "
         } else {
             ""
         };
-        format!("{what}{}{}", self.reason.to(reader), self.unused)
+        format!("{what}{}{}", self.reason.to(audience), self.unused)
     }
 }
 
 impl fmt::Display for CallFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to(Reader::Operator))
+        f.write_str(&self.to(Audience::Operator))
     }
 }
 
@@ -233,18 +233,18 @@ mod tests {
     fn a_model_is_given_no_commands_and_no_settings() {
         let login = Reason::from(&AuthError::login_required("web", "needs a login", &[]));
         assert_eq!(
-            login.to(Reader::Operator),
+            login.to(Audience::Operator),
             "server `web` needs a login; run `callgate auth login web`"
         );
         assert_eq!(
-            login.to(Reader::Caller),
+            login.to(Audience::Caller),
             "server `web` needs a login; the person who runs Callgate must log in to server \
              `web`: use other servers, or tell the user"
         );
         let slow = Reason::advise("it was not ready", "raise its `startTimeout`");
         let slow = slow.of_start("slow", "one\ntwo");
         assert_eq!(
-            slow.to(Reader::Caller),
+            slow.to(Audience::Caller),
             "server `slow` did not start: it was not ready; only the person who runs Callgate can \
              mend that: use other servers, or tell the user; its last words on stderr:\n  one\n  two"
         );

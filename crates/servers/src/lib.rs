@@ -42,7 +42,7 @@ pub use caller::{
     WantedKind,
 };
 pub use child::nesting;
-pub use failure::{CallFailure, FailureKind, Lost, Reader, Reason};
+pub use failure::{Audience, CallFailure, FailureKind, Lost, Reason};
 pub use servers::Servers;
 pub use shared::Shared;
 pub use spec::{Connect, EraSetting, Http, Remembered, ServerSpec, Stdio, Transport};

@@ -199,8 +199,8 @@ impl Isolate {
         let limits = &start.limits;
         self.script_end = Instant::now() + Duration::from_millis(limits.script_ms);
         self.run_end = Instant::now() + Duration::from_millis(limits.run_ms);
-        let stretches = start.stretches.clone();
-        ops::set_places(move |line, column| author_place(&stretches, line, column));
+        let source_map = start.source_map.clone();
+        ops::set_places(move |line, column| author_place(&source_map, line, column));
         let prepared = call(&mut self.runtime, &self.prepare, |scope| {
             let mut names = Vec::with_capacity(start.functions.len());
             for name in &start.functions {
@@ -356,7 +356,7 @@ impl Isolate {
                 let place = scope.message().and_then(|message| {
                     let line = u32::try_from(message.get_line_number(scope)?).ok()?;
                     let column = u32::try_from(message.get_start_column()).ok()?;
-                    author_place(&start.stretches, line, column.saturating_add(1))
+                    author_place(&start.source_map, line, column.saturating_add(1))
                 });
                 let (line, column) = place.unwrap_or_default();
                 let line = v8::Integer::new_from_unsigned(scope, line).into();

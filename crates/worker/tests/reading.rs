@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use callgate_sandbox::wire::{Ready, WorkerFrame};
 use callgate_sandbox::{
-    JailOptions, Launcher, LauncherOptions, Limits, NotRead, Reserved, WorkerProgram,
+    JailOptions, Launcher, LauncherOptions, Limits, NotRead, ReadyWorker, WorkerProgram,
 };
 use support::{Handler, encoded, job, launcher, pretender, shown};
 use tokio_util::sync::CancellationToken;
 
-async fn take(launcher: &Launcher) -> Reserved {
+async fn take(launcher: &Launcher) -> ReadyWorker {
     launcher.take(&Limits::default()).await.unwrap()
 }
 

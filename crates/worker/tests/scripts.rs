@@ -10,7 +10,7 @@
 
 mod support;
 
-use callgate_sandbox::{End, Stretch};
+use callgate_sandbox::{End, MappedRange};
 use expect_test::expect_file;
 use support::{run, run_job, shown};
 
@@ -33,7 +33,7 @@ async fn check_cases(name: &str) {
         let (script, _) = case.split_once("\n---\n").unwrap();
         let mut job = support::job(script);
         if let Some((_, table)) = title.split_once(" | ") {
-            job.stretches = table.split(' ').filter_map(stretch).collect();
+            job.source_map = table.split(' ').filter_map(range).collect();
             script.clone_into(&mut job.code);
         }
         let end = shown(&run_job(job).await);
@@ -43,7 +43,7 @@ async fn check_cases(name: &str) {
 }
 
 /// `2:1=10:1`, `2:1` for code that is not the author's, or `none`.
-fn stretch(row: &str) -> Option<Stretch> {
+fn range(row: &str) -> Option<MappedRange> {
     let place = |text: &str| {
         let (line, column) = text.split_once(':')?;
         Some((line.parse().unwrap(), column.parse().unwrap()))
@@ -51,7 +51,7 @@ fn stretch(row: &str) -> Option<Stretch> {
     let mut places = row.split('=').map(place);
     let (line, column) = places.next()??;
     let author = places.next().flatten();
-    Some(Stretch {
+    Some(MappedRange {
         line,
         column,
         author,

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use callgate_auth::{Browser, OpenUrl};
 use callgate_gate::{
-    Asker, Definitions, Keep, LedgerFile, LedgerOptions, LedgerSink, Reviewer, Setup,
+    Asker, Definitions, GrantStore, LedgerFile, LedgerOptions, LedgerSink, Reviewer, Setup,
 };
 use callgate_policy::flow::FlowRules;
 use callgate_policy::{Rules, nearest};
 use callgate_sandbox::{JailOptions, Limits, WorkerProgram};
 use callgate_servers::{
-    Caller, Connect, Phase, Reader, ServerSpec, ServerState, Servers, Status, Transport,
+    Audience, Caller, Connect, Phase, ServerSpec, ServerState, Servers, Status, Transport,
 };
 use parking_lot::Mutex;
 use tokio::time::timeout;
@@ -45,9 +45,9 @@ pub struct GateBuilder {
     cache_scope: Option<String>,
     asker: Option<Arc<dyn Asker>>,
     caller: Option<Arc<dyn Caller>>,
-    reader: Reader,
+    audience: Audience,
     reviewers: Vec<Arc<dyn Reviewer>>,
-    keep: Option<Arc<dyn Keep>>,
+    keep: Option<Arc<dyn GrantStore>>,
     browser: Option<Browser>,
     worker: Option<WorkerProgram>,
     spares: Option<usize>,
@@ -102,8 +102,8 @@ impl GateBuilder {
         /// more, only servers of the newest revision can use that.
         caller(self, caller: Arc<dyn Caller>) { self.caller = Some(caller); }
 
-        /// Sets the reader of errors, reports and reasons. Default: [`Reader::Operator`].
-        reader(self, reader: Reader) { self.reader = reader; }
+        /// Sets the audience of errors, reports and reasons. Default: [`Audience::Operator`].
+        audience(self, audience: Audience) { self.audience = audience; }
 
         /// Sets the asker for rules that ask. Default: none, and such calls are denied.
         asker(self, asker: Arc<dyn Asker>) { self.asker = Some(asker); }
@@ -116,7 +116,7 @@ impl GateBuilder {
 
         /// Sets the place where an answer "always" is kept. Default: the configuration's file,
         /// else the session.
-        keep(self, keep: Arc<dyn Keep>) { self.keep = Some(keep); }
+        keep(self, keep: Arc<dyn GrantStore>) { self.keep = Some(keep); }
     }
 
     /// Makes an answer "always" last for the session only.
@@ -242,7 +242,7 @@ impl GateBuilder {
         }
         let folder = cache.as_ref().map(|cache| cache.vectors());
         let vectors = Arc::new(Vectors::new(Arc::clone(&models), folder));
-        let searcher = Searcher::new(Arc::clone(&live), vectors, config.search, self.reader);
+        let searcher = Searcher::new(Arc::clone(&live), vectors, config.search, self.audience);
         let setup = Setup {
             rules: Arc::clone(&lint.rules),
             asker: self.asker,
@@ -251,7 +251,7 @@ impl GateBuilder {
             sinks,
             flows: Arc::clone(&lint.flows),
             reviewers: self.reviewers,
-            reader: self.reader,
+            audience: self.audience,
             ..Setup::default()
         };
         Ok(Gate {

@@ -59,7 +59,7 @@ impl CallRequest {
 /// The outcome of one call.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Called {
+pub struct CallOutcome {
     /// The result, or the error as a script would catch it; for a name that is not a tool,
     /// [`CallErrorKind::Protocol`].
     pub result: Result<Box<RawValue>, CallError>,
@@ -70,7 +70,7 @@ pub struct Called {
     pub withheld: Option<Withheld>,
 }
 
-impl Called {
+impl CallOutcome {
     /// The call that a dry run did not make, as text; empty for any other call.
     pub fn problems(&self) -> String {
         let mut text = String::new();
@@ -97,7 +97,7 @@ impl Gate {
     }
 
     /// As [`Gate::call`], with settings of the call.
-    pub async fn call_with(&self, request: CallRequest) -> Called {
+    pub async fn call_with(&self, request: CallRequest) -> CallOutcome {
         let mut options = CallOptions {
             timeout: request.timeout,
             whole: request.whole,
@@ -135,7 +135,7 @@ impl Gate {
                 },
             })
         });
-        Called {
+        CallOutcome {
             result,
             line,
             withheld: run.withheld().into_iter().next(),

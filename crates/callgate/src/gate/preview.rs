@@ -206,7 +206,7 @@ impl Gate {
     /// The report of a run that ends before it begins.
     pub async fn preview(&self, request: impl Into<RunRequest>) -> Result<Preview, Box<RunReport>> {
         let mut request = request.into();
-        request.reader = self.setup.reader;
+        request.audience = self.setup.audience;
         let limits = request.limits.as_ref().unwrap_or(&self.limits);
         let read = read(&self.launcher, limits, &request).await?;
         let catalog = self.live.for_script(&read.prepared.named).await;

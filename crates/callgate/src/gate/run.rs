@@ -7,7 +7,7 @@ use callgate_catalog::Catalog;
 use callgate_gate::{Dispatcher, Setup};
 use callgate_sandbox::Job;
 use callgate_script::{Named, Prepared};
-use callgate_servers::Reader;
+use callgate_servers::Audience;
 
 use super::Gate;
 use crate::host_functions::extract::SchemaReader;
@@ -24,7 +24,7 @@ impl Gate {
     /// Runs a script and reports, however it ends.
     pub async fn run(&self, request: impl Into<RunRequest>) -> RunReport {
         let mut request = request.into();
-        request.reader = self.setup.reader;
+        request.audience = self.setup.audience;
         let read_ahead = request.read_ahead.lock().as_ref().map(|read| read.took);
         let started = Instant::now();
         let report = self.run_to_end(&request).await;
@@ -82,7 +82,7 @@ impl Gate {
         let job = Job {
             source_name: request.name.to_string(),
             code: prepared.code,
-            stretches: prepared.stretches,
+            source_map: prepared.source_map,
             functions,
             limits: limits.clone(),
         };
@@ -148,7 +148,7 @@ impl Gate {
             checked = checking => checked,
             () = request.settings.cancel.cancelled() => return Err(Box::new(request.cancelled())),
         };
-        if self.setup.reader == Reader::Caller && checked.is_unavailable() {
+        if self.setup.audience == Audience::Caller && checked.is_unavailable() {
             checked.reason = Some("TypeScript is not available here".to_owned());
         }
         if !checked.stops(mode) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use callgate_servers::{Phase, Reader, Status};
+use callgate_servers::{Audience, Phase, Status};
 use serde::Serialize;
 use tokio::time::timeout;
 
@@ -65,7 +65,7 @@ impl Gate {
         }
         let servers = self.live.connections.list().map(|server| {
             let tools = counts.get(server.name.as_str()).copied();
-            Server::new(server, tools.unwrap_or_default(), self.setup.reader)
+            Server::new(server, tools.unwrap_or_default(), self.setup.audience)
         });
         servers.collect()
     }
@@ -96,7 +96,7 @@ impl Gate {
         let enabled = self.live.connections.enable(name).await;
         self.live.update().await;
         enabled.map_err(|reason| {
-            let reason = reason.to(self.setup.reader);
+            let reason = reason.to(self.setup.audience);
             GateError(format!("server {name:?} does not start: {reason}"))
         })?;
         self.server(name)
@@ -140,13 +140,13 @@ impl Gate {
 
     /// Servers in use that could not be connected to, with reasons. They are tried again.
     pub fn unavailable(&self) -> Vec<Unavailable> {
-        self.unavailable_for(self.setup.reader)
+        self.unavailable_for(self.setup.audience)
     }
 
-    /// [`Gate::unavailable`], in the words of this reader.
-    pub fn unavailable_for(&self, reader: Reader) -> Vec<Unavailable> {
+    /// [`Gate::unavailable`], in the words of this audience.
+    pub fn unavailable_for(&self, audience: Audience) -> Vec<Unavailable> {
         let servers = self.live.connections.list();
-        let reasons = servers.filter_map(|server| unavailable(&server, reader));
+        let reasons = servers.filter_map(|server| unavailable(&server, audience));
         reasons.collect()
     }
 
@@ -164,9 +164,9 @@ impl Gate {
             .connections
             .list()
             .filter(|server| owns(&server.name));
-        let found = servers.find_map(|server| unavailable(&server, self.setup.reader));
+        let found = servers.find_map(|server| unavailable(&server, self.setup.audience));
         // Only the operator can mend the configuration.
-        let is_operator = self.setup.reader == Reader::Operator;
+        let is_operator = self.setup.audience == Audience::Operator;
         found.or_else(|| {
             let names = &self.live.lint.names;
             let server = names.left_out_owner(function);
@@ -193,7 +193,7 @@ impl Server {
     fn new(
         server: callgate_servers::ServerState,
         [catalog_tools, denied]: [usize; 2],
-        reader: Reader,
+        audience: Audience,
     ) -> Self {
         let description = server_description(&server);
         let list = match &server.status {
@@ -206,7 +206,7 @@ impl Server {
             Phase::Idle => ServerState::Idle,
             Phase::Starting => ServerState::Starting,
             Phase::Down(reason) => ServerState::Down {
-                reason: reason.to(reader).to_owned(),
+                reason: reason.to(audience).to_owned(),
             },
             Phase::Disabled => {
                 // No catalog has its tools.
@@ -230,11 +230,11 @@ impl Server {
 }
 
 /// Why a server in use is not connected to, if it never was.
-fn unavailable(server: &callgate_servers::ServerState, reader: Reader) -> Option<Unavailable> {
+fn unavailable(server: &callgate_servers::ServerState, audience: Audience) -> Option<Unavailable> {
     if server.phase == Phase::Disabled {
         return None;
     }
-    let mut reason = server.failed.as_ref()?.to(reader).to_owned();
+    let mut reason = server.failed.as_ref()?.to(audience).to_owned();
     if matches!(server.status, Status::Ready(_)) {
         let age = match server.age.map(|age| age.as_secs() / 60) {
             None => "at an earlier time".to_owned(),

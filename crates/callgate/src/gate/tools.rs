@@ -14,7 +14,7 @@ use crate::lint;
 use crate::names;
 use crate::quoted::label;
 use crate::scope::Scope;
-use crate::search::request::{Found, SearchRequest};
+use crate::search::request::{SearchRequest, SearchResults};
 use crate::settings::SearchBy;
 
 /// A tool in a list.
@@ -82,7 +82,7 @@ impl Gate {
     /// # Errors
     ///
     /// [`GateError`] for an unknown server or an invalid expression.
-    pub async fn search(&self, request: &SearchRequest) -> Result<Found, GateError> {
+    pub async fn search(&self, request: &SearchRequest) -> Result<SearchResults, GateError> {
         self.searcher.search(request, &self.setup.rules, None).await
     }
 
@@ -168,7 +168,7 @@ impl Gate {
     ///
     /// Hints of an untrusted server that make a tool look safer than the protocol's defaults
     /// are left out: a client could ask less because of them. Titles, which a client shows to a
-    /// person, are one line each; of the description, characters that no reader sees are left out.
+    /// person, are one line each; of the description, characters that no audience sees are left out.
     pub fn tool_entry(&self, function: &str) -> Option<Map<String, Value>> {
         let catalog = self.live.catalog();
         let tool = catalog.get(function)?;

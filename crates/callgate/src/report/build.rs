@@ -8,7 +8,7 @@ use callgate_gate::{LedgerLine, Outcome, Withheld};
 use callgate_sandbox::{Captured, End, Ended, LeftTimer, ScriptException, WhichLimit};
 use callgate_schema::{read, without_lone_surrogates};
 use callgate_script::ScriptError;
-use callgate_servers::Reader;
+use callgate_servers::Audience;
 use serde_json::value::RawValue;
 
 use super::emitted::Emitted;
@@ -90,7 +90,7 @@ pub(crate) fn stopped_by_check(request: &RunRequest, check: TypeCheck) -> RunRep
 
 /// The report of a script whose worker ended before reading it.
 pub(crate) fn unread(request: &RunRequest, end: End) -> RunReport {
-    let (status, error) = failure(end, request.reader);
+    let (status, error) = failure(end, request.audience);
     failed(request, status, error)
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn ended(
             None
         }
         End::Threw(exception) => Some(threw(request, exception, &report.calls, hint)),
-        end => Some(failure(end, request.reader)),
+        end => Some(failure(end, request.audience)),
     };
     if let Some((status, error)) = failure {
         report.status = status;
@@ -132,13 +132,13 @@ pub(crate) fn ended(
 }
 
 /// Status and error of an end without a value or an exception.
-fn failure(end: End, reader: Reader) -> (Status, RunError) {
+fn failure(end: End, audience: Audience) -> (Status, RunError) {
     let (kind, message) = match end {
         End::Limit {
             which,
             limit,
             observed,
-        } => return (Status::Limit, limit_error(which, limit, observed, reader)),
+        } => return (Status::Limit, limit_error(which, limit, observed, audience)),
         End::Cancelled => {
             let error = RunError::new(ErrorKind::Cancelled, "the run was cancelled");
             return (Status::Cancelled, error);
@@ -250,8 +250,8 @@ fn frames(stack: &str) -> String {
     frames.join("\n")
 }
 
-fn limit_error(which: WhichLimit, limit: u64, observed: u64, reader: Reader) -> RunError {
-    let is_operator = reader == Reader::Operator;
+fn limit_error(which: WhichLimit, limit: u64, observed: u64, audience: Audience) -> RunError {
+    let is_operator = audience == Audience::Operator;
     let (name, unit, message, hint) = match which {
         WhichLimit::ScriptTime => (
             "timeout",

@@ -1,7 +1,7 @@
 //! The report as text, for a model or a person at a terminal.
 //!
 //! The text of a good run is only its output and value. The ledger is shown if something
-//! went wrong: then the reader needs to know what has been done already.
+//! went wrong: then the audience needs to know what has been done already.
 
 use std::fmt;
 

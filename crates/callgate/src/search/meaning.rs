@@ -2,7 +2,7 @@
 
 use callgate_catalog::search::{DEPRECATED, Ranked, fuse};
 
-use super::request::{Found, Hit};
+use super::request::{SearchHit, SearchResults};
 use super::{Search, Searcher};
 use crate::settings::SearchBy;
 
@@ -20,7 +20,7 @@ impl Searcher {
         search: &Search<'_>,
         query: &str,
         limit: usize,
-    ) -> Found {
+    ) -> SearchResults {
         let Search {
             catalog,
             index,
@@ -37,7 +37,7 @@ impl Searcher {
             Ok(near) => near,
             Err(reason) => return search.only_by_words(query, limit, &reason),
         };
-        let mut found = Found::default();
+        let mut found = SearchResults::default();
         if near.missing > 0 {
             found.notes.push(format!(
                 "{} of the tools have no vectors yet, so of those only words were compared",
@@ -62,7 +62,7 @@ impl Searcher {
             let by_words = index.by_words(query, accepts, DEPTH).ranked;
             fuse(&[(1.0, by_words), (VECTOR_WEIGHT, by_vectors)], limit)
         };
-        found.hits = ranked.iter().take(limit).map(Hit::from).collect();
+        found.hits = ranked.iter().take(limit).map(SearchHit::from).collect();
         // Every tool has a place.
         found.more = index.count(accepts).saturating_sub(found.hits.len());
         found

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use callgate_catalog::search::{Entry, SearchIndex};
 use callgate_catalog::{Catalog, Tool};
 use callgate_policy::Rules;
-use callgate_servers::{Phase, Reader, ServerState};
+use callgate_servers::{Audience, Phase, ServerState};
 use futures::FutureExt as _;
 
 use crate::error::GateError;
@@ -21,7 +21,7 @@ use crate::live_catalog::LiveCatalog;
 use crate::names::{no_server, server_description};
 use crate::settings::SearchBy;
 use pick::Consult;
-use request::{Found, Hit, SearchRequest};
+use request::{SearchHit, SearchRequest, SearchResults};
 use vectors::Vectors;
 
 /// The most hits of a search.
@@ -39,8 +39,8 @@ pub(crate) struct Searcher {
     vectors: Arc<Vectors>,
     /// The way of searching for requests that leave it open.
     by: SearchBy,
-    /// The reader of notes.
-    reader: Reader,
+    /// The audience of notes.
+    audience: Audience,
 }
 
 /// One search.
@@ -53,20 +53,20 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn by_words(&self, query: &str, limit: usize) -> Found {
+    fn by_words(&self, query: &str, limit: usize) -> SearchResults {
         let accepts = |server: &str| self.request.is_of(server);
         let matched = self.index.by_words(query, accepts, limit);
-        Found {
-            hits: matched.ranked.iter().map(Hit::from).collect(),
+        SearchResults {
+            hits: matched.ranked.iter().map(SearchHit::from).collect(),
             more: matched.more,
             is_poor: !matched.fits && !matched.ranked.is_empty(),
-            ..Found::default()
+            ..SearchResults::default()
         }
     }
 
     /// As [`Self::by_words`], with a note that gives the reason.
-    fn only_by_words(&self, query: &str, limit: usize, reason: &str) -> Found {
-        Found {
+    fn only_by_words(&self, query: &str, limit: usize, reason: &str) -> SearchResults {
+        SearchResults {
             notes: vec![format!("only words were compared: {reason}")],
             ..self.by_words(query, limit)
         }
@@ -78,7 +78,7 @@ impl Searcher {
         live: Arc<LiveCatalog>,
         vectors: Arc<Vectors>,
         by: SearchBy,
-        reader: Reader,
+        audience: Audience,
     ) -> Self {
         if vectors.models.has_embeddings() {
             vectors.follow(&live);
@@ -87,7 +87,7 @@ impl Searcher {
             live,
             vectors,
             by,
-            reader,
+            audience,
         }
     }
 
@@ -111,12 +111,12 @@ impl Searcher {
         request: &SearchRequest,
         rules: &Rules,
         consult: Option<Consult<'_>>,
-    ) -> Result<Found, GateError> {
+    ) -> Result<SearchResults, GateError> {
         let catalog = self.live.fresh().await;
         let servers = self.live.servers();
         check_server(request, &servers)?;
-        let reader = consult.is_none().then_some(self.reader);
-        let mut notes = server_notes(request, &servers, &catalog, reader);
+        let audience = consult.is_none().then_some(self.audience);
+        let mut notes = server_notes(request, &servers, &catalog, audience);
         let tools = catalog.tools().iter();
         let tools: Vec<&Tool> = tools
             .filter(|tool| request.is_of(&tool.definition.server))
@@ -137,7 +137,7 @@ impl Searcher {
             let note = "more; raise limit, name a server, or narrow the query";
             notes.push(format!("{} {note}", found.more));
         }
-        Ok(Found {
+        Ok(SearchResults {
             searched,
             notes,
             ..found
@@ -152,16 +152,19 @@ impl Searcher {
         catalog: &Arc<Catalog>,
         mut tools: Vec<&Tool>,
         consult: Option<Consult<'_>>,
-    ) -> Result<Found, GateError> {
+    ) -> Result<SearchResults, GateError> {
         let limit = request.limit.min(MAX_LIMIT);
         let query = request.query.trim();
         if query.is_empty() {
             tools.sort_by_key(|tool| tool.definition.is_deprecated());
-            let hits = tools.iter().take(limit).map(|tool| Hit::new(tool, 0.0));
-            return Ok(Found {
+            let hits = tools
+                .iter()
+                .take(limit)
+                .map(|tool| SearchHit::new(tool, 0.0));
+            return Ok(SearchResults {
                 hits: hits.collect(),
                 more: tools.len().saturating_sub(limit),
-                ..Found::default()
+                ..SearchResults::default()
             });
         }
         let way = self.way(request.by);
@@ -215,7 +218,7 @@ impl Searcher {
         making.await.unwrap_or_default()
     }
 
-    async fn rank(&self, way: SearchBy, search: &Search<'_>, query: &str) -> Found {
+    async fn rank(&self, way: SearchBy, search: &Search<'_>, query: &str) -> SearchResults {
         match way {
             SearchBy::Model => self.by_model(search, query).await,
             SearchBy::Vectors | SearchBy::Hybrid => {
@@ -243,7 +246,7 @@ async fn by_regex(
     index: SearchIndex,
     request: &SearchRequest,
     limit: usize,
-) -> Result<Found, GateError> {
+) -> Result<SearchResults, GateError> {
     let request = request.clone();
     let matching = tokio::task::spawn_blocking(move || {
         let until = Instant::now() + REGEX_TIME;
@@ -255,11 +258,11 @@ async fn by_regex(
         })?;
         let note = "the expression takes long, so not all tools were looked at; use a simpler one";
         let note = (!matched.is_complete).then(|| note.to_owned());
-        Ok(Found {
-            hits: matched.ranked.iter().map(Hit::from).collect(),
+        Ok(SearchResults {
+            hits: matched.ranked.iter().map(SearchHit::from).collect(),
             more: matched.more,
             notes: note.into_iter().collect(),
-            ..Found::default()
+            ..SearchResults::default()
         })
     });
     matching
@@ -287,7 +290,7 @@ fn server_notes(
     request: &SearchRequest,
     servers: &[ServerState],
     catalog: &Catalog,
-    reader: Option<Reader>,
+    audience: Option<Audience>,
 ) -> Vec<String> {
     let is_listed = |name: &str| {
         let mut tools = catalog.tools().iter();
@@ -304,7 +307,7 @@ fn server_notes(
                 } else {
                     "not among these"
                 };
-                let why = reader.map_or(String::new(), |it| format!(": {}", reason.to(it)));
+                let why = audience.map_or(String::new(), |it| format!(": {}", reason.to(it)));
                 Some(format!(
                     "server {name:?} is not available, so its tools are {tools}{why}"
                 ))

@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::request::{Found, Hit};
+use super::request::{SearchHit, SearchResults};
 use super::{Search, Searcher};
 use crate::harmless::one_line;
 use crate::model_tools::SEARCH;
@@ -45,8 +45,8 @@ impl Consult<'_> {
     pub(super) async fn rank<'a>(
         self,
         query: &str,
-        rank: impl FnOnce(String) -> BoxFuture<'a, Found> + Send,
-    ) -> Result<Found, String> {
+        rank: impl FnOnce(String) -> BoxFuture<'a, SearchResults> + Send,
+    ) -> Result<SearchResults, String> {
         let message = |error: serde_json::Error| error.to_string();
         let input = to_raw_value(&json!({ "query": query })).map_err(message)?;
         let work = move |text: Arc<str>| async move {
@@ -69,7 +69,7 @@ impl Searcher {
     /// Has a model pick among the tools that fit best and that the rules do not deny. The
     /// model gets nothing but the query and these tools. Without an answer, the candidates
     /// stay as ranked, and a note says so.
-    pub(super) async fn by_model(&self, search: &Search<'_>, query: &str) -> Found {
+    pub(super) async fn by_model(&self, search: &Search<'_>, query: &str) -> SearchResults {
         let tools = search.catalog.tools().iter();
         let tools = tools.filter(|tool| search.request.is_of(&tool.definition.server));
         let (denied, allowed): (Vec<&Tool>, Vec<&Tool>) =
@@ -116,13 +116,13 @@ impl Searcher {
 }
 
 /// The best hits that are allowed, and all other allowed tools if these are few.
-fn candidates(mut hits: Vec<Hit>, allowed: &[&Tool], most: usize) -> Vec<Hit> {
+fn candidates(mut hits: Vec<SearchHit>, allowed: &[&Tool], most: usize) -> Vec<SearchHit> {
     hits.retain(|hit| allowed.iter().any(|tool| tool.function == hit.function));
     hits.truncate(most);
     if allowed.len() <= CANDIDATES {
         for tool in allowed {
             if hits.iter().all(|hit| hit.function != tool.function) {
-                hits.push(Hit::new(tool, 0.0));
+                hits.push(SearchHit::new(tool, 0.0));
             }
         }
     }
@@ -130,13 +130,13 @@ fn candidates(mut hits: Vec<Hit>, allowed: &[&Tool], most: usize) -> Vec<Hit> {
 }
 
 /// Replaces the hits by the tools that the model named, each once, if they are allowed.
-fn pick(found: &mut Found, names: &[String], allowed: &[&Tool]) {
+fn pick(found: &mut SearchResults, names: &[String], allowed: &[&Tool]) {
     let mut seen = HashSet::new();
     let mut unknown = 0;
     let mut picked = Vec::new();
     for name in names.iter().filter(|name| seen.insert(name.as_str())) {
         match allowed.iter().find(|tool| tool.function == *name) {
-            Some(tool) => picked.push(Hit::new(tool, 1.0 / (picked.len() + 1) as f64)),
+            Some(tool) => picked.push(SearchHit::new(tool, 1.0 / (picked.len() + 1) as f64)),
             None => unknown += 1,
         }
     }
@@ -154,7 +154,7 @@ fn pick(found: &mut Found, names: &[String], allowed: &[&Tool]) {
 
 /// The schema of an answer. It is an object, as some endpoints refuse an array; the names are
 /// listed, so that a model held to the schema cannot invent any.
-fn answer_schema(limit: usize, shown: &[Hit]) -> Value {
+fn answer_schema(limit: usize, shown: &[SearchHit]) -> Value {
     let names: Vec<&str> = shown.iter().map(|hit| hit.function.as_str()).collect();
     json!({
         "type": "object",
@@ -166,7 +166,7 @@ fn answer_schema(limit: usize, shown: &[Hit]) -> Value {
     })
 }
 
-fn prompt(catalog: &Catalog, query: &str, limit: usize, shown: &[Hit]) -> String {
+fn prompt(catalog: &Catalog, query: &str, limit: usize, shown: &[SearchHit]) -> String {
     // The list cannot guess the marks around it.
     let mark = format!("TOOLS {:016x}", RandomState::new().hash_one(query));
     let query = one_line(query, usize::MAX);

@@ -68,7 +68,7 @@ impl SearchRequest {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Hit {
+pub struct SearchHit {
     /// The name of its function in a script.
     pub function: String,
     /// The server's name in the configuration.
@@ -80,7 +80,7 @@ pub struct Hit {
     pub denied: Option<String>,
 }
 
-impl Hit {
+impl SearchHit {
     pub(super) fn new(tool: &Tool, score: f64) -> Self {
         Self {
             function: tool.function.clone(),
@@ -91,7 +91,7 @@ impl Hit {
     }
 }
 
-impl From<&Ranked<'_>> for Hit {
+impl From<&Ranked<'_>> for SearchHit {
     fn from(ranked: &Ranked<'_>) -> Self {
         Self {
             function: ranked.function.to_owned(),
@@ -105,9 +105,9 @@ impl From<&Ranked<'_>> for Hit {
 /// The tools that were found, the best first.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Found {
+pub struct SearchResults {
     /// The tools, at most as many as requested.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// The number of tools that fit besides the hits.
     pub more: usize,
     /// The number of tools that were searched.

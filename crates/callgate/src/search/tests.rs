@@ -1,7 +1,7 @@
 //! Notes about servers that are down.
 
 use callgate_catalog::ToolDefinition;
-use callgate_servers::{Reader, Status};
+use callgate_servers::{Audience, Status};
 use expect_test::expect;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn a_script_is_not_told_what_a_server_said_when_it_ended() {
     let catalog = Catalog::build(vec![tool]);
     let servers = ["a", "b"].map(down);
     let request = SearchRequest::new("t");
-    let told = |reader| server_notes(&request, &servers, &catalog, reader).join("\n");
+    let told = |audience| server_notes(&request, &servers, &catalog, audience).join("\n");
     expect![[r#"
         server "a" is not available, so its tools are as they were
         server "b" is not available, so its tools are not among these"#]]
@@ -36,7 +36,7 @@ fn a_script_is_not_told_what_a_server_said_when_it_ended() {
     expect![[r#"
         server "a" is not available, so its tools are as they were: it ended; its last words on stderr: a word of its own
         server "b" is not available, so its tools are not among these: it ended; its last words on stderr: a word of its own"#]]
-    .assert_eq(&told(Some(Reader::Caller)));
+    .assert_eq(&told(Some(Audience::Caller)));
     let mut request = request.clone();
     request.tells_of_servers = false;
     assert!(server_notes(&request, &servers, &catalog, None).is_empty());

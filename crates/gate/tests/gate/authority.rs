@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use callgate_gate::{Answer, CallOptions, Keep, NoAsker, Question};
+use callgate_gate::{Answer, CallOptions, GrantStore, NoAsker, Question};
 use callgate_policy::{Definition, Effect, Grant, Pattern, Rule, Rules};
 use callgate_servers::Servers;
 use expect_test::expect;
@@ -84,7 +84,7 @@ struct Noting {
     fails: bool,
 }
 
-impl Keep for Noting {
+impl GrantStore for Noting {
     fn place(&self) -> String {
         "notes".to_owned()
     }
@@ -110,7 +110,7 @@ async fn always_is_kept_and_counts_for_the_session() {
         });
         let (asker, asked) = always(Answer::Always);
         let mut setup = setup(Arc::default(), asker);
-        setup.keep = Some(Arc::clone(&keep) as Arc<dyn Keep>);
+        setup.keep = Some(Arc::clone(&keep) as Arc<dyn GrantStore>);
         for run in [servers.run_with(setup.clone()), servers.run_with(setup)] {
             go(&run, described("empty", "gives nothing")).await;
         }

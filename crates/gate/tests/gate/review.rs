@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_gate::{
-    Answer, Asker, CallOptions, Keep, NoAsker, Outcome, Question, Reviewer, Setup, ask_with,
+    Answer, Asker, CallOptions, GrantStore, NoAsker, Outcome, Question, Reviewer, Setup, ask_with,
 };
 use callgate_policy::flow::{FlowRules, Seen};
 use callgate_policy::{Grant, Rules, Verdict};
@@ -261,7 +261,7 @@ async fn a_question_offers_what_its_answers_do() {
 /// Nothing may be kept here.
 struct Nowhere;
 
-impl Keep for Nowhere {
+impl GrantStore for Nowhere {
     fn place(&self) -> String {
         "nowhere".to_owned()
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use callgate_policy::{
-    Because, CallFacts, Count, Definition, Effect, Grant, Leave, Permissions, Rule, Rules, Scope,
-    Verdict,
+    Because, CallFacts, Count, Definition, Effect, Grant, Permission, Permissions, Rule, Rules,
+    Scope, Verdict,
 };
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn a_grant_is_void_for_a_tool_that_has_become_another() {
             panic!("{decision}");
         };
         // So the question can show what has changed.
-        let Leave::Grant(grant, _) = leave else {
+        let Permission::Grant(grant, _) = leave else {
             panic!("{leave}");
         };
         assert_eq!(grant.definition.as_ref(), Some(&before));

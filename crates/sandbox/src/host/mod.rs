@@ -8,7 +8,7 @@ mod outbox;
 mod output;
 mod pending_calls;
 mod pool;
-mod reserved;
+mod ready_worker;
 mod run_loop;
 mod script_clock;
 mod worker_process;
@@ -21,8 +21,8 @@ pub use handler::{CallHandler, ScriptCall, Undelivered};
 pub use jail::{Jail, JailOptions, MachineCode, forbid_inspection};
 pub use memory::{MemoryBudget, MemoryShare, TakenMemory, machine_memory};
 use pool::Pool;
-use reserved::NotUp;
-pub use reserved::{NotRead, Reserved};
+use ready_worker::NotUp;
+pub use ready_worker::{NotRead, ReadyWorker};
 pub use worker_process::WorkerProgram;
 
 /// Time that a run waits for its memory.
@@ -100,7 +100,7 @@ impl Launcher {
     /// A worker for a run with these limits. The worker is up, and its jail is as required. If none
     /// waits, one is started: in the order of the calls, and at most one for each processor at the
     /// same time.
-    pub async fn take(&self, limits: &Limits) -> Result<Reserved, String> {
+    pub async fn take(&self, limits: &Limits) -> Result<ReadyWorker, String> {
         let memory = match &self.memory {
             Some(share) => {
                 let bytes = limits.heap_bytes.saturating_add(limits.buffer_bytes);
@@ -115,7 +115,7 @@ impl Launcher {
         loop {
             let settings = self.pool.settings(limits);
             let worker = self.pool.take(settings).await?;
-            match Reserved::come_up(worker, Arc::clone(&self.pool), limits.script_time).await {
+            match ReadyWorker::come_up(worker, Arc::clone(&self.pool), limits.script_time).await {
                 Ok(reserved) => return Ok(reserved.with_memory(memory)),
                 Err(NotUp::Trapped(_)) if pool::use_simpler_than(settings.jit) => {}
                 Err(NotUp::Trapped(reason) | NotUp::Other(reason)) => return Err(reason),

@@ -201,7 +201,7 @@ impl RunLoop {
         self.outbox.push(HostFrame::Start(Start {
             source_name: job.source_name,
             functions: job.functions,
-            stretches: job.stretches,
+            source_map: job.source_map,
             limits: WorkerLimits {
                 output_bytes: l.output_bytes,
                 output_lines: l.output_lines,

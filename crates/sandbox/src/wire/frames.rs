@@ -1,6 +1,6 @@
 //! The frames, as values.
 
-use callgate_script::Stretch;
+use callgate_script::MappedRange;
 use serde::{Deserialize, Serialize};
 
 /// A frame from the host to a worker.
@@ -88,7 +88,7 @@ pub struct Start {
     pub functions: Vec<String>,
     /// Where the code stands in the author's text, from its beginning on; each begins after the
     /// one before.
-    pub stretches: Vec<Stretch>,
+    pub source_map: Vec<MappedRange>,
     pub limits: WorkerLimits,
     /// JavaScript expression text whose value is the function to call.
     pub code: String,

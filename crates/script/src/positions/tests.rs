@@ -26,7 +26,7 @@ fn check(source: &str) {
         prepared.code
     );
     for (word, place) in code {
-        let found = author_place(&prepared.stretches, place.0, place.1);
+        let found = author_place(&prepared.source_map, place.0, place.1);
         let is = author.iter().any(|(w, p)| *w == word && Some(*p) == found);
         assert!(
             is,
@@ -103,14 +103,14 @@ fn what_is_not_the_authors_has_no_place() {
         let prepared = prepare(script).unwrap();
         let (line, column, _) = line_and_column(&prepared.code, prepared.code.len() - 1);
         assert_eq!(
-            author_place(&prepared.stretches, line, column),
+            author_place(&prepared.source_map, line, column),
             None,
             "{script}"
         );
-        assert_eq!(author_place(&prepared.stretches, 1, 1), None, "{script}");
+        assert_eq!(author_place(&prepared.source_map, 1, 1), None, "{script}");
     }
     // V8 places a call of an undefined function where its statement begins.
     let prepared = prepare("// why\n  await a_b()").unwrap();
     let column = prepared.code.find("main =").unwrap() as u32 + 1;
-    assert_eq!(author_place(&prepared.stretches, 1, column), Some((2, 3)));
+    assert_eq!(author_place(&prepared.source_map, 1, column), Some((2, 3)));
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 use callgate_script::{Mention, instead_of, json_schema, prepare};
 use expect_test::{Expect, expect, expect_file};
 
-/// The most stretches of code whose types are blanked: in front, where the value
+/// The most source_map of code whose types are blanked: in front, where the value
 /// begins, the author's, behind.
 const IN_PLACE: usize = 4;
 
@@ -22,7 +22,7 @@ fn rendered(source: &str) -> String {
     let mut out = String::new();
     match prepare(source) {
         Ok(prepared) => {
-            let is_moved = prepared.stretches.len() > IN_PLACE;
+            let is_moved = prepared.source_map.len() > IN_PLACE;
             let moved = if is_moved { ", printed anew" } else { "" };
             writeln!(out, "{:?}{moved}", prepared.form).unwrap();
             // Dots, so that blanks at the end of a line can be seen.

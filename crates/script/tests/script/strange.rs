@@ -24,7 +24,7 @@ proptest! {
         match prepare(&text) {
             Ok(prepared) => {
                 // The author's lines are where they are said to be.
-                if prepared.stretches.len() <= IN_PLACE {
+                if prepared.source_map.len() <= IN_PLACE {
                     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
                     let author: Vec<&str> = text.split('\n').collect();
                     let code: Vec<&str> = prepared.code.split('\n').skip(1).collect();

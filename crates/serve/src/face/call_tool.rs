@@ -1,6 +1,6 @@
 //! Calls of servers' tools without a script.
 
-use callgate::{CallError, CallErrorKind, CallRequest, Called, Gate, code};
+use callgate::{CallError, CallErrorKind, CallOutcome, CallRequest, Gate, code};
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, ErrorData, JsonObject, ResultType};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -84,7 +84,7 @@ impl ToolCall {
     }
 
     /// The client's answer.
-    pub(crate) fn answer(&self, called: Called) -> Result<CallToolResult, ErrorData> {
+    pub(crate) fn answer(&self, called: CallOutcome) -> Result<CallToolResult, ErrorData> {
         match called.result {
             Ok(result) => {
                 let mut shown = server_result(&result, self.any_result);

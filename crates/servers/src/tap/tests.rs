@@ -4,7 +4,7 @@ use expect_test::expect;
 use tokio::sync::broadcast;
 
 use super::*;
-use crate::failure::Reader;
+use crate::failure::Audience;
 use crate::json_rpc::{Members, text};
 
 fn new_tap() -> Arc<Tap> {
@@ -129,9 +129,9 @@ fn a_request_that_is_sent_back_is_known() {
     let slot = send(&tap, 5, INITIALIZE);
     tap.incoming(br#"{"id":5,"method":"initialize"}"#, None);
     let failure = slot.take().expect("an answer").expect_err("a failure");
-    assert!(failure.to(Reader::Operator).contains("configured"));
+    assert!(failure.to(Audience::Operator).contains("configured"));
     // A model has no configuration.
-    assert!(!failure.to(Reader::Caller).contains("configured"));
+    assert!(!failure.to(Audience::Caller).contains("configured"));
 }
 
 /// A server's request is answered with its id as the server wrote it.

@@ -49,7 +49,7 @@ async fn run(launcher: &Launcher, order: &str) -> Ended {
     let job = Job {
         source_name: "native".to_owned(),
         code: order.to_owned(),
-        stretches: Vec::new(),
+        source_map: Vec::new(),
         functions: Vec::new(),
         limits: Limits::default(),
     };
@@ -295,7 +295,7 @@ async fn counts(launcher: &Launcher, limits: &Limits, attack: &str) -> [String; 
     let job = Job {
         source_name: "native".to_owned(),
         code: format!("and-stop {attack}"),
-        stretches: Vec::new(),
+        source_map: Vec::new(),
         functions: Vec::new(),
         limits: limits.clone(),
     };

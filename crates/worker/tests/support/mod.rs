@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use callgate_sandbox::wire::{WorkerFrame, encode};
 use callgate_sandbox::{
     CallHandler, Captured, End, Ended, ErrorClass, Job, Launcher, LauncherOptions, Limits,
-    Returned, ScriptCall, Stretch, Thrown, WorkerProgram,
+    MappedRange, Returned, ScriptCall, Thrown, WorkerProgram,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -33,7 +33,7 @@ pub fn job(script: &str) -> Job {
     Job {
         source_name: "script.ts".to_owned(),
         code: format!("(async () => {{\"use strict\";\n{script}\n}})"),
-        stretches: vec![Stretch {
+        source_map: vec![MappedRange {
             line: 2,
             column: 1,
             author: Some((1, 1)),

@@ -8,7 +8,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request};
 use axum::http::StatusCode;
 use axum::response::Response;
-use callgate::{Detail, Found, Gate, SearchRequest, ToolInfo};
+use callgate::{Detail, Gate, SearchRequest, SearchResults, ToolInfo};
 use serde_json::{Map, Value, json};
 
 use super::etag::tagged;
@@ -68,7 +68,7 @@ fn all(gate: &Gate, query: &ListQuery) -> Value {
     json!({ "tools": tools, "unavailable": unavailable(gate) })
 }
 
-fn hits(gate: &Gate, query: &ListQuery, found: &Found) -> Value {
+fn hits(gate: &Gate, query: &ListQuery, found: &SearchResults) -> Value {
     let tools = gate.tools();
     let known: HashMap<&str, &ToolInfo> = tools
         .iter()

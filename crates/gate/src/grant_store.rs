@@ -6,7 +6,7 @@ use callgate_policy::{Definition, DefinitionHash, Grant};
 use futures::future::BoxFuture;
 
 /// Where an answer "always" is kept, such as a configuration file.
-pub trait Keep: Send + Sync {
+pub trait GrantStore: Send + Sync {
     /// The place, as a question names it.
     fn place(&self) -> String;
 

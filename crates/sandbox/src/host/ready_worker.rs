@@ -42,7 +42,7 @@ const BESIDES: usize = 1 << 10;
 /// with that worker. The parsed result is unchecked but for its type: the code is for the same worker,
 /// and all else is a forecast.
 #[derive(Debug)]
-pub struct Reserved {
+pub struct ReadyWorker {
     worker: Worker,
     reader: FrameReader<WorkerFrame>,
     jail: Jail,
@@ -71,7 +71,7 @@ pub(super) enum NotUp {
     Other(String),
 }
 
-impl Reserved {
+impl ReadyWorker {
     /// Waits until the worker is ready, and looks at its jail.
     pub(super) async fn come_up(
         mut worker: Worker,
