@@ -6,7 +6,7 @@ use callgate_tests::model_tasks::{Model, tasks};
 
 /// Does the tasks in a mode whose array of tools names all functions in at most `most` bytes.
 /// Returns the numbers of calls and look-ups of each task.
-fn solve(mode: &'static str, most: usize) -> Vec<(usize, usize)> {
+fn solve(mode: &'static str, max: usize) -> Vec<(usize, usize)> {
     let mut model = Model::new(mode).expect("a session");
     let array = model.known().replace("\\n", " ");
     let words = array.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -14,7 +14,7 @@ fn solve(mode: &'static str, most: usize) -> Vec<(usize, usize)> {
     let is_function = |word: &&str| servers.iter().any(|server| word.starts_with(server));
     let functions: BTreeSet<&str> = words.filter(is_function).collect();
     assert!(functions.len() >= 50, "{functions:?}");
-    assert!(array.len() <= most, "{} bytes: {array}", array.len());
+    assert!(array.len() <= max, "{} bytes: {array}", array.len());
     let mut counts = Vec::new();
     for task in tasks().expect("tasks") {
         let done = model.solve(&task);

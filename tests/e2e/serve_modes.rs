@@ -118,7 +118,7 @@ async fn a_script_is_told_as_much_as_the_budget_holds() {
 /// Hundreds of tools, and nothing of them is inlined: what a model starts with.
 #[tokio::test]
 async fn hundreds_of_tools_cost_few_tokens() {
-    for (servers, mode, most) in [
+    for (servers, mode, max) in [
         (12, "code", 1000),
         (25, "code", 1000),
         (25, "discovery", 500),
@@ -131,10 +131,7 @@ async fn hundreds_of_tools_cost_few_tokens() {
         let session = connect(&bench, user, &["--mode", mode]).await;
         let listed = session.tools().await;
         let tokens = tokens(&listed);
-        assert!(
-            tokens <= most,
-            "{tokens} tokens in mode {mode}: {listed:#?}"
-        );
+        assert!(tokens <= max, "{tokens} tokens in mode {mode}: {listed:#?}");
         let text = description(&listed, &listed[0].name);
         assert!(text.contains("records0"), "{text}");
         // A call shows the form.

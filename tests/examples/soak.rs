@@ -259,9 +259,9 @@ impl Tally {
         let mut counts = self.lock();
         for (kind, times) in &mut counts.took {
             times.sort_unstable();
-            let [half, most] = [50, 99].map(|percent| times[(times.len() - 1) * percent / 100]);
+            let [half, max] = [50, 99].map(|percent| times[(times.len() - 1) * percent / 100]);
             let count = times.len();
-            println!("{kind:<26} {count:>7}  p50 {half:>9.1?}  p99 {most:>9.1?}");
+            println!("{kind:<26} {count:>7}  p50 {half:>9.1?}  p99 {max:>9.1?}");
         }
         let wrong = counts.wrong.iter();
         wrong

@@ -153,10 +153,10 @@ impl Redact {
         self.redact_start(text, text.len())
     }
 
-    /// The first `most` bytes of `text`, redacted. A secret that begins there and goes on
+    /// The first `max` bytes of `text`, redacted. A secret that begins there and goes on
     /// leaves nothing.
-    pub fn redact_start(&self, text: &str, most: usize) -> String {
-        let end = text.floor_char_boundary(most);
+    pub fn redact_start(&self, text: &str, max: usize) -> String {
+        let end = text.floor_char_boundary(max);
         let finder = Arc::clone(&self.finder.read());
         let searched = text.floor_char_boundary(end.saturating_add(finder.longest));
         let places = finder.places(text.get(..searched).unwrap_or_default(), end);

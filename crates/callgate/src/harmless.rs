@@ -31,11 +31,11 @@ fn hides(character: char) -> bool {
     kept || is_invisible(character)
 }
 
-/// The text [`harmless`], in one line, and cut to `most` characters: it cannot
+/// The text [`harmless`], in one line, and cut to `max` characters: it cannot
 /// pass for lines of ours.
-pub fn one_line(text: &str, most: usize) -> String {
+pub fn one_line(text: &str, max: usize) -> String {
     let mut characters = text.trim().chars();
-    let shown: String = characters.by_ref().take(most).collect();
+    let shown: String = characters.by_ref().take(max).collect();
     let more = if characters.next().is_some() {
         "…"
     } else {

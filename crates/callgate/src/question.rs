@@ -148,13 +148,13 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
     }
     page.heading("arguments:");
     let arguments = one_line(&question.arguments, usize::MAX);
-    let (arguments, most) = if is_whole {
+    let (arguments, max) = if is_whole {
         (arguments, usize::MAX)
     } else {
         (shortened(&arguments), SHOWN_FLOWS)
     };
     page.quote(&arguments);
-    write_flows(page, &question.flows, &question.about.data, most);
+    write_flows(page, &question.flows, &question.about.data, max);
     if !question.done.is_empty() {
         page.heading("so far in this run:");
         page.quote(&one_line(&done(question), usize::MAX));
@@ -166,8 +166,8 @@ fn write(page: &mut Page, question: &Question, shown: Shown) {
 
 /// Writes the data of other servers in the arguments, at most so many flows of it. Of the
 /// others, those whose function's data is `asked` about are counted.
-fn write_flows(page: &mut Page, flows: &[Finding], asked: &[String], most: usize) {
-    let (told, more) = flows.split_at(most.min(flows.len()));
+fn write_flows(page: &mut Page, flows: &[Finding], asked: &[String], max: usize) {
+    let (told, more) = flows.split_at(max.min(flows.len()));
     for flow in told {
         page.heading(&format!("data of server {:?}:", flow.from.server));
         page.quote(&one_line(&flow.to_string(), usize::MAX));
@@ -251,17 +251,17 @@ mod tests {
                 )
             })
             .collect();
-        let told = |most, asked: &[&str]| {
+        let told = |max, asked: &[&str]| {
             let asked: Vec<String> = asked.iter().map(|one| (*one).to_owned()).collect();
             let mut page = Page {
                 text: "┌\n".to_owned(),
                 columns: Some(80),
             };
-            write_flows(&mut page, &flows, &asked, most);
+            write_flows(&mut page, &flows, &asked, max);
             page.text
         };
         let flow = "├ data of server \"a\":\n│ results of a.t may go to b.t: they are too large\n";
-        for (most, asked, expected) in [
+        for (max, asked, expected) in [
             (
                 1,
                 &["f0", "f1", "f5"][..],
@@ -271,8 +271,8 @@ mod tests {
             (6, &["f0"], ""),
             (usize::MAX, &[], ""),
         ] {
-            let flows = flow.repeat(most.min(6));
-            assert_eq!(told(most, asked), format!("┌\n{flows}{expected}"));
+            let flows = flow.repeat(max.min(6));
+            assert_eq!(told(max, asked), format!("┌\n{flows}{expected}"));
         }
     }
 }

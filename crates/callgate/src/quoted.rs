@@ -51,8 +51,8 @@ pub fn undrawn(text: &str) -> String {
 
 /// Foreign text in one line of at most so many characters, [`one_line`] and [`undrawn`]: a name or
 /// a message within a line of ours.
-pub fn label(text: &str, most: usize) -> String {
-    undrawn(&one_line(text, most))
+pub fn label(text: &str, max: usize) -> String {
+    undrawn(&one_line(text, max))
 }
 
 /// At least one row. Spaces stay as they are.

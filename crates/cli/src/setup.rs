@@ -458,10 +458,10 @@ pub fn script(file: &Path) -> anyhow::Result<(String, String)> {
 
 /// The text. More than a script may have is cut, and the run refuses it with a report.
 fn read_bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
-    let most = callgate::sandbox::MAX_SCRIPT_BYTES;
+    let max = callgate::sandbox::MAX_SCRIPT_BYTES;
     let mut bytes = Vec::new();
-    reader.take(most as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > most {
+    reader.take(max as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > max {
         // The cut may split a character.
         return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }

@@ -106,11 +106,11 @@ impl SessionGrants {
             .push(Arc::new(grant));
     }
 
-    /// True if this rule, which lets `most` calls without a script through in a session, lets
+    /// True if this rule, which lets `max` calls without a script through in a session, lets
     /// one more through. `take` counts it.
-    pub(crate) fn use_rule(&self, rule: &Rule, most: u32, take: bool) -> bool {
+    pub(crate) fn use_rule(&self, rule: &Rule, max: u32, take: bool) -> bool {
         let text = format!("{:?} {} {}", rule.effect, rule.written_in, rule.to_json());
-        use_once(self.lock().rules.entry(text).or_default(), most, take)
+        use_once(self.lock().rules.entry(text).or_default(), max, take)
     }
 
     /// Asks the grants about a call.
@@ -139,8 +139,8 @@ impl SessionGrants {
 }
 
 /// True if a use is left. `take` counts it.
-pub(crate) fn use_once(used: &mut u32, most: u32, take: bool) -> bool {
-    let is_left = *used < most;
+pub(crate) fn use_once(used: &mut u32, max: u32, take: bool) -> bool {
+    let is_left = *used < max;
     *used += u32::from(is_left && take);
     is_left
 }

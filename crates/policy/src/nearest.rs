@@ -16,16 +16,16 @@ pub fn nearest<'c>(text: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     candidates
         .into_iter()
         .filter_map(|candidate| {
-            let most = 1.max(candidate.len() / 3);
+            let max = 1.max(candidate.len() / 3);
             let lower_one = candidate.to_lowercase();
             let of_one = lower_one.chars().count();
             // The distance is no less than the difference of the lengths.
-            if of_one.abs_diff(letters) > most {
+            if of_one.abs_diff(letters) > max {
                 return None;
             }
             left = left.checked_sub(of_one.saturating_mul(letters))?;
             let distance = strsim::damerau_levenshtein(&lower, &lower_one);
-            (distance <= most && distance < candidate.len()).then_some((distance, candidate))
+            (distance <= max && distance < candidate.len()).then_some((distance, candidate))
         })
         .min()
         .map(|(_, candidate)| candidate)

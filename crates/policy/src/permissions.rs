@@ -43,15 +43,15 @@ impl Permissions {
     pub fn decide(&self, facts: &CallFacts<'_>, count: Count) -> Decision {
         let of_run = count != Count::Nothing;
         let of_session = count == Count::All;
-        let can_use = |index: usize, most: u32| match &self.used {
+        let can_use = |index: usize, max: u32| match &self.used {
             Some(used) => {
                 let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
                 let used = used.get_mut(index);
-                used.is_some_and(|used| use_once(used, most, of_run))
+                used.is_some_and(|used| use_once(used, max, of_run))
             }
             None => {
                 let rule = self.rules.as_slice().get(index);
-                rule.is_some_and(|rule| self.session.use_rule(rule, most, of_session))
+                rule.is_some_and(|rule| self.session.use_rule(rule, max, of_session))
             }
         };
         self.rules.decide_with(facts, can_use, |scope| match scope {

@@ -247,9 +247,9 @@ impl Rule {
         for (name, said) in self.annotations.named() {
             clauses.extend(said.map(|said| format!("{name}: {said}")));
         }
-        clauses.extend(self.max_calls.map(|most| match most {
+        clauses.extend(self.max_calls.map(|max| match max {
             1 => "1 call".to_owned(),
-            most => format!("{most} calls"),
+            max => format!("{max} calls"),
         }));
         clauses.extend(self.expires.map(|expires| format!("until {expires}")));
         if self.definition.is_some() {

@@ -98,7 +98,7 @@ impl Rules {
                     Match::Yes
                         if is_kept_answer(rule) && self.is_asked_in_run(facts, &mut doubts) => {}
                     Match::Yes => match rule.counted() {
-                        Some(most) if !usable(index, most) => {
+                        Some(max) if !usable(index, max) => {
                             doubts.note(Inapplicable::Spent, permission)
                         }
                         _ => {

@@ -26,10 +26,10 @@ impl Restrictions {
     /// Restricts the calling process, once. It makes system calls only, so it can run in a fork of a
     /// process with many threads.
     pub fn enter(&mut self) -> io::Result<()> {
-        for (resource, most) in self.limits {
+        for (resource, max) in self.limits {
             let limit = libc::rlimit {
-                rlim_cur: *most,
-                rlim_max: *most,
+                rlim_cur: *max,
+                rlim_max: *max,
             };
             // SAFETY: setrlimit reads the one struct that the pointer is to.
             check(unsafe { libc::setrlimit(*resource, &raw const limit) })?;

@@ -96,8 +96,8 @@ impl Schema {
     }
 
     /// The problems of a value that came as `bytes` bytes of JSON: none if the value
-    /// fits, else at most `most` of them, with the value's own words.
-    pub fn problems(&self, value: &Value, bytes: usize, most: usize) -> Vec<String> {
+    /// fits, else at most `max` of them, with the value's own words.
+    pub fn problems(&self, value: &Value, bytes: usize, max: usize) -> Vec<String> {
         if !self.can_match(bytes) {
             return vec!["the value is too long for the patterns of the schema".to_owned()];
         }
@@ -110,7 +110,7 @@ impl Schema {
         if self.0.shape.nodes.saturating_mul(bytes as u64) > MAX_ERRORS {
             return vec![problem(&first, &first)];
         }
-        let errors = validator.iter_errors(value).take(most);
+        let errors = validator.iter_errors(value).take(max);
         errors.map(|error| problem(&error, &error)).collect()
     }
 
@@ -130,13 +130,13 @@ impl Schema {
         self.0.validator.is_valid(value)
     }
 
-    /// The problems of a value of these parts and levels that does not fit: at most `most`,
+    /// The problems of a value of these parts and levels that does not fit: at most `max`,
     /// without the value's own words, and none if there could be more than [`MAX_ERRORS`].
     pub(crate) fn masked_problems(
         &self,
         value: &Value,
         (parts, levels): (u64, u32),
-        most: usize,
+        max: usize,
     ) -> Vec<String> {
         let Shape { nodes, loops, .. } = self.0.shape;
         // Each loop is taken once more at each level.
@@ -144,7 +144,7 @@ impl Schema {
         if errors.saturating_mul(parts) > MAX_ERRORS {
             return Vec::new();
         }
-        let errors = self.0.validator.iter_errors(value).take(most);
+        let errors = self.0.validator.iter_errors(value).take(max);
         errors
             .map(|error| problem(&error, &error.masked()))
             .collect()

@@ -44,10 +44,10 @@ mod tests {
     #[test]
     fn waits_grow_up_to_a_limit() {
         for failures in 1..100_u32 {
-            let most = FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
+            let max = FIRST.saturating_mul(2_u32.saturating_pow(failures - 1));
             for (is_known, longest) in [(true, LONGEST), (false, LONGEST_UNKNOWN)] {
-                let (wait, most) = (backoff(failures, is_known), most.min(longest));
-                assert!(wait <= most && wait >= most / 2, "{failures}: {wait:?}");
+                let (wait, max) = (backoff(failures, is_known), max.min(longest));
+                assert!(wait <= max && wait >= max / 2, "{failures}: {wait:?}");
             }
             assert_eq!(is_patient(failures, Connect::Always), failures >= 5);
             assert!(is_patient(failures, Connect::Lazy));

@@ -150,7 +150,7 @@ impl Round<'_> {
     }
 
     /// Asks a server of an older revision for the log messages that are heard.
-    async fn ask_for_logs(&self, most: Duration) {
+    async fn ask_for_logs(&self, max: Duration) {
         let session = self.session;
         let Some(level) = session.log_level(Some(&**self.caller)) else {
             return;
@@ -159,7 +159,7 @@ impl Round<'_> {
         if !session.is_stateless() && !is_asked {
             let request = Request::new("logging/setLevel", json!({ "level": level }));
             // A server that does not answer logs what it did before.
-            let _ = session.request(request, LOGS_PATIENCE.min(most)).await;
+            let _ = session.request(request, LOGS_PATIENCE.min(max)).await;
         }
     }
 

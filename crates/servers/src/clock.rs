@@ -54,11 +54,11 @@ pub(crate) fn later(from: Instant, by: Duration) -> Instant {
 
 impl Clock {
     /// A clock of this time without a sign of work from the server, and of this time in all.
-    pub(crate) fn new(idle: Duration, most: Duration, asking: &Asking) -> Self {
+    pub(crate) fn new(idle: Duration, max: Duration, asking: &Asking) -> Self {
         Self {
             idle,
-            left: most,
-            limit: most,
+            left: max,
+            limit: max,
             asking: asking.0.subscribe(),
         }
     }

@@ -201,7 +201,7 @@ impl Listing {
         }
         let ttl = page.ttl_ms.and_then(|ttl| ttl.get().parse().ok());
         if let Some(ttl) = ttl.map(Duration::from_millis) {
-            self.list.ttl = Some(self.list.ttl.map_or(ttl, |least| least.min(ttl)));
+            self.list.ttl = Some(self.list.ttl.map_or(ttl, |min| min.min(ttl)));
         }
         let Some(cursor) = page.next_cursor else {
             return Ok(None);

@@ -178,12 +178,12 @@ impl WantedKind {
         let kind = kinds
             .find(|kind| kind.method() == method)
             .ok_or_else(not_found)?;
-        let most = match kind {
+        let max = match kind {
             Self::Sample => MAX_VALUE_BYTES,
             Self::Elicit | Self::Roots => MAX_SMALL_BYTES,
         };
-        if bytes > most {
-            let message = format!("its params have {bytes} bytes, and {most} are the most");
+        if bytes > max {
+            let message = format!("its params have {bytes} bytes, and {max} are the most");
             return Err(ErrorData::invalid_params(message, None));
         }
         Ok(kind)

@@ -242,8 +242,8 @@ impl Session {
     /// writes any.
     pub(crate) fn log_level(&self, caller: Option<&dyn Caller>) -> Option<LogLevel> {
         let levels = [server_log::level(), caller.and_then(Caller::logs)];
-        let least = levels.into_iter().flatten().min();
-        least.filter(|_| self.agreed.logging)
+        let min = levels.into_iter().flatten().min();
+        min.filter(|_| self.agreed.logging)
     }
 }
 

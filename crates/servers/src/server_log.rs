@@ -104,14 +104,14 @@ impl Message {
 
 /// A server's text as people may see it: without secrets, with control characters escaped, and no
 /// longer than this many characters.
-pub(crate) fn fit(text: &str, most: usize, redact: &Redact) -> String {
+pub(crate) fn fit(text: &str, max: usize, redact: &Redact) -> String {
     // It is cut after its secrets are replaced: a part of a cut secret would stay.
-    let searched = most.saturating_mul(4).saturating_add(64 << 10);
+    let searched = max.saturating_mul(4).saturating_add(64 << 10);
     let redacted = redact.redact_start(text, searched);
     let mut is_cut = text.len() > searched;
-    let mut shown = String::with_capacity(redacted.len().min(most));
+    let mut shown = String::with_capacity(redacted.len().min(max));
     for (count, character) in redacted.chars().enumerate() {
-        if count == most {
+        if count == max {
             is_cut = true;
             break;
         }

@@ -128,9 +128,9 @@ impl Server {
 
     pub(crate) async fn call(&self, call: &ToolCall<'_>) -> Result<Box<RawValue>, CallFailure> {
         let _used = self.status.begin_use();
-        let most = self.spec.max_call_time;
-        let most = call.limit.map_or(most, |limit| limit.min(most));
-        let mut clock = Clock::new(self.spec.call_timeout, most, &self.history.asking);
+        let max = self.spec.max_call_time;
+        let max = call.limit.map_or(max, |limit| limit.min(max));
+        let mut clock = Clock::new(self.spec.call_timeout, max, &self.history.asking);
         let caller = call.caller.as_ref().unwrap_or(&self.spec.caller);
         let (mut reconnected, mut relisted) = (false, false);
         loop {

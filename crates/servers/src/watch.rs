@@ -64,7 +64,7 @@ impl Notifications {
             return;
         };
         let caller = tap.caller(stream).0.map(|who| who.caller);
-        let hears = |least: Option<_>| least.is_some_and(|least| message.level >= least);
+        let hears = |min: Option<_>| min.is_some_and(|min| message.level >= min);
         let caller = caller.filter(|caller| hears(caller.logs()));
         let is_logged = hears(server_log::level());
         if !(is_logged || caller.is_some()) || !self.flood.admit() {

@@ -5,7 +5,7 @@ use callgate_sandbox::is_base64;
 /// Counts of emitted blocks and their limits.
 #[derive(Debug, Default)]
 pub(super) struct Emits {
-    most: u64,
+    max: u64,
     most_bytes: u64,
     count: u64,
     bytes: u64,
@@ -13,9 +13,9 @@ pub(super) struct Emits {
 
 impl Emits {
     /// So many blocks, with so many bytes together.
-    pub(super) fn new(most: u64, most_bytes: u64) -> Self {
+    pub(super) fn new(max: u64, most_bytes: u64) -> Self {
         Self {
-            most,
+            max,
             most_bytes,
             ..Self::default()
         }
@@ -27,10 +27,10 @@ impl Emits {
         if !is_base64(data) {
             return Err("the data is not base64 (RFC 4648, with padding)".to_owned());
         }
-        if self.count >= self.most {
+        if self.count >= self.max {
             return Err(format!(
                 "the script has emitted {} blocks, which is the limit",
-                self.most
+                self.max
             ));
         }
         let bytes = self.bytes.saturating_add(block.len() as u64);

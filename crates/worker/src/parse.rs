@@ -7,12 +7,12 @@ use serde::Serialize;
 
 /// Parses a text; the outcome is the parser's `Result` as JSON.
 pub(super) fn read(read: &Read) -> WorkerFrame {
-    let most = max_read_bytes(read.what);
+    let max = max_read_bytes(read.what);
     let outcome = match read.what {
-        Readable::Script => written(callgate_script::prepare(&read.text), most, |what| {
+        Readable::Script => written(callgate_script::prepare(&read.text), max, |what| {
             ScriptError::without_place(ScriptErrorKind::TooComplex, format!("the script {what}"))
         }),
-        Readable::Type => written(callgate_script::json_schema(&read.text), most, |what| {
+        Readable::Type => written(callgate_script::json_schema(&read.text), max, |what| {
             TypeTextError::new(format!("the type {what}"))
         }),
     };
@@ -22,19 +22,19 @@ pub(super) fn read(read: &Read) -> WorkerFrame {
 /// The outcome as JSON, or an error that it is too long.
 fn written<T: Serialize, E: Serialize>(
     outcome: Result<T, E>,
-    most: usize,
+    max: usize,
     refused: impl FnOnce(String) -> E,
 ) -> String {
     // Values of plain types, which JSON has room for. The host takes an empty text for no outcome.
     let written = |outcome: &Result<T, E>| serde_json::to_string(outcome).unwrap_or_default();
     let text = written(&outcome);
-    if text.len() <= most {
+    if text.len() <= max {
         return text;
     }
     let bytes = text.len();
     drop((text, outcome));
     written(&Err(refused(format!(
-        "comes to {bytes} bytes when it is read, over the limit of {most}; write it in simpler pieces"
+        "comes to {bytes} bytes when it is read, over the limit of {max}; write it in simpler pieces"
     ))))
 }
 
@@ -46,9 +46,9 @@ mod tests {
     /// escape, and once more in JSON.
     #[test]
     fn what_becomes_too_long_is_refused_and_no_broken_protocol() {
-        let told = |most| {
+        let told = |max| {
             let read: Result<&str, String> = Ok("\u{1}\u{1}");
-            written(read, most, |what| format!("the script {what}"))
+            written(read, max, |what| format!("the script {what}"))
         };
         assert_eq!(told(21), r#"{"Ok":"\u0001\u0001"}"#);
         assert_eq!(

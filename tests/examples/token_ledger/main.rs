@@ -122,9 +122,9 @@ fn print_task(task: &Task, costs: &[(usize, ToolMode, &Cost)]) {
             continue;
         };
         let cells = |of: fn(&Cost) -> usize| {
-            let least = row.iter().map(|(_, _, cost)| of(cost)).min();
+            let min = row.iter().map(|(_, _, cost)| of(cost)).min();
             let cells = row.iter().map(|(_, _, cost)| {
-                let bold = if Some(of(cost)) == least { "**" } else { "" };
+                let bold = if Some(of(cost)) == min { "**" } else { "" };
                 format!("{bold}{}{bold}", grouped(of(cost)))
             });
             cells.collect::<Vec<_>>().join(" | ")

@@ -15,8 +15,8 @@ const MAX_PLACES: usize = 64;
 impl<'a> Lowering<'a, '_> {
     /// The arrays a schema accepts.
     pub(super) fn array(&mut self, map: &'a Map<String, Value>) -> Type {
-        let most = map.get("maxItems").and_then(count);
-        let least = map.get("minItems").and_then(count).unwrap_or(0);
+        let max = map.get("maxItems").and_then(count);
+        let min = map.get("minItems").and_then(count).unwrap_or(0);
         // No item type is possible, but one item is required: the type is `never`.
         let needs = match self.dialect {
             Dialect::Old => false,
@@ -26,7 +26,7 @@ impl<'a> Lowering<'a, '_> {
         if map.get("contains") == Some(&Value::Bool(false)) && needs {
             return Type::Never;
         }
-        if most == Some(0) {
+        if max == Some(0) {
             return Type::Tuple(Tuple {
                 places: Vec::new(),
                 required: 0,
@@ -87,10 +87,8 @@ impl<'a> Lowering<'a, '_> {
             .map(|(index, schema)| self.at(&[keyword], Some(index), schema, Kinds::ALL))
             .collect();
         let places_count = u64::try_from(places.len()).unwrap_or(u64::MAX);
-        let required = usize::try_from(least)
-            .unwrap_or(usize::MAX)
-            .min(places.len());
-        let full = most.is_some_and(|most| most <= places_count);
+        let required = usize::try_from(min).unwrap_or(usize::MAX).min(places.len());
+        let full = max.is_some_and(|max| max <= places_count);
         let rest = (rest_type != Type::Never && !full).then(|| Box::new(rest_type));
         Type::Tuple(Tuple {
             places,

@@ -135,17 +135,17 @@ impl<'a> Lowering<'a, '_> {
                 .filter_map(|keyword| map.get(*keyword)?.as_f64());
             bounds.map(|bound| bound.abs() <= SAFE_INTEGER + 1.0).next()
         };
-        let least = bound(["minimum", "exclusiveMinimum"]);
-        let most = bound(["maximum", "exclusiveMaximum"]);
+        let min = bound(["minimum", "exclusiveMinimum"]);
+        let max = bound(["maximum", "exclusiveMaximum"]);
         let format = map
             .get("format")
             .and_then(Value::as_str)
             .unwrap_or_default();
         let is_big = match self.side {
-            Side::Input => most != Some(true) && !SMALL.contains(&format),
+            Side::Input => max != Some(true) && !SMALL.contains(&format),
             Side::Output => {
-                let is_long = ["int64", "uint64"].contains(&format) && most != Some(true);
-                is_long || least == Some(false) || most == Some(false)
+                let is_long = ["int64", "uint64"].contains(&format) && max != Some(true);
+                is_long || min == Some(false) || max == Some(false)
             }
         };
         let members = match ty {

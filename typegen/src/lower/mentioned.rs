@@ -41,14 +41,14 @@ const MAX_WORD: usize = 24;
 const MAX_CHOICES: usize = 8;
 
 /// True if the description says that values are at least, or at most, `bound`.
-pub(super) fn mentions_bound(described: &str, bound: &str, least: bool) -> bool {
+pub(super) fn mentions_bound(described: &str, bound: &str, min: bool) -> bool {
     if described.is_empty() {
         return false;
     }
-    let words = if least { LEAST } else { MOST };
+    let words = if min { LEAST } else { MOST };
     let text = plain(described);
     occurrences(&text, bound).any(|(before, after)| {
-        words.iter().any(|word| ends_with_word(before, word)) || in_range(before, after, least)
+        words.iter().any(|word| ends_with_word(before, word)) || in_range(before, after, min)
     })
 }
 
@@ -220,10 +220,10 @@ fn ends_with_word(text: &str, word: &str) -> bool {
 
 /// True if the number between `before` and `after` is an end of a range such as
 /// `1-100`, `1 to 100` or `between 1 and 100`.
-fn in_range(before: &str, after: &str, least: bool) -> bool {
+fn in_range(before: &str, after: &str, min: bool) -> bool {
     let digit = |c: char| c.is_ascii_digit();
     let dashes = ["-", "–", "—", "to", "and"];
-    if least {
+    if min {
         let after = after.trim_start();
         dashes.iter().any(|dash| {
             after
@@ -246,9 +246,9 @@ mod tests {
 
     #[test]
     fn bounds_count_only_where_they_are_called_so() {
-        let check = |described: &str, bound: &str, least: bool, expected: bool| {
+        let check = |described: &str, bound: &str, min: bool, expected: bool| {
             assert_eq!(
-                mentions_bound(described, bound, least),
+                mentions_bound(described, bound, min),
                 expected,
                 "{described}"
             );

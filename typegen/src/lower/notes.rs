@@ -331,13 +331,13 @@ fn notes(map: &Map<String, Value>, described: &str, side: Side, told: &mut Told)
     {
         told.note(format!("multiple of {divisor}"));
     }
-    for (least, most, unit) in [
+    for (min, max, unit) in [
         ("minLength", "maxLength", "char"),
         ("minItems", "maxItems", "item"),
         ("minProperties", "maxProperties", "key"),
     ] {
         let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64);
-        if let Some(size) = size(count(least), count(most), unit, described) {
+        if let Some(size) = size(count(min), count(max), unit, described) {
             told.note(size);
         }
     }
@@ -420,27 +420,23 @@ fn range(map: &Map<String, Value>, described: &str) -> Option<String> {
             (None, None) => None,
         }
     };
-    let least = bound("minimum", "exclusiveMinimum");
-    let most = bound("maximum", "exclusiveMaximum");
-    let least = least.filter(|(least, _)| !mentions_bound(described, least, true));
-    let most = most.filter(|(most, _)| !mentions_bound(described, most, false));
-    Some(match (least, most) {
-        (Some((least, false)), Some((most, false))) if least == most => format!("exactly {most}"),
-        (Some((least, false)), Some((most, false))) => {
-            let dash = if least.starts_with('-') {
-                " to "
-            } else {
-                "–"
-            };
-            format!("{least}{dash}{most}")
+    let min = bound("minimum", "exclusiveMinimum");
+    let max = bound("maximum", "exclusiveMaximum");
+    let min = min.filter(|(min, _)| !mentions_bound(described, min, true));
+    let max = max.filter(|(max, _)| !mentions_bound(described, max, false));
+    Some(match (min, max) {
+        (Some((min, false)), Some((max, false))) if min == max => format!("exactly {max}"),
+        (Some((min, false)), Some((max, false))) => {
+            let dash = if min.starts_with('-') { " to " } else { "–" };
+            format!("{min}{dash}{max}")
         }
-        (least, most) => {
+        (min, max) => {
             let mut bounds = Vec::new();
-            if let Some((least, strict)) = least {
-                bounds.push(format!("{} {least}", if strict { ">" } else { "≥" }));
+            if let Some((min, strict)) = min {
+                bounds.push(format!("{} {min}", if strict { ">" } else { "≥" }));
             }
-            if let Some((most, strict)) = most {
-                bounds.push(format!("{} {most}", if strict { "<" } else { "≤" }));
+            if let Some((max, strict)) = max {
+                bounds.push(format!("{} {max}", if strict { "<" } else { "≤" }));
             }
             if bounds.is_empty() {
                 return None;
@@ -451,17 +447,17 @@ fn range(map: &Map<String, Value>, described: &str) -> Option<String> {
 }
 
 /// The bounds of a length or a count: `1–256 chars`, `≤ 10 items`, `non-empty`.
-fn size(least: Option<u64>, most: Option<u64>, unit: &str, described: &str) -> Option<String> {
-    let says = |count: u64, least| mentions_bound(described, &count.to_string(), least);
-    let least = least.filter(|least| *least > 0 && !says(*least, true));
-    let most = most.filter(|most| !says(*most, false));
-    Some(match (least, most) {
+fn size(min: Option<u64>, max: Option<u64>, unit: &str, described: &str) -> Option<String> {
+    let says = |count: u64, min| mentions_bound(described, &count.to_string(), min);
+    let min = min.filter(|min| *min > 0 && !says(*min, true));
+    let max = max.filter(|max| !says(*max, false));
+    Some(match (min, max) {
         (None, None) => return None,
         (Some(1), None) => "non-empty".to_owned(),
-        (Some(least), None) => format!("≥ {least} {unit}s"),
-        (None, Some(most)) => format!("≤ {most} {unit}{}", plural(most)),
-        (Some(least), Some(most)) if least == most => format!("{most} {unit}{}", plural(most)),
-        (Some(least), Some(most)) => format!("{least}–{most} {unit}s"),
+        (Some(min), None) => format!("≥ {min} {unit}s"),
+        (None, Some(max)) => format!("≤ {max} {unit}{}", plural(max)),
+        (Some(min), Some(max)) if min == max => format!("{max} {unit}{}", plural(max)),
+        (Some(min), Some(max)) => format!("{min}–{max} {unit}s"),
     })
 }
 

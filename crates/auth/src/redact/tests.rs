@@ -72,7 +72,7 @@ fn overlapping_secrets_leave_nothing() {
 fn a_secret_at_the_cut_leaves_nothing() {
     let redact = redact(&[("token", "hunter2/hunter2")]);
     let text = "é hunter2%2Fhunter2 and more";
-    for (most, expected) in [
+    for (max, expected) in [
         (1, ""),
         (3, "é "),
         (4, "é [token]"),
@@ -80,7 +80,7 @@ fn a_secret_at_the_cut_leaves_nothing() {
         (text.len() - 1, "é [token] and mor"),
         (usize::MAX, "é [token] and more"),
     ] {
-        assert_eq!(redact.redact_start(text, most), expected, "{most}");
+        assert_eq!(redact.redact_start(text, max), expected, "{max}");
     }
     let before = "x".repeat(MAX_MESSAGE_BYTES - 8);
     let long = format!("{before}hunter2/hunter2{}", before.repeat(100));

@@ -43,7 +43,7 @@ impl Folder {
     }
 
     /// A file of at most so many bytes; `None` if it does not exist.
-    pub(crate) fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, name: &str, max: u64) -> io::Result<Option<Vec<u8>>> {
         let path = self.0.join(name);
         let opened = fs::symlink_metadata(&path).and_then(|found| {
             if found.is_file() {
@@ -56,9 +56,9 @@ impl Folder {
             opened => opened?,
         };
         let mut bytes = Vec::new();
-        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > most {
-            return Err(io::Error::other(format!("it is over {most} bytes")));
+        file.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > max {
+            return Err(io::Error::other(format!("it is over {max} bytes")));
         }
         Ok(Some(bytes))
     }

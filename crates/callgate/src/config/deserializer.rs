@@ -106,12 +106,12 @@ impl serde::de::Error for Mistake {
     }
 
     fn invalid_value(_: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        let most = if wanted.to_string() == "u16" {
+        let max = if wanted.to_string() == "u16" {
             u32::from(u16::MAX)
         } else {
             u32::MAX
         };
-        Self::custom(format!("is over {most}"))
+        Self::custom(format!("is over {max}"))
     }
 
     fn unknown_variant(found: &str, known: &'static [&'static str]) -> Self {

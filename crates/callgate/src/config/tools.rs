@@ -90,13 +90,13 @@ impl ToolSettings {
     /// The visibility of this function's tool.
     pub fn visibility(&self, function: &str, names: Option<&Arc<OtherNames>>) -> Visibility {
         let mut decided = Visibility::default();
-        let mut most = None;
+        let mut max = None;
         for (pattern, setting) in self.of(function, names) {
             let literal = pattern.as_str().chars().filter(|c| *c != '*').count();
             match setting.visibility {
                 Some(Visibility::Hidden) => return Visibility::Hidden,
-                Some(visibility) if most.is_none_or(|most| literal > most) => {
-                    (decided, most) = (visibility, Some(literal));
+                Some(visibility) if max.is_none_or(|max| literal > max) => {
+                    (decided, max) = (visibility, Some(literal));
                 }
                 _ => {}
             }

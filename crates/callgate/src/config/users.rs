@@ -31,7 +31,8 @@ pub struct UsersConfig {
     /// `most`: the most users who have a gate at a time. Default: 64. The gate that has been
     /// idle longest ends for a new one; if none is idle, the new user is refused with status
     /// 503.
-    pub most: usize,
+    #[serde(rename = "most")]
+    pub max: usize,
     /// `idle`: the time without a request, run or session after which a user's gate ends, with
     /// its connections to servers. Default: 15 minutes.
     pub idle: Duration,
@@ -45,7 +46,7 @@ impl Default for UsersConfig {
             default: Vec::new(),
             named: BTreeMap::new(),
             subjects: BTreeMap::new(),
-            most: 64,
+            max: 64,
             idle: Duration::from_secs(15 * 60),
         }
     }

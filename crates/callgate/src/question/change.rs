@@ -37,7 +37,7 @@ pub fn change_text(changed: &Changed, shown: Shown, columns: Option<usize>) -> S
 }
 
 fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String {
-    let most = match shown {
+    let max = match shown {
         Shown::Short => 400,
         Shown::Form => 2_000,
         Shown::Whole => usize::MAX,
@@ -54,7 +54,7 @@ fn rows(before: &str, now: &str, shown: Shown, columns: Option<usize>) -> String
         let (old_differs, new_differs) = differing(&old, &new);
         for (sign, value, differs) in [('-', old, old_differs), ('+', new, new_differs)] {
             if !value.is_empty() {
-                let row = format!("{sign} {part}: {}", excerpt(&value, differs, most));
+                let row = format!("{sign} {part}: {}", excerpt(&value, differs, max));
                 text += &quoted(&row, columns);
             }
         }
@@ -75,8 +75,8 @@ fn parts(text: &str) -> Value {
 }
 
 /// The part of a text that differs, with a little of the text around it; its head and tail, if
-/// it has more characters than `most`.
-fn excerpt(text: &str, differs: Range<usize>, most: usize) -> String {
+/// it has more characters than `max`.
+fn excerpt(text: &str, differs: Range<usize>, max: usize) -> String {
     let part = |range: Range<usize>| text.get(range).unwrap_or_default();
     let before = part(0..differs.start);
     let behind = part(differs.end..text.len());
@@ -87,25 +87,25 @@ fn excerpt(text: &str, differs: Range<usize>, most: usize) -> String {
         more(shown_before.len() < before.len()),
         more(shown_behind.len() < behind.len()),
     );
-    let differing = cut(part(differs), most);
+    let differing = cut(part(differs), max);
     format!("{more_before}{shown_before}{differing}{shown_behind}{more_behind}")
 }
 
 /// The last characters, at most so many.
-fn last(text: &str, most: usize) -> &str {
-    let begin = text.char_indices().rev().take(most).last();
+fn last(text: &str, max: usize) -> &str {
+    let begin = text.char_indices().rev().take(max).last();
     begin.map_or("", |(at, _)| text.get(at..).unwrap_or_default())
 }
 
 /// The text, or its head and tail and the count of characters between them.
-fn cut(text: &str, most: usize) -> String {
+fn cut(text: &str, max: usize) -> String {
     let count = text.chars().count();
-    if count <= most {
+    if count <= max {
         return text.to_owned();
     }
-    let tail = most / 3;
-    let head: String = text.chars().take(most - tail).collect();
-    let (tail, left_out) = (last(text, tail), count - most);
+    let tail = max / 3;
+    let head: String = text.chars().take(max - tail).collect();
+    let (tail, left_out) = (last(text, tail), count - max);
     format!("{head} … ({left_out} characters of the change are not shown) … {tail}")
 }
 

@@ -74,16 +74,16 @@ impl Searcher {
         let tools = tools.filter(|tool| search.request.is_of(&tool.definition.server));
         let (denied, allowed): (Vec<&Tool>, Vec<&Tool>) =
             tools.partition(|tool| self.live.denial(search.rules, tool).is_some());
-        let most = CANDIDATES.max(search.limit);
+        let max = CANDIDATES.max(search.limit);
         // Extra candidates, because denied tools are removed afterwards.
-        let ranked = most + denied.len();
+        let ranked = max + denied.len();
         let mut found = if self.vectors.models.has_embeddings() {
             self.by_meaning(SearchBy::Hybrid, search, query, ranked)
                 .await
         } else {
             search.by_words(query, ranked)
         };
-        found.hits = candidates(found.hits, &allowed, most);
+        found.hits = candidates(found.hits, &allowed, max);
         found.is_poor = false;
         if found.hits.is_empty() {
             return found;
@@ -116,9 +116,9 @@ impl Searcher {
 }
 
 /// The best hits that are allowed, and all other allowed tools if these are few.
-fn candidates(mut hits: Vec<SearchHit>, allowed: &[&Tool], most: usize) -> Vec<SearchHit> {
+fn candidates(mut hits: Vec<SearchHit>, allowed: &[&Tool], max: usize) -> Vec<SearchHit> {
     hits.retain(|hit| allowed.iter().any(|tool| tool.function == hit.function));
-    hits.truncate(most);
+    hits.truncate(max);
     if allowed.len() <= CANDIDATES {
         for tool in allowed {
             if hits.iter().all(|hit| hit.function != tool.function) {

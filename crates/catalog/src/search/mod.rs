@@ -255,14 +255,14 @@ impl Scores {
 
     /// Has the group add this much at least.
     fn raise(&mut self, index: usize, score: f32, counts: f32) {
-        let Some((of_group, most)) = self.of_group.get_mut(index) else {
+        let Some((of_group, max)) = self.of_group.get_mut(index) else {
             return;
         };
         if *of_group == 0.0 {
             self.touched.push(index);
         }
         *of_group = of_group.max(score);
-        *most = most.max(counts);
+        *max = max.max(counts);
     }
 
     fn end_group(&mut self, is_word: bool, rarity: f32) {

@@ -165,13 +165,13 @@ fn singular(word: &str) -> &str {
 fn without_ending(word: &str) -> &str {
     // Each ending, with the fewest letters before it.
     let endings = [("ment", 5), ("ing", 3), ("ed", 3), ("ion", 4)];
-    for (ending, least) in endings {
+    for (ending, min) in endings {
         let Some(rest) = word.strip_suffix(ending) else {
             continue;
         };
         let has_vowel = rest.contains(['a', 'e', 'i', 'o', 'u', 'y']);
         let is_form = ending != "ion" || rest.ends_with(['t', 's']);
-        if rest.len() < least || !has_vowel || !is_form {
+        if rest.len() < min || !has_vowel || !is_form {
             return word;
         }
         // `running`, but `calling`, `pressing`.

@@ -48,7 +48,7 @@ pub async fn choose(
 /// The tools with their numbers. As in a question about a call, servers' texts stand after a bar,
 /// and a tool's changes are shown.
 fn list(tools: &[PreviewedTool], shown: Shown, columns: Option<usize>) -> String {
-    let most = match shown {
+    let max = match shown {
         Shown::Whole => usize::MAX,
         Shown::Short | Shown::Form => SHOWN,
     };
@@ -67,7 +67,7 @@ fn list(tools: &[PreviewedTool], shown: Shown, columns: Option<usize>) -> String
         );
         let said = tool.title.iter().chain(&tool.summary);
         let said: Vec<String> = said
-            .map(|said| said.chars().take(most).collect::<String>())
+            .map(|said| said.chars().take(max).collect::<String>())
             .map(|said| said.replace(['\n', '\t'], " "))
             .collect();
         if !said.is_empty() {

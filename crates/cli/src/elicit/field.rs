@@ -225,20 +225,20 @@ fn chosen<'c>(choices: &'c [Choice], typed: &str) -> Result<&'c str, String> {
 }
 
 /// The bounds of a length, a count or a number, in words.
-fn range(schema: &Map<String, Value>, least: &str, most: &str, what: &str) -> String {
+fn range(schema: &Map<String, Value>, min: &str, max: &str, what: &str) -> String {
     let bound = |key: &str| schema.get(key).filter(|bound| bound.is_number());
-    let words = match (bound(least), bound(most)) {
+    let words = match (bound(min), bound(max)) {
         (None, None) => return String::new(),
-        (Some(least), None) => format!(", at least {least} {what}"),
-        (None, Some(most)) => format!(", at most {most} {what}"),
-        (Some(least), Some(most)) => format!(", {least} to {most} {what}"),
+        (Some(min), None) => format!(", at least {min} {what}"),
+        (None, Some(max)) => format!(", at most {max} {what}"),
+        (Some(min), Some(max)) => format!(", {min} to {max} {what}"),
     };
     words.trim_end().to_owned()
 }
 
 /// A text of at most so many characters, and its length if it is cut.
-pub fn bounded(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+pub fn bounded(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some((end, _)) => format!(
             "{}… (cut: {} bytes in all)",

@@ -306,12 +306,12 @@ fn is_plain(value: &str) -> bool {
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
     let is_plain = |part: &&str| {
         let is_mixed = part.contains(char::is_alphabetic) && part.contains(char::is_numeric);
-        let most = match (is_mixed, parts.len()) {
+        let max = match (is_mixed, parts.len()) {
             (true, 1) => return false,
             (true, _) => 1,
             (false, _) => 3,
         };
-        part.len() <= 20 && part.chars().all(char::is_alphanumeric) && changes(part) <= most
+        part.len() <= 20 && part.chars().all(char::is_alphanumeric) && changes(part) <= max
     };
     let digits = value.chars().filter(char::is_ascii_digit).count();
     digits <= 8 && parts.iter().all(is_plain)

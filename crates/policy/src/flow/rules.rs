@@ -163,7 +163,7 @@ impl FlowRule {
     fn is_enough(&self, bytes: Option<usize>) -> bool {
         match (self.min_bytes, bytes) {
             (None, _) => true,
-            (Some(least), Some(bytes)) => bytes >= least,
+            (Some(min), Some(bytes)) => bytes >= min,
             (Some(_), None) => self.action != Verdict::Allow,
         }
     }

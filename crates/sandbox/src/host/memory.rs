@@ -28,11 +28,11 @@ impl MemoryBudget {
     /// without an end of work then leaves the other half to them.
     pub fn share(self: &Arc<Self>, has_others: bool) -> MemoryShare {
         let divisor = if has_others { 2 } else { 1 };
-        let most = (self.total / divisor).max(1);
+        let max = (self.total / divisor).max(1);
         MemoryShare {
             budget: Arc::clone(self),
-            free: Arc::new(Semaphore::new(most as usize)),
-            most,
+            free: Arc::new(Semaphore::new(max as usize)),
+            max,
             turn: Arc::default(),
         }
     }
@@ -43,7 +43,7 @@ impl MemoryBudget {
 pub struct MemoryShare {
     budget: Arc<MemoryBudget>,
     free: Arc<Semaphore>,
-    most: u32,
+    max: u32,
     /// Held by the one request of this user that waits for the budget. Semaphores serve in the
     /// order of the requests, so the users take turns.
     turn: Arc<Mutex<()>>,
@@ -53,7 +53,7 @@ impl MemoryShare {
     /// Takes so many bytes, when they are free and it is this user's turn. More than the share has
     /// counts as all of it.
     pub async fn take(&self, bytes: u64) -> TakenMemory {
-        let amount = kib(bytes).min(self.most);
+        let amount = kib(bytes).min(self.max);
         let _turn = self.turn.lock().await;
         let own = Arc::clone(&self.free).acquire_many_owned(amount).await;
         let all = Arc::clone(&self.budget.free)
@@ -79,7 +79,7 @@ pub struct TakenMemory {
 impl TakenMemory {
     /// Makes it so many bytes; false, without a change, if they are not free now.
     pub fn try_resize(&mut self, bytes: u64) -> bool {
-        let amount = kib(bytes).min(self.share.most) as usize;
+        let amount = kib(bytes).min(self.share.max) as usize;
         let (Some(own), Some(all)) = (&mut self.own, &mut self.all) else {
             return false;
         };

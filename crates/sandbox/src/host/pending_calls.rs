@@ -25,7 +25,7 @@ pub(super) type Outcome = Result<Box<RawValue>, Thrown>;
 pub(super) struct PendingCalls {
     handler: Arc<dyn CallHandler>,
     /// Calls that the handler may have at the same time.
-    most: usize,
+    max: usize,
     queue: VecDeque<Queued>,
     /// The calls that the handler has. Each is a task of its own, so that its work on a large result
     /// does not hold up the run's clock.
@@ -59,11 +59,11 @@ pub(super) enum Refusal {
 }
 
 impl PendingCalls {
-    /// No calls; the handler may have `most` at the same time.
-    pub(super) fn new(handler: Arc<dyn CallHandler>, most: u32) -> Self {
+    /// No calls; the handler may have `max` at the same time.
+    pub(super) fn new(handler: Arc<dyn CallHandler>, max: u32) -> Self {
         Self {
             handler,
-            most: usize::try_from(most).unwrap_or(usize::MAX).max(1),
+            max: usize::try_from(max).unwrap_or(usize::MAX).max(1),
             queue: VecDeque::new(),
             begun: FuturesUnordered::new(),
             cancellable: HashMap::new(),
@@ -138,7 +138,7 @@ impl PendingCalls {
 
     /// Hands queued calls to the handler as far as there is room.
     pub(super) fn begin(&mut self) {
-        while self.begun.len() < self.most {
+        while self.begun.len() < self.max {
             let Some(Queued { id, abort, call }) = self.queue.pop_front() else {
                 return;
             };

@@ -44,9 +44,9 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
-    /// The richest level, up to `most`, that fits into so many tokens; names fit into a quarter of
+    /// The richest level, up to `max`, that fits into so many tokens; names fit into a quarter of
     /// them.
-    pub(crate) fn new(gate: &Gate, servers: &[Server], most: Level, tokens: usize) -> Self {
+    pub(crate) fn new(gate: &Gate, servers: &[Server], max: Level, tokens: usize) -> Self {
         let known = gate.tools();
         let all = known.len();
         let (denied, callable): (Vec<ToolInfo>, Vec<ToolInfo>) = known
@@ -64,7 +64,7 @@ impl Declared {
             sample: Sample::of(gate, &functions),
         };
         for level in [Level::Full, Level::Signatures, Level::Names] {
-            if level > most {
+            if level > max {
                 continue;
             }
             declared.level = level;
@@ -119,13 +119,13 @@ fn fits(text: &str, tokens: usize) -> bool {
 /// The text of the first names, as many as fit into so many tokens, and their number.
 pub(crate) fn first_that_fit(
     names: &[&str],
-    most: usize,
+    max: usize,
     text: impl Fn(&[&str]) -> String,
 ) -> (String, usize) {
     let first = |count: usize| text(names.get(..count).unwrap_or(names));
     // A text of thousands of names is made few times.
     let counts: Vec<usize> = (1..=names.len()).collect();
-    let count = counts.partition_point(|count| fits(&first(*count), most));
+    let count = counts.partition_point(|count| fits(&first(*count), max));
     if count == 0 {
         return (String::new(), 0);
     }
@@ -139,9 +139,9 @@ mod tests {
     #[test]
     fn as_many_as_fit() {
         let names = ["aaaa", "bbbb", "cccc", "dddd", "eeee"];
-        for most in 0..=6 {
-            let (text, count) = first_that_fit(&names, most, |names| names.concat());
-            assert_eq!((text, count), (names[..most.min(5)].concat(), most.min(5)));
+        for max in 0..=6 {
+            let (text, count) = first_that_fit(&names, max, |names| names.concat());
+            assert_eq!((text, count), (names[..max.min(5)].concat(), max.min(5)));
         }
         let long = first_that_fit(&names, 1, |names| "x".repeat(100 + names.len()));
         assert_eq!(long, (String::new(), 0));

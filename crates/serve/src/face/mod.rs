@@ -334,11 +334,11 @@ impl ServerHandler for Session {
             return Err(unknown_request::no_method("logging/setLevel"));
         }
         let level = serde_json::to_value(request.level).unwrap_or_default();
-        let mut least = self
+        let mut min = self
             .log_level
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *least = Some(log_level(&level)?);
+        *min = Some(log_level(&level)?);
         Ok(())
     }
 

@@ -50,8 +50,8 @@ pub(crate) async fn read(
         let message = "the server's memory for requests is in use; try again later";
         Refusal::unavailable(message, RETRY_SECONDS)
     };
-    let most = body.size_hint().exact().unwrap_or(config.max_body);
-    let taking = tokio::time::timeout(config.request_time, memory.take(most)).await;
+    let max = body.size_hint().exact().unwrap_or(config.max_body);
+    let taking = tokio::time::timeout(config.request_time, memory.take(max)).await;
     let mut taken = taking.map_err(|_late| busy())?;
     let max = usize::try_from(config.max_body).unwrap_or(usize::MAX);
     let Ok(read) = tokio::time::timeout(config.request_time, to_bytes(body, max)).await else {

@@ -154,8 +154,8 @@ async fn accept(
     stop: &CancellationToken,
 ) {
     let router = router(Arc::clone(door));
-    let most = door.config.connections.min(Semaphore::MAX_PERMITS);
-    let places = Arc::new(Semaphore::new(most));
+    let max = door.config.connections.min(Semaphore::MAX_PERMITS);
+    let places = Arc::new(Semaphore::new(max));
     let newcomers = Arc::<Newcomers>::default();
     let accepting = async {
         loop {

@@ -31,8 +31,8 @@ impl Newcomers {
         for (address, _) in newcomers.iter() {
             *counts.entry(*address).or_default() += 1;
         }
-        let most = counts.into_iter().max_by_key(|(_, count)| *count);
-        let oldest = most.and_then(|(most, _)| newcomers.iter().position(|(it, _)| *it == most));
+        let max = counts.into_iter().max_by_key(|(_, count)| *count);
+        let oldest = max.and_then(|(max, _)| newcomers.iter().position(|(it, _)| *it == max));
         if let Some(oldest) = oldest {
             newcomers.remove(oldest).1.cancel();
         }

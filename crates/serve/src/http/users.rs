@@ -96,9 +96,9 @@ impl Users {
         let user = self.user(&mut known, identity)?;
         let place = Arc::clone(&user.requests).try_acquire_owned();
         let place = place.map_err(|_| {
-            let most = self.config.http.requests;
+            let max = self.config.http.requests;
             let message =
-                format!("there are {most} requests and streams of yours already; end some first");
+                format!("there are {max} requests and streams of yours already; end some first");
             Refusal::new(StatusCode::TOO_MANY_REQUESTS, message)
         })?;
         Ok(Lease {
@@ -121,9 +121,9 @@ impl Users {
         let mut ticks = tokio::time::interval(self.config.users.idle.clamp(SHORTEST_SWEEP, SWEEP));
         loop {
             ticks.tick().await;
-            let most = self.config.users.idle;
+            let max = self.config.users.idle;
             let is_idle =
-                |_: &Identity, user: &mut Arc<User>| user.idle().is_some_and(|it| it >= most);
+                |_: &Identity, user: &mut Arc<User>| user.idle().is_some_and(|it| it >= max);
             self.rates.forget_idle();
             for (identity, user) in self.known().extract_if(is_idle) {
                 tracing::info!(user = identity.user, "a user was idle, and has ended");
@@ -168,7 +168,7 @@ impl Users {
             let message = "your token has no role on this server; ask its operator";
             Refusal::new(StatusCode::FORBIDDEN, message)
         })?;
-        if known.len() >= self.config.users.most {
+        if known.len() >= self.config.users.max {
             let idle = known
                 .iter()
                 .filter_map(|(identity, user)| Some((user.idle()?, identity)));

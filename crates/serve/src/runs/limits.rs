@@ -48,7 +48,7 @@ impl LimitArguments {
 /// Writes the configured limits into the schema of `limits` as maxima.
 pub(crate) fn set_maxima(properties: &mut Map<String, Value>, limits: &Limits) {
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    for (key, most) in [
+    for (key, max) in [
         ("timeoutMs", millis(limits.script_time)),
         ("runTimeoutMs", millis(limits.run_time)),
         ("memoryBytes", limits.heap_bytes.max(LEAST_MEMORY)),
@@ -58,7 +58,7 @@ pub(crate) fn set_maxima(properties: &mut Map<String, Value>, limits: &Limits) {
         ("callsInFlight", limits.calls_in_flight.into()),
     ] {
         if let Some(Value::Object(property)) = properties.get_mut(key) {
-            property.insert("maximum".to_owned(), most.into());
+            property.insert("maximum".to_owned(), max.into());
             if key == "memoryBytes" {
                 property.insert("minimum".to_owned(), LEAST_MEMORY.into());
             }

@@ -203,7 +203,7 @@ impl Notifier<'_> {
         match notice {
             Notice::Progress(text) => self.progress(&text).await,
             Notice::Log(level, message) => {
-                if self.logs.is_some_and(|least| level >= least) {
+                if self.logs.is_some_and(|min| level >= min) {
                     self.send(*message).await;
                 }
             }

@@ -31,10 +31,10 @@ pub(super) fn drop_inherited_access(host: u32) -> Result<(), String> {
         if u32::try_from(libc::getppid()) != Ok(host) {
             return Err("the host is gone".to_owned());
         }
-        for &(resource, most) in LIMITS {
+        for &(resource, max) in LIMITS {
             let limit = libc::rlimit {
-                rlim_cur: most,
-                rlim_max: most,
+                rlim_cur: max,
+                rlim_max: max,
             };
             check("setrlimit", libc::setrlimit(resource, &raw const limit))?;
         }

@@ -198,7 +198,7 @@ fn keys_of_serving_over_http() {
             c => (c.serve.http.connections, c.serve.http.requests, c.serve.http.sessions, c.serve.http.sessions_per_user), "(7, 8, 9, 3)"),
         row!(r#""http": { "sessionIdle": "5m", "shutdownTime": "2s" }"#, c => (c.serve.http.session_idle, c.serve.http.shutdown_time), "(300s, 2s)"),
         row!(r#""users": { "claim": "/realm/roles" }"#, c => c.serve.users.claim, r#""/realm/roles""#),
-        row!(r#""users": { "most": 3, "idle": "1m" }"#, c => (c.serve.users.most, c.serve.users.idle), "(3, 60s)"),
+        row!(r#""users": { "most": 3, "idle": "1m" }"#, c => (c.serve.users.max, c.serve.users.idle), "(3, 60s)"),
         row!(r#""users": { "default": ["r"], "roles": { "r": {} } }"#, c => c.serve.users.default, r#"["r"]"#),
         row!(r#""users": { "named": { "alice": ["r"], "default": [] }, "roles": { "r": {} } }, "http": { "bearer": { "alice": "${LONG_TOKEN}" } }"#,
             c => c.serve.users.named, r#"{"alice": ["r"], "default": []}"#),

@@ -84,9 +84,9 @@ fn so_many_numbers_are_taken_and_not_one_more() {
 /// applies with any `min_bytes`, a rule that allows only without one.
 #[test]
 fn data_that_could_not_be_compared_is_enough_for_rules_that_hold_back() {
-    let least = [None, Some(0), Some(1), Some(usize::MAX)];
+    let min = [None, Some(0), Some(1), Some(usize::MAX)];
     for action in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
-        for min_bytes in least {
+        for min_bytes in min {
             let mut rules = FlowRules::default();
             // Without a rule it would be asked about.
             rules.label_server("crm", "private");
