@@ -5,7 +5,7 @@
 //!
 //! Everything that could make two tools answer to one name makes *all* of them lose it: a
 //! permission written for a plain name then matches nothing instead of the wrong tool. No name
-//! starts with the longer beginning of another server: a permission for all tools of that server
+//! starts with the longer prefix of another server: a permission for all tools of that server
 //! matches no others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -88,8 +88,8 @@ pub struct Names {
     collisions: Vec<Collision>,
     /// Names that no pair gets.
     reserved: BTreeSet<String>,
-    /// The beginnings of the names of each server's tools.
-    beginnings: BTreeSet<String>,
+    /// The prefixes of the names of each server's tools.
+    prefixes: BTreeSet<String>,
     /// The names of pairs that are gone: server, tool, function.
     gone: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -104,27 +104,24 @@ impl Names {
     }
 
     /// These names among `servers`: no name in this catalog, or in a later one, starts with another
-    /// server's beginning if that beginning is longer than its own server's.
+    /// server's prefix if that beginning is longer than its own server's.
     pub fn among<'a>(mut self, servers: impl IntoIterator<Item = &'a str>) -> Self {
-        self.beginnings = servers.into_iter().map(beginning).collect();
+        self.prefixes = servers.into_iter().map(prefix).collect();
         self
     }
 
-    /// The name of a server's tool, changed if it starts with the longer beginning of another
+    /// The name of a server's tool, changed if it starts with the longer prefix of another
     /// server.
     fn own_name(&self, server: &str, mut name: String) -> String {
-        if self.beginnings.is_empty() {
+        if self.prefixes.is_empty() {
             return name;
         }
-        let own = beginning(server);
+        let own = prefix(server);
         let is_others = |name: &str| {
-            let mut others = self
-                .beginnings
-                .iter()
-                .filter(|other| other.len() > own.len());
+            let mut others = self.prefixes.iter().filter(|other| other.len() > own.len());
             others.any(|other| name.starts_with(other.as_str()))
         };
-        // The other beginnings end in an underscore and have only so many `$`, so that enough
+        // The other prefixes end in an underscore and have only so many `$`, so that enough
         // inserted `$` make the name differ from all of them.
         while is_others(&name) && own.len() <= name.len() {
             name.insert(own.len(), '$');
@@ -213,14 +210,14 @@ impl Names {
         Self {
             gone,
             reserved: self.reserved.clone(),
-            beginnings: self.beginnings.clone(),
+            prefixes: self.prefixes.clone(),
             ..Self::default()
         }
     }
 }
 
 /// A name that no tool got, because more than one tool wanted it, it is reserved, or it starts with
-/// the beginning of another server.
+/// the prefix of another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collision {
     /// The name that was wanted.
@@ -299,8 +296,8 @@ fn after_word(word: &str, text: &str) -> Option<String> {
     })
 }
 
-/// The beginning of the names of a server's tools.
-pub fn beginning(server: &str) -> String {
+/// The prefix of the names of a server's tools.
+pub fn prefix(server: &str) -> String {
     let mut name = natural_name(server, "x");
     name.pop();
     name
@@ -356,7 +353,7 @@ fn separate(pairs: &[(&str, &str)], natural: &[String], before: &Names) -> Vec<S
                 natural.get(index),
             ) {
                 *round += 1;
-                // The suffix begins with the underscore that another's beginning may end in.
+                // The suffix begins with the underscore that another's prefix may end in.
                 *name = before.own_name(pair.0, suffixed_name(natural, *round, *pair));
             }
         }

@@ -133,7 +133,7 @@ pub mod present {
 /// [`Rules::push`] takes it, for a gate or for one run.
 pub mod rule {
     pub use callgate_policy::{Effect, Pattern, Rule, RuleError, listed_members};
-    pub use callgate_typegen::names::beginning as function_beginning;
+    pub use callgate_typegen::names::prefix as function_prefix;
 }
 
 /// The workers that scripts run in, and the kernel layers around them.

@@ -23,7 +23,7 @@ pub(crate) struct Lint {
     pub(crate) flows: Arc<FlowRules>,
     pub(crate) settings: ToolSettings,
     pub(crate) names: ServerNames,
-    /// Servers of the configuration that this gate does not have, with the beginnings of their
+    /// Servers of the configuration that this gate does not have, with the prefixes of their
     /// functions.
     pub(crate) withheld: Vec<(String, String)>,
     /// Models that are consulted like tools.
@@ -102,7 +102,7 @@ impl Lint {
         findings.extend(self.flows.unmatched(&sides, &unknown));
         findings.extend(self.settings.unmatched(catalog, |pattern| {
             let mut unknown = unknown.iter();
-            unknown.any(|it| it.may_have(|beginning| pattern.may_match_with(beginning)))
+            unknown.any(|it| it.may_have(|prefix| pattern.may_match_with(prefix)))
         }));
         findings
     }
@@ -136,15 +136,14 @@ impl Lint {
             !catalog
                 .with_hidden()
                 .any(|it| pattern.means(&it.function, Some(&it.other_names)))
-                && !may_come(&|beginning| pattern.may_match_with(beginning))
+                && !may_come(&|prefix| pattern.may_match_with(prefix))
         });
         let names = dry_run
             .recorded
             .keys()
             .map(String::as_str)
             .filter(|function| {
-                catalog.get(function).is_none()
-                    && !may_come(&|beginning| function.starts_with(beginning))
+                catalog.get(function).is_none() && !may_come(&|prefix| function.starts_with(prefix))
             });
         let patterns = patterns.map(|pattern| ("--reads", pattern.as_str()));
         let all = patterns.chain(names.map(|name| ("--recorded", name)));
@@ -182,7 +181,7 @@ impl Lint {
         let mut unmatched = self.rules.unmatched(tools, Timestamp::now());
         unmatched.retain(|rule| {
             let mut unknown = unknown.iter();
-            !unknown.any(|it| rule.may_be_about(it.server, it.beginning))
+            !unknown.any(|it| rule.may_be_about(it.server, it.prefix))
         });
         let not_callable = |rule: &Rule| {
             let is_hidden = |it: &&Tool| catalog.get(&it.function).is_none();
@@ -209,12 +208,12 @@ impl Lint {
         let unknown = servers.iter().filter(|server| !is_known(server));
         let unknown = unknown.map(|server| UnknownTools {
             server: &server.name,
-            beginning: self.names.beginning(&server.name),
+            prefix: self.names.prefix(&server.name),
         });
         let others = self.names.left_out.iter().chain(&self.withheld);
-        let others = others.map(|(server, beginning)| UnknownTools {
+        let others = others.map(|(server, prefix)| UnknownTools {
             server,
-            beginning: Some(beginning),
+            prefix: Some(prefix),
         });
         unknown.chain(others).collect()
     }

@@ -3,7 +3,7 @@
 
 use callgate_policy::nearest;
 use callgate_servers::{ServerState, Status};
-use callgate_typegen::names::beginning;
+use callgate_typegen::names::prefix;
 
 use crate::harmless::one_line;
 
@@ -41,7 +41,7 @@ impl HostFunction {
     }
 }
 
-/// The servers' names, each with the beginning of the function names of its tools.
+/// The servers' names, each with the prefix of the function names of its tools.
 #[derive(Default)]
 pub(crate) struct ServerNames {
     in_use: Vec<(String, String)>,
@@ -59,8 +59,8 @@ impl ServerNames {
     ) -> Self {
         Self {
             reasons,
-            in_use: in_use.map(with_beginning).collect(),
-            left_out: left_out.into_iter().map(with_beginning).collect(),
+            in_use: in_use.map(with_prefix).collect(),
+            left_out: left_out.into_iter().map(with_prefix).collect(),
         }
     }
 
@@ -69,10 +69,10 @@ impl ServerNames {
         self.in_use.iter().chain(&self.left_out)
     }
 
-    /// The beginning of the function names of a server's tools.
-    pub(crate) fn beginning(&self, server: &str) -> Option<&str> {
-        let (_, beginning) = self.all().find(|(name, _)| name == server)?;
-        Some(beginning)
+    /// The prefix of the function names of a server's tools.
+    pub(crate) fn prefix(&self, server: &str) -> Option<&str> {
+        let (_, prefix) = self.all().find(|(name, _)| name == server)?;
+        Some(prefix)
     }
 
     /// Why this server is left out, if it is not disabled.
@@ -83,24 +83,24 @@ impl ServerNames {
 
     /// True if a tool of this server would have this name.
     pub(crate) fn owns(&self, server: &str, function: &str) -> bool {
-        self.beginning(server)
-            .is_some_and(|beginning| function.starts_with(beginning))
+        self.prefix(server)
+            .is_some_and(|prefix| function.starts_with(prefix))
     }
 
     /// The server that the configuration disables and that this name belongs to, if it
     /// belongs to no server in use.
     pub(crate) fn left_out_owner(&self, function: &str) -> Option<&str> {
-        let owns = |(_, beginning): &&(String, String)| function.starts_with(beginning);
+        let owns = |(_, prefix): &&(String, String)| function.starts_with(prefix);
         let owner = self.left_out.iter().find(owns)?;
         let is_free = !self.in_use.iter().any(|server| owns(&server));
         is_free.then_some(&owner.0)
     }
 }
 
-/// A server's name, and the beginning of the function names of its tools.
-pub(crate) fn with_beginning(server: String) -> (String, String) {
-    let beginning = beginning(&server);
-    (server, beginning)
+/// A server's name, and the prefix of the function names of its tools.
+pub(crate) fn with_prefix(server: String) -> (String, String) {
+    let prefix = prefix(&server);
+    (server, prefix)
 }
 
 /// The message for a name that is not a tool.

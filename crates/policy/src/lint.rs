@@ -70,10 +70,10 @@ impl Unmatched {
 
     /// True if it may decide about tools of this server, of which none is known yet:
     /// their names begin so, if that is known.
-    pub fn may_be_about(&self, server: &str, beginning: Option<&str>) -> bool {
+    pub fn may_be_about(&self, server: &str, prefix: Option<&str>) -> bool {
         let rule = &self.rule;
         self.why != Why::Expired
-            && beginning.is_none_or(|beginning| rule.pattern.may_match_with(beginning))
+            && prefix.is_none_or(|prefix| rule.pattern.may_match_with(prefix))
             && rule.server.as_ref().is_none_or(|s| s.matches(server))
     }
 }

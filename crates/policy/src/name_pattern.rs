@@ -53,8 +53,8 @@ impl Pattern {
     }
 
     /// True if the pattern matches a name that begins so, if one has the right end.
-    pub fn may_match_with(&self, beginning: &str) -> bool {
-        may_match_with(&self.0, beginning)
+    pub fn may_match_with(&self, prefix: &str) -> bool {
+        may_match_with(&self.0, prefix)
     }
 }
 
@@ -81,8 +81,8 @@ impl ServerPattern {
 
     /// True if the pattern, taken as one over generated names, matches one that begins
     /// so, if one has the right end.
-    pub(crate) fn may_match_with(&self, beginning: &str) -> bool {
-        may_match_with(&self.0, beginning)
+    pub(crate) fn may_match_with(&self, prefix: &str) -> bool {
+        may_match_with(&self.0, prefix)
     }
 }
 
@@ -124,10 +124,10 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     true
 }
 
-fn may_match_with(pattern: &str, beginning: &str) -> bool {
+fn may_match_with(pattern: &str, prefix: &str) -> bool {
     match pattern.split_once('*') {
-        Some((literal, _)) => literal.starts_with(beginning) || beginning.starts_with(literal),
-        None => pattern.starts_with(beginning),
+        Some((literal, _)) => literal.starts_with(prefix) || prefix.starts_with(literal),
+        None => pattern.starts_with(prefix),
     }
 }
 

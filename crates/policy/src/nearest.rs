@@ -45,11 +45,11 @@ where
         return nearest(pattern, functions()).map(str::to_owned);
     };
     // A letter too many or too few moves where the beginning ends.
-    let beginnings = functions().flat_map(|function| {
+    let prefixes = functions().flat_map(|function| {
         let around = begin.len().saturating_sub(1)..=begin.len() + 1;
         around.filter_map(|end| function.get(..end))
     });
-    let near = nearest(begin, beginnings).filter(|near| near.len() > 2)?;
+    let near = nearest(begin, prefixes).filter(|near| near.len() > 2)?;
     let mut functions = functions();
     let near = functions.find(|function| function.starts_with(near));
     near.map(str::to_owned)

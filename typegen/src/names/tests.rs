@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{MAX_GONE, Names, assign, assign_after, beginning};
+use super::{MAX_GONE, Names, assign, assign_after, prefix};
 use crate::reserved::is_reserved_value;
 
 /// Every function with its server and tool.
@@ -347,10 +347,10 @@ fn no_name_begins_as_those_of_a_server_with_a_longer_beginning() {
 #[track_caller]
 fn check_owners(names: &Names, servers: &[&str]) {
     for (function, server, _) in all(names) {
-        let owners = servers.iter().map(|server| beginning(server));
+        let owners = servers.iter().map(|server| prefix(server));
         let owners = owners.filter(|owner| function.starts_with(owner));
         let longest = owners.max_by_key(String::len);
-        assert_eq!(longest, Some(beginning(server)), "{function}");
+        assert_eq!(longest, Some(prefix(server)), "{function}");
     }
 }
 

@@ -27,7 +27,7 @@ use crate::lint::Lint;
 use crate::live_catalog::{Awaiting, LiveCatalog};
 use crate::model_tools::{EXTRACTION, SEARCH};
 use crate::models::Models;
-use crate::names::{ServerNames, did_you_mean, with_beginning};
+use crate::names::{ServerNames, did_you_mean, with_prefix};
 use crate::roots::with_roots;
 use crate::search::Searcher;
 use crate::search::vectors::Vectors;
@@ -221,7 +221,7 @@ impl GateBuilder {
             flows: Arc::new(config.flows),
             settings: config.tools,
             names: ServerNames::new(in_use, config.disabled, reasons.collect()),
-            withheld: config.withheld.into_iter().map(with_beginning).collect(),
+            withheld: config.withheld.into_iter().map(with_prefix).collect(),
             consults: extraction.into_iter().chain(search).collect(),
             told: Mutex::default(),
             pending: Mutex::default(),

@@ -15,11 +15,11 @@ pub(super) fn vector_text(tool: &Tool) -> String {
     let mut text = format!("{}: {}", words(&definition.server), words(&definition.name));
     if let Some(title) = definition.shown_title() {
         text.push_str(" - ");
-        text.push_str(beginning(title, MAX_NAME));
+        text.push_str(start_of(title, MAX_NAME));
     }
     if let Some(description) = &definition.description {
         text.push_str(". ");
-        text.push_str(beginning(description, MAX_DESCRIPTION));
+        text.push_str(start_of(description, MAX_DESCRIPTION));
     }
     let parameters = definition.input_schema["properties"].as_object();
     let names = parameters.into_iter().flat_map(|names| names.keys());
@@ -31,7 +31,7 @@ pub(super) fn vector_text(tool: &Tool) -> String {
     text
 }
 
-fn beginning(text: &str, bytes: usize) -> &str {
+fn start_of(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
@@ -39,7 +39,7 @@ fn beginning(text: &str, bytes: usize) -> &str {
 fn words(name: &str) -> String {
     let mut words = String::with_capacity(name.len() + 8);
     let mut was_lower = false;
-    for c in beginning(name, MAX_NAME).chars() {
+    for c in start_of(name, MAX_NAME).chars() {
         if c.is_uppercase() && was_lower {
             words.push(' ');
         }

@@ -104,7 +104,7 @@ impl Document {
         terms.add_words(&TITLE, &title);
         let keywords = words(&entry.keywords.join(" "), KEYWORDS.max);
         terms.add_words(&KEYWORDS, &keywords);
-        let description = beginning(
+        let description = start_of(
             definition.description.as_deref().unwrap_or_default(),
             MAX_DESCRIPTION,
         );
@@ -174,7 +174,7 @@ fn first_sentence(text: &str) -> usize {
 }
 
 /// The beginning of a text, at most `max` bytes.
-pub(super) fn beginning(text: &str, max: usize) -> &str {
+pub(super) fn start_of(text: &str, max: usize) -> &str {
     let mut end = max.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -263,7 +263,7 @@ impl Parameters {
             }
             if let Some(about) = schema.get("description").and_then(Value::as_str) {
                 let room = ABOUT_PARAMETERS.max - self.about.len();
-                let about = beginning(about, MAX_ABOUT_PARAMETER);
+                let about = start_of(about, MAX_ABOUT_PARAMETER);
                 each_word(about, room, |word| self.about.push(Term::of(word)));
             }
             let inner = properties(schema).or_else(|| properties(schema.get("items")?));

@@ -1,6 +1,6 @@
 //! A query as groups of terms; one term of each group suffices.
 
-use super::document::{beginning, joined};
+use super::document::{joined, start_of};
 use super::terms::{Term, words};
 
 /// Bytes of a query that are read.
@@ -34,7 +34,7 @@ pub(super) trait Vocabulary {
 
 /// The groups of a query, none twice.
 pub(super) fn groups(query: &str, vocabulary: &impl Vocabulary) -> Vec<Group> {
-    let all = words(beginning(query, MAX_QUERY), MAX_WORDS * 2);
+    let all = words(start_of(query, MAX_QUERY), MAX_WORDS * 2);
     let telling: Vec<String> = all
         .iter()
         .filter(|word| !is_filler(word))

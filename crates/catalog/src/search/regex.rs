@@ -2,7 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::document::{Document, MAX_DESCRIPTION, beginning};
+use super::document::{Document, MAX_DESCRIPTION, start_of};
 
 /// Bytes of an expression.
 const MAX_PATTERN: usize = 1_000;
@@ -68,7 +68,7 @@ pub(super) fn score(regex: &Regex, document: &Document) -> Option<f64> {
         return Some(IN_NAME);
     }
     let fits = |text: Option<&str>| {
-        text.is_some_and(|text| regex.is_match(beginning(text, MAX_DESCRIPTION)))
+        text.is_some_and(|text| regex.is_match(start_of(text, MAX_DESCRIPTION)))
     };
     if fits(definition.shown_title()) {
         return Some(IN_TITLE);

@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use callgate::config::Config;
 use callgate::present::{harmless, one_line};
-use callgate::rule::function_beginning;
+use callgate::rule::function_prefix;
 use callgate::{CheckMode, Gate, ToolInfo};
 use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
@@ -371,7 +371,7 @@ async fn permissions(
                     one_line(name, SHOWN)
                 ));
             }
-            ask.push(format!("{}*", function_beginning(name)));
+            ask.push(format!("{}*", function_prefix(name)));
         }
         for (tool, only_reads) in known {
             let only = entry.only.as_ref();

@@ -11,14 +11,14 @@ use crate::verdict::Verdict;
 pub struct UnknownTools<'a> {
     /// The server.
     pub server: &'a str,
-    /// The beginning of the generated names of its tools, if that is known.
-    pub beginning: Option<&'a str>,
+    /// The prefix of the generated names of its tools, if that is known.
+    pub prefix: Option<&'a str>,
 }
 
 impl UnknownTools<'_> {
     /// True if a name that passes `fits` may be one of its tools.
     pub fn may_have(&self, fits: impl FnOnce(&str) -> bool) -> bool {
-        self.beginning.is_none_or(fits)
+        self.prefix.is_none_or(fits)
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_may_be_about_a_server_that_is_not_known_is_not_told() {
-        let unknown = |server, beginning| UnknownTools { server, beginning };
+        let unknown = |server, prefix| UnknownTools { server, prefix };
         check(
             &[unknown("log", Some("log_"))],
             expect![[r#"

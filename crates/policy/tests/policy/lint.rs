@@ -176,7 +176,7 @@ fn tools_that_are_not_known_yet() {
             panic!("it matches: {entry}");
         };
         let about = [("git", Some("git_")), ("fs", Some("fs_")), ("odd", None)];
-        let about = about.map(|(server, beginning)| unmatched.may_be_about(server, beginning));
+        let about = about.map(|(server, prefix)| unmatched.may_be_about(server, prefix));
         assert_eq!(about, expected, "{entry}");
     };
     check(json!("git_log"), [true, false, true]);

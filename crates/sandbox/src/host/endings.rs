@@ -65,9 +65,9 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
             // It was over the larger of the two limits, and is shown within the smaller.
             let from = tail.len().saturating_sub(shown - shown / 2);
             let end = tail.get(tail.ceil_char_boundary(from)..);
-            let beginning = head.get(..head.floor_char_boundary(shown / 2));
+            let head_text = head.get(..head.floor_char_boundary(shown / 2));
             End::Returned(Returned::Cut {
-                head: beginning.unwrap_or_default().to_owned(),
+                head: head_text.unwrap_or_default().to_owned(),
                 tail: end.unwrap_or_default().to_owned(),
                 total_bytes,
                 whole: None,
