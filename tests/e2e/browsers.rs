@@ -77,7 +77,7 @@ async fn gate_of(guarded: &Guarded, folder: &Path, person: &Arc<Person>) -> Gate
 
 async fn gate_to(server: ServerSpec, person: &Arc<Person>) -> Gate {
     builder(server)
-        .rules(Rules::new(["*"], [], []).expect("a rule"))
+        .rules(Rules::builder().allow("*").build().expect("a rule"))
         .browser(Arc::clone(person) as Arc<dyn OpenUrl>)
         .build()
         .await
@@ -101,7 +101,7 @@ async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
     let cache = folder.path().join("cache");
     let gate_of = async |spec| {
         let gate = builder(spec)
-            .rules(Rules::new(["*"], [], []).expect("a rule"))
+            .rules(Rules::builder().allow("*").build().expect("a rule"))
             .browser(Arc::new(Follow))
             .cache(Some(CacheConfig::at(&cache)))
             .build();
@@ -198,7 +198,7 @@ async fn connections_that_want_the_same_login_show_one_page() {
     };
     let gate = || {
         builder(guarded.spec_with(oauth.clone()))
-            .rules(Rules::new(["*"], [], []).expect("a rule"))
+            .rules(Rules::builder().allow("*").build().expect("a rule"))
             .build()
     };
     let (one, other) = tokio::join!(gate(), gate());

@@ -12,7 +12,12 @@ use crate::endpoint::{Do, Endpoint};
 use crate::meaning;
 
 fn builder() -> GateBuilder {
-    meaning::builder().rules(Rules::new(["ticketing_*"], [], []).expect("rules"))
+    meaning::builder().rules(
+        Rules::builder()
+            .allow("ticketing_*")
+            .build()
+            .expect("rules"),
+    )
 }
 
 fn models(model: &Endpoint, timeout: Duration) -> ModelsConfig {
@@ -161,7 +166,11 @@ async fn rules_over_tools_and_flows_count() {
     let ask = "return await mcp.extract(await ticketing_createIssue({
         title: 'a title that nobody else would ever think of',
     }), 'number')";
-    let denied = Rules::new(["ticketing_*"], [], ["model_extract"]).expect("rules");
+    let denied = Rules::builder()
+        .allow("ticketing_*")
+        .deny("model_extract")
+        .build()
+        .expect("rules");
     let gate = builder().models(models(&model, Duration::from_secs(60)));
     let gate = gate.rules(denied).build().await.expect("a gate");
     let report = run(&gate, ask).await;

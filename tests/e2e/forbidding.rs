@@ -92,7 +92,13 @@ async fn a_server_that_lists_later_stops_runs_and_calls() {
         .worker_binary(binary("callgate-worker"))
         .server(server("log", "callgate-demo-logging"))
         .server(files)
-        .rules(Rules::new(["*"], [], ["files_create_issue"]).expect("patterns"))
+        .rules(
+            Rules::builder()
+                .allow("*")
+                .deny("files_create_issue")
+                .build()
+                .expect("patterns"),
+        )
         .build()
         .await
         .expect("a gate");

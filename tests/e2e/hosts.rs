@@ -1,8 +1,10 @@
 //! A host with a gate of its own: an asker, grants before a run, and the end of such grants.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use callgate::{Answer, CallRequest, Grant, Rules, RunRequest, Status, ask_with};
+use callgate::ledger::{LedgerError, LedgerEvent, LedgerSink};
+use callgate::{Answer, CallRequest, GateErrorKind, Grant, Rules, RunRequest, Status, ask_with};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{mpsc, oneshot};
@@ -62,7 +64,10 @@ async fn a_host_grants_before_a_run() {
     assert_eq!(gate.run(SCRIPT).await.status, Status::Denied);
 
     // No grant lifts a denial.
-    let rules = Rules::new([], [], ["ticketing_*"]).expect("patterns");
+    let rules = Rules::builder()
+        .deny("ticketing_*")
+        .build()
+        .expect("patterns");
     let request = RunRequest::new(SCRIPT).rules(rules);
     let request = request.grant(Grant::new("ticketing_createIssue"));
     assert_eq!(gate.run(request).await.status, Status::Denied);
@@ -75,5 +80,55 @@ async fn a_host_grants_before_a_run() {
         .await;
     assert!(called.result.is_ok(), "{called:?}");
     assert!(gate.keep(&[Grant::new("x")]).await.is_err());
+    gate.shutdown().await;
+}
+
+/// Notes the events of calls, until it is full.
+#[derive(Default)]
+struct Notes {
+    events: Mutex<Vec<String>>,
+    is_full: AtomicBool,
+}
+
+impl LedgerSink for Notes {
+    fn event(&self, event: &LedgerEvent<'_>) -> Result<(), LedgerError> {
+        if self.is_full.load(Ordering::Relaxed) {
+            return Err(LedgerError::new("notes", "no room is left"));
+        }
+        let (what, call) = match event {
+            LedgerEvent::CallDecided(call) => ("decided", call),
+            LedgerEvent::CallEnded(call) => ("ended", call),
+            _ => return Ok(()),
+        };
+        let note = format!("{what} {}", call.line.function);
+        self.events.lock().expect("no panic").push(note);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn ledger_sink_gets_each_call_and_can_stop_it() {
+    let notes = Arc::new(Notes::default());
+    let rules = Rules::builder().allow("ticketing_*").build();
+    let gate = builder().rules(rules.expect("a pattern"));
+    let gate = gate.ledger_sink(Arc::clone(&notes) as Arc<dyn LedgerSink>);
+    let gate = gate.build().await.expect("a gate");
+    let report = gate.run(SCRIPT).await;
+    assert_eq!(report.status, Status::Completed, "{report}");
+    let events = notes.events.lock().expect("no panic").clone();
+    let expected = ["decided", "ended"].map(|what| format!("{what} ticketing_createIssue"));
+    assert_eq!(events, expected);
+    notes.is_full.store(true, Ordering::Relaxed);
+    let report = gate.run(SCRIPT).await;
+    assert_ne!(report.status, Status::Completed);
+    assert!(report.to_string().contains("no room is left"), "{report}");
+    gate.shutdown().await;
+}
+
+#[tokio::test]
+async fn errors_of_a_gate_have_kinds() {
+    let gate = builder().build().await.expect("a gate");
+    let error = gate.enable("nowhere").await.expect_err("no such server");
+    assert_eq!(error.kind(), GateErrorKind::NotFound);
     gate.shutdown().await;
 }

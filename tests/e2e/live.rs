@@ -14,7 +14,7 @@ async fn a_later_run_has_the_new_names() {
     let gate = Gate::builder()
         .worker_binary(binary("callgate-worker"))
         .server(server)
-        .rules(Rules::new(["*"], [], []).expect("a pattern"))
+        .rules(Rules::builder().allow("*").build().expect("a pattern"))
         .build()
         .await
         .expect("a gate");

@@ -106,7 +106,7 @@ async fn a_scripts_search_goes_through_the_rules() {
         (text["value"]["json"].to_string(), line)
     };
     let none = flow::FlowRules::default;
-    let rules = Rules::new(["*"], [], []).expect("rules");
+    let rules = Rules::builder().allow("*").build().expect("rules");
     let (value, line) = found(rules, none(), "'create an issue'").await;
     expect![[r#"
         [["ticketing_listIssues"],[]]
@@ -114,7 +114,11 @@ async fn a_scripts_search_goes_through_the_rules() {
     .assert_eq(&format!("{value}\n{line}"));
     assert_eq!(endpoint.prompts().len(), 1);
 
-    let rules = Rules::new(["*"], [], ["model_search"]).expect("rules");
+    let rules = Rules::builder()
+        .allow("*")
+        .deny("model_search")
+        .build()
+        .expect("rules");
     let (value, line) = found(rules, none(), "'create an issue'").await;
     expect![[r#"
         [["ticketing_createIssue"],["only words were compared: model_search was not called: denied by rule \"model_search\" in permissions.deny; that is the operator's configuration, and only the operator can change it; calling again will not help","1 more; raise limit, name a server, or narrow the query"]]
@@ -125,7 +129,7 @@ async fn a_scripts_search_goes_through_the_rules() {
     for query in [issue, &far_behind] {
         let mut flows = none();
         flows.label_server("ticketing", "private");
-        let rules = Rules::new(["*"], [], []).expect("rules");
+        let rules = Rules::builder().allow("*").build().expect("rules");
         let (value, line) = found(rules, flows, query).await;
         let said = "ticketing_createIssue is labelled \"private\" and model_search is not";
         assert!(line.contains(said), "{query}: {line}");

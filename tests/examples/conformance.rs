@@ -48,7 +48,7 @@ async fn host() -> Result<(), Box<dyn Error>> {
     server.caller = Arc::new(Agreeing);
     let gate = Gate::builder()
         .server(server)
-        .rules(Rules::new(["suite_*"], [], [])?)
+        .rules(Rules::builder().allow("suite_*").build()?)
         .build()
         .await?;
     let outcome = call_all(&gate, &scenario, &context).await;

@@ -25,7 +25,7 @@ async fn host() -> Result<(), Box<dyn std::error::Error>> {
     let server = std::env::var("CALLGATE_DEMO_LOGGING").unwrap_or("callgate-demo-logging".into());
     let gate = Gate::builder()
         .server(ServerSpec::stdio("logging", server, [] as [&str; 0]))
-        .rules(Rules::new(["logging_*"], [], [])?)
+        .rules(Rules::builder().allow("logging_*").build()?)
         // Scripts are checked by the TypeScript in `node_modules` of this folder.
         .typescript(std::env::current_dir()?)
         .build()

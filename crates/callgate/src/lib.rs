@@ -13,7 +13,7 @@
 //!     let gate = Gate::builder()
 //!         .worker_binary("/usr/bin/callgate-worker")
 //!         .server(ServerSpec::stdio("time", "mcp-server-time", ["--local-timezone", "UTC"]))
-//!         .rules(Rules::new(["time_*"], [], [])?)
+//!         .rules(Rules::builder().allow("time_*").build()?)
 //!         .build()
 //!         .await?;
 //!     let report = gate.run("return await time_get_current_time({ timezone: 'UTC' })").await;
@@ -45,10 +45,10 @@ mod model_tools;
 mod models;
 mod names;
 mod position;
-mod question;
+mod question_text;
 mod quoted;
 mod read_script;
-mod report;
+pub mod report;
 mod roots;
 mod run_request;
 mod scope;
@@ -67,7 +67,7 @@ pub use callgate_gate::{
     ResultReview, Review, Reviewed, Reviewer, ask_with, code,
 };
 pub use callgate_models::Api;
-pub use callgate_policy::{Grant, Rules, SessionGrants};
+pub use callgate_policy::{Grant, Rules, RulesBuilder, SessionGrants};
 pub use callgate_sandbox::Limits;
 pub use callgate_servers::{
     Audience, Caller, Connect, Http, NoCaller, Refusal, Root, ServerSpec, Stdio, Transport, nesting,
@@ -76,11 +76,11 @@ pub use callgate_typegen::Detail;
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::config::Visibility;
-pub use crate::error::GateError;
+pub use crate::error::{GateError, GateErrorKind};
 pub use crate::gate::Gate;
 pub use crate::gate::builder::GateBuilder;
 pub use crate::gate::call::{CallOutcome, CallRequest};
-pub use crate::gate::preview::{Preview, PreviewedTool};
+pub use crate::gate::preview::{Preview, PreviewedTool, UnknownTool};
 pub use crate::gate::servers::{Server, ServerState};
 pub use crate::gate::tools::ToolInfo;
 pub use crate::report::{ErrorKind, RunError, RunReport, Status};
@@ -103,17 +103,31 @@ pub mod caller {
 pub mod export {
     pub use callgate_typegen::ambient as ambient_declarations;
 
+    pub use callgate_rust_types::RustTypes;
+
     pub use crate::gate::export::{ExportFormat, Exported};
 }
 
 /// Rules over data that goes from one server to another.
 pub mod flow {
-    pub use callgate_policy::flow::FlowRules;
+    pub use callgate_policy::flow::{Finding, FlowRecord, FlowRules};
 }
 
-/// Lines of the ledger.
+/// Lines and events of the ledger, and its sinks.
 pub mod ledger {
-    pub use callgate_gate::Outcome;
+    pub use callgate_gate::{CallEvent, LedgerError, LedgerEvent, LedgerLine, LedgerSink, Outcome};
+}
+
+/// The parts of a [`Question`].
+pub mod question {
+    pub use callgate_gate::{About, Changed, Done, ScriptLine};
+    pub use callgate_policy::{Because, Decision, Definition, Permission, Verdict};
+}
+
+/// The parts of a [`ServerSpec`].
+pub mod server {
+    pub use callgate_auth::Endpoint;
+    pub use callgate_servers::{EraSetting, Remembered, ToolList};
 }
 
 /// Questions and foreign text as text for a terminal or a message.
@@ -123,7 +137,7 @@ pub mod present {
     pub use callgate_process::shell_word;
 
     pub use crate::harmless::{harmless, indented, one_line};
-    pub use crate::question::{Shown, answer_text, change_text, question_text};
+    pub use crate::question_text::{Shown, answer_text, change_text, question_text};
     pub use crate::quoted::{label, quoted, undrawn};
 }
 
@@ -132,7 +146,7 @@ pub mod present {
 /// [`Rule::parse`](rule::Rule::parse) reads a rule in the form of the configuration;
 /// [`Rules::push`] takes it, for a gate or for one run.
 pub mod rule {
-    pub use callgate_policy::{Effect, Pattern, Rule, RuleError, listed_members};
+    pub use callgate_policy::{Effect, Pattern, PatternError, Rule, RuleError, listed_members};
     pub use callgate_typegen::names::prefix as function_prefix;
 }
 

@@ -270,7 +270,11 @@ mod tests {
         });
         let definition = ToolDefinition::parse("map", &raw).expect("a tool");
         let catalog = Catalog::build(vec![definition]);
-        let rules = Rules::new(["map_draw", "map_erase"], [], []).expect("patterns");
+        let rules = Rules::builder()
+            .allow("map_draw")
+            .allow("map_erase")
+            .build()
+            .expect("patterns");
         let unmatched = rules.unmatched([], Timestamp::now());
         let warnings: Vec<String> = unmatched.iter().map(|it| warning(it, &catalog)).collect();
         assert_eq!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::error::GateError;
+use crate::error::{GateError, GateErrorKind};
 use crate::harmless::harmless;
 
 /// The file of a skill, in its folder.
@@ -76,7 +76,10 @@ impl Skill {
         } else {
             folder.join(FILE)
         };
-        let failed = |reason| GateError(format!("skill {}: {reason}", path.display()));
+        let failed = |reason: String| {
+            let message = format!("skill {}: {reason}", path.display());
+            GateError::new(GateErrorKind::Skill, message)
+        };
         let absolute = std::path::absolute(&path).map_err(|error| failed(error.to_string()))?;
         let bytes = callgate_files::read(&absolute, MAX_FILE);
         let bytes = bytes.map_err(|error| failed(error.to_string()))?;

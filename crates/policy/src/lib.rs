@@ -45,6 +45,6 @@ pub use permissions::{Count, Permissions};
 pub use pointer::Pointer;
 pub use problem::Finding;
 pub use rule::{Annotations, Effect, Rule};
-pub use rules::Rules;
+pub use rules::{Rules, RulesBuilder};
 pub use text_pattern::TextPattern;
 pub use verdict::Verdict;

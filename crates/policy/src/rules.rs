@@ -20,23 +20,52 @@ pub struct Rules {
     of_run: Vec<usize>,
 }
 
+/// Makes [`Rules`] of patterns.
+#[derive(Default)]
+#[must_use]
+pub struct RulesBuilder {
+    rules: Rules,
+    fault: Option<PatternError>,
+}
+
+impl RulesBuilder {
+    /// Allows calls of the functions that match a pattern, such as `time_*`.
+    pub fn allow(self, pattern: &str) -> Self {
+        self.add(Effect::Allow, pattern)
+    }
+
+    /// Asks before calls of the functions that match a pattern.
+    pub fn ask(self, pattern: &str) -> Self {
+        self.add(Effect::Ask, pattern)
+    }
+
+    /// Denies calls of the functions that match a pattern, whatever else allows them.
+    pub fn deny(self, pattern: &str) -> Self {
+        self.add(Effect::Deny, pattern)
+    }
+
+    fn add(mut self, effect: Effect, pattern: &str) -> Self {
+        match Pattern::new(pattern) {
+            Ok(pattern) => self.rules.push(Rule::new(effect, pattern)),
+            Err(fault) => self.fault = self.fault.or(Some(fault)),
+        }
+        self
+    }
+
+    /// The rules.
+    ///
+    /// # Errors
+    ///
+    /// [`PatternError`] for the first pattern that could never match.
+    pub fn build(self) -> Result<Rules, PatternError> {
+        self.fault.map_or(Ok(self.rules), Err)
+    }
+}
+
 impl Rules {
-    /// Rules from three lists of patterns, as `permissions` in a configuration
-    /// file has them.
-    /// The error: [`PatternError`] for the first pattern that could never match.
-    pub fn new<'a>(
-        allow: impl IntoIterator<Item = &'a str>,
-        ask: impl IntoIterator<Item = &'a str>,
-        deny: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Self, PatternError> {
-        let allow = allow.into_iter().map(|pattern| (Effect::Allow, pattern));
-        let ask = ask.into_iter().map(|pattern| (Effect::Ask, pattern));
-        let deny = deny.into_iter().map(|pattern| (Effect::Deny, pattern));
-        allow
-            .chain(ask)
-            .chain(deny)
-            .map(|(effect, pattern)| Ok(Rule::new(effect, Pattern::new(pattern)?)))
-            .collect()
+    /// A builder of rules over names, as the lists in `permissions` of a configuration have them.
+    pub fn builder() -> RulesBuilder {
+        RulesBuilder::default()
     }
 
     /// Adds one rule, as a configuration file has it.

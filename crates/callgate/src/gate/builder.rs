@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::Gate;
 use crate::cache::Cache;
 use crate::config::{CacheConfig, Config, ModelsConfig};
-use crate::error::GateError;
+use crate::error::{GateError, GateErrorKind};
 use crate::keep_in_file::KeepInFile;
 use crate::lint::Lint;
 use crate::live_catalog::{Awaiting, LiveCatalog};
@@ -48,6 +48,7 @@ pub struct GateBuilder {
     audience: Audience,
     reviewers: Vec<Arc<dyn Reviewer>>,
     keep: Option<Arc<dyn GrantStore>>,
+    sinks: Vec<Arc<dyn LedgerSink>>,
     browser: Option<Browser>,
     worker: Option<WorkerProgram>,
     spares: Option<usize>,
@@ -136,6 +137,10 @@ impl GateBuilder {
         /// Sets the ledger's file. A call that cannot be written to it is not sent.
         ledger(self, file: Option<(PathBuf, LedgerOptions)>) { self.config.ledger = file; }
 
+        /// Adds a receiver of the ledger's events, beside its file. A call whose event it fails to
+        /// record is not sent.
+        ledger_sink(self, sink: Arc<dyn LedgerSink>) { self.sinks.push(sink); }
+
         /// Sets the worker program. Default: this executable if it has called
         /// `worker_main_if_requested`, else `callgate-worker` beside it.
         worker_binary(self, program: impl Into<WorkerProgram>) {
@@ -191,7 +196,7 @@ impl GateBuilder {
         self.check_names()?;
         self.apply_skills()?;
         self.complete_servers();
-        let mut sinks: Vec<Arc<dyn LedgerSink>> = Vec::new();
+        let mut sinks = self.sinks.clone();
         if let Some((path, options)) = self.config.ledger.take() {
             sinks.push(Arc::new(LedgerFile::open(&path, options)?));
         }
@@ -287,7 +292,8 @@ impl GateBuilder {
             (_, Some(name)) => format!("two skills are named {name:?}"),
             (None, None) => return Ok(()),
         };
-        Err(GateError(format!("{twice}; give one of them another name")))
+        let message = format!("{twice}; give one of them another name");
+        Err(GateError::new(GateErrorKind::DuplicateName, message))
     }
 
     /// Disables the servers that no skill names, if skills name any.
@@ -299,11 +305,12 @@ impl GateBuilder {
         for skill in &self.config.skills {
             for server in skill.servers.iter().flatten() {
                 if !known.contains(&server.as_str()) {
-                    return Err(GateError(format!(
+                    let message = format!(
                         "skill {:?} names the server {server:?}, and none has this name{}",
                         skill.name,
                         did_you_mean(nearest(server, known.iter().copied()))
-                    )));
+                    );
+                    return Err(GateError::new(GateErrorKind::NotFound, message));
                 }
                 named.insert(server.as_str());
             }
@@ -392,11 +399,12 @@ fn check_rules(
     if allow_unmatched {
         live.lint.pending.lock().clear();
     } else if !void.is_empty() && patience.is_none() {
-        return Err(GateError(format!(
+        let message = format!(
             "{}; correct that, or make it a warning with --allow-unmatched-rules or \
              \"allowUnmatched\": true in \"permissions\"",
             void.join("\n")
-        )));
+        );
+        return Err(GateError::new(GateErrorKind::UnmatchedRule, message));
     }
     Ok(())
 }

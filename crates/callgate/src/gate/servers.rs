@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use super::Gate;
-use crate::error::GateError;
+use crate::error::{GateError, GateErrorKind};
 use crate::names::{no_server, server_description};
 use crate::report::Unavailable;
 
@@ -80,7 +80,7 @@ impl Gate {
         let found = servers.iter().find(|server| server.name == name).cloned();
         found.ok_or_else(|| {
             let known: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-            GateError(no_server(name, &known))
+            GateError::new(GateErrorKind::NotFound, no_server(name, &known))
         })
     }
 
@@ -97,7 +97,8 @@ impl Gate {
         self.live.update().await;
         enabled.map_err(|reason| {
             let reason = reason.to(self.setup.audience);
-            GateError(format!("server {name:?} does not start: {reason}"))
+            let message = format!("server {name:?} does not start: {reason}");
+            GateError::new(GateErrorKind::NotStarted, message)
         })?;
         self.server(name)
     }

@@ -9,14 +9,16 @@ pub(crate) mod text;
 
 use std::sync::Arc;
 
-use callgate_gate::{LedgerLine, Withheld};
+pub use callgate_gate::Withheld;
+
+use callgate_gate::LedgerLine;
 use callgate_sandbox::Jail;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::position::Position;
-use crate::type_check::TypeCheck;
-use emitted::Emitted;
+pub use crate::position::Position;
+pub use crate::type_check::{CheckStatus, TypeCheck, TypeError};
+pub use emitted::Emitted;
 
 /// The value of [`RunReport::version`].
 pub(crate) const REPORT_VERSION: u32 = 1;

@@ -16,7 +16,7 @@ use callgate_policy::Rules;
 use callgate_servers::{Audience, Phase, ServerState};
 use futures::FutureExt as _;
 
-use crate::error::GateError;
+use crate::error::{GateError, GateErrorKind};
 use crate::live_catalog::LiveCatalog;
 use crate::names::{no_server, server_description};
 use crate::settings::SearchBy;
@@ -254,7 +254,8 @@ async fn by_regex(
         let go_on = || Instant::now() < until;
         let matched = index.by_pattern(&request.query, accepts, limit, go_on);
         let matched = matched.map_err(|fault| {
-            GateError(format!("the query is not a regular expression: {fault}"))
+            let message = format!("the query is not a regular expression: {fault}");
+            GateError::new(GateErrorKind::Query, message)
         })?;
         let note = "the expression takes long, so not all tools were looked at; use a simpler one";
         let note = (!matched.is_complete).then(|| note.to_owned());
@@ -267,7 +268,7 @@ async fn by_regex(
     });
     matching
         .await
-        .unwrap_or_else(|panic| Err(GateError(panic.to_string())))
+        .unwrap_or_else(|panic| Err(GateError::new(GateErrorKind::Query, panic.to_string())))
 }
 
 /// An error if no server has the requested name.
@@ -281,7 +282,8 @@ fn check_server(request: &SearchRequest, servers: &[ServerState]) -> Result<(), 
         return Ok(());
     }
     let shown: String = name.chars().take(SHOWN_NAME).collect();
-    Err(GateError(no_server(&shown, &names)))
+    let message = no_server(&shown, &names);
+    Err(GateError::new(GateErrorKind::NotFound, message))
 }
 
 /// Notes about searched servers that are down or disabled. A script does not learn why a server is

@@ -52,12 +52,22 @@ impl Default for LedgerOptions {
     }
 }
 
-/// The reason why a line could not be written. Its `Display` names the file.
+/// The reason why an event could not be recorded. Its `Display` names the file or the sink.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("ledger {}: {reason}", path.display())]
+#[error("ledger {place}: {reason}")]
 pub struct LedgerError {
-    path: PathBuf,
+    place: String,
     reason: String,
+}
+
+impl LedgerError {
+    /// An error of a sink: its name, and the reason as a clause.
+    pub fn new(place: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            reason: reason.into(),
+        }
+    }
 }
 
 /// A ledger file that is open for appending. The runs of a gate share it.
@@ -198,10 +208,7 @@ impl LedgerFile {
     }
 
     fn error(&self, reason: String) -> LedgerError {
-        LedgerError {
-            path: self.path.clone(),
-            reason,
-        }
+        LedgerError::new(self.path.display().to_string(), reason)
     }
 }
 
@@ -232,9 +239,9 @@ impl Drop for LedgerFile {
 
 /// Opens a file for appending, and creates it if there is none.
 fn open(path: &Path) -> Result<File, LedgerError> {
-    let failed = |reason: &dyn Display| LedgerError {
-        path: path.to_owned(),
-        reason: format!("cannot be opened: {reason}"),
+    let failed = |reason: &dyn Display| {
+        let place = path.display().to_string();
+        LedgerError::new(place, format!("cannot be opened: {reason}"))
     };
     let mut options = OpenOptions::new();
     options.create(true).append(true).read(true).mode(0o600);

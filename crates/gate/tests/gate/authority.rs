@@ -62,7 +62,11 @@ async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
 #[tokio::test]
 async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
-    let rules = Rules::new([], ["*"], ["flaky_bare"]).expect("patterns");
+    let rules = Rules::builder()
+        .ask("*")
+        .deny("flaky_bare")
+        .build()
+        .expect("patterns");
     let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
     setup.grants = vec![Grant::new("flaky_empty"), Grant::new("flaky_bare")];
     let run = servers.run_with(setup);
@@ -126,7 +130,12 @@ async fn always_is_kept_and_counts_for_the_session() {
 async fn a_question_tells_what_there_is_to_know() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Deny);
-    let rules = Rules::new(["flaky_empty", "flaky_fails"], [], ["flaky_bare"]).expect("patterns");
+    let rules = Rules::builder()
+        .allow("flaky_empty")
+        .allow("flaky_fails")
+        .deny("flaky_bare")
+        .build()
+        .expect("patterns");
     let mut setup = setup(Arc::new(rules), asker);
     setup.script = Some("\n\nawait it()".into());
     let run = servers.run_with(setup);

@@ -57,8 +57,11 @@ impl Asker for Scripted {
 }
 
 fn rules(allow: &[&str], ask: &[&str], deny: &[&str]) -> Arc<Rules> {
-    let rules = Rules::new(allow.to_vec(), ask.to_vec(), deny.to_vec());
-    Arc::new(rules.expect("patterns"))
+    let rules = Rules::builder();
+    let rules = allow.iter().fold(rules, |rules, it| rules.allow(it));
+    let rules = ask.iter().fold(rules, |rules, it| rules.ask(it));
+    let rules = deny.iter().fold(rules, |rules, it| rules.deny(it));
+    Arc::new(rules.build().expect("patterns"))
 }
 
 fn check_ledger(run: &Run, expected: Expect) {
@@ -146,7 +149,9 @@ async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
             ]],
         ),
     ] {
-        let rules = Rules::new([], ask, []).expect("patterns");
+        let rules = Rules::builder();
+        let rules = ask.into_iter().fold(rules, |rules, it| rules.ask(it));
+        let rules = rules.build().expect("patterns");
         let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
         setup.grants = vec![Grant::new("flaky_empty").of(Arc::new(before.clone()))];
         let target = Target {

@@ -64,7 +64,11 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
     let mut spec = odd("flaky");
     spec.trusted = trusted;
     let servers = in_time(Servers::connect(vec![spec])).await;
-    let rules = Rules::new(["*"], [], ["flaky_bare"]).expect("patterns");
+    let rules = Rules::builder()
+        .allow("*")
+        .deny("flaky_bare")
+        .build()
+        .expect("patterns");
     let mut setup = setup(Arc::new(rules), Arc::new(NoAsker));
     let mut dry_run = text_reads();
     let made_up = raw(json!({ "made": "up" }));

@@ -185,7 +185,11 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
         rule.min_bytes = Some(25);
         let mut flows = FlowRules::default();
         flows.push(rule);
-        let calls = Rules::new(["a_*"], ["b_*"], []).expect("patterns");
+        let calls = Rules::builder()
+            .allow("a_*")
+            .ask("b_*")
+            .build()
+            .expect("patterns");
         let mut setup = setup(Arc::new(calls), asker);
         setup.flows = Arc::new(flows);
         setup.script = Some("".into());

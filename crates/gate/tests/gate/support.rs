@@ -84,7 +84,7 @@ pub async fn one(spec: ServerSpec) -> (Servers, Run, String) {
 }
 
 pub fn allow_all() -> Arc<Rules> {
-    Arc::new(Rules::new(["*"], [], []).expect("a pattern"))
+    Arc::new(Rules::builder().allow("*").build().expect("a pattern"))
 }
 
 /// A rule for data that goes from one server to another.

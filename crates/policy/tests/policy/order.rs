@@ -27,11 +27,13 @@ fn check(rules: &Rules, cases: &str) {
 
 #[test]
 fn deny_comes_before_ask_and_ask_before_allow() {
-    let rules = Rules::new(
-        ["logging_*", "ticketing_createIssue"],
-        ["*_write*"],
-        ["*delete*", "ticketing_close"],
-    );
+    let rules = Rules::builder()
+        .allow("logging_*")
+        .allow("ticketing_createIssue")
+        .ask("*_write*")
+        .deny("*delete*")
+        .deny("ticketing_close")
+        .build();
     let rules = granted(rules.expect("patterns"), "git_log");
     check(
         &rules,
