@@ -13,6 +13,7 @@ mod dist;
 mod embeddings;
 mod files;
 mod floors;
+mod fuzz;
 mod keyring;
 mod nextest;
 mod pinned;
@@ -67,6 +68,8 @@ enum Command {
     Escape(test::Options),
     /// Check who imports whom, unsafe code, and pinned versions.
     Floors,
+    /// Run the fuzz targets for some minutes each.
+    Fuzz(fuzz::Options),
     /// Set up and run the benchmarks of the program that packages have.
     Bench,
     /// Set up, and build the packages of a release: tarball, npm, wheel, Debian.
@@ -94,6 +97,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Conformance(options) => test::run_some(&project, test::CONFORMANCE, &options),
         Command::Escape(options) => test::run_some(&project, test::ESCAPE, &options),
         Command::Floors => floors::run(&project),
+        Command::Fuzz(options) => fuzz::run(&project, &options),
         Command::Bench => bench::run(&project),
         Command::Dist(options) => dist::run(&project, &options),
         Command::Corpus => corpus::run(&project),

@@ -5,6 +5,8 @@
 
 mod arguments;
 mod face;
+#[doc(hidden)]
+pub mod fuzzing;
 mod http;
 mod message;
 mod runs;

@@ -17,6 +17,8 @@ mod connection;
 mod endpoint;
 mod failure;
 mod form;
+#[doc(hidden)]
+pub mod fuzzing;
 mod greeting;
 mod http;
 mod json_rpc;

@@ -1,0 +1,18 @@
+//! What fuzz targets start: the reading of messages from a server.
+
+use std::sync::Arc;
+
+use callgate_auth::Redact;
+use tokio::sync::broadcast;
+
+use crate::tap::Tap;
+use crate::watch::Notifications;
+
+/// Reads bytes as a message, or a batch of messages, of a server.
+pub fn read_message(bytes: &[u8]) {
+    let (pages, _) = broadcast::channel(1);
+    let notifications = Notifications::new("s".into(), Redact::default(), pages, Arc::default());
+    let tap = Tap::new(Arc::new(notifications));
+    tap.incoming(bytes, None);
+    tap.too_long(bytes, bytes.len());
+}

@@ -1,0 +1,107 @@
+//! `cargo xtask fuzz`: the fuzz targets under libFuzzer, with the stable toolchain.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+
+use crate::project::Project;
+use crate::{files, process, say};
+
+/// The only target that was tried.
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// The coverage that libFuzzer goes by. `cargo fuzz` sets the same, and a sanitizer, which needs a
+/// nightly compiler.
+const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares \
+     -Cdebug-assertions -Coverflow-checks --cfg fuzzing";
+/// Targets that run at the same time.
+const AT_ONCE: usize = 2;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Minutes for each target.
+    #[arg(long, default_value_t = 1)]
+    minutes: u64,
+    /// Names of targets, if not all: the folders in `fuzz/seeds`.
+    targets: Vec<String>,
+}
+
+pub(crate) fn run(project: &Project, options: &Options) -> Result<ExitCode> {
+    let folder = project.target_dir.join("fuzz");
+    say::step("build (the first time: about six minutes on two cores)");
+    let mut build = project.cargo();
+    build.args([
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "callgate-fuzz",
+    ]);
+    build.args(["--features", "libfuzzer", "--target", TRIPLE]);
+    build
+        .env("RUSTFLAGS", FLAGS)
+        .arg("--target-dir")
+        .arg(&folder);
+    process::run(&mut build)?;
+    let program = folder.join(TRIPLE).join("release/callgate-fuzz");
+
+    let seeds = project.root.join("fuzz/seeds");
+    let mut targets = options.targets.clone();
+    if targets.is_empty() {
+        let entries = fs::read_dir(&seeds)?.collect::<Result<Vec<_>, _>>()?;
+        targets.extend(entries.iter().map(|it| files::name(&it.path())));
+        targets.sort();
+    }
+    let mut failed = Vec::new();
+    for some in targets.chunks(AT_ONCE) {
+        say::step(format_args!(
+            "{} for {} min",
+            some.join(" and "),
+            options.minutes
+        ));
+        let started = some.iter().map(|target| {
+            let seeds = seeds.join(target);
+            Ok((
+                target,
+                start(&program, &folder, &seeds, target, options.minutes)?,
+            ))
+        });
+        for (target, mut child) in started.collect::<Result<Vec<_>>>()? {
+            if !child.wait()?.success() {
+                failed.push(target.as_str());
+            }
+        }
+    }
+    if !failed.is_empty() {
+        bail!(
+            "failed: {}; the inputs are in {}, the messages in NAME.log there; mend it, and keep \
+             each input in fuzz/seeds",
+            failed.join(", "),
+            folder.join("found").display()
+        );
+    }
+    say::result("no target failed");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start(program: &Path, folder: &Path, seeds: &Path, target: &str, minutes: u64) -> Result<Child> {
+    let (corpus, found): (PathBuf, PathBuf) =
+        (folder.join("corpus").join(target), folder.join("found"));
+    fs::create_dir_all(&corpus)?;
+    fs::create_dir_all(&found)?;
+    let log = fs::File::create(found.join(format!("{target}.log")))?;
+    let mut fuzz = Command::new(program);
+    fuzz.env("CALLGATE_FUZZ_TARGET", target);
+    fuzz.arg(format!("-max_total_time={}", minutes * 60));
+    fuzz.args(["-timeout=10", "-rss_limit_mb=4096", "-max_len=4096"]);
+    fuzz.arg(format!("-artifact_prefix={}/{target}-", found.display()));
+    fuzz.arg(corpus)
+        .arg(seeds)
+        .stdout(log.try_clone()?)
+        .stderr(log);
+    fuzz.spawn().context("cannot start the fuzzer")
+}
