@@ -51,7 +51,7 @@ fn metadata(name: &str, value: impl Into<Value>) -> Value {
 }
 
 #[test]
-fn authorization_servers_that_differ_and_may() {
+fn authorization_servers_with_permitted_differences_are_accepted() {
     let silent = json!({ "authorization_response_iss_parameter_supported": null });
     // The page names the issuer unasked.
     let mut apart_by_name = apart("", silent.clone());
@@ -85,7 +85,7 @@ fn authorization_servers_that_differ_and_may() {
 }
 
 #[test]
-fn authorization_servers_that_cannot_be_trusted() {
+fn untrustworthy_authorization_servers_are_refused() {
     let resource = |name: &str, value: Value| json!({ "resource": { name: value } });
     let elsewhere = "ELSEWHERE/.well-known/oauth-authorization-server";
     let silent = json!({ "authorization_response_iss_parameter_supported": null });
@@ -160,7 +160,7 @@ fn authorization_servers_that_cannot_be_trusted() {
 
 /// The error of a refused registration has the HTTP status and a known OAuth error code only.
 #[test]
-fn registrations_that_are_refused() {
+fn refused_registration_error_shows_known_code_only() {
     let (error, description) = ("invalid_redirect_uri", "call 0800-1234 now");
     check(
         [
@@ -198,7 +198,7 @@ impl OpenUrl for Says {
 }
 
 #[tokio::test]
-async fn a_person_approves_once_of_a_page_apart() {
+async fn login_page_on_other_host_is_approved_once() {
     let silent = json!({ "authorization_response_iss_parameter_supported": null });
     let guarded = Guarded::start(&apart("", silent));
     let folder = TempDir::new().expect("a folder");

@@ -95,7 +95,7 @@ async fn said(gate: &Gate, tool: &str) -> String {
 
 /// A list of tools belongs to one login: no later login sees the list of an earlier one.
 #[tokio::test]
-async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
+async fn login_during_call_refreshes_the_tool_list() {
     let guarded = Guarded::start(&json!({ "ownTools": true }));
     let folder = tempfile::TempDir::new().expect("a folder");
     let cache = folder.path().join("cache");
@@ -161,7 +161,7 @@ async fn a_login_that_a_call_waits_for_has_the_tools_listed_anew() {
 }
 
 #[tokio::test]
-async fn a_person_who_refuses_is_not_asked_again() {
+async fn refused_login_is_not_asked_again() {
     let guarded = Guarded::start(&json!({}));
     let folder = tempfile::TempDir::new().expect("a folder");
     let person = Person::who([Does::LogIn, Does::Decline], &guarded);
@@ -185,7 +185,7 @@ async fn a_person_who_refuses_is_not_asked_again() {
 
 /// The two gates share only the folder of tokens and the browser.
 #[tokio::test]
-async fn connections_that_want_the_same_login_show_one_page() {
+async fn connections_with_same_login_show_one_page() {
     let guarded = Guarded::start(&json!({}));
     let folder = tempfile::TempDir::new().expect("a folder");
     let person = Person::who([Does::LogIn], &guarded);

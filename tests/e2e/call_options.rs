@@ -29,7 +29,7 @@ fn an_abort_cancels_the_call_at_its_server() {
 }
 
 #[test]
-fn a_timeout_shortens_the_servers_limit_and_does_not_lift_it() {
+fn timeout_option_only_shortens_the_server_timeout() {
     let mut server = odd("hang-on-call");
     server["callTimeout"] = json!("300ms");
     let report = report(

@@ -266,7 +266,7 @@ async fn reports_logs_and_errors_hold_no_secret() {
 }
 
 #[tokio::test]
-async fn what_clients_and_their_models_get_holds_no_secret() {
+async fn answers_to_clients_and_models_contain_no_secret() {
     let planted = Planted::new().await;
     let command = planted.command(&["serve", "--http", "127.0.0.1:0", "-vv"]);
     let log = check_served(command, None, SCRIPT, "no luck with [access token]").await;
@@ -309,7 +309,7 @@ fn logins_and_logouts_tell_no_secret() {
 
 /// With client tokens, logins at servers belong to clients, so this test plants its own canaries.
 #[tokio::test]
-async fn keys_of_models_and_tokens_of_clients_are_told_to_nobody() {
+async fn model_keys_and_client_tokens_stay_secret() {
     let model = Endpoint::doing([Do::Blab(404), Do::Blab(404)]);
     let bench = Workbench::with_config(json!({
         "mcpServers": { "quiet": odd("flaky") },

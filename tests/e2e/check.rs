@@ -21,7 +21,7 @@ fn check(bench: &Workbench, ran: &Ran, expected: Expect) {
 }
 
 #[test]
-fn type_errors_stop_the_run_before_its_first_call() {
+fn type_errors_stop_run_before_first_call() {
     let bench = ticketing();
     let script = "const { issues } = await ticketing_listIssues();\n\
                   await ticketing_createIssue({ titel: 'first', body: 'b' });\n\
@@ -59,7 +59,7 @@ fn check_errors(bench: &Workbench, script: &str, expected: Expect) {
 }
 
 #[test]
-fn an_unknown_name_leads_to_the_function_that_was_meant() {
+fn unknown_name_error_suggests_the_intended_function() {
     let bench = ticketing();
     check_errors(
         &bench,
@@ -107,7 +107,7 @@ fn javascript_runs_unless_it_uses_a_tool_wrongly() {
 }
 
 #[test]
-fn code_in_json_runs_and_its_errors_have_its_places() {
+fn code_in_json_runs_with_correct_error_positions() {
     let bench = ticketing();
     let run = |code: &str| bench.run(&json!({ "code": code }).to_string(), &[]);
     let ran = run("const { issues } = await ticketing_listIssues();\nreturn issues.length >= 0;");
@@ -136,7 +136,7 @@ fn check_modes(bench: &Workbench, script: &str, expected: Expect) {
 }
 
 #[test]
-fn each_mode() {
+fn check_mode_decides_if_type_errors_stop() {
     check_modes(
         &ticketing(),
         "const n: number = 'a';\nreturn n",
@@ -160,7 +160,7 @@ fn each_mode() {
 }
 
 #[test]
-fn without_typescript_a_run_goes_on_and_says_so() {
+fn missing_typescript_warns_unless_check_is_required() {
     let bench = Workbench::with_config(json!({ "check": { "typescript": "nowhere" } }));
     check_modes(
         &bench,
@@ -196,7 +196,7 @@ fn slow_to_check() -> String {
 }
 
 #[test]
-fn a_script_that_typescript_gives_up_does_not_run() {
+fn type_check_timeout_stops_the_run() {
     let bench = Workbench::with_config(json!({}));
     let script = slow_to_check();
     check(

@@ -33,7 +33,7 @@ pub(crate) fn ticketing() -> Workbench {
 }
 
 #[test]
-fn the_help_of_every_command_has_its_exit_codes() {
+fn help_of_each_command_lists_exit_codes() {
     let bench = Workbench::empty();
     for command in [
         "run", "check", "types", "tools", "search", "call", "serve", "export", "auth",
@@ -46,7 +46,7 @@ fn the_help_of_every_command_has_its_exit_codes() {
 }
 
 #[test]
-fn a_typo_in_a_tools_name() {
+fn misspelled_tool_name_suggests_the_right_name() {
     let bench = ticketing();
     check(
         &bench,
@@ -77,7 +77,7 @@ fn a_typo_in_a_tools_name() {
 }
 
 #[test]
-fn a_tool_called_by_hand() {
+fn call_command_prints_result_or_argument_error() {
     let commands = [
         r#"call ticketing_createIssue {"title":"Mine"}"#,
         "call ticketing_createIssue {}",
@@ -94,7 +94,7 @@ fn a_tool_called_by_hand() {
 
 /// `head` takes one line and goes: no panic, no message.
 #[test]
-fn a_reader_that_goes_away() {
+fn closed_output_pipe_ends_run_without_error() {
     let bench = Workbench::empty();
     bench.write(
         "script.ts",
@@ -110,7 +110,7 @@ fn a_reader_that_goes_away() {
 }
 
 #[test]
-fn each_end_has_its_exit_code() {
+fn each_run_outcome_has_its_exit_code() {
     let bench = Workbench::new(json!({ "odd": odd("flaky"), "exits": odd("exits") }));
     for (script, code) in [
         ("return 1", 0),
@@ -129,7 +129,7 @@ fn each_end_has_its_exit_code() {
 /// A command cancelled before all servers have started still ends in a report, or in one message
 /// if the command makes no reports.
 #[test]
-fn ctrl_c_while_servers_start() {
+fn ctrl_c_during_server_start_cancels_the_command() {
     for command in ["run", "check"] {
         let ran = interrupted(&[command, "script.ts", "--json"]);
         assert_eq!(ran.code, 130, "{ran:?}");
@@ -158,7 +158,7 @@ fn ctrl_c_while_servers_start() {
 
 /// The worker's parser would take hours for this script.
 #[test]
-fn ctrl_c_while_the_script_is_read() {
+fn ctrl_c_during_script_parsing_cancels_the_run() {
     let bench = Workbench::new(json!({}));
     let levels = format!("f({}1{})", "<T>[".repeat(40), "]".repeat(40));
     bench.write("script.ts", &levels);

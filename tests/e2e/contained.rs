@@ -29,7 +29,7 @@ fn a_run_needs_no_privilege_and_no_namespace() {
 
 /// With `hidepid=2`, a process sees no process that it may not trace, such as a worker.
 #[test]
-fn a_run_needs_no_sight_of_its_workers_in_proc() {
+fn run_works_with_workers_hidden_in_proc() {
     let contained = run(|command| {
         let filters = container_filters();
         // SAFETY: as above.
@@ -46,7 +46,7 @@ fn a_run_needs_no_sight_of_its_workers_in_proc() {
 /// that was taken over could not open the host's memory even without a jail.
 #[test]
 #[expect(clippy::print_stdout, reason = "the test says why it is skipped")]
-fn the_host_is_closed_to_processes_of_its_user() {
+fn unprivileged_host_process_is_not_dumpable() {
     // SAFETY: it takes nothing.
     if unsafe { libc::geteuid() } != 0 {
         println!("skipped: only root can start a host as another user");

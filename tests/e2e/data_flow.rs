@@ -67,7 +67,7 @@ fn flows(action: &str) -> Value {
 }
 
 #[test]
-fn a_denied_flow_reaches_no_server_in_any_form() {
+fn denied_flow_is_blocked_in_common_encodings() {
     let setting = Setting::new(json!({}), flows("deny"));
     let report = setting.report(
         "const forms = {
@@ -121,7 +121,7 @@ fn labelled_data_is_asked_about_without_a_rule() {
 }
 
 #[test]
-fn who_is_asked_sees_the_piece() {
+fn flow_question_shows_the_matching_data() {
     let setting = Setting::new(json!({}), flows("ask"));
     let script = setting.script(
         "await note(btoa(text)); await note(text, 'second'); console.log('both', 'stored');",

@@ -3,7 +3,7 @@
 use callgate_tests::Workbench;
 
 #[test]
-fn errors_of_the_past_hour_become_one_ticket_each() {
+fn demo_script_files_one_ticket_per_error() {
     let script = include_str!("../../fixtures/scripts/file-tickets.ts");
     let bench = Workbench::demo();
     let report = bench.report(script, &[]);

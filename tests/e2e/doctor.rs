@@ -16,7 +16,7 @@ fn found(checkup: &Value, what: &str) -> (String, String) {
 }
 
 #[test]
-fn nothing_is_missing_where_a_server_starts() {
+fn doctor_reports_no_problem_for_working_setup() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": { "allow": ["ticketing_listIssues"], "deny": ["ticketing_createIssue"] },
@@ -51,7 +51,7 @@ fn nothing_is_missing_where_a_server_starts() {
 }
 
 #[test]
-fn each_thing_that_is_missing_says_what_to_do() {
+fn each_doctor_problem_includes_advice() {
     let configurations = r#"
         { "mcpServer": {} } → config: missing: did you mean "mcpServers"?
         { "mcpServers": {} } → config: warning: callgate init
@@ -84,7 +84,7 @@ fn each_thing_that_is_missing_says_what_to_do() {
 }
 
 #[test]
-fn keys_of_other_clients_are_shown_and_a_folder_without_a_configuration_is_told_of_init() {
+fn doctor_shows_foreign_keys_and_suggests_init() {
     let bench = Workbench::empty();
     let ran = bench.callgate(&["doctor"]);
     assert_eq!(ran.code, 1, "{ran:#?}");

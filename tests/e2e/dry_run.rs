@@ -16,7 +16,7 @@ const made = await ticketing_createIssue({ title: 'one' });
 console.log('made', made.issueId);";
 
 #[test]
-fn it_ends_at_the_first_call_that_it_does_not_make() {
+fn dry_run_ends_at_first_withheld_call() {
     let bench = bench(true);
     let ran = bench.run(SCRIPT, &["--dry-run"]);
     assert_eq!(ran.code, 0, "{ran:#?}");
@@ -46,7 +46,7 @@ fn without_times(text: &str) -> String {
 }
 
 #[test]
-fn a_recorded_result_lets_it_go_on() {
+fn recorded_result_lets_dry_run_continue() {
     let bench = bench(true);
     let recorded = json!({ "ticketing_createIssue": { "issueId": "T-1", "title": "one" } });
     let file = bench.write("recorded.json", &recorded.to_string());

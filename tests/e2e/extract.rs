@@ -54,7 +54,7 @@ fn value(report: &RunReport) -> Value {
 const SCRIPT: &str = "return await mcp.extract('Order 7, for Ada', '{ id: number; to: string }')";
 
 #[tokio::test]
-async fn a_good_answer_is_the_value() {
+async fn valid_model_answer_becomes_the_value() {
     let model = Endpoint::doing([Do::Say(r#"{"id": 7, "to": "Ada"}"#)]);
     let gate = gate(&model).await;
     let report = run(&gate, SCRIPT).await;
@@ -79,7 +79,7 @@ async fn a_good_answer_is_the_value() {
 }
 
 #[tokio::test]
-async fn a_wrong_answer_is_mended_once() {
+async fn invalid_model_answer_is_repaired_once() {
     let model = Endpoint::doing([
         Do::Say(r#"{"id": "7"}"#),
         Do::Say("```json\n{\"id\": 7, \"to\": \"Ada\"}\n```"),
@@ -105,7 +105,7 @@ async fn a_wrong_answer_is_mended_once() {
 }
 
 #[tokio::test]
-async fn answers_that_never_fit() {
+async fn repeatedly_invalid_answers_fail_the_extraction() {
     let model = Endpoint::doing([Do::Say("I think not"), Do::Say(r#"{"id": 7, "more": 1}"#)]);
     let gate = gate(&model).await;
     let report = run(&gate, SCRIPT).await;
@@ -129,7 +129,7 @@ async fn answers_that_never_fit() {
 }
 
 #[tokio::test]
-async fn loops_and_limits() {
+async fn extractions_over_the_limits_are_refused() {
     let model = Endpoint::doing((0..40).map(|_| Do::Say("1")));
     let gate = gate(&model).await;
     let looping = "
@@ -161,7 +161,7 @@ async fn loops_and_limits() {
 }
 
 #[tokio::test]
-async fn rules_over_tools_and_flows_count() {
+async fn tool_and_flow_rules_apply_to_extractions() {
     let model = Endpoint::doing([Do::Say("1")]);
     let ask = "return await mcp.extract(await ticketing_createIssue({
         title: 'a title that nobody else would ever think of',

@@ -21,7 +21,7 @@ fn bench(members: Value) -> Workbench {
 }
 
 #[test]
-fn what_forbids_nothing_stops_run_call_and_serve() {
+fn unmatched_deny_rule_stops_run_call_and_serve() {
     for (members, said) in cases(
         r#"
         { "permissions": { "deny": ["mcp__files__createIssue"] } } → rule "mcp__files__createIssue" in permissions.deny matches no tool; did you mean "files_createIssue"?
@@ -57,7 +57,7 @@ fn what_forbids_nothing_stops_run_call_and_serve() {
 }
 
 #[test]
-fn what_may_forbid_something_yet_stops_nothing() {
+fn tolerated_unmatched_rules_do_not_stop_runs() {
     let deny = json!({ "deny": ["mcp__files__createIssue"] });
     let servers = |more: Value| json!({ "files": more, "log": demo_logging() });
     for members in [
@@ -84,7 +84,7 @@ fn what_may_forbid_something_yet_stops_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_that_lists_later_stops_runs_and_calls() {
+async fn unmatched_deny_rule_of_late_server_stops_calls() {
     let server = |name: &str, program: &str| ServerSpec::stdio(name, binary(program), [""; 0]);
     let mut files = server("files", "callgate-demo-ticketing");
     files.connect = Connect::Manual;

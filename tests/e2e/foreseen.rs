@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::told;
 
 #[test]
-fn what_a_script_would_call() {
+fn check_lists_called_tools_with_their_rules() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": { "allow": ["ticketing_list*"] },

@@ -31,7 +31,7 @@ fn every_global_of_the_sandbox_is_declared() {
 
 /// The fields of the error are as they are declared, and the report has them.
 #[test]
-fn a_denial_is_as_it_is_declared() {
+fn denial_error_matches_its_declaration() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": { "deny": ["ticketing_list*"] },
@@ -77,7 +77,7 @@ fn no_other_global_is_declared() {
 }
 
 #[test]
-fn members_of_the_language_that_are_declared_are_there() {
+fn declared_language_members_exist_in_the_sandbox() {
     let there = globals();
     let mut declared: BTreeMap<String, Names> = BTreeMap::new();
     for text in libraries(LEFT_OUT) {
@@ -116,7 +116,7 @@ fn members_of_the_language_that_are_declared_are_there() {
 }
 
 #[test]
-fn what_v8_adds_to_errors_is_declared() {
+fn v8_error_extensions_are_declared() {
     let script = "function made() {
            const place: { stack?: string } = {};
            Error.captureStackTrace(place, made);
@@ -148,7 +148,7 @@ const NOT_ON_THE_PROTOTYPE: &[&str] = &[
 ];
 
 #[test]
-fn members_of_what_the_sandbox_adds_are_those_declared() {
+fn members_of_sandbox_additions_match_their_declarations() {
     let file = repository().join("crates/check/src/sandbox.d.ts");
     let declared = sandbox_members(&read(&file));
     assert!(declared.len() > 10, "{declared:?}");

@@ -48,7 +48,7 @@ fn redacted(text: &str) -> String {
 }
 
 #[test]
-fn always_is_written_into_the_configuration_and_holds_in_the_next_run() {
+fn always_answer_is_saved_and_allows_later_runs() {
     let bench = Workbench::empty();
     let server = demo_ticketing();
     let text = format!(
@@ -91,7 +91,7 @@ fn always_is_written_into_the_configuration_and_holds_in_the_next_run() {
 
 /// A later process still knows the allowed definition, and its question shows the difference.
 #[test]
-fn a_question_shows_what_has_changed_since_always() {
+fn question_shows_changes_since_the_always_answer() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "odd": odd("changes") },
         "permissions": { "allow": ["odd_add", "odd_change"] },
@@ -144,7 +144,7 @@ fn a_question_shows_what_has_changed_since_always() {
 }
 
 #[test]
-fn check_grants_for_good() {
+fn check_grant_is_saved_in_the_configuration() {
     let bench = Workbench::with_config(ticketing());
     bench.write(
         "script.ts",

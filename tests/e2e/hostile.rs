@@ -48,7 +48,7 @@ return typeof (globalThis as any).left + Reflect.ownKeys(Object.prototype).lengt
 const SERVED: &str = r#"returned "undefined12""#;
 
 #[tokio::test]
-async fn each_hostile_script_ends_in_time_as_it_says() {
+async fn each_hostile_script_ends_in_time_as_stated() {
     Suite::new().await.run().await;
 }
 

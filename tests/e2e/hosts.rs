@@ -107,7 +107,7 @@ impl LedgerSink for Notes {
 }
 
 #[tokio::test]
-async fn ledger_sink_gets_each_call_and_can_stop_it() {
+async fn ledger_sink_receives_and_can_stop_each_call() {
     let notes = Arc::new(Notes::default());
     let rules = Rules::builder().allow("ticketing_*").build();
     let gate = builder().rules(rules.expect("a pattern"));

@@ -156,7 +156,7 @@ fn everything() -> Person {
 }
 
 #[test]
-fn servers_of_all_clients_without_a_terminal() {
+fn init_without_terminal_imports_servers_of_all_clients() {
     let person = everything();
     let names = "web here tickets desk code profiled curs dex remote gem surf zeds";
     let named = names.split(' ').chain(["sse"]);
@@ -204,7 +204,7 @@ fn servers_of_all_clients_without_a_terminal() {
 }
 
 #[test]
-fn servers_that_are_off_in_this_project_are_not_taken() {
+fn servers_disabled_in_the_project_are_not_imported() {
     let person = Person::new();
     let one = r#"{ "command": "LOGGING", "args": ["NAME"] }"#;
     let servers = |names: &[&str]| {
@@ -287,7 +287,7 @@ fn a_person_chooses_at_the_terminal() {
 }
 
 #[test]
-fn an_existing_file_is_replaced_only_on_demand_and_kept() {
+fn force_replaces_existing_file_and_keeps_a_backup() {
     let person = Person::new();
     let ran = person.init(&["--yes"]);
     assert_eq!(ran.code, 1, "{ran:#?}");
@@ -325,7 +325,7 @@ fn an_existing_file_is_replaced_only_on_demand_and_kept() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_hides_no_other() {
+fn unreadable_client_file_does_not_hide_others() {
     use std::os::unix::fs::PermissionsExt as _;
     let person = Person::new();
     person.has("~/.codex/config.toml", "[mcp_servers\n");
@@ -557,7 +557,7 @@ fn link_out_of_the_project_is_refused() {
 }
 
 #[test]
-fn link_of_a_person_is_followed_and_shown() {
+fn home_symlink_is_followed_and_shown() {
     let person = Person::new();
     person
         .bench

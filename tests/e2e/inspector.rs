@@ -12,7 +12,7 @@ const ERAS: [&str; 2] = ["legacy", "modern"];
 
 /// All of Callgate's own tools are shown where no declaration fits the budget.
 #[test]
-fn every_tool_of_mode_code() {
+fn inspector_lists_and_calls_code_mode_tools() {
     for era in ERAS {
         let inspector = Inspector::start(era, &["--context-share", "0.0001"]);
         // The rest of a cut output is read by the run's id.
@@ -54,7 +54,7 @@ fn every_tool_of_mode_code() {
 }
 
 #[test]
-fn tools_that_are_passed_on() {
+fn inspector_lists_and_calls_native_mode_tools() {
     for era in ERAS {
         let inspector = Inspector::start(era, &["--mode", "native"]);
         let listed = inspector.tools();

@@ -22,7 +22,7 @@ async fn asked(guarded: &Guarded) -> Value {
 
 /// Without a configured issuer, a login takes the first authorization server of the list.
 #[tokio::test]
-async fn of_several_authorization_servers_the_configured_one_is_taken() {
+async fn configured_authorization_server_is_chosen_among_several() {
     let other = Guarded::start(&json!({ "anyResource": true }));
     let logged_in_at = async |listed: &Value, issuer: Option<&str>| {
         let guarded = Guarded::start(&json!({ "resource": { "authorization_servers": listed } }));
@@ -55,7 +55,7 @@ async fn of_several_authorization_servers_the_configured_one_is_taken() {
 
 /// A client id is bound to the authorization server of its first use.
 #[tokio::test]
-async fn a_client_is_not_shown_to_another_authorization_server() {
+async fn client_id_is_not_sent_to_other_issuer() {
     let guarded = Guarded::start(&json!({}));
     let folder = TempDir::new().expect("a folder");
     let spec = |client: &str, issuer: Option<&str>| {

@@ -166,7 +166,7 @@ fn not_run(program: &str, error: &std::io::Error) -> Option<Keyring> {
 }
 
 #[test]
-fn tokens_in_the_keyring() {
+fn tokens_are_stored_only_in_the_keyring() {
     let Some(keyring) = Keyring::start() else {
         return;
     };
@@ -204,7 +204,7 @@ fn tokens_in_the_keyring() {
 
 /// A bus without a keyring is not one with an empty keyring.
 #[test]
-fn without_a_keyring_a_login_that_wants_one_fails() {
+fn login_fails_without_the_required_keyring() {
     let guarded = Guarded::start(&json!({}));
     let bench = guarded.bench(&json!({ "tokens": "keyring" }));
     let mut command = bench.command(&["auth", "login", "web", "--no-browser"]);

@@ -12,7 +12,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 #[test]
-fn a_call_that_is_not_sent_has_its_rule() {
+fn ledger_records_the_rule_of_unsent_calls() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "ticketing": demo_ticketing() },
         "permissions": {
@@ -63,7 +63,7 @@ const TORN: &str = r#"{"v":1,"event":"before","run":"torn"#;
 /// Each call that the server made has a line before it, and each call whose answer came back has
 /// a line after it.
 #[test]
-fn a_program_that_is_killed_loses_no_line() {
+fn killed_process_loses_no_ledger_line() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "effects": {
             "command": binary("callgate-odd-server"), "args": ["effects"],

@@ -27,7 +27,7 @@ fn warnings(ran: &Ran) -> Vec<&str> {
 }
 
 #[test]
-fn an_unset_variable_costs_one_server() {
+fn unset_variable_leaves_out_only_its_server() {
     for name in ["callgate.json", ".mcp.json"] {
         let bench = incomplete(name);
         let called = r#"{"title":"x"}"#;
@@ -95,7 +95,7 @@ fn doctor_goes_on_past_left_out_server() {
 
 /// In other sections, to leave something out would lose or loosen something.
 #[test]
-fn an_unset_variable_of_the_ledger_stops_the_start() {
+fn unset_variable_in_ledger_path_stops_the_start() {
     let bench = Workbench::with_config(json!({
         "mcpServers": {},
         "ledger": { "path": "${CALLGATE_TEST_FOLDER}/calls.jsonl" },
@@ -166,7 +166,7 @@ fn callgate_does_not_start_itself() {
 
 /// Two files that start each other are not seen in either.
 #[test]
-fn nested_callgates_end() {
+fn nested_callgate_servers_stop_at_depth_limit() {
     let bench = Workbench::empty();
     let callgate = binary("callgate");
     for (file, next) in [("a.json", "b.json"), ("b.json", "a.json")] {

@@ -25,7 +25,7 @@ fn the_example_program_runs_a_script() {
 
 /// The report of a script that cannot run is an error that `?` passes on.
 #[tokio::test]
-async fn a_preview_in_a_function_with_errors_of_its_own() {
+async fn preview_error_converts_to_boxed_error() {
     async fn preview(script: &str) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
         let gate = Gate::builder().worker_binary(binary("callgate-worker"));
         let gate = gate.build().await?;

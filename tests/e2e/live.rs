@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// A tool added in one run has a name, a stub, a declaration and search hits in the next one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_later_run_has_the_new_names() {
+async fn added_tool_is_available_in_later_runs() {
     let server = ServerSpec::stdio("odd", binary("callgate-odd-server"), ["changes"]);
     let gate = Gate::builder()
         .worker_binary(binary("callgate-worker"))

@@ -43,7 +43,7 @@ pub fn log_in_by(mut command: Command) -> Ran {
 }
 
 #[test]
-fn a_login_its_status_and_its_end() {
+fn login_and_logout_change_the_status() {
     let guarded = Guarded::start(&json!({ "tokens": ["canary-access", "canary-refresh"] }));
     // Without a keyring, tokens go to a file.
     let bench = guarded.bench(&json!(true));
@@ -122,7 +122,7 @@ fn a_login_its_status_and_its_end() {
 
 /// Names from an authorization server are shown, but cannot add lines to the output.
 #[test]
-fn an_authorization_server_forges_no_lines() {
+fn authorization_server_text_adds_no_output_lines() {
     let guarded = Guarded::start(&json!({ "clientId": "c-\n  scopes: admin\u{1b}[2J" }));
     let ran = log_in(&guarded.bench(&json!({ "tokens": "file" })), &[]);
     let said = "the client was registered without an id that can be used\n";
@@ -159,7 +159,7 @@ fn an_authorization_server_forges_no_lines() {
 }
 
 #[test]
-fn commands_that_cannot_work() {
+fn auth_commands_reject_unsuitable_servers() {
     let guarded = Guarded::start(&json!({}));
     let bench = Workbench::new(json!({
         "web": { "url": guarded.url },
@@ -198,7 +198,7 @@ fn commands_that_cannot_work() {
 }
 
 #[test]
-fn a_page_apart_from_its_issuer_is_asked_about() {
+fn login_page_on_other_host_needs_approval() {
     let guarded = Guarded::start(&json!({ "iss": "", "metadata": {
         "authorization_endpoint": "ELSEWHERE/authorize",
         "authorization_response_iss_parameter_supported": null,

@@ -4,7 +4,7 @@ use callgate_tests::Workbench;
 use serde_json::{Value, json};
 
 #[test]
-fn a_tool_that_was_looked_up_can_be_called() {
+fn tool_found_by_search_can_be_called() {
     let report = Workbench::demo().report(
         "const { tools } = await mcp.searchTools('createIssue', { limit: 3 });
          const tool = tools[0];

@@ -73,7 +73,7 @@ async fn settled(gate: &Gate, query: &str, by: SearchBy) -> SearchResults {
 }
 
 #[tokio::test]
-async fn tools_have_vectors_that_are_kept() {
+async fn tool_vectors_are_cached_between_gates() {
     let folder = tempfile::TempDir::new().expect("a folder");
     let endpoint = Endpoint::answering(vectors);
     let gate = || async {

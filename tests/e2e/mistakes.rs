@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::told;
 
 #[test]
-fn commands_without_a_configuration_say_what_to_do_next() {
+fn commands_without_configuration_suggest_init() {
     let bench = Workbench::empty();
     bench.write("script.ts", "await git_status({ repo_path: '.' })");
     for (arguments, code) in [
@@ -31,7 +31,7 @@ fn commands_without_a_configuration_say_what_to_do_next() {
 }
 
 #[test]
-fn what_there_is_none_of() {
+fn commands_without_usable_server_give_the_reason() {
     let none = Workbench::new(json!({}));
     let commands = ["tools", "auth login x", "search x --limit 0"];
     expect![[r#"
@@ -73,7 +73,7 @@ fn what_there_is_none_of() {
 }
 
 #[test]
-fn no_server_starts() {
+fn commands_report_each_failed_server_start() {
     let config = json!({
         "a": { "command": "/nonexistent/a" },
         "b": { "command": "/nonexistent/b" },
@@ -144,7 +144,7 @@ fn no_server_starts() {
 }
 
 #[test]
-fn a_configuration_with_mistakes() {
+fn configuration_errors_have_position_and_suggestion() {
     let bench = Workbench::empty();
     bench.write(
         "callgate.json",
@@ -161,7 +161,7 @@ fn a_configuration_with_mistakes() {
 
 /// Output that cannot be written is no usage error, because the script has run.
 #[test]
-fn output_that_cannot_be_written() {
+fn unwritable_output_ends_with_exit_code_one() {
     let bench = Workbench::empty();
     bench.write("script.ts", "return 'done'");
     let full = std::fs::File::create("/dev/full").expect("a device");

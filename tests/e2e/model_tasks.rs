@@ -35,6 +35,6 @@ fn scripts_over_fifty_tools_need_no_look_up() {
 }
 
 #[test]
-fn calls_over_fifty_tools_need_one_look_up_for_a_server() {
+fn calls_over_fifty_tools_need_lookup_per_server() {
     assert_eq!(solve("discovery", 3_300), [(2, 1), (11, 2), (4, 1)]);
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 /// The others go on, and a report says which that it needed did not start and why.
 #[test]
-fn servers_that_do_not_start_leave_the_others_alone() {
+fn failed_server_starts_do_not_affect_other_servers() {
     let mut silent = odd("silent");
     silent["startTimeout"] = json!("1s");
     let bench = Workbench::new(json!({
@@ -127,7 +127,7 @@ const GAPS: &str = r#"
     done"#;
 
 #[test]
-fn the_error_for_a_name_says_why_it_is_no_tool() {
+fn unknown_tool_error_states_the_reason() {
     let server = json!({ "command": "sh", "args": ["-c", GAPS], "protocol": "2025-11-25" });
     let bench = Workbench::new(json!({ "s": server }));
     let ran = bench.run("return await s_ok({})", &[]);

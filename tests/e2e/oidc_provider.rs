@@ -95,7 +95,7 @@ async fn browse(page: &str) {
 }
 
 #[tokio::test]
-async fn a_login_from_its_beginning_to_its_end() {
+async fn login_calls_renewal_and_logout_succeed() {
     let provider = Provider::start();
     let server = provider.guards(&["use"]);
     let served = Served::start(&server, &[]);
@@ -129,7 +129,7 @@ async fn a_login_from_its_beginning_to_its_end() {
 
 /// The client does not register: the authorization server reads its metadata document.
 #[tokio::test]
-async fn a_login_by_a_metadata_document() {
+async fn login_by_metadata_document_needs_no_registration() {
     let provider = Provider::start();
     let server = provider.guards(&["use"]);
     let served = Served::start(&server, &[]);

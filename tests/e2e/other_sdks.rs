@@ -156,7 +156,7 @@ async fn check_asks(server: &Value, revisions: &[&str]) {
 }
 
 #[tokio::test]
-async fn everything_samples() {
+async fn everything_server_can_request_sampling() {
     let ada = Arc::new(Ada::default());
     let server = node("server-everything", &["stdio"]);
     let gate = gate(&server, "2025-11-25", &ada).await;
@@ -190,13 +190,13 @@ async fn check_grows(server: &Value, revision: &str) {
 }
 
 #[test]
-fn each_over_stdio() {
+fn each_sdk_server_works_over_stdio() {
     check(&Sdk::TypeScript.over_stdio());
     check(&Sdk::Python.over_stdio());
 }
 
 #[test]
-fn each_over_http() {
+fn each_sdk_server_works_over_http() {
     for sdk in [Sdk::TypeScript, Sdk::Python] {
         let (_listening, server) = sdk.over_http();
         check(&server);
@@ -205,7 +205,7 @@ fn each_over_http() {
 
 /// That of Python does not say in the older era that its list can change.
 #[tokio::test]
-async fn each_asks_and_grows_over_stdio() {
+async fn sdk_servers_ask_and_add_tools_over_stdio() {
     for (sdk, grows) in [
         (Sdk::TypeScript, &REVISIONS[..]),
         (Sdk::Python, &REVISIONS[..1]),
@@ -220,7 +220,7 @@ async fn each_asks_and_grows_over_stdio() {
 
 /// That of TypeScript has no sessions over HTTP in the older era, and can do neither.
 #[tokio::test]
-async fn each_asks_and_grows_over_http() {
+async fn sdk_servers_ask_and_add_tools_over_http() {
     for (sdk, asks) in [
         (Sdk::TypeScript, &REVISIONS[..1]),
         (Sdk::Python, &REVISIONS[..]),
@@ -256,7 +256,7 @@ fn with_sessions(sdk: Sdk, port: u16) -> Listening {
 
 /// A restarted server does not know the earlier sessions.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restarted_server_is_called_in_a_new_session() {
+async fn restarted_server_is_called_in_new_session() {
     for (sdk, tool, arguments) in [
         (Sdk::TypeScript, "sdk_echo", json!({ "message": "hello" })),
         (Sdk::Python, "sdk_add", json!({ "a": 2, "b": 40 })),

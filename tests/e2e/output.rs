@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::pty::at_terminal;
 
 #[test]
-fn long_output_and_value_are_whole_in_a_pipe() {
+fn long_output_and_value_are_complete_when_piped() {
     let bench = Workbench::empty();
     let script = "for (let i = 0; i < 30_000; i++) console.log(`row ${i}`);
         console.log('é'.repeat(100_000));
@@ -30,14 +30,14 @@ fn long_output_and_value_are_whole_in_a_pipe() {
 
 /// The configuration's limit is for the models of `serve`.
 #[test]
-fn limits_output_of_the_configuration_cuts_no_run() {
+fn configured_output_limit_does_not_cut_runs() {
     let bench = Workbench::with_config(json!({ "limits": { "output": "1KiB", "outputLines": 2 } }));
     let ran = bench.run("for (let i = 0; i < 900; i++) console.log(i)", &[]);
     assert_eq!((ran.stdout.lines().count(), ran.stderr.as_str()), (900, ""));
 }
 
 #[test]
-fn a_cut_is_said_on_standard_error() {
+fn cut_output_is_noted_on_standard_error() {
     let bench = Workbench::empty();
     let script = "for (let i = 1000; i < 2000; i++) console.log(i); return 'v'.repeat(3000);";
     let ran = bench.run(script, &["--output", "100B"]);
@@ -106,7 +106,7 @@ fn endless_script_keeps_its_output() {
 
 /// What could pass for a question comes after the last one.
 #[test]
-fn a_person_sees_output_before_a_question_and_no_forged_one() {
+fn output_precedes_question_and_cannot_imitate_it() {
     let bench = Workbench::with_config(json!({ "mcpServers": { "ticketing": demo_ticketing() } }));
     bench.write(
         "script.ts",

@@ -16,7 +16,7 @@ fn small(url: &str) -> ModelsConfig {
 }
 
 #[tokio::test]
-async fn a_model_picks_and_is_checked() {
+async fn tools_picked_by_model_are_validated() {
     let endpoint = Endpoint::doing([
         Do::Say(
             r#"{ "names": ["logging_search", "ticketing_createIssue", "rm_rf", "ticketing_createIssue"] }"#,

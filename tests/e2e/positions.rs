@@ -29,7 +29,7 @@ fn check_both(lines: &str, expected: Expect) {
 }
 
 #[test]
-fn what_the_script_sees() {
+fn stack_traces_in_scripts_have_source_positions() {
     check_both(
         "const make = (m: string): Error => new   Error(m, { cause: new TypeError('why') });
 console.error(make('shown'));
@@ -76,7 +76,7 @@ throw   new AggregateError([make('a'), make('b')], 'both')",
 }
 
 #[test]
-fn wide_characters_and_tabs() {
+fn error_positions_account_for_wide_characters_and_tabs() {
     check_both(
         "/* 日本 */\tconst 値: string = '😀';\tconst f = (s: string) =>\t{ throw   new Error(s) };\tf(値);",
         expect![[r#"

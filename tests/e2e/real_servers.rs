@@ -22,7 +22,7 @@ fn git(folder: &std::path::Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_file_written_by_one_server_is_committed_by_another() {
+fn filesystem_server_file_is_committed_by_git_server() {
     let repository = tempfile::TempDir::with_prefix("callgate-repo-").expect("a folder");
     let path = repository.path().canonicalize().expect("a real path");
     git(&path, &["init", "-q", "-b", "main"]);
@@ -55,7 +55,7 @@ fn a_file_written_by_one_server_is_committed_by_another() {
 }
 
 #[test]
-fn an_entity_made_from_the_time_is_stored_and_found() {
+fn time_server_result_is_stored_by_memory_server() {
     let store = tempfile::TempDir::with_prefix("callgate-memory-").expect("a folder");
     let file = store.path().join("memory.jsonl");
     let mut memory = node("server-memory", &[]);

@@ -16,11 +16,16 @@ use crate::serve_client::{Session, User, connect};
 const RUNS: usize = 4;
 
 #[test]
-fn a_command_that_has_ended_leaves_no_process() {
+fn ended_command_leaves_no_process() {
     // In a process of its own, which inherits no other test's processes.
     let test = std::env::current_exe().expect("this program");
     let status = Command::new(test)
-        .args(["--exact", "reaping::heir", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "reaping::subreaper_inherits_no_process",
+            "--ignored",
+            "--nocapture",
+        ])
         .status();
     assert!(status.expect("it starts").success());
 }
@@ -28,7 +33,7 @@ fn a_command_that_has_ended_leaves_no_process() {
 /// The test above, in its own process, which inherits what a command leaves.
 #[test]
 #[ignore = "run by another test"]
-fn heir() {
+fn subreaper_inherits_no_process() {
     // SAFETY: this prctl takes numbers only.
     let set = unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
     assert_eq!(set, 0);
@@ -71,7 +76,7 @@ const SCRIPTS: [&str; 5] = [
 ];
 
 #[tokio::test]
-async fn hundreds_of_runs_in_serve_leave_nothing_in_the_host() {
+async fn hundreds_of_runs_in_serve_leak_nothing() {
     let bench = Workbench::new(json!({ "ticketing": demo_ticketing() }));
     let user = User::new(&ProtocolVersion::V_2025_11_25, &[]);
     let session = connect(&bench, user, &["--check=off"]).await;

@@ -29,7 +29,7 @@ fn without_times(text: &str) -> String {
 }
 
 #[test]
-fn an_uncaught_error_shows_the_line_and_the_calls() {
+fn uncaught_error_shows_line_and_calls() {
     check(
         "const rows = await odd_echo({ rows: [] });
 function first(list: unknown[]) {
@@ -54,7 +54,7 @@ first(rows.rows as unknown[]);",
 }
 
 #[test]
-fn an_uncaught_tool_error_shows_what_the_server_said() {
+fn uncaught_tool_error_shows_server_message() {
     check(
         "await odd_echo({});\nawait odd_fails({});",
         &[],
@@ -72,7 +72,7 @@ fn an_uncaught_tool_error_shows_what_the_server_said() {
 }
 
 #[test]
-fn frames_of_the_language_are_not_shown() {
+fn internal_stack_frames_are_not_shown() {
     for (script, message) in [
         (
             "mcp.json('plain text');",
@@ -97,7 +97,7 @@ fn frames_of_the_language_are_not_shown() {
 }
 
 #[test]
-fn a_syntax_error() {
+fn syntax_error_shows_its_position() {
     check(
         "const a = 1;\nconst b = (a +;\n",
         &[],
@@ -114,7 +114,7 @@ fn a_syntax_error() {
 
 /// The JSON form has the fields of docs/report.md, no more and no fewer.
 #[test]
-fn the_json_form() {
+fn json_report_has_the_documented_fields() {
     let bench = Workbench::new(json!({ "odd": odd("flaky") }));
     let report = bench.report("console.log('hi'); return await odd_echo({ a: 1 })", &[]);
     let sha = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862";

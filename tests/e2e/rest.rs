@@ -105,7 +105,7 @@ async fn tools_are_listed_and_found() {
 }
 
 #[tokio::test]
-async fn a_tool_is_told_of() {
+async fn tool_request_returns_details_or_an_error() {
     let bench = demo();
     let served = Served::start(&bench, &[]);
     let tool = get(&served, "/v1/tools/ticketing_listIssues").await;
@@ -165,7 +165,7 @@ async fn scripts_are_run() {
 }
 
 #[tokio::test]
-async fn requests_that_are_wrong() {
+async fn invalid_requests_get_specific_errors() {
     let bench = demo();
     let served = Served::start(&bench, &[]);
     let post = |body: String, kind: &'static str| {
@@ -232,7 +232,7 @@ async fn requests_that_are_wrong() {
 }
 
 #[tokio::test]
-async fn nothing_of_one_user_is_the_others() {
+async fn users_cannot_use_tools_of_others() {
     let bench = two_users();
     let served = Served::start(&bench, &[]);
     let nobody = get(&served, "/v1/tools").await;
@@ -272,7 +272,7 @@ async fn nothing_of_one_user_is_the_others() {
 
 /// Every path and method of the document answers as it says, and no other method.
 #[tokio::test]
-async fn the_document_is_true() {
+async fn openapi_document_matches_the_answers() {
     let bench = demo();
     let served = Served::start(&bench, &[]);
     let document = get(&served, "/v1/openapi.json").await.body;

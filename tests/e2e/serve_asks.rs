@@ -29,13 +29,13 @@ async fn check(answers: &[&str], expected: &str, asked: usize) {
 }
 
 #[tokio::test]
-async fn a_yes_is_for_one_call() {
+async fn once_answer_allows_one_call() {
     check(&["once", "once"], "[true,true]", 2).await;
     check(&["once", "deny"], "[true,\"McpDeniedError\"]", 2).await;
 }
 
 #[tokio::test]
-async fn anything_else_is_a_no() {
+async fn unknown_or_missing_answer_denies_the_call() {
     let no = "[\"McpDeniedError\",\"McpDeniedError\"]";
     check(&["yes", "always"], no, 2).await;
     // Without answers, the user declines the form.
@@ -44,7 +44,7 @@ async fn anything_else_is_a_no() {
 
 /// A person has refused only where a person said so.
 #[tokio::test]
-async fn each_kind_of_no_is_called_what_it_is() {
+async fn each_kind_of_denial_has_its_reason() {
     let cases = [
         (json!({ "answer": "deny" }), "deny", "a person refused"),
         (json!({ "action": "decline" }), "deny", "a person refused"),
@@ -95,7 +95,7 @@ async fn each_kind_of_no_is_called_what_it_is() {
 }
 
 #[tokio::test]
-async fn a_yes_can_be_for_the_session() {
+async fn session_answer_allows_later_runs() {
     let bench = Workbench::asking();
     let session = connect(&bench, User::new(&NEWEST, &["session"]), &[]).await;
     let script = format!("{CREATE}return await make();");
@@ -106,7 +106,7 @@ async fn a_yes_can_be_for_the_session() {
 }
 
 #[tokio::test]
-async fn the_form_says_what_is_asked() {
+async fn approval_form_describes_the_call() {
     let bench = Workbench::asking();
     let session = connect(&bench, User::new(&OLDER[1], &[]), &[]).await;
     session.run(&format!("{CREATE}await make();")).await;
@@ -150,7 +150,7 @@ async fn a_client_without_forms_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_state_is_good_for_its_script_alone() {
+async fn request_state_is_valid_only_for_its_script() {
     let bench = Workbench::asking();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let script = format!("{CREATE}return await make();");
@@ -208,7 +208,7 @@ fn check_given_up(bench: &Workbench) {
 }
 
 #[tokio::test]
-async fn a_run_that_nobody_comes_for_ends() {
+async fn abandoned_run_ends_after_the_answer_time() {
     let bench = Workbench::asking();
     let flags = ["--answer-time", "500ms", "--ledger", "calls.jsonl"];
     let session = connect(&bench, User::new(&NEWEST, &[]), &flags).await;

@@ -6,7 +6,7 @@ use callgate_tests::host::Host;
 use serde_json::{Value, json};
 
 #[test]
-fn what_fits_nothing_is_told_so_and_changes_nothing() {
+fn invalid_messages_get_errors_without_side_effects() {
     let bench = Workbench::asking();
     let mut host = Host::start(&bench, &[]).expect("a handshake");
     let deep = "[".repeat(10_000);

@@ -21,7 +21,7 @@ fn busy(bench: &Workbench) -> Host {
 }
 
 #[test]
-fn a_client_can_go_by_either_pipe() {
+fn serve_ends_after_either_pipe_closes() {
     let bench = Workbench::demo();
     let mut reads_nothing = busy(&bench);
     // More than a pipe holds.
@@ -38,7 +38,7 @@ fn a_client_can_go_by_either_pipe() {
 
 /// That is how a server is told to end, so nothing has failed.
 #[test]
-fn a_signal_to_end_is_no_failure() {
+fn termination_signal_ends_serve_with_success() {
     let bench = Workbench::demo();
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
         let mut host = busy(&bench);

@@ -35,7 +35,7 @@ async fn clients_of_both_eras_run_scripts() {
 
 /// A run that is under way when the server is told to end comes to its own end.
 #[tokio::test]
-async fn the_end_waits_for_runs() {
+async fn shutdown_waits_for_active_runs() {
     for version in ERAS {
         let bench = Workbench::demo();
         let mut served = Served::start(&bench, &["--ledger", "calls.jsonl"]);
@@ -83,7 +83,7 @@ async fn without_sessions_each_request_has_its_mode() {
 }
 
 #[test]
-fn wider_than_loopback_needs_protection() {
+fn non_loopback_address_requires_protection() {
     let bench = Workbench::new(json!({}));
     let commands = [
         "serve --http 0.0.0.0:0",
@@ -113,7 +113,7 @@ fn wider_than_loopback_needs_protection() {
 
 /// The response headers that keep answers from pages of other origins.
 #[tokio::test]
-async fn answers_are_for_nobody_else() {
+async fn response_headers_isolate_other_origins() {
     let app = "https://app.example";
     let bench = Workbench::with_config(json!({ "serve": { "http": { "allowedOrigins": [app] } } }));
     let served = Served::start(&bench, &[]);

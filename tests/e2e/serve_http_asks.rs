@@ -69,7 +69,7 @@ async fn next(stream: &mut Response, text: &mut String) -> Value {
 /// What Callgate asks, and what a server asks through it, comes on the stream of the
 /// request that it is asked for.
 #[tokio::test]
-async fn questions_come_with_the_answer() {
+async fn questions_arrive_on_the_request_stream() {
     let bench = bench();
     let served = Served::start(&bench, &[]);
     for version in ["2025-06-18", "2025-11-25"] {

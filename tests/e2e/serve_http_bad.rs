@@ -28,7 +28,7 @@ fn status(answer: &str) -> &str {
 }
 
 #[tokio::test]
-async fn messages_that_are_none() {
+async fn malformed_messages_get_json_rpc_errors() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
     let session = served.session(None).await;
@@ -56,7 +56,7 @@ async fn messages_that_are_none() {
 }
 
 #[tokio::test]
-async fn headers_that_are_wrong() {
+async fn wrong_headers_paths_and_methods_are_refused() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
     let post = |kind: &str| {
@@ -105,7 +105,7 @@ async fn headers_that_are_wrong() {
 
 /// DNS rebinding, and pages of other origins.
 #[tokio::test]
-async fn names_of_others() {
+async fn foreign_hosts_and_origins_are_refused() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &["--allowed-host", "callgate.test"]);
     let own = format!("http://{}", served.authority());
@@ -143,7 +143,7 @@ async fn names_of_others() {
 }
 
 #[tokio::test]
-async fn what_is_too_large() {
+async fn oversized_requests_are_refused() {
     let bench = Workbench::with_config(json!({ "serve": { "http": { "maxBody": "1KiB" } } }));
     let served = Served::start(&bench, &[]);
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(2000));
@@ -182,7 +182,7 @@ async fn what_is_too_large() {
 
 /// A client that sends a head or a body too slowly is refused.
 #[tokio::test]
-async fn what_is_too_slow() {
+async fn slow_requests_are_refused() {
     let bench = Workbench::with_config(json!({ "serve": { "http": { "requestTime": "200ms" } } }));
     let served = Served::start(&bench, &[]);
     let head = raw(&served, b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n");
@@ -199,7 +199,7 @@ async fn what_is_too_slow() {
 
 /// Heads that never come whole take all places, and a good request finds one.
 #[tokio::test]
-async fn half_sent_heads_make_room() {
+async fn incomplete_request_heads_yield_to_new_requests() {
     let bench = Workbench::with_config(json!({
         "serve": { "http": { "connections": 4, "bearer": "a-token-of-22-characters" } },
     }));
@@ -258,7 +258,7 @@ async fn bodies_at_once_take_bounded_memory() {
 }
 
 #[tokio::test]
-async fn headers_that_come_twice_are_refused() {
+async fn duplicate_headers_are_refused() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
     let session = served.session(None).await;
@@ -273,7 +273,7 @@ async fn headers_that_come_twice_are_refused() {
 
 /// Where rules look at data within a script, a client cannot leave them behind.
 #[tokio::test]
-async fn modes_that_are_not_open_are_refused() {
+async fn disallowed_modes_are_refused() {
     let flows = json!({ "flows": [{ "from": "*", "to": "*", "action": "deny" }] });
     let listed = json!({ "serve": { "mode": "discovery", "modes": ["code"] } });
     for (config, open) in [(flows, &["code"][..]), (listed, &["code", "discovery"])] {
@@ -292,7 +292,7 @@ async fn modes_that_are_not_open_are_refused() {
 
 /// More requests and streams of one user than the limits allow.
 #[tokio::test]
-async fn what_is_too_many() {
+async fn excess_requests_and_streams_are_refused() {
     let bench = Workbench::with_config(json!({ "serve": { "http": { "requests": 2 } } }));
     let served = Served::start(&bench, &[]);
     let session = served.session(None).await;

@@ -35,7 +35,7 @@ fn call(code: &str) -> Value {
 
 /// SDKs before 2025-11-25 parse each event's data as JSON.
 #[tokio::test]
-async fn priming_events_begin_with_their_revision() {
+async fn priming_events_depend_on_protocol_revision() {
     let bench = Workbench::new(json!({}));
     let served = Served::start(&bench, &[]);
     for (agreed, version, is_primed) in [
@@ -146,7 +146,7 @@ async fn answers_have_the_accepted_form() {
 
 /// A question would come before the answer, and there is no stream for it.
 #[tokio::test]
-async fn json_alone_cannot_be_asked() {
+async fn json_only_client_is_not_asked() {
     let bench = Workbench::with_config(json!({ "mcpServers": { "odd": odd("asks") } }));
     let served = Served::start(&bench, &[]);
     let mut hello = hello();

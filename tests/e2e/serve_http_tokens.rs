@@ -13,7 +13,7 @@ use crate::serve_http_users::{ALICE, BOB, two_users, user};
 use callgate_tests::served::{Served, hello, http, said};
 
 #[tokio::test]
-async fn tokens_that_are_none() {
+async fn invalid_tokens_are_refused() {
     let bench = two_users();
     let served = Served::start(&bench, &[]);
     let with = async |header: Option<&str>| {
@@ -55,7 +55,7 @@ async fn tokens_that_are_none() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_away_lets_nobody_in() {
+async fn unreachable_issuer_blocks_only_oauth_tokens() {
     let bench = Workbench::with_config(json!({ "serve": { "http": {
         "bearer": { "ci": ALICE },
         "oauth": { "issuer": "http://127.0.0.1:1", "resource": "http://localhost/mcp" },

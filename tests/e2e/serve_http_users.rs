@@ -99,7 +99,7 @@ async fn sessions_of_others_are_not_found() {
 
 /// Each user has server processes, grants and runs of their own.
 #[tokio::test]
-async fn nothing_of_one_user_is_the_others() {
+async fn users_have_separate_processes_grants_and_runs() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "lingers": odd("lingers"), "ticketing": demo_ticketing() },
         "permissions": { "allow": ["lingers_*"] },

@@ -83,7 +83,7 @@ fn tokens(tools: &[Tool]) -> usize {
 }
 
 #[tokio::test]
-async fn a_script_is_told_as_much_as_the_budget_holds() {
+async fn declarations_in_description_fit_the_context_budget() {
     let bench = Workbench::with_config(json!({
         "mcpServers": demo(),
         "permissions": { "allow": ["*"], "deny": ["ticketing_createIssue"] },
@@ -147,7 +147,7 @@ async fn hundreds_of_tools_cost_few_tokens() {
 
 /// A model has no command line and no configuration file.
 #[tokio::test]
-async fn a_model_is_told_what_it_can_do_about_a_server_that_is_down() {
+async fn unavailable_server_advice_suits_a_model() {
     let guarded = Guarded::start(&json!({}));
     let mut silent = odd("silent");
     silent["startTimeout"] = json!("300ms");
@@ -249,7 +249,7 @@ async fn a_call_with_wrong_arguments_is_not_sent() {
 
 /// The client's array of tools does not change when the server's tools do.
 #[tokio::test]
-async fn the_array_stays_while_tools_come_and_go() {
+async fn tool_list_stays_constant_during_a_session() {
     let bench = Workbench::new(json!({ "odd": odd("changes") }));
     let session = client(&bench, &OLD, &["--mode", "native"]).await;
     let before = session.tools().await;
@@ -273,7 +273,7 @@ async fn the_array_stays_while_tools_come_and_go() {
 
 /// Without sessions, each list is of the tools there are now; a client keeps it for a time.
 #[tokio::test]
-async fn without_sessions_the_array_is_made_anew() {
+async fn tool_list_is_rebuilt_without_sessions() {
     let bench = Workbench::with_config(json!({
         "mcpServers": { "odd": odd("changes") },
         "permissions": { "allow": ["*"] },
@@ -386,7 +386,7 @@ async fn a_denied_tool_is_found_and_marked_everywhere() {
 /// A search says when it leaves something out, and when nothing fits: to a model with tools, to a
 /// script and to a person.
 #[tokio::test]
-async fn a_search_says_what_it_does_not_show() {
+async fn search_notes_omitted_and_poor_matches() {
     let bench = Workbench::demo();
     let session = client(&bench, &NEWEST, &["--mode", "discovery"]).await;
     let poor = "nothing fits well; the nearest:\n";
@@ -424,7 +424,7 @@ async fn a_search_says_what_it_does_not_show() {
 
 /// The ways of searching that a model is offered, with what there is for them.
 #[tokio::test]
-async fn ways_of_searching_are_offered_where_they_can_be_used() {
+async fn only_available_search_methods_are_offered() {
     let model = json!({ "url": "http://127.0.0.1:9/v1", "model": "m" });
     for (models, samples, more) in [
         (json!({}), false, vec![]),

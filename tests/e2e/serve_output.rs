@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::serve_client::{ERAS, NEWEST, User, connect};
 
 #[tokio::test]
-async fn what_is_emitted_follows_the_text() {
+async fn emitted_content_follows_the_text() {
     for version in ERAS {
         let bench = Workbench::new(json!({}));
         let session = connect(&bench, User::new(&version, &[]), &[]).await;
@@ -35,7 +35,7 @@ async fn what_is_emitted_follows_the_text() {
 }
 
 #[test]
-fn what_is_emitted_is_in_the_report() {
+fn emitted_content_is_in_the_report() {
     let bench = Workbench::new(json!({}));
     let script = "mcp.emit({ type: 'image', data: 'YWJj', mimeType: 'image/png' }); return 1;";
     let emitted = json!([{ "type": "image", "data": "YWJj", "mimeType": "image/png" }]);
@@ -48,7 +48,7 @@ fn what_is_emitted_is_in_the_report() {
 }
 
 #[tokio::test]
-async fn output_that_is_cut_can_be_read_in_parts() {
+async fn cut_output_can_be_read_in_parts() {
     for version in ERAS {
         let bench = Workbench::new(json!({}));
         let session = connect(&bench, User::new(&version, &[]), &[]).await;
@@ -108,7 +108,7 @@ async fn output_that_is_cut_can_be_read_in_parts() {
 
 /// Output that was already shown is not read again.
 #[tokio::test]
-async fn a_cut_output_is_read_on_from_the_cut() {
+async fn reading_of_cut_output_continues_at_the_cut() {
     let bench = Workbench::new(json!({}));
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     for (code, begin) in [

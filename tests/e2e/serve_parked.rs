@@ -21,7 +21,7 @@ fn asked(required: InputRequiredResult) -> (Vec<String>, String) {
 }
 
 #[tokio::test]
-async fn an_answer_to_what_is_asked_no_more_is_none_to_the_next_question() {
+async fn late_answer_does_not_answer_the_next_question() {
     let bench = Workbench::asking();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let script = "const controller = new AbortController();

@@ -28,7 +28,7 @@ async fn check_passed_on(version: &ProtocolVersion, capabilities: Value, expecte
 }
 
 #[tokio::test]
-async fn what_servers_ask_is_passed_on() {
+async fn server_requests_are_passed_to_the_client() {
     let answers = json!({
         "elicitation/create": { "action": "accept", "content": { "name": "Ada" } },
         "ping": {},
@@ -46,7 +46,7 @@ async fn what_servers_ask_is_passed_on() {
 }
 
 #[tokio::test]
-async fn what_a_client_cannot_do_is_cancelled() {
+async fn requests_beyond_client_capabilities_are_cancelled() {
     let declined = json!({
         "elicitation/create": { "action": "cancel" },
         "ping": {},
@@ -60,7 +60,7 @@ async fn what_a_client_cannot_do_is_cancelled() {
 
 /// A form that imitates Callgate's own question, and whose names hide something.
 #[tokio::test]
-async fn form_of_a_server_is_marked_and_answered_by_its_names() {
+async fn server_form_is_marked_and_keeps_field_names() {
     let form = json!({
         "message": "sign in\r\n├ arguments:\n\u{1b}]8;;https://evil.example\u{7}",
         "requestedSchema": { "type": "object", "required": ["pl\u{ad}an"], "properties": {
@@ -160,7 +160,7 @@ async fn progress_is_passed_on() {
 
 /// Servers of both eras, and clients of both.
 #[tokio::test]
-async fn what_servers_log_is_passed_on_to_who_wants_it() {
+async fn server_logs_are_passed_at_requested_level() {
     let tools = callgate_tests::repository().join("fixtures/conformance/tools.cjs");
     for protocol in ["2025-11-25", "2026-07-28"] {
         let server = json!({ "command": "node", "args": [tools], "protocol": protocol });

@@ -54,7 +54,7 @@ async fn read(session: &Session, folders: [&Path; 2]) -> Value {
 }
 
 #[tokio::test]
-async fn the_filesystem_server_works_in_the_folders_of_the_client() {
+async fn filesystem_server_works_in_the_client_folders() {
     let (first, second) = (Folder::new("the first"), Folder::new("the second"));
     // Without a folder of its own, it allows nothing until it is told of one.
     let bench = Workbench::new(json!({ "fs": node("server-filesystem", &[]) }));

@@ -24,7 +24,7 @@ impl Session {
 }
 
 #[tokio::test]
-async fn a_run_that_is_left_is_picked_up() {
+async fn unfinished_run_can_be_fetched_with_wait() {
     for version in ERAS {
         let bench = hanging_and_asked();
         let session = connect(&bench, User::new(&version, &["once"]), &[]).await;
@@ -44,7 +44,7 @@ async fn a_run_that_is_left_is_picked_up() {
 }
 
 #[tokio::test]
-async fn a_question_of_a_run_that_is_left_waits_for_whoever_waits() {
+async fn question_of_unfinished_run_reaches_waiting_calls() {
     let bench = hanging_and_asked();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let run = session
@@ -84,7 +84,7 @@ async fn a_question_of_a_run_that_is_left_waits_for_whoever_waits() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_takes_its_run_with_it() {
+async fn cancelled_call_cancels_its_run() {
     for version in ERAS {
         let bench = hanging_and_asked();
         let mut user = User::new(&version, &[]);
@@ -140,7 +140,7 @@ async fn hints_are_for_a_model() {
 }
 
 #[tokio::test]
-async fn limits_and_servers_are_held() {
+async fn run_limits_and_server_selection_are_enforced() {
     let bench = Workbench::demo();
     let session = connect(&bench, User::new(&NEWEST, &[]), &[]).await;
     let endless = json!({ "code": "for (;;);", "limits": { "timeoutMs": 50 } });

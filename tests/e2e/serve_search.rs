@@ -38,7 +38,7 @@ const PICKED: &str =
     "ticketing_listIssues\nnote: 1 of the names that the model gave are no tools\n";
 
 #[tokio::test]
-async fn the_model_of_the_client_picks() {
+async fn client_model_picks_the_tools() {
     // A configured model is not asked if the client has a model.
     let endpoint = Endpoint::doing([]);
     let small = json!({ "url": endpoint.url, "model": "small" });
@@ -65,7 +65,7 @@ async fn the_model_of_the_client_picks() {
 }
 
 #[tokio::test]
-async fn what_the_rules_deny_is_not_shown_to_the_model_of_the_client() {
+async fn denied_tools_are_hidden_from_client_model() {
     let bench = bench(json!({ "permissions": { "deny": ["ticketing_listIssues"] } }));
     let user = user(&NEWEST, json!({ "sampling": {} }), PICKS);
     let session = connect(&bench, user, &["--mode", "discovery"]).await;
@@ -84,7 +84,7 @@ async fn what_the_rules_deny_is_not_shown_to_the_model_of_the_client() {
 }
 
 #[tokio::test]
-async fn where_no_model_answers_words_are_compared() {
+async fn search_without_model_answer_compares_words() {
     let bench = bench(json!({}));
     let none = "there is no model to ask: the client offers none (sampling)";
     let rejected = "the client's model was not asked: rejected";

@@ -26,7 +26,7 @@ fn starts(bench: &Workbench, name: &str) -> usize {
 }
 
 #[test]
-fn a_lazy_server_is_listed_checked_and_typed_without_being_started() {
+fn lazy_server_is_listed_and_checked_without_start() {
     let bench = Workbench::new(json!({ "odd": counted("odd", "many", json!({
         "connect": "lazy", "description": "Forty of a kind."
     })) }));
@@ -65,7 +65,7 @@ fn a_lazy_server_is_listed_checked_and_typed_without_being_started() {
 }
 
 #[test]
-fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
+fn unavailable_server_is_listed_but_not_called() {
     let bench = Workbench::new(json!({ "odd": counted("odd", "many", json!({})) }));
     let up = bench.callgate(&["tools"]);
     bench.write("odd.ill", "");
@@ -108,7 +108,7 @@ fn a_server_that_is_down_is_listed_as_it_was_and_not_called() {
 }
 
 #[test]
-fn a_damaged_cache_is_told_of_and_made_good() {
+fn damaged_cache_is_reported_and_rewritten() {
     let bench = Workbench::new(json!({ "odd": counted("odd", "many", json!({})) }));
     let well = bench.callgate(&["tools"]);
     let folder = bench.cache().join("callgate/servers");

@@ -24,7 +24,7 @@ fn beside(hung: &Value) -> Workbench {
 }
 
 #[test]
-fn hung_server_costs_no_command_that_does_not_name_it() {
+fn hung_server_delays_no_unrelated_command() {
     let (_listener, url) = silent_endpoint();
     // It answers the handshake, and not the request for its tools.
     let greets = r#"read line; id=$(echo "$line" | grep -o '"id":[0-9]*'); echo "{\"jsonrpc\":\"2.0\",$id,\"error\":{\"code\":-32601,\"message\":\"x\"}}"; exec sleep 3600"#;
@@ -93,7 +93,7 @@ fn cached_list_is_used_without_a_start() {
 }
 
 #[test]
-fn server_that_is_still_starting_may_tidy_up() {
+fn starting_server_may_clean_up_on_exit() {
     let tidies = "trap 'touch tidied; exit' TERM; while :; do sleep 0.05; done";
     let slow = json!({ "command": "sh", "cwd": ".", "args": ["-c", tidies] });
     let bench = Workbench::new(json!({ "slow": slow, "ticketing": demo_ticketing() }));
@@ -108,7 +108,7 @@ fn ask(host: &mut Host, method: &str, params: Value) -> Value {
 }
 
 #[test]
-fn serve_lists_at_once_and_denies_what_comes_late() {
+fn serve_lists_immediately_and_denies_late_tools() {
     let waits = "while [ ! -e go ]; do sleep 0.05; done; exec \"$0\"";
     let late = json!({ "command": "sh", "cwd": ".", "startTimeout": "1h",
         "args": ["-c", waits, binary("callgate-demo-ticketing")] });

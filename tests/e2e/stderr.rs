@@ -30,7 +30,7 @@ fn logged(flags: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_a_server_writes_is_in_the_log_without_its_secrets() {
+fn server_stderr_is_logged_without_secrets() {
     let line = |said: &str| {
         format!("DEBUG callgate_servers: a server writes to stderr server=odd line=\"{said}\"")
     };
@@ -43,7 +43,7 @@ fn what_a_server_writes_is_in_the_log_without_its_secrets() {
 }
 
 #[test]
-fn what_a_server_writes_is_for_who_wants_it_all() {
+fn server_stderr_is_logged_only_at_debug_level() {
     assert_eq!(logged(&["-v"]), [""; 0]);
     assert_eq!(logged(&[]), [""; 0]);
 }

@@ -107,7 +107,7 @@ fn ctrl_c_ends_the_run_with_a_report() {
 
 /// Input for a question that is withdrawn does not answer the next question.
 #[test]
-fn a_question_that_is_withdrawn_leaves_no_answer_behind() {
+fn answer_to_withdrawn_question_is_discarded() {
     let (_bench, mut session) = asked(
         "const controller = new AbortController();
          await ticketing_createIssue({ title: 'first' });
@@ -135,7 +135,7 @@ fn a_question_that_is_withdrawn_leaves_no_answer_behind() {
 
 /// The message says if the cancelled call was sent to its server.
 #[test]
-fn ctrl_c_at_a_call_says_how_far_it_had_come() {
+fn ctrl_c_message_states_whether_call_was_sent() {
     let bench = Workbench::with_config(json!({
         "mcpServers": {
             "odd": odd("asks"),
@@ -171,7 +171,7 @@ fn ctrl_c_at_a_call_says_how_far_it_had_come() {
 /// The window is closed; the report goes elsewhere. A shell has the terminal, and
 /// another one notes what the run ends with.
 #[test]
-fn the_end_of_the_terminal_ends_the_run_with_a_report() {
+fn closed_terminal_ends_run_with_report() {
     for (script, shown) in [
         ("await odd_hang({})", "odd_hang"),
         ("await ticketing_createIssue({ title: 'x' })", "[n] no: "),
@@ -214,7 +214,7 @@ fn nohup_is_respected() {
 }
 
 #[test]
-fn what_was_typed_before_the_question_is_no_answer() {
+fn input_before_the_question_is_ignored() {
     let bench = hanging_and_asked();
     bench.write(
         "script.ts",
@@ -230,7 +230,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
 }
 
 #[test]
-fn a_pipe_that_ends_at_the_terminal_carries_no_escape_sequences() {
+fn piped_output_at_terminal_has_no_escape_sequences() {
     let bench = Workbench::empty();
     bench.write("escape.ts", "console.log('a\\u001b]0;title\\u0007b')");
     let mut session = shell_at_terminal(&bench, "$0 run escape.ts | cat; $0 run escape.ts >kept");

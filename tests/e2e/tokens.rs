@@ -83,7 +83,7 @@ fn shown(guarded: &Guarded, call: Child) -> String {
 }
 
 #[tokio::test]
-async fn processes_that_need_a_new_token_at_one_time_renew_it_once() {
+async fn concurrent_processes_renew_a_token_once() {
     let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
     // Both wait for the lock that this test holds; only then may they go on.
     let path = here.file("lock");
@@ -117,7 +117,7 @@ fn waiting_for(inode: u64) -> usize {
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_is_renewed() {
+async fn refused_token_is_renewed() {
     let here = LoggedIn::with(json!({})).await;
     here.guarded.post("expire").await;
     expect![[r#"
@@ -132,7 +132,7 @@ async fn a_token_that_is_refused_is_renewed() {
 
 /// An older version took endpoints from any party that said it was the issuer.
 #[tokio::test]
-async fn an_older_login_is_renewed_where_its_issuer_says() {
+async fn older_login_is_renewed_at_published_endpoint() {
     let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
     let file = here.file("json");
     let kept = || -> Value {
@@ -154,7 +154,7 @@ async fn an_older_login_is_renewed_where_its_issuer_says() {
 
 /// A token is renewed half a minute before its end, and good until then.
 #[tokio::test]
-async fn a_token_that_cannot_be_renewed_is_used_to_its_end() {
+async fn unrenewable_token_is_used_until_expiry() {
     for quirks in [
         json!({ "firstExpiresIn": 29, "refreshStatus": 503 }),
         json!({ "firstExpiresIn": 29, "refreshStatus": 400 }),
@@ -183,7 +183,7 @@ async fn a_token_that_cannot_be_renewed_is_used_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_login_that_has_ended_says_so() {
+async fn expired_login_error_asks_for_new_login() {
     let here = LoggedIn::with(json!({ "firstExpiresIn": 0 })).await;
     let ended = "5 callgate: server `web` did not start: server `web` needs a new login: the token \
                  has ended, and it cannot be renewed; run `callgate auth login web`\n";
@@ -203,7 +203,7 @@ async fn a_login_that_has_ended_says_so() {
 }
 
 #[tokio::test]
-async fn a_token_for_somebody_else_is_of_no_use() {
+async fn token_for_wrong_audience_is_refused() {
     let here = LoggedIn::with(json!({ "wrongAudience": true })).await;
     expect![[r#"
         5 callgate: server `web` did not start: server `web` refuses its token; run `callgate auth login web`
@@ -212,7 +212,7 @@ async fn a_token_for_somebody_else_is_of_no_use() {
 }
 
 #[tokio::test]
-async fn a_token_goes_nowhere_else() {
+async fn token_is_sent_only_to_its_resource() {
     let here = LoggedIn::with(json!({})).await;
     let file = here.file("json");
     let text = std::fs::read_to_string(&file).expect("the login");
@@ -236,7 +236,7 @@ async fn a_token_goes_nowhere_else() {
 }
 
 #[tokio::test]
-async fn the_clients_own_credentials_need_nobody() {
+async fn client_credentials_grant_needs_no_person() {
     let guarded = Guarded::start(&json!({}));
     let bench = guarded.bench(&json!({
         "grant": "client_credentials", "clientId": "registered", "issuer": guarded.issuer,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Without a terminal, `check` has the exit code of a run that has no one to ask.
 #[test]
-fn what_would_be_asked_about_is_denied_without_a_terminal() {
+fn calls_needing_approval_are_denied_without_terminal() {
     let of = |permissions: Value| {
         let bench = Workbench::with_config(json!({
             "mcpServers": { "ticketing": demo_ticketing() },

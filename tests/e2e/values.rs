@@ -14,7 +14,7 @@ fn completed(report: &Value) -> &Value {
 }
 
 #[test]
-fn integers_come_and_go_with_all_their_digits() {
+fn large_integers_keep_all_their_digits() {
     let bench = bench();
     for id in [
         "1234567890123456789",
@@ -70,7 +70,7 @@ fn rules_and_the_ledger_see_the_exact_integer() {
 }
 
 #[test]
-fn a_warning_names_the_line_of_a_timer_that_is_given_up() {
+fn warning_names_the_line_of_abandoned_timer() {
     let bench = bench();
     let waits = "await new Promise((done) =>\nsetTimeout(done, 1e9));";
     for (script, code, said) in [

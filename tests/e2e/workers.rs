@@ -58,7 +58,7 @@ fn running_host_keeps_its_worker_program() {
 
 /// The host is attacked through servers and clients, the worker through scripts.
 #[test]
-fn each_program_holds_its_own_half() {
+fn host_excludes_v8_and_worker_excludes_tls() {
     let holds = |name: &str, text: &str| {
         let bytes = fs::read(binary(name)).expect("a program");
         memchr::memmem::find(&bytes, text.as_bytes()).is_some()

@@ -509,7 +509,7 @@ mod tests {
     use super::summary;
 
     #[test]
-    fn a_summary_ends_with_a_sentence_or_a_word() {
+    fn summary_ends_at_a_sentence_or_word() {
         let long = "Takes the words and gives them back in an order that is another one each time";
         let wide = "日本語".repeat(50);
         let cut: String = wide.chars().take(100).collect();

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deprecation_is_told_from_other_uses_of_the_word() {
+    fn only_deprecation_notices_are_recognized() {
         let check = |text: &str, expected: Option<&str>| {
             assert_eq!(deprecation(text), expected, "{text}");
         };

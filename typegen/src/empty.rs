@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_empty_needs_no_argument() {
+    fn possibly_empty_types_are_recognized() {
         let check = |ty: Type, bodies: Vec<Type>, expected: bool| {
             let definitions: Vec<Definition> = bodies.into_iter().map(definition).collect();
             assert_eq!(may_be_empty(&ty, &definitions), expected, "{ty:?}");

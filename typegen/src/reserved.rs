@@ -47,7 +47,7 @@ mod tests {
     use super::{is_reserved_type, is_reserved_value};
 
     #[test]
-    fn words_globals_and_types_are_told_apart() {
+    fn reserved_values_and_types_are_distinguished() {
         let check = |name: &str, value: bool, ty: bool| {
             assert_eq!(
                 (is_reserved_value(name), is_reserved_type(name)),

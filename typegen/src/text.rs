@@ -232,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn literals_escape_what_cannot_stand() {
+    fn string_literals_escape_special_characters() {
         let mut text = String::new();
         push_string_literal("a\"b\\c\nd\u{2028}\u{202e}\u{e0041}", &mut text);
         assert_eq!(text, r#""a\"b\\c\nd\u2028\u202e\udb40\udc41""#);
     }
 
     #[test]
-    fn what_nobody_sees_is_removed_or_escaped() {
+    fn invisible_characters_are_removed_or_escaped() {
         let unseen = [
             '\u{34f}',
             '\u{115f}',

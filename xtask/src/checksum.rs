@@ -56,7 +56,7 @@ mod tests {
     const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
     #[test]
-    fn a_right_file_is_copied_and_a_bad_one_leaves_nothing() {
+    fn only_files_with_right_checksum_are_copied() {
         let folder = tempfile::tempdir().unwrap();
         let (good, bad) = (folder.path().join("good"), folder.path().join("bad"));
         fs::write(&good, "abc").unwrap();

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_server_is_pinned_and_has_a_name_of_its_own() {
+    fn corpus_servers_are_pinned_with_unique_names() {
         let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/tool-corpus");
         let servers = read(&files::read(&pins.join("servers.json")).unwrap()).unwrap();
         assert!(servers.len() >= 12);

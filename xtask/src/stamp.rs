@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_filled_once_from_the_same_inputs() {
+    fn folder_is_filled_once_for_same_inputs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
         let filled = |inputs: &[&str]| {

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_from_what_tools_print() {
+    fn tool_versions_are_parsed_from_their_output() {
         let check = |text, expected| assert_eq!(numbers(text), expected, "{text}");
         check("node v20.20.2", Some((20, 20, 2)));
         check("Python 3.9.2+", Some((3, 9, 2)));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_says_what_to_do() {
+    fn tool_problem_message_includes_advice() {
         let tool = |name| TOOLS.iter().find(|tool| tool.name == name).unwrap();
         let check = |name, version, expected: Option<&str>| {
             assert_eq!(problem(tool(name), version).as_deref(), expected);

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_that_a_token_covers() {
+    fn token_covers_urls_below_its_resource() {
         for (resource, url, expected) in [
             ("https://a.example/mcp", "https://a.example/mcp", true),
             ("https://a.example/mcp", "https://a.example/mcp/x?y=1", true),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn issuers_that_are_the_same() {
+    fn issuers_match_apart_from_root_slash() {
         assert!(is_same_issuer("https://a.example", "https://a.example/"));
         for other in [
             "https://a.example//",

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_at_their_issuer() {
+    fn page_at_issuer_has_the_same_origin() {
         for (url, issuer, expected) in [
             (
                 "https://as.example/authorize",
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_led_to_nothing_is_not_shown_again() {
+    fn page_without_accepted_login_is_not_shown_again() {
         let browser = Browser::new(Arc::new(Shown));
         assert_eq!(check(&browser, None, &[]), "shown");
         note(&browser, &[], Page::Granted("a".to_owned()));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_for_those_who_waited() {
+    fn login_failure_reaches_only_earlier_waiters() {
         let browser = Browser::new(Arc::new(Shown));
         let since = Instant::now();
         note(&browser, &[], Page::Failed(error("failed")));

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn nearness_of_addresses() {
+    fn addresses_are_loopback_private_or_public() {
         for (expected, all) in [
             (Nearness::Loopback, "127.255.0.1 ::1 ::ffff:127.0.0.1"),
             (
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_names() {
+    fn names_must_not_resolve_nearer_than_the_server() {
         let filter = |allowed: &Allowed, name: &str, ip: &str| {
             let address = SocketAddr::new(ip.parse().expect("an IP"), 0);
             allowed.filter(name, vec![address]).is_ok()
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_of_a_login() {
+    fn insecure_or_nearer_login_urls_are_refused() {
         let far = "https://93.184.216.34/mcp";
         let here = "http://localhost:9/mcp";
         for (server, url, expected) in [

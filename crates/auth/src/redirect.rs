@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_to_this_host_alone_count() {
+    fn redirect_accepts_only_its_own_host_and_origin() {
         let host = "127.0.0.1:7000";
         for (named, expected) in [
             ("host: 127.0.0.1:7000", true),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn queries() {
+    fn redirect_query_is_parsed() {
         for (query, expected) in [
             (
                 "code=a%2Fb&state=st8&iss=https%3A%2F%2Fas",

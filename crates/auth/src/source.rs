@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_commands_print() {
+    async fn command_output_becomes_the_secret() {
         for (script, expected) in [
             ("echo hunter2", "gave \"hunter2\""),
             ("printf 'a\\r\\n'", "gave \"a\""),
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_that_takes_too_long_goes_with_all_it_started() {
+    async fn slow_command_is_killed_with_its_children() {
         let folder = tempfile::TempDir::new().unwrap();
         let pids = folder.path().join("pids");
         let script = format!("tail -f /dev/null & echo $! > {}; wait", pids.display());
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn values_are_kept_out_of_messages_without_their_prefix() {
+    async fn secrets_are_redacted_without_their_prefix() {
         let secrets = Redact::default();
         let mut source = Source::command(["echo", "hunter2-hunter2"]);
         source.prefix = "Bearer ".to_owned();

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_of_a_token_endpoint() {
+    fn token_endpoint_answers_are_parsed() {
         for (status, body, expected) in [
             (
                 200,

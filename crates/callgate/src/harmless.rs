@@ -56,7 +56,7 @@ mod tests {
     use super::{harmless, indented};
 
     #[test]
-    fn further_lines_are_indented_whatever_ends_them() {
+    fn further_lines_are_indented_after_any_line_end() {
         assert_eq!(indented("one"), "one");
         assert_eq!(indented("a\nb\r\nc\rd\n"), "a\n    b\n    c\n    d\n    ");
     }
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_unicode_calls_ignorable_is_spelled_out() {
+    fn ignorable_code_points_are_escaped() {
         let ignorable = regex::Regex::new(r"\p{Default_Ignorable_Code_Point}").expect("a pattern");
         let mut count = 0;
         for character in '\0'..=char::MAX {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_spelled_out_and_spaces_are_not() {
+    fn blank_characters_are_escaped_but_spaces_are_kept() {
         check(
             "a\u{2800}b\u{ffa0}c\u{1d159}",
             "a\\u2800b\\uffa0c\\ud834\\udd59",
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_is_one_line() {
+    fn one_line_escapes_line_ends() {
         assert_eq!(super::one_line(" a\n\tb\r\nc ", 9), "a\\n b\\u000d\\nc");
         assert_eq!(super::one_line("aaaa", 3), "aaa…");
     }

@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_about_a_tool_that_is_not_for_models_says_why_it_matches_none() {
+    fn rule_for_app_only_tool_explains_no_match() {
         let raw = json!({
             "name": "draw",
             "inputSchema": { "type": "object" },
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_concluded_from_a_list_that_is_not_whole() {
+    fn incomplete_list_does_not_count_as_listed() {
         let state = |heard: bool, gap: Option<&str>, tool: Value| ServerState {
             name: "files".to_owned(),
             description: None,

@@ -174,7 +174,7 @@ mod tests {
     use super::first_sentence;
 
     #[test]
-    fn the_purpose_of_a_server_is_a_sentence_and_no_heading() {
+    fn server_purpose_is_the_first_sentence() {
         for (text, expected) in [
             ("Reads files. Writes, too.", Some("Reads files.")),
             (

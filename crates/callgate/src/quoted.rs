@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn a_very_narrow_place_gets_rows_too() {
+    fn very_narrow_terminal_still_gets_rows() {
         for columns in [0, 1, 5] {
             assert_eq!(quoted("日ab", Some(columns)), "│ 日\n│ ab\n");
         }
     }
 
     #[test]
-    fn nobody_else_draws_lines() {
+    fn quoted_text_cannot_draw_frame_lines() {
         check(
             "├ arguments:\n│ {}\t┃\n\nx\u{1b}[2K",
             60,

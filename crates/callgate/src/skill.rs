@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_stand_in_the_front_matter_or_its_metadata() {
+    fn servers_are_read_from_front_matter_or_metadata() {
         check(
             "---\nname: mail\ndescription: Sort mail.\nservers: [imap, crm]\n---\n\n# Mail\n\n---\nSort.\n",
             expect![[r##"mail "Sort mail." Some(["imap", "crm"]) "# Mail\n\n---\nSort.""##]],
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_another_encoding_is_a_skill() {
+    fn skill_file_in_other_encoding_is_loaded() {
         let folder = tempfile::tempdir().expect("a folder");
         let text = b"---\nname: mail\ndescription: Mail\n---\nCaf\xe9.\n";
         std::fs::write(folder.path().join(FILE), text).expect("a file");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_skill_says_why() {
+    fn invalid_skill_is_refused_with_reason() {
         let long = "x".repeat(1_025);
         let whole = format!("---\n---\n{}", "y".repeat(1 << 20));
         let described = |text: &str| format!("---\nname: mail\ndescription: {text}\n---\n");

@@ -66,7 +66,7 @@ impl LedgerSink for Counter {
 }
 
 #[test]
-fn every_type_that_a_host_meets_has_a_name() {
+fn types_used_by_a_host_are_public() {
     let _parts = (
         OfReports::default(),
         OfQuestions::default(),

@@ -48,7 +48,7 @@ fn tool(name: &str) -> Value {
 }
 
 #[test]
-fn a_definition_is_read_whole() {
+fn every_member_of_a_definition_is_read() {
     let raw = json!({
         "name": "getLogs",
         "title": "Get logs",
@@ -87,7 +87,7 @@ fn a_definition_is_read_whole() {
 }
 
 #[test]
-fn a_tool_that_is_not_for_models_is_hidden() {
+fn app_only_tool_is_hidden() {
     let seen_by = |name: &str, visibility: Value| {
         let mut tool = tool(name);
         tool["_meta"] = json!({ "ui": { "visibility": visibility } });
@@ -113,7 +113,7 @@ fn a_tool_that_is_not_for_models_is_hidden() {
 }
 
 #[test]
-fn a_malformed_entry_costs_only_itself() {
+fn malformed_entry_is_dropped_alone() {
     let mut deep = json!({});
     for _ in 0..300 {
         deep = json!({ "p": deep });
@@ -157,7 +157,7 @@ fn a_malformed_entry_costs_only_itself() {
 }
 
 #[test]
-fn what_only_describes_a_tool_is_left_out() {
+fn invalid_descriptive_members_are_ignored() {
     let object = json!({ "type": "object" });
     let a = json!({
         "name": "a",
@@ -186,7 +186,7 @@ fn what_only_describes_a_tool_is_left_out() {
 }
 
 #[test]
-fn duplicates_collisions_and_degradations_are_told() {
+fn duplicates_collisions_and_degradations_are_reported() {
     let odd = json!({
         "name": "odd",
         "inputSchema": { "type": "object", "properties": { "x": { "type": "date" } } },
@@ -215,7 +215,7 @@ fn duplicates_collisions_and_degradations_are_told() {
 
 /// Whatever name a tool has, those that it has with others beside it, and without, are known.
 #[test]
-fn a_tool_has_its_other_names_beside_any_tools() {
+fn other_names_do_not_depend_on_other_tools() {
     let other_names = |entries: &[(&str, Value)], function: &str, pattern: &str| {
         let (catalog, _) = build(entries);
         let pattern = Pattern::new(pattern).unwrap();
@@ -236,7 +236,7 @@ fn a_tool_has_its_other_names_beside_any_tools() {
 }
 
 #[test]
-fn a_long_name_finds_the_tool_and_is_not_listed() {
+fn long_name_finds_its_tool_but_is_unlisted() {
     let entries = [("git", tool("git_log")), ("notion", tool("notion-search"))];
     let (catalog, _) = build(&entries);
     for (long, function) in [
@@ -285,7 +285,7 @@ fn a_name_like_a_function_suggests_it() {
 }
 
 #[test]
-fn a_name_as_others_spell_it_means_a_function() {
+fn names_in_other_spellings_find_the_function() {
     let entries = [
         ("fs", tool("read_text_file")),
         ("fs", tool("list")),
@@ -346,7 +346,7 @@ fn tools_are_grouped_by_server_in_order() {
 }
 
 #[test]
-fn a_schema_of_objects_is_taken_however_its_type_says_so() {
+fn object_schema_is_accepted_in_any_type_spelling() {
     for ty in [
         json!("object"),
         json!("Object"),

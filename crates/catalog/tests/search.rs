@@ -83,7 +83,7 @@ fn desk() -> Catalog {
 }
 
 #[test]
-fn a_query_that_nothing_fits_well_is_told_from_others() {
+fn query_without_good_match_is_detected() {
     let catalog = desk();
     let index = index(&catalog);
     for (query, fits) in [
@@ -115,7 +115,7 @@ fn a_query_that_nothing_fits_well_is_told_from_others() {
 }
 
 #[test]
-fn deprecated_tools_come_after_those_that_fit_as_well() {
+fn deprecated_tools_rank_after_equal_matches() {
     let catalog = desk();
     let index = index(&catalog);
     for (query, first, later) in [
@@ -146,7 +146,7 @@ fn deprecated_tools_come_after_those_that_fit_as_well() {
 }
 
 #[test]
-fn tools_are_found_by_what_is_said_of_them() {
+fn tools_are_found_by_names_and_descriptions() {
     let catalog = forge();
     let index = index(&catalog);
     for (query, first) in [
@@ -190,7 +190,7 @@ fn only_the_servers_asked_for_are_searched() {
 }
 
 #[test]
-fn keywords_and_what_a_server_is_for_count() {
+fn keywords_and_server_purpose_are_searched() {
     let catalog = forge();
     let index = SearchIndex::build(entries(&catalog).map(|entry| {
         Entry {
@@ -207,7 +207,7 @@ fn keywords_and_what_a_server_is_for_count() {
 }
 
 #[test]
-fn equals_come_by_name() {
+fn equal_scores_are_ordered_by_name() {
     let tools: Vec<(&str, Value)> = ["z", "b", "a", "y"]
         .map(|server| (server, json!({ "name": "ping", "description": "Answers." })))
         .into();
@@ -217,7 +217,7 @@ fn equals_come_by_name() {
 }
 
 #[test]
-fn an_expression_is_looked_for_in_names_then_titles_then_descriptions() {
+fn expression_matches_rank_names_before_titles_and_descriptions() {
     let catalog = forge();
     let index = index(&catalog);
     let check = |pattern: &str, expected: &[&str]| {
@@ -248,7 +248,7 @@ fn an_expression_is_looked_for_in_names_then_titles_then_descriptions() {
 }
 
 #[test]
-fn repeating_a_word_does_not_make_a_tool_the_best_for_it() {
+fn repeated_words_do_not_make_the_best_match() {
     let stuffed = "invoice ".repeat(100_000);
     let properties =
         (0..10_000).map(|n| (format!("invoice_{n}"), json!({ "description": "invoice" })));
@@ -271,7 +271,7 @@ fn repeating_a_word_does_not_make_a_tool_the_best_for_it() {
 }
 
 #[test]
-fn others_do_not_change_what_counts_in_a_tool() {
+fn other_tools_do_not_lower_the_score() {
     let pay = json!({ "name": "pay_bill", "description": "Pays a bill." });
     let mut tools = vec![("good", pay)];
     let alone = catalog(&tools);

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_counted() {
+    fn diagnostics_beyond_the_limit_are_counted() {
         let script = Script {
             text: "export {};\nx\n".to_owned(),
             line_offset: 1,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn only_these_files_are_there() {
+    fn checker_sees_only_the_given_files() {
         let files = files();
         let check = |question, path, expected: &str| {
             assert_eq!(
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_has_changed() {
+    fn only_new_contents_count_as_changed() {
         let mut files = files();
         assert_eq!(files.set("script", "tools"), [""; 0]);
         assert_eq!(files.set("other", "tools"), [SCRIPT]);

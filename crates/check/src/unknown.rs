@@ -164,7 +164,7 @@ mod tests {
     use super::path;
 
     #[test]
-    fn dotted_names_and_the_tools_that_calls_name() {
+    fn dotted_names_and_called_tools_are_found() {
         let check = |text: &str, name: &str, tool: Option<&str>| {
             let expected = Some((name.to_owned(), tool.map(str::to_owned)));
             assert_eq!(path(text), expected, "{text}");

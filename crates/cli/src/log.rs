@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_one_line_that_draws_nothing() {
+    fn log_event_is_one_escaped_line() {
         let event = "WARN failed error=a\n\r┌ The script\tasks:\n\u{1b}[1A└ allow? \n";
         assert_eq!(
             line(event),

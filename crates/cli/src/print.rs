@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_looks_like_no_question() {
+    fn warning_cannot_imitate_a_question() {
         let said = "it did not start: x\n├ arguments:\r\n│ {}\n└ allow? ";
         assert_eq!(
             warned(&indented(said)),

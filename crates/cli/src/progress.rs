@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_without_a_result_are_told_apart() {
+    fn calls_without_result_are_counted_by_outcome() {
         let text = |without_result: &[(&'static str, u64)]| {
             let state = State {
                 running: BTreeMap::from([(3, "git_log".to_owned())]),

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_have_one_form_or_a_problem() {
+    fn arguments_are_normalized_or_refused() {
         let parse = |json: &str| match Arguments::parse(json, "arguments") {
             Ok(arguments) => {
                 assert_eq!(arguments.value().to_string(), **arguments.text());

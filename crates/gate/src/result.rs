@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_list_is_a_list_however_many_blocks_there_are() {
+    fn declared_array_is_read_from_any_block_count() {
         let list = json!({ "$ref": "#/$defs/l", "$defs": { "l": { "type": "array" } } });
         for (texts, as_list, as_any) in [
             (json!([]), "[]", "null"),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn other_answers_are_no_values() {
+    fn malformed_answers_give_no_value() {
         let many = format!(r#"{{"content":[{}{{}}]}}"#, "{},".repeat(1 << 17));
         for (result, expected) in [
             (r#"{"resultType":"input_required"}"#, "InputRequired"),
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_in_the_words_of_the_tool() {
+    fn tool_error_text_becomes_the_failure_message() {
         for (result, expected) in [
             (
                 json!({ "content": [{ "type": "text", "text": "no" }], "structuredContent": { "message": "a" } }),

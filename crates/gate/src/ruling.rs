@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_denial_says_who_can_permit_the_call() {
+    fn denial_explains_how_to_permit_the_call() {
         let rule = |effect, entry| Arc::new(Rule::parse(effect, &entry).expect("a rule"));
         let deny = rule(Effect::Deny, json!("fs_*"));
         let some = json!({ "tool": "fs_*", "arguments": [{ "at": "/path", "prefix": "/etc/" }] });
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_that_asks_is_named_and_not_the_leave_that_is_used_up() {
+    fn asking_rule_is_named_after_allow_is_spent() {
         let definition = Definition::of(&json!({ "name": "write" }));
         let once = json!({
             "tool": "fs_write", "maxCalls": 1, "definition": definition.hash().to_string(),

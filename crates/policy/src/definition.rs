@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_keys_and_other_members_do_not_count() {
+    fn hash_ignores_key_order_and_other_members() {
         let one = Definition::of(&json!({
             "name": "read", "title": "Read", "icons": [], "_meta": { "a": 1 },
             "inputSchema": { "type": "object", "properties": { "b": {}, "a": { "x": 1, "y": [2] } } },
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn each_member_that_says_what_a_tool_does_counts() {
+    fn hash_covers_every_defining_member() {
         let tool = json!({
             "name": "read", "description": "reads", "inputSchema": { "type": "object" },
             "outputSchema": { "type": "object" }, "annotations": { "readOnlyHint": true },

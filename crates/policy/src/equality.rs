@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_does_not_hang_on_rounding() {
+    fn number_order_does_not_depend_on_rounding() {
         let check = |left: Value, right: Value, expected: Option<Ordering>| {
             let numbers = (left.as_number(), right.as_number());
             let (Some(left), Some(right)) = numbers else {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_means_equal_to_every_reader() {
+    fn equality_holds_only_for_every_reader() {
         let check = |left: Value, right: Value, expected: Judged| {
             assert_eq!(same(&left, &right), expected, "{left} and {right}");
             assert_eq!(same(&right, &left), expected, "{right} and {left}");

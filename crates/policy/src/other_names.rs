@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suffixed_name_counts_for_patterns_with_the_suffix() {
+    fn suffixed_name_matches_patterns_with_the_suffix() {
         check("s_get_user_01234567", true);
         check("s_get_user_0123456789abcdef", true);
         // A third round, and a fourth.

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_pointer() {
+    fn invalid_pointers_are_refused() {
         let check = |text: &str, message: Expect| {
             message.assert_eq(&text.parse::<Pointer>().expect_err(text).to_string());
         };

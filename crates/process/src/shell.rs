@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_reads_every_other_word_as_it_is() {
+    fn other_words_are_quoted_for_the_shell() {
         let words = "¦a b¦$(id)¦`id`¦a;id¦a|id¦a&id¦>x¦*¦~¦#a¦!a¦a\nid¦it's¦'; id; '¦\\¦\"$HOME\"¦\
                      {a,b}¦é\u{1b}";
         for text in words.split('¦') {

@@ -68,7 +68,7 @@ fn is_over(process: &OwnedFd) -> bool {
 }
 
 #[tokio::test]
-async fn a_process_has_what_it_was_given_and_no_more() {
+async fn process_gets_only_given_environment_and_folder() {
     let given = |command: &mut Command| {
         let command = command.env_clear().current_dir("/usr");
         command.envs([("A", "1"), ("B", ""), ("A", "two words")]);
@@ -105,7 +105,7 @@ async fn no_descriptor_of_the_host_is_inherited() {
 }
 
 #[tokio::test]
-async fn a_restricted_process_keeps_its_limits_and_gains_no_rights() {
+async fn restricted_process_keeps_limits_and_gains_no_privileges() {
     let restrictions = Restrictions {
         limits: &[(libc::RLIMIT_NOFILE, 20)],
         ..Restrictions::default()
@@ -120,7 +120,7 @@ async fn a_restricted_process_keeps_its_limits_and_gains_no_rights() {
 }
 
 #[tokio::test]
-async fn a_child_that_is_dropped_is_killed_and_waited_for() {
+async fn dropped_child_is_killed_and_reaped() {
     let child = spawn(cat(), None).await.expect("it starts");
     let pid = child.id().expect("it runs");
     let process = watch(pid);
@@ -138,7 +138,7 @@ async fn a_child_that_is_dropped_is_killed_and_waited_for() {
 }
 
 #[test]
-fn a_child_outlives_the_thread_and_the_runtime_that_asked_for_it() {
+fn child_outlives_its_thread_and_runtime() {
     let (child, thread) = std::thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -188,7 +188,7 @@ fn host() {
 }
 
 #[test]
-fn children_end_with_a_host_that_is_killed() {
+fn children_end_with_a_killed_host() {
     let test = std::env::current_exe().expect("this program");
     let mut host = Command::new(test)
         .args(["--exact", "tests::host", "--ignored", "--nocapture"])

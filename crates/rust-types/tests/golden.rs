@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 mod tools;
 
 #[test]
-fn the_compiled_module_is_the_one_that_is_emitted() {
+fn compiled_module_equals_the_generated_text() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let text = std::fs::read_to_string(folder.join("tools.json")).unwrap();
     let list: Value = serde_json::from_str(&text).unwrap();
@@ -40,7 +40,7 @@ fn the_compiled_module_is_the_one_that_is_emitted() {
 }
 
 #[test]
-fn a_schema_without_a_rust_type_costs_only_itself() {
+fn schema_without_rust_type_is_skipped_alone() {
     let input = json!({ "properties": { "a": { "$ref": "https://example.com/a.json" } } });
     let output = json!({ "type": "array", "items": { "type": "number" } });
     let nowhere = Tool {
@@ -71,7 +71,7 @@ fn a_schema_without_a_rust_type_costs_only_itself() {
 }
 
 #[test]
-fn the_types_take_and_give_what_servers_do() {
+fn generated_types_read_and_write_server_json() {
     use tools::logging_getLogs::{Input, Output, TOOL};
 
     let result = json!({

@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_told_from_what_is_not() {
+    fn invalid_base64_is_rejected() {
         for good in ["", "YQ==", "YWI=", "YWJj", "+/+/", "////"] {
             assert!(is_base64(good), "{good}");
         }

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extents() {
+    fn extent_counts_parts_and_levels() {
         let check = |json: &str, parts, levels| {
             assert_eq!(extent(json), Extent { parts, levels }, "{json}");
         };
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_pairs() {
+    fn lone_surrogates_become_replacement_characters() {
         let check = |json: &str, expected: &str| {
             let read = match read::<Value>(json) {
                 Ok(value) => value.to_string(),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_no_mending_is_left() {
+    fn text_without_lone_surrogates_is_unchanged() {
         for json in [r#""\\ud83d""#, r#""\uD83D\uDE00""#, r#""\u00e9""#, "7"] {
             assert_eq!(replace_lone_surrogates(json), None, "{json}");
         }

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_held_to_the_schema_of_its_tool() {
+    fn call_arguments_must_fit_the_tool_schema() {
         let properties = json!({
             "path": { "type": "string" }, "tail": { "type": "number" }, "head": { "type": "number" },
         });
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_and_whole_numbers_with_a_fraction_are_read() {
+    fn nulls_and_integral_floats_are_accepted() {
         let given = json!({ "query": "a", "limit": 10.0, "more": null });
         let expected = Given {
             query: "a".to_owned(),

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_that_cannot_be_read_are_answered() {
+    async fn unreadable_requests_are_answered() {
         let early = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#;
         let mut lines = vec![early.to_owned(), initialize(0)];
         let code = |code: &str| {

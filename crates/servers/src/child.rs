@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_program_that_is_missing_is_told_with_its_package() {
+    async fn missing_program_error_names_its_package() {
         for (command, advice) in [
             (
                 "node",

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_is_given_no_commands_and_no_settings() {
+    fn failure_for_models_omits_commands_and_settings() {
         let login = Reason::from(&AuthError::login_required("web", "needs a login", &[]));
         assert_eq!(
             login.to(Audience::Operator),

@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_any_entry_of_its_name() {
+    fn any_entry_with_the_name_is_listed() {
         let list = |tools| ToolList {
             tools: Arc::new(tools),
             ..ToolList::default()

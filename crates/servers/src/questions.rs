@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_pages_of_the_web() {
+    fn urls_other_than_http_are_not_pages() {
         for url in ["https://example.com/key?a=b#c", "HTTP://127.0.0.1:8080/"] {
             assert_eq!(address_fault(&json!({ "url": url })), None, "{url}");
         }

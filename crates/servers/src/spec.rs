@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn eras() {
+    fn era_setting_is_parsed() {
         for text in ["auto", "2026-07-28", "2025-11-25", "2024-11-05"] {
             assert_eq!(
                 text.parse::<EraSetting>().map(|era| era.to_string()),
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_arguments_and_urls_go() {
+    fn secret_parts_of_arguments_and_urls_are_redacted() {
         let map = |pairs: &[(&str, &str)]| {
             let owned = pairs.iter();
             let owned = owned.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

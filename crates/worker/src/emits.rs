@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_is_not_counted() {
+    fn refused_emits_are_not_counted() {
         let mut emits = Emits::new(2, 10);
         assert!(emits.take("1", "a").is_err());
         assert!(emits.take("12345678901", "").is_err());

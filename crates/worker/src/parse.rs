@@ -45,7 +45,7 @@ mod tests {
     /// Constants of an enum come to 80 MiB where each of their characters is written as an
     /// escape, and once more in JSON.
     #[test]
-    fn what_becomes_too_long_is_refused_and_no_broken_protocol() {
+    fn oversized_read_result_is_refused() {
         let told = |max| {
             let read: Result<&str, String> = Ok("\u{1}\u{1}");
             written(read, max, |what| format!("the script {what}"))

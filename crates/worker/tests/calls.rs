@@ -21,7 +21,7 @@ async fn a_hundred_calls_are_in_flight_together() {
 }
 
 #[tokio::test]
-async fn more_calls_than_may_be_in_flight_take_turns() {
+async fn calls_over_the_in_flight_limit_wait() {
     let mut job = job(
         "const all = await Promise.all(Array.from({ length: 500 }, (_, i) => echo({ i })));\n\
          return all.every((value, i) => value.i === i);",
@@ -31,7 +31,7 @@ async fn more_calls_than_may_be_in_flight_take_turns() {
 }
 
 #[tokio::test]
-async fn calls_that_are_left_alone_are_made_to_their_end() {
+async fn unawaited_calls_are_completed() {
     let script =
         "echo({ a: 1 }).then((first) => echo(first)).then((last) => console.log(last)); return 1;";
     let ended = run(script).await;
@@ -39,7 +39,7 @@ async fn calls_that_are_left_alone_are_made_to_their_end() {
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_is_an_error_of_the_call() {
+async fn panicking_handler_fails_the_call() {
     struct Broken;
     impl CallHandler for Broken {
         fn call(&self, _: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
@@ -74,7 +74,7 @@ async fn spares_serve_many_runs_side_by_side() {
 }
 
 #[tokio::test]
-async fn without_a_compiler() {
+async fn script_runs_without_jit() {
     let mut job = job("let n = 0; for (let i = 0; i < 1e5; i++) n += i; return n;");
     job.limits.jit = false;
     assert_eq!(shown(&run_job(job).await), "=> 4999950000\n");
@@ -102,7 +102,7 @@ async fn an_aborted_signal_makes_no_call() {
 }
 
 #[tokio::test]
-async fn what_was_aborted_before_its_turn_is_never_made() {
+async fn call_aborted_while_queued_is_not_made() {
     let mut job = job("const c = new AbortController();
          const calls = [never({}, { signal: c.signal }), echo({}, { signal: c.signal })];
          await 0;
@@ -116,7 +116,7 @@ async fn what_was_aborted_before_its_turn_is_never_made() {
 }
 
 #[tokio::test]
-async fn a_signal_that_lives_long_keeps_no_calls() {
+async fn long_lived_signal_does_not_retain_calls() {
     // Kept, the results alone would be three times the heap.
     let mut job = job("const { signal } = new AbortController();
          let bytes = 0;

@@ -176,7 +176,7 @@ async fn a_long_exception_is_cut() {
 }
 
 #[tokio::test]
-async fn a_limit_that_is_told_is_the_hosts() {
+async fn reported_limit_is_the_host_limit() {
     let hit = LimitHit {
         limit: 7,
         observed: u64::MAX,
@@ -197,7 +197,7 @@ async fn a_flood_of_calls_ends() {
 }
 
 #[tokio::test]
-async fn a_flood_of_cancels_is_nothing() {
+async fn flood_of_cancels_is_ignored() {
     // Of calls that were never made, made twice under one number, and cancelled before.
     let mut frames = vec![call("never", "{}"); 2];
     frames.extend((0..20_000).map(|n| WorkerFrame::Cancel { call: n % 3 }));

@@ -108,7 +108,7 @@ async fn no_children_are_left(pids: &[i32]) {
 }
 
 #[tokio::test]
-async fn a_worker_has_nothing() {
+async fn worker_has_no_environment_files_or_privileges() {
     // SAFETY: no other thread of this test reads the environment.
     unsafe { std::env::set_var("CALLGATE_TEST_SECRET", "hunter2") };
     // A descriptor that a careless library would leave open to children.
@@ -148,7 +148,7 @@ async fn a_worker_has_nothing() {
 }
 
 #[tokio::test]
-async fn a_worker_that_dies_is_reported() {
+async fn dead_worker_is_reported() {
     let script =
         "console.log('before'); await echo({}); await new Promise(r => setTimeout(r, 5000));";
     for signal in [libc::SIGABRT, libc::SIGTRAP] {
@@ -175,7 +175,7 @@ async fn a_dropped_run_leaves_no_process() {
 }
 
 #[tokio::test]
-async fn programs_that_are_no_workers() {
+async fn non_worker_programs_are_reported() {
     let ended = "the worker ended with code 0 before the script did";
     let closed = "the worker closed its socket before the script ended";
     let missing = "the worker /nowhere/worker cannot be started: No such file or directory";
@@ -199,7 +199,7 @@ async fn run_job(launcher: &Launcher, script: &str) -> Ended {
 }
 
 #[test]
-fn a_worker_of_another_build_says_so() {
+fn worker_of_other_build_is_refused() {
     let output = Command::new(env!("CARGO_BIN_EXE_test-worker"))
         .arg0("callgate-worker")
         .args(["--callgate-sandbox-worker", "0.0.0-0", "134217728", "1"])
@@ -229,7 +229,7 @@ fn a_normal_start_is_no_worker() {
 /// V8 aborts in its set-up on some machines: a worker that dies so is started again, first without
 /// protection keys, then without machine code, and this is remembered.
 #[tokio::test]
-async fn a_worker_that_v8_cannot_start_in_is_started_in_a_simpler_way() {
+async fn worker_falls_back_when_v8_aborts() {
     let folder = tempfile::tempdir().unwrap();
     let (program, starts) = (folder.path().join("worker"), folder.path().join("starts"));
     let worker = env!("CARGO_BIN_EXE_test-worker");

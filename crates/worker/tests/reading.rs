@@ -29,7 +29,7 @@ fn told<T, E: std::fmt::Display>(read: Result<T, NotRead<E>>) -> String {
 }
 
 #[tokio::test]
-async fn a_script_is_read_in_the_worker_that_runs_it() {
+async fn script_is_parsed_in_its_own_worker() {
     let launcher = launcher(0);
     let worker = take(&launcher).await;
     let (worker, prepared) = worker
@@ -46,7 +46,7 @@ async fn a_script_is_read_in_the_worker_that_runs_it() {
 }
 
 #[tokio::test]
-async fn what_is_no_script_and_no_type_is_refused() {
+async fn invalid_scripts_and_types_are_refused() {
     let launcher = launcher(0);
     let read = take(&launcher).await.read_script("let = = 1").await;
     let expected = callgate_script::prepare("let = = 1").unwrap_err();
@@ -67,7 +67,7 @@ async fn what_is_no_script_and_no_type_is_refused() {
 
 /// The time of the parser doubles with each level of these: it would take hours.
 #[tokio::test]
-async fn a_text_that_takes_too_long_is_refused() {
+async fn slow_parsing_text_is_refused() {
     let options = LauncherOptions {
         spares: 0,
         reading_time: Duration::from_millis(500),
@@ -121,7 +121,7 @@ async fn reading_takes_no_longer_than_the_script_may() {
 }
 
 #[tokio::test]
-async fn workers_that_do_not_read() {
+async fn workers_failing_to_read_are_reported() {
     let dies = "head -c 1 >/dev/null; kill -ABRT $$";
     let no_memory = format!("echo 'memory allocation of 8 bytes failed' >&2; {dies}");
     let waits = "exec sleep 60";

@@ -71,7 +71,7 @@ tests! { check: globals closed console emit errors json lookups results web }
 tests! { check_cases: call_options ends positions tampering }
 
 #[tokio::test]
-async fn what_is_thrown_has_a_bound() {
+async fn thrown_values_are_bounded() {
     // A name that is long and stands many times in what is shown.
     let name = "N".repeat(300);
     let many = format!(

@@ -15,12 +15,12 @@ use serde_json::json;
 use callgate_tests::served::Served;
 
 #[test]
-fn every_scenario_of_2025_11_25_that_applies_passes() {
+fn applicable_scenarios_of_2025_11_25_pass() {
     check("2025-11-25", 24);
 }
 
 #[test]
-fn every_scenario_of_2026_07_28_that_applies_passes() {
+fn applicable_scenarios_of_2026_07_28_pass() {
     check("2026-07-28", 37);
 }
 

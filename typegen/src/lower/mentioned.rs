@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_by_themselves() {
+    fn only_whole_words_count_as_mentioned() {
         assert!(mentions_word("A positive Integer.", "integer"));
         assert!(!mentions_word("integers", "integer"));
         assert!(!mentions_word("", "integer"));

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_share_a_type_pay_for_each_copy_of_it() {
+    fn shared_type_counts_for_each_copy() {
         let names: Vec<String> = (0..64).map(|n| format!("n{n}")).collect();
         let listed = |inner: Value| {
             json!({
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn complements_pay_for_each_copy() {
+    fn complement_type_counts_for_each_copy() {
         let others: Vec<Value> = (0..5)
             .map(|n| json!({ "properties": { format!("p{n}"): { "type": "string" } } }))
             .collect();

@@ -66,7 +66,7 @@ fn plain_names_are_server_and_tool() {
 }
 
 #[test]
-fn a_server_that_a_tools_own_name_begins_with_is_named_once() {
+fn repeated_server_name_is_dropped_from_function() {
     for case in "
         git git_log → git_log, long git_git_log
         git git-log → git_log, long git_git_log
@@ -101,7 +101,7 @@ fn a_server_that_a_tools_own_name_begins_with_is_named_once() {
 }
 
 #[test]
-fn short_names_that_meet_are_suffixed_and_keep_their_long_ones() {
+fn colliding_short_names_get_suffixes() {
     let pairs = [("git", "git_log"), ("git", "log")];
     check(
         &pairs,
@@ -161,7 +161,7 @@ fn words_and_strange_names_become_identifiers() {
 
 /// However many tools of a server stand in the way of the shorter names.
 #[test]
-fn a_name_of_any_round_is_a_beginning_of_the_same_digits() {
+fn longer_suffixes_extend_the_same_digits() {
     let pair = ("s", "get_user");
     let mut pairs = vec![("s", "get-user".to_owned()), ("s", pair.1.to_owned())];
     for round in 1..=10 {
@@ -178,7 +178,7 @@ fn a_name_of_any_round_is_a_beginning_of_the_same_digits() {
 }
 
 #[test]
-fn the_suffixed_name_of_a_tool_depends_on_the_servers_alone() {
+fn suffixed_name_depends_only_on_servers() {
     let alone = Names::default().among(["a", "a_b_c", "s"]);
     for (pair, function) in [
         (("s", "get_user"), "s_get_user_7e0bb0c2"),
@@ -199,7 +199,7 @@ fn the_suffixed_name_of_a_tool_depends_on_the_servers_alone() {
 
 /// A rule or a grant for the name must not come to mean another's tool.
 #[test]
-fn the_name_of_a_gone_tool_is_kept_for_its_return() {
+fn name_of_removed_tool_stays_reserved() {
     let before = assign([("a", "b_c")]);
     let between = assign_after(&before, [("a_b", "c")]);
     assert_ne!(between.function("a_b", "c"), Some("a_b_c"));
@@ -209,7 +209,7 @@ fn the_name_of_a_gone_tool_is_kept_for_its_return() {
 }
 
 #[test]
-fn a_reserved_name_is_nobodys() {
+fn reserved_name_is_never_assigned() {
     let reserving = Names::reserving(["model_extract"]);
     let pairs = [("model", "extract"), ("model", "other")];
     let first = assign_after(&reserving, pairs);
@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn names_that_follow_each_other_stay(
+    fn names_stay_across_successive_catalogs(
         before in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
         after in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
     ) {
@@ -273,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn servers_that_want_other_names_change_nothing(
+    fn unrelated_servers_do_not_change_names(
         pairs in prop::collection::vec(("[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
         others in prop::collection::vec(("z[ab_\\-3é]{0,3}", "[ab_\\-3é]{0,3}"), 0..20),
     ) {
@@ -297,7 +297,7 @@ proptest! {
 }
 
 #[test]
-fn no_name_begins_as_those_of_a_server_with_a_longer_beginning() {
+fn name_avoids_the_prefix_of_longer_servers() {
     let servers = [
         "github",
         "github_issues",
@@ -356,7 +356,7 @@ fn check_owners(names: &Names, servers: &[&str]) {
 
 proptest! {
     #[test]
-    fn no_name_is_anothers_whatever_collides_and_goes(
+    fn names_stay_unique_after_collisions_and_removals(
         servers in prop::collection::vec("[a_\\-]{0,3}|[a_]{2}_[0-9a-f]{1,2}", 1..6),
         lists in prop::collection::vec(
             prop::collection::vec((any::<prop::sample::Index>(), "[a_\\-]{0,4}"), 0..20), 1..4,

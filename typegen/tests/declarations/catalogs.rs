@@ -35,7 +35,7 @@ fn the_github_server_loses_nothing() {
 }
 
 #[test]
-fn a_part_shows_only_what_it_needs() {
+fn partial_declarations_contain_only_needed_types() {
     let tool = |name: &str, title: &str| {
         let input = json!({
             "type": "object",
@@ -182,7 +182,7 @@ fn choices_are_not_multiplied_without_end() {
 }
 
 #[test]
-fn long_chains_of_references_spoil_no_other_tools_types() {
+fn long_reference_chains_do_not_widen_other_tools() {
     let chain = |end: &str| {
         let mut definitions = Map::new();
         for level in 0..100 {

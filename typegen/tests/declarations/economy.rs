@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{corpus, declare};
 
 #[test]
-fn what_a_real_catalog_costs() {
+fn corpus_declarations_have_the_expected_cost() {
     let Some(tools) = corpus() else { return };
     let parts = ["name", "description", "inputSchema"];
     let listed = tools.iter().map(|tool| {

@@ -36,7 +36,7 @@ fn check(names: Option<&[&str]>, known: &[&str], expected: Expect) {
 }
 
 #[test]
-fn a_name_brings_what_it_needs() {
+fn named_function_brings_its_types() {
     check(
         Some(&[]),
         &ALL,
@@ -87,7 +87,7 @@ fn a_name_brings_what_it_needs() {
 }
 
 #[test]
-fn a_function_that_is_not_known_is_not_declared() {
+fn unknown_function_is_not_declared() {
     for names in [None, Some(["log_get", "log_put"].as_slice())] {
         check(
             names,

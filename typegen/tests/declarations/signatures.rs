@@ -18,7 +18,7 @@ fn arguments(properties: Value) -> String {
 }
 
 #[test]
-fn short_facts_stay() {
+fn short_facts_are_kept_in_signatures() {
     for case in r#"
         { "type": "string" } → string
         { "type": "number", "default": 10 } → number /* default 10 */
@@ -62,7 +62,7 @@ fn short_facts_stay() {
 }
 
 #[test]
-fn a_signature_is_one_line_that_stands_alone() {
+fn signature_is_one_standalone_line() {
     let tree = json!({ "type": "object", "title": "Tree", "properties": { "of": { "type": "array", "items": { "$ref": "#" } } } });
     let arguments = json!({ "type": "object", "title": "LogQuery", "required": ["repo"], "properties": { "repo": { "type": "string" } } });
     let entry = json!({ "title": "Entry", "type": "object", "properties": { "at": { "type": "string", "format": "date-time" } }, "additionalProperties": { "type": "number" } });

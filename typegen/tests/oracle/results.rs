@@ -76,7 +76,7 @@ fn instances() -> Vec<Value> {
 }
 
 #[test]
-fn what_the_check_of_results_lets_through_is_of_the_declared_type() {
+fn checked_results_have_the_declared_type() {
     let person = json!({ "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"] });
     let mut nullable = person.clone();
     nullable["nullable"] = json!(true);

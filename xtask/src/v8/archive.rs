@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cache_has_the_name_that_the_build_script_looks_for() {
+    fn cache_name_matches_the_v8_build_script() {
         let check = |target: &str, expected: &str| {
             let path = Archive::new(target.to_owned()).cached(Path::new("/home"));
             let name = format!(
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_that_of_the_lock_file() {
+    fn v8_version_matches_the_lock_file() {
         let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock");
         let lock = std::fs::read_to_string(lock).unwrap();
         let entry = format!("name = \"v8\"\nversion = \"{VERSION}\"\n");

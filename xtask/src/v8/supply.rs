@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_taken_when_its_checksum_is_pinned_or_recorded() {
+    fn cached_archive_needs_pinned_or_recorded_checksum() {
         let mut machine = machine();
         machine.check("none");
         let made = machine.folder.path().join("made");
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mirror_fills_an_empty_cache_and_replaces_a_corrupt_file() {
+    fn mirror_replaces_missing_or_corrupt_cached_archive() {
         let mut machine = machine();
         machine.in_mirror(GOOD);
         for expected in [

@@ -47,7 +47,7 @@ fn json_values_are_redacted() {
 }
 
 #[test]
-fn lines_of_a_value_are_hidden_by_themselves() {
+fn each_line_of_a_secret_is_redacted() {
     let key = "-----BEGIN KEY-----\r\nMIIEvQIBADANBgkqhkiG9w0B\nshort\n  AQEFAASCBKcwggSjAgEA\n";
     let redact = redact(&[("KEY", key)]);
     for (text, shown) in [
@@ -60,7 +60,7 @@ fn lines_of_a_value_are_hidden_by_themselves() {
 }
 
 #[test]
-fn overlapping_secrets_leave_nothing() {
+fn overlapping_secrets_are_fully_redacted() {
     let redact = redact(&[("one", "abcdef"), ("other", "defghij"), ("all", "xabcdefx")]);
     assert_eq!(
         redact.redact("-abcdefghij-abcdefabcdef-xabcdefx-defghijabcdef"),
@@ -69,7 +69,7 @@ fn overlapping_secrets_leave_nothing() {
 }
 
 #[test]
-fn a_secret_at_the_cut_leaves_nothing() {
+fn secret_at_the_cut_is_fully_redacted() {
     let redact = redact(&[("token", "hunter2/hunter2")]);
     let text = "é hunter2%2Fhunter2 and more";
     for (max, expected) in [
@@ -173,7 +173,7 @@ async fn repetitive_secrets_are_hidden() {
 
 /// One place of a text can end several secrets, and one secret can begin at every place.
 #[tokio::test]
-async fn nested_secrets_in_repetitive_text_are_one() {
+async fn nested_secrets_in_repetitive_text_are_merged() {
     let secrets = (0..MAX_LEARNED).map(|more| "ab".repeat(SHORTEST_SECRET + more));
     let redact = Redact::new(secrets.map(|secret| (secret.len().to_string(), secret)));
     let log = "ab".repeat(64 << 10);

@@ -66,7 +66,7 @@ fn of(id: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn the_files_format_stays() {
+async fn login_file_format_is_stable() {
     let folder = TempDir::new().expect("a folder");
     let store = store(folder.path(), TokenPlace::File);
     create(&store, "a").await;
@@ -131,7 +131,7 @@ async fn writable_login_folder_is_refused() {
 }
 
 #[tokio::test]
-async fn folders_have_logins_of_their_own_in_one_keyring() {
+async fn folders_keep_separate_logins_in_one_keyring() {
     let (one, other) = (
         TempDir::new().expect("a folder"),
         TempDir::new().expect("a folder"),
@@ -151,7 +151,7 @@ async fn folders_have_logins_of_their_own_in_one_keyring() {
 }
 
 #[tokio::test]
-async fn tokens_do_not_go_with_the_record_of_another_login() {
+async fn tokens_are_not_used_with_an_older_record() {
     let folder = TempDir::new().expect("a folder");
     let store = store(folder.path(), TokenPlace::Keyring);
     create(&store, "first").await;
@@ -166,7 +166,7 @@ async fn tokens_do_not_go_with_the_record_of_another_login() {
 }
 
 #[tokio::test]
-async fn a_locked_keyring() {
+async fn locked_keyring_keeps_the_earlier_login() {
     let folder = TempDir::new().expect("a folder");
     let in_keyring = store(folder.path(), TokenPlace::Keyring);
     let account = in_keyring.account.as_str();
@@ -199,7 +199,7 @@ async fn a_locked_keyring() {
 }
 
 #[tokio::test]
-async fn tokens_of_a_login_before_leave_the_keyring() {
+async fn earlier_tokens_are_removed_from_the_keyring() {
     let folder = TempDir::new().expect("a folder");
     let in_keyring = store(folder.path(), TokenPlace::Keyring);
     create(&in_keyring, "first").await;
@@ -230,7 +230,7 @@ async fn a_damaged_file_ends_with_a_logout() {
 }
 
 #[tokio::test]
-async fn a_login_at_another_issuer_is_none_until_it_is_ended() {
+async fn login_at_other_issuer_is_ignored_until_logout() {
     let folder = TempDir::new().expect("a folder");
     let server = |issuer: &str| {
         server(OAuth {
@@ -251,7 +251,7 @@ async fn a_login_at_another_issuer_is_none_until_it_is_ended() {
 }
 
 #[test]
-fn scopes_that_are_asked_for_again() {
+fn renewed_login_repeats_the_granted_scopes() {
     for (asked, granted, expected) in [
         ("read write", "read write", "read write"),
         ("read write", "write", "write"),

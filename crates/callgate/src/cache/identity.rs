@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_of_a_server_counts_and_none_shows() {
+    fn cache_name_covers_and_hides_every_setting() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(folder.path().to_owned()).expect("a folder");
         let key = Key::of(&folder).expect("a key");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_none_is_made_anew() {
+    fn invalid_cache_key_is_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = Folder::open(folder.path().to_owned()).expect("a folder");
         folder.write(KEY_FILE, b"short").expect("a file");

@@ -82,7 +82,7 @@ fn kept() -> (tempfile::TempDir, PathBuf, Arc<ToolList>) {
 }
 
 #[test]
-fn what_is_kept_comes_back_as_it_was() {
+fn cached_list_is_recalled_unchanged() {
     let (folder, file, ready) = kept();
     let (remembered, warnings) = recalled(folder.path(), spec());
     let remembered = remembered.expect("it is known");
@@ -107,7 +107,7 @@ fn what_is_kept_comes_back_as_it_was() {
 }
 
 #[test]
-fn the_next_list_is_kept() {
+fn newer_list_replaces_the_cached_list() {
     let (folder, _, _) = kept();
     let cache = open(folder.path());
     cache.recall(&mut spec());
@@ -119,7 +119,7 @@ fn the_next_list_is_kept() {
 
 /// Another user may see other tools.
 #[test]
-fn what_was_listed_with_another_login_is_removed() {
+fn list_of_other_login_is_removed() {
     let (folder, file, ready) = kept();
     let cache = open(folder.path());
     cache.recall(&mut spec());
@@ -136,7 +136,7 @@ fn what_was_listed_with_another_login_is_removed() {
 }
 
 #[test]
-fn what_this_process_did_not_hear_is_not_written() {
+fn unheard_list_is_not_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = open(folder.path());
     cache.recall(&mut spec());
@@ -147,7 +147,7 @@ fn what_this_process_did_not_hear_is_not_written() {
 }
 
 #[test]
-fn scopes_have_nothing_of_each_other() {
+fn cache_scopes_are_separate() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = CacheConfig::at(folder.path());
     let of = |scope| Cache::open(&config, scope).expect("usable").expect("there");
@@ -176,7 +176,7 @@ fn walk(folder: &Path) -> String {
 }
 
 #[test]
-fn what_cannot_be_read_is_passed_over_and_written_anew() {
+fn unreadable_cache_entry_is_ignored_and_rewritten() {
     type Damage = fn(&Path);
     let damages: [(&str, Damage); 6] = [
         ("it is damaged", |file| {
@@ -222,7 +222,7 @@ fn what_cannot_be_read_is_passed_over_and_written_anew() {
 
 /// A list from a time to come, or from long ago, is only good for a server that is down.
 #[test]
-fn the_age_is_what_the_file_says() {
+fn cached_age_comes_from_the_file() {
     let age = Duration::from_secs(90_000);
     let folder = tempfile::tempdir().expect("a folder");
     let cache = open(folder.path());
@@ -242,7 +242,7 @@ fn the_age_is_what_the_file_says() {
 }
 
 #[test]
-fn a_folder_that_others_see_is_closed() {
+fn cache_folder_permissions_are_tightened() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("rights");
     open(folder.path());
@@ -256,7 +256,7 @@ fn a_folder_that_others_see_is_closed() {
 }
 
 #[test]
-fn a_definition_is_found_by_its_hash_or_not_at_all() {
+fn definition_with_wrong_hash_is_not_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let cache = open(folder.path());
     let definition = Definition::of(&tool("one"));
@@ -272,7 +272,7 @@ fn a_definition_is_found_by_its_hash_or_not_at_all() {
 }
 
 #[test]
-fn tidying_takes_what_is_old_and_nothing_else() {
+fn tidy_removes_only_old_files() {
     let (folder, file, _) = kept();
     let left = folder.path().join("servers/.new-1-1");
     fs::write(&left, "half").expect("a file");

@@ -255,7 +255,7 @@ mod tests {
 
     /// A tool that has one name with another beside it, and one without.
     #[test]
-    fn what_hides_goes_by_all_names() {
+    fn hidden_setting_applies_to_all_names() {
         let settings = settings(&[
             ("s_get_user", Some(Visibility::Hidden), &["word"], true),
             ("s_get_u*", Some(Visibility::OnDemand), &["other"], false),

@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_held_to_the_schema() {
+    fn answers_must_match_the_schema() {
         let schema = json!({
             "type": "object",
             "properties": { "id": { "type": "integer" }, "tags": { "items": { "type": "string" } } },

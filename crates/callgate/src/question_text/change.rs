@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_to_a_long_text_is_shown() {
+    fn addition_to_long_text_is_shown() {
         let long = "Reads a file. ".repeat(40);
         check(
             &described(&long),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_of_a_change_is_counted() {
+    fn cut_characters_of_a_change_are_counted() {
         let before = described(&"a".repeat(1_000));
         let inserted = format!("{}SENDS IT AWAY{}", "a".repeat(998), "a".repeat(500));
         let now = described(&format!("b{inserted}b"));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_hides_another() {
+    fn large_part_does_not_hide_other_parts() {
         let tool = |title: &str, count: usize| {
             let mut tool = described(title);
             let long = || (0..count).map(|n| (format!("a{n}"), json!("x".repeat(8_001))));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_come_go_and_change_are_shown() {
+    fn added_removed_and_changed_parts_are_shown() {
         let of = |names: Value, members: Value| json!({ "name": "text", "inputSchema": { "enum": names, "properties": members } });
         let mut before = of(json!(["read", "list"]), json!({ "a": 1, "b": { "c": 2 } }));
         before["annotations"] = json!({ "readOnlyHint": true });

@@ -59,7 +59,7 @@ fn check(offered: bool, roots: Result<&[&str], Refusal>, expected: Result<&str, 
 }
 
 #[test]
-fn folders_of_a_caller_come_before_those_of_the_configuration() {
+fn caller_roots_precede_configured_roots() {
     check(true, Ok(&["file:///theirs"]), Ok("file:///theirs"));
     check(false, Err(Refusal::Unsupported), Ok("file:///ours"));
     // A caller that stands for clients, before the first client connects.
@@ -68,7 +68,7 @@ fn folders_of_a_caller_come_before_those_of_the_configuration() {
 }
 
 #[test]
-fn all_else_is_the_callers() {
+fn other_requests_go_to_the_caller() {
     let of = |roots: &[Root]| {
         let named = Named {
             offered: false,

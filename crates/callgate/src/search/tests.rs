@@ -22,7 +22,7 @@ fn down(name: &str) -> ServerState {
 }
 
 #[test]
-fn a_script_is_not_told_what_a_server_said_when_it_ended() {
+fn server_notes_for_scripts_omit_last_words() {
     let raw = json!({ "name": "t", "inputSchema": { "type": "object" } });
     let tool = ToolDefinition::parse("a", &raw).expect("a tool");
     let catalog = Catalog::build(vec![tool]);

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_tools() {
+    fn vector_text_joins_name_description_and_parameters() {
         let text = |raw: Value| {
             let definition = ToolDefinition::parse("issue-tracker", &raw).unwrap();
             vector_text(&Catalog::build(vec![definition]).tools()[0])

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_several_rankings_have_comes_first() {
+    fn results_in_several_rankings_come_first() {
         let ranking = |functions: &[&'static str]| -> Vec<Ranked<'static>> {
             let ranked = |function: &&'static str| Ranked {
                 function,

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_found_by_what_is_like_it() {
+    fn similar_names_are_found() {
         let names = [
             ("github_create_issue", "create_issue"),
             ("github_list_issues", "list_issues"),

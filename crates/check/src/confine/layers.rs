@@ -200,7 +200,7 @@ mod tests {
     const SHELL: &std::ffi::CStr = c"/bin/sh";
 
     #[test]
-    fn seccomp_refuses_what_the_go_runtime_does_not_need() {
+    fn seccomp_refuses_system_calls_unneeded_by_go_runtime() {
         let confinement = Confinement {
             landlock: LayerUse::Off,
             seccomp: LayerUse::Required,

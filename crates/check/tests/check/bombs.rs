@@ -38,7 +38,7 @@ fn a_check_ends_in_its_time() {
 }
 
 #[test]
-fn slow_scripts_hold_up_others_only_when_all_turns_are_taken() {
+fn slow_scripts_delay_others_only_at_full_capacity() {
     runtime().block_on(async {
         let checker = checker();
         let spawn = || {
@@ -63,7 +63,7 @@ fn slow_scripts_hold_up_others_only_when_all_turns_are_taken() {
 }
 
 #[test]
-fn a_check_that_needs_too_much_memory_ends() {
+fn check_over_memory_limit_ends() {
     // The parser tries each of them in two ways.
     let text = "async<a>(".repeat(40) + "1" + &")".repeat(40);
     let found = runtime().block_on(checker().check(script(&text, "")));

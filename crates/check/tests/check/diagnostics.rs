@@ -50,7 +50,7 @@ fn at_most_ten_are_shown() {
 }
 
 #[test]
-fn text_that_steers_a_terminal_is_not_passed_on() {
+fn terminal_control_characters_are_escaped() {
     check(
         "const x: \"\\u001b[31m\\u202e\" = \"b\"; ({ \"a\\u001bb\": 1 }) satisfies { c: 1 };",
         expect![[r#"

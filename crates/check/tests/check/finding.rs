@@ -63,7 +63,7 @@ fn modules(folder: &str) -> String {
 }
 
 #[test]
-fn the_configured_one_comes_first_and_alone() {
+fn configured_program_is_the_only_candidate() {
     let tree = Tree::new();
     tree.native("opt/ts", "7.1.0")
         .native(&modules("opt/project"), "7.0.2");
@@ -95,7 +95,7 @@ fn the_configured_one_comes_first_and_alone() {
 }
 
 #[test]
-fn then_the_one_beside_the_program() {
+fn program_beside_callgate_precedes_the_project() {
     let tree = Tree::new();
     tree.native(&modules("target/typescript"), "7.0.2")
         .native(&modules("project"), "7.1.0")
@@ -122,7 +122,7 @@ fn then_the_one_beside_the_program() {
 }
 
 #[test]
-fn then_those_of_the_project_and_above() {
+fn project_and_parent_folders_are_searched() {
     let tree = Tree::new();
     tree.native(&modules("project"), "7.0.2");
     tree.check(
@@ -143,7 +143,7 @@ fn then_those_of_the_project_and_above() {
 }
 
 #[test]
-fn what_will_not_do_is_named() {
+fn unusable_programs_are_named() {
     let tree = Tree::new();
     tree.manifest("old/node_modules/typescript", "5.9.3");
     tree.check(None, "bin/callgate", "old/src", "TypeScript 5.9.3 in /old/node_modules/typescript is too old; install version 7 or later with `npm install typescript@7`");

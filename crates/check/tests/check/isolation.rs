@@ -54,7 +54,7 @@ fn no_file_is_read_for_a_script() {
 }
 
 #[test]
-fn the_files_of_the_checker_itself_are_not_named() {
+fn diagnostics_do_not_name_checker_files() {
     // Related places lie in files of the checker's own.
     check(
         "export {}; const Map = 1; declare global { var Promise: 1; }",

@@ -85,7 +85,7 @@ fn unusable(what: &str) -> Failure {
 }
 
 #[test]
-fn a_script_that_gets_no_answer_is_given_up() {
+fn check_without_answer_is_given_up() {
     let time = Duration::from_secs(60);
     let short = Duration::from_millis(200);
     check_later("exec sleep 600", short, Failure::TimedOut(short));
@@ -102,7 +102,7 @@ fn a_script_that_gets_no_answer_is_given_up() {
 }
 
 #[test]
-fn one_that_dies_has_no_answer() {
+fn dead_checker_gives_no_answer() {
     check("exit 1", Failure::Died);
     check("kill -9 $$", Failure::Died);
     check("printf 'Content-Length: 100\\r\\n\\r\\n{'", Failure::Died);
@@ -112,7 +112,7 @@ fn one_that_dies_has_no_answer() {
 }
 
 #[test]
-fn nonsense_is_told_from_answers() {
+fn malformed_answers_are_unusable() {
     let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
     let deep = says(&format!(r#"{{"id":1,"result":{deep}}}"#));
     let refuses = says(r#"{"id":1,"error":{"code":1,"message":"no\nway"}}"#);
@@ -164,7 +164,7 @@ fn diagnostics_of_any_content_are_bounded() {
 }
 
 #[test]
-fn one_that_cannot_be_started_is_named() {
+fn unstartable_program_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let executable = pretender(folder.path(), "exit 0");
     std::fs::set_permissions(&executable.path, Permissions::from_mode(0o644)).expect("its mode");
@@ -176,7 +176,7 @@ fn one_that_cannot_be_started_is_named() {
 }
 
 #[test]
-fn a_library_that_leads_elsewhere_is_not_followed() {
+fn library_outside_its_folder_is_not_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let executable = pretender(folder.path(), "exec sleep 600");
     let library = folder.path().join("lib/lib.esnext.d.ts");
@@ -237,7 +237,7 @@ fn content() -> String {
 }
 
 #[test]
-fn a_process_that_died_between_two_checks_is_replaced() {
+fn process_dead_between_checks_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let checker = checker(folder.path(), &content());
     runtime().block_on(async {
@@ -258,7 +258,7 @@ fn a_process_that_died_between_two_checks_is_replaced() {
 }
 
 #[test]
-fn idle_process_ends_and_the_next_check_starts_another() {
+fn idle_process_ends_and_is_restarted() {
     let folder = tempfile::tempdir().expect("a folder");
     let executable = pretender(folder.path(), &content());
     let checker = TypeScript::with_idle_time(&executable, OFF, Duration::from_millis(1));

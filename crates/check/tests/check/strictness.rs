@@ -66,7 +66,7 @@ fn implicit_any_never_stops_a_script() {
 }
 
 #[test]
-fn only_wrong_uses_of_tools_and_unknown_names_stop_javascript() {
+fn javascript_fails_only_on_tool_and_name_errors() {
     check_passes(
         Language::JavaScript,
         &[
@@ -86,7 +86,7 @@ fn only_wrong_uses_of_tools_and_unknown_names_stop_javascript() {
 }
 
 #[test]
-fn wrong_uses_of_tools_stop_a_script_in_any_language() {
+fn wrong_tool_uses_fail_in_any_language() {
     let scripts = [
         "await nots_get({ id: 1 });",
         "await notes_get({ ident: 1 });",

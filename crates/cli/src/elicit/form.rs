@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_shows_what_it_wants() {
+    fn form_shows_its_fields() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_cannot_be_filled_in_says_why() {
+    fn unfillable_form_says_why() {
         let many: Map<String, Value> = (0..51)
             .map(|n| (n.to_string(), json!({ "type": "string" })))
             .collect();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_several_words_is_no_prompt() {
+    fn only_plain_names_become_prompts() {
         for name in ["a b", "", "é", "a\n", &"x".repeat(41)] {
             assert!(!is_plain(name), "{name:?}");
         }

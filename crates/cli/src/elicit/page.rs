@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_shown_apart() {
+    fn page_host_is_shown_separately() {
         check(
             "https://example.com/key?a=b#c",
             expect![[r#"
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page() {
+    fn invalid_or_long_page_urls_are_refused() {
         let long = format!("https://example.com/{}", "a".repeat(2_000));
         for (text, fault) in [
             ("javascript:alert(1)", "the page has no valid URL"),

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_another_form_is_refused_without_its_values() {
+    fn malformed_entry_is_refused_without_showing_values() {
         let entry = json!({ "command": "x", "args": "--token s3cret" });
         let refused = converted(Client::Cursor, &entry).err().expect("a reason");
         assert!(!refused.contains("s3cret"), "{refused}");

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_env_are_references_unless_they_are_settings() {
+    fn secret_env_values_become_references() {
         let lines = "
             CG_TOKEN=ghp_abc → ${CG_TOKEN}
             CG_TOKEN=on → ${CG_TOKEN}
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_lose_their_tokens_and_nothing_else() {
+    fn only_tokens_in_arguments_are_replaced() {
         let lines = "
             -y|@scope/server@1.2.3 → -y|@scope/server@1.2.3
             --api-key|abc → --api-key|${CG_API_KEY}

@@ -141,7 +141,7 @@ fn lines_have_the_documented_form() {
 }
 
 #[test]
-fn a_line_is_in_the_file_before_the_call_is_sent() {
+fn ledger_line_is_written_before_the_call() {
     let mut files = Files::new();
     files.options.sync = true;
     let ledger = files.ledger();
@@ -160,7 +160,7 @@ fn a_line_is_in_the_file_before_the_call_is_sent() {
 }
 
 #[test]
-fn a_line_that_was_cut_off_costs_no_other_line() {
+fn truncated_line_does_not_affect_other_lines() {
     let files = Files::new();
     drop(send(&files.ledger(), "f").expect("written"));
     let text = files.text("l");
@@ -178,7 +178,7 @@ fn a_line_that_was_cut_off_costs_no_other_line() {
 }
 
 #[test]
-fn no_body_can_look_like_a_record() {
+fn call_body_cannot_imitate_a_record() {
     let mut files = Files::new();
     files.options.bodies = true;
     let ledger = files.ledger();
@@ -191,7 +191,7 @@ fn no_body_can_look_like_a_record() {
 }
 
 #[test]
-fn a_full_file_stops_calls_and_takes_what_is_over() {
+fn full_file_refuses_calls_but_records_results() {
     let mut files = Files::new();
     files.options.max_bytes = 2 * files.line_bytes();
     let ledger = files.ledger();
@@ -211,7 +211,7 @@ fn a_full_file_stops_calls_and_takes_what_is_over() {
 }
 
 #[test]
-fn full_files_are_moved_aside_and_the_last_is_deleted() {
+fn full_files_are_rotated_and_oldest_deleted() {
     let mut files = Files::new();
     files.options.max_bytes = 2 * files.line_bytes();
     files.options.keep = 2;
@@ -229,7 +229,7 @@ fn full_files_are_moved_aside_and_the_last_is_deleted() {
 }
 
 #[test]
-fn a_disk_that_is_full_stops_calls_until_it_has_taken_every_line() {
+fn unwritable_file_stops_calls_until_lines_are_written() {
     let files = Files::new();
     let ledger = files.ledger();
     let mut entry = send(&ledger, "f").expect("written");
@@ -248,7 +248,7 @@ fn a_disk_that_is_full_stops_calls_until_it_has_taken_every_line() {
 }
 
 #[test]
-fn a_file_that_cannot_be_a_ledger_is_refused() {
+fn invalid_ledger_path_is_refused() {
     for (path, reason) in [
         ("/dev/null", "regular file"),
         ("/nowhere/l", "does not exist; create it"),

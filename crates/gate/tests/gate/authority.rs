@@ -23,7 +23,7 @@ fn described(tool: &str, description: &str) -> Target {
 }
 
 #[tokio::test]
-async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
+async fn session_grant_covers_its_runs_and_one_definition() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Session);
     let first = setup(Arc::default(), asker);
@@ -60,7 +60,7 @@ async fn a_grant_for_the_session_is_for_its_runs_and_for_this_definition() {
 }
 
 #[tokio::test]
-async fn grants_before_a_run_need_no_answer_and_lift_no_denial() {
+async fn initial_grants_skip_questions_but_not_denials() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let rules = Rules::builder()
         .ask("*")
@@ -105,7 +105,7 @@ impl GrantStore for Noting {
 }
 
 #[tokio::test]
-async fn always_is_kept_and_counts_for_the_session() {
+async fn always_answer_is_stored_and_covers_the_session() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     for fails in [false, true] {
         let keep = Arc::new(Noting {
@@ -127,7 +127,7 @@ async fn always_is_kept_and_counts_for_the_session() {
 }
 
 #[tokio::test]
-async fn a_question_tells_what_there_is_to_know() {
+async fn question_shows_title_script_line_and_earlier_calls() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Deny);
     let rules = Rules::builder()
@@ -190,7 +190,7 @@ fn at_most(calls: u32) -> Arc<Rules> {
 
 /// A server chooses the names of its tools; a shell would expand `$x` to nothing.
 #[tokio::test]
-async fn what_to_allow_is_one_word_of_a_command() {
+async fn suggested_allow_flag_is_shell_quoted() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let run = servers.run(Arc::default(), Arc::new(NoAsker));
     let target = Target {
@@ -202,7 +202,7 @@ async fn what_to_allow_is_one_word_of_a_command() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
+async fn concurrent_calls_do_not_exceed_max_calls() {
     let servers = in_time(Servers::connect(vec![odd("counter")])).await;
     let run = servers.run(at_most(10), Arc::new(NoAsker));
     let calls = (0..100).map(|_| {
@@ -223,7 +223,7 @@ async fn a_hundred_calls_at_once_take_ten_uses_ten_times() {
 }
 
 #[tokio::test]
-async fn a_no_serves_equal_calls_that_wait_and_no_others() {
+async fn denial_answers_only_equal_waiting_calls() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Deny);
     let run = servers.run_with(setup(Arc::default(), asker));

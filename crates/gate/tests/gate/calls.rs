@@ -42,7 +42,7 @@ async fn the_ledger_has_every_outcome() {
 }
 
 #[tokio::test]
-async fn a_call_that_hangs_times_out_and_is_cancelled() {
+async fn hanging_call_times_out_and_is_cancelled() {
     let mut spec = odd("hang-on-call");
     spec.call_timeout = Duration::from_millis(100);
     let (servers, run, server) = one(spec).await;
@@ -63,7 +63,7 @@ async fn a_call_that_hangs_times_out_and_is_cancelled() {
 
 /// The person allows the definition in the question; the tool has changed by then.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_changed_since_the_decision_is_not_called() {
+async fn tool_changed_after_decision_is_not_called() {
     let (servers, run, name) = one(odd("changes")).await;
     call(&run, &name, "add", json!({ "name": "one" })).await;
     in_time(servers.settle(Duration::MAX)).await;
@@ -111,7 +111,7 @@ async fn a_tool_that_changed_since_the_decision_is_not_called() {
 /// An answer of the tool or the server is final, whatever the tool says of itself. A lost answer
 /// can be asked for again from a tool that only reads.
 #[tokio::test]
-async fn only_what_may_succeed_later_and_is_not_done_twice_is_retryable() {
+async fn only_safe_temporary_failures_are_retryable() {
     let retryable = async |mode: &str, tool: &str, arguments: Value| {
         let mut shown = Vec::new();
         for (read_only, idempotent) in [(false, false), (false, true), (true, true)] {

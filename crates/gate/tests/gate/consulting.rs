@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::{Runs as _, Words, allow_all, call, in_time, odd, raw, setup};
 
 #[tokio::test]
-async fn what_an_error_quotes_is_looked_at_and_remembered() {
+async fn quoted_error_data_is_reviewed_and_remembered() {
     in_time(async {
         let servers = Servers::connect(vec![odd("flaky")]).await;
         let mut setup = setup(allow_all(), Arc::new(NoAsker));

@@ -77,7 +77,7 @@ fn check_ledger(run: &Run, expected: Expect) {
 }
 
 #[tokio::test]
-async fn rules_decide_and_asking_fills_the_gap() {
+async fn calls_without_matching_rule_are_asked_about() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let asker = Scripted::new(&[Answer::Once, Answer::Deny, Answer::Run]);
     let run = servers.run(rules(&["flaky_empty"], &[], &["flaky_bare"]), asker.clone());
@@ -108,7 +108,7 @@ async fn rules_decide_and_asking_fills_the_gap() {
 }
 
 #[tokio::test]
-async fn a_read_only_hint_counts_only_from_a_trusted_server() {
+async fn read_only_hint_needs_a_trusted_server() {
     for (trusted, expected) in [
         (true, expect!["null"]),
         (
@@ -131,7 +131,7 @@ async fn a_read_only_hint_counts_only_from_a_trusted_server() {
 
 /// A rule under permissions.allow would come after the one that asks.
 #[tokio::test]
-async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
+async fn void_grant_before_ask_rule_suggests_flag() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let before = Definition::of(&json!({ "name": "empty", "description": "did nothing" }));
     let now = Definition::of(&json!({ "name": "empty", "description": "does nothing" }));
@@ -164,7 +164,7 @@ async fn leave_that_is_void_before_a_rule_that_asks_needs_a_flag() {
 }
 
 #[tokio::test]
-async fn one_question_at_a_time_and_a_grant_answers_the_queue() {
+async fn one_grant_answers_all_queued_questions() {
     let servers = in_time(Servers::connect(vec![odd("counter")])).await;
     let asker = Scripted::new(&[Answer::Run]);
     let run = servers.run(rules(&[], &[], &[]), asker.clone());
@@ -177,7 +177,7 @@ async fn one_question_at_a_time_and_a_grant_answers_the_queue() {
 }
 
 #[tokio::test]
-async fn a_call_given_up_while_asked_is_never_sent() {
+async fn call_abandoned_during_question_is_not_sent() {
     struct Never;
     impl Asker for Never {
         fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::{Runs as _, always, decisions, go, in_time, odd, raw, setup, target};
 
 #[tokio::test]
-async fn a_dry_run_makes_only_calls_that_read() {
+async fn dry_run_makes_only_read_only_calls() {
     for (trusted, expected) in [
         (
             true,
@@ -103,7 +103,7 @@ async fn check_dry_run(trusted: bool, expected: Expect) {
 }
 
 #[tokio::test]
-async fn a_dry_run_asks_nobody_about_what_it_does_not_make() {
+async fn dry_run_does_not_ask_about_skipped_calls() {
     let servers = in_time(Servers::connect(vec![odd("flaky")])).await;
     let (asker, asked) = always(Answer::Once);
     let mut setup = setup(Arc::default(), asker);

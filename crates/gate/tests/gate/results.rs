@@ -67,7 +67,7 @@ async fn results_of_every_kind() {
 }
 
 #[tokio::test]
-async fn results_are_held_to_what_the_tool_declares() {
+async fn results_must_fit_the_output_schema() {
     let (servers, run, server) = one(odd("flaky")).await;
     let integer = json!({
         "type": "object",

@@ -65,7 +65,7 @@ fn check(run: &Run, expected: Expect) {
 }
 
 #[tokio::test]
-async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
+async fn flow_rule_denies_an_allowed_call() {
     in_time(async {
         let (servers, run) = run_with(rules(Verdict::Deny), Arc::new(NoAsker), vec![]).await;
         call(&run, "a", "echo", json!({ "note": NOTE })).await;
@@ -84,7 +84,7 @@ async fn a_rule_over_flows_is_stricter_than_leave_to_call() {
 
 /// There is more of it than is compared, so that it may be in any call.
 #[tokio::test]
-async fn data_that_is_not_compared_is_decided_about() {
+async fn uncompared_data_is_decided_by_flow_rules() {
     let servers = Servers::connect(vec![named(("a", "big")), named(("b", "flaky"))]).await;
     let mut lines = Vec::new();
     for (action, min_bytes) in [
@@ -116,7 +116,7 @@ async fn data_that_is_not_compared_is_decided_about() {
 }
 
 #[tokio::test]
-async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
+async fn answer_for_run_covers_only_this_flow() {
     let (asker, asked) = always(Answer::Run);
     in_time(async {
         let mut rules = rules(Verdict::Ask);
@@ -145,7 +145,7 @@ async fn an_answer_for_the_run_is_for_these_two_and_no_other() {
 }
 
 #[tokio::test]
-async fn the_flows_that_are_asked_about_come_first() {
+async fn questioned_flows_are_listed_first() {
     let (asker, asked) = always(Answer::Once);
     in_time(async {
         let mut flows = FlowRules::default();
@@ -178,7 +178,7 @@ async fn the_flows_that_are_asked_about_come_first() {
 }
 
 #[tokio::test]
-async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about() {
+async fn answer_for_run_does_not_cover_unasked_data() {
     let (asker, asked) = always(Answer::Run);
     in_time(async {
         let mut rule = flow_rule("a", "b", Verdict::Ask);
@@ -213,7 +213,7 @@ async fn an_answer_for_the_run_says_nothing_of_data_that_nobody_was_asked_about(
 /// A question about data alone: longer answers than "once" let the data through for the run,
 /// and keep no rule.
 #[tokio::test]
-async fn a_question_offers_what_its_answers_do() {
+async fn question_offers_only_applicable_answers() {
     let about = Arc::new(Mutex::new(Vec::new()));
     let asker = |answer| {
         let about = Arc::clone(&about);
@@ -276,7 +276,7 @@ impl GrantStore for Nowhere {
 }
 
 #[tokio::test]
-async fn a_reviewer_has_a_say_on_arguments_and_results() {
+async fn reviewer_judges_arguments_and_results() {
     in_time(async {
         let asker = Arc::new(NoAsker);
         let flows = FlowRules::default();
@@ -312,7 +312,7 @@ async fn a_reviewer_has_a_say_on_arguments_and_results() {
 }
 
 #[tokio::test]
-async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
+async fn rule_question_includes_the_reviewer_objection() {
     let (asker, asked) = always(Answer::Session);
     in_time(async {
         let mut setup = setup(Arc::default(), asker);
@@ -335,7 +335,7 @@ async fn who_is_asked_by_a_rule_hears_what_a_reviewer_has_against_it() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_when_it_ends_is_its_data() {
+async fn last_words_of_a_server_are_its_data() {
     in_time(async {
         let specs = [("a", "dies-on-call"), ("b", "flaky")].map(named);
         let servers = Servers::connect(specs.into()).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Asked, Do, Fake, KEY, plain, texts, vectors};
 
 #[tokio::test]
-async fn vectors_come_in_the_order_of_the_texts_and_have_length_one() {
+async fn vectors_are_normalized_in_order_of_texts() {
     let answer = vectors(&[(1, [0.0, -5.0]), (0, [3.0, 4.0])]);
     let fake = Fake::start([Do::Answer(200, answer)]).await;
     let embedder = fake.embedder(Some(2));
@@ -42,7 +42,7 @@ async fn many_texts_are_sent_in_batches() {
 }
 
 #[tokio::test]
-async fn no_text_is_no_request() {
+async fn empty_text_list_sends_no_request() {
     let fake = Fake::start([]).await;
     let embedder = fake.embedder(None);
     assert_eq!(embedder.embed(&[]).await, Ok(Vec::new()));
@@ -50,7 +50,7 @@ async fn no_text_is_no_request() {
 }
 
 #[tokio::test]
-async fn answers_that_are_no_vectors() {
+async fn malformed_vector_answers_are_refused() {
     let odd = |second: Value| json!({ "data": [{ "embedding": [1, 2] }, second] });
     let pair = |second| vectors(&[(0, [1.0, 0.0]), second]);
     let no_number = "a vector with something that is not a number";

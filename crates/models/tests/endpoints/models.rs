@@ -64,7 +64,7 @@ async fn a_model_of_either_api_answers() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_knows_no_schemas_is_asked_without() {
+async fn schema_is_dropped_if_endpoint_rejects_it() {
     let refusal = json!({ "error": { "message": "response_format?" } });
     let answer = json!({ "choices": [{ "message": { "content": "1" } }] });
     let fake = Fake::start([Do::Answer(400, refusal), Do::Answer(200, answer)]).await;
@@ -79,7 +79,7 @@ async fn an_endpoint_that_knows_no_schemas_is_asked_without() {
 }
 
 #[tokio::test]
-async fn answers_that_say_nothing() {
+async fn answers_without_text_are_errors() {
     let null = json!([{ "message": { "content": null } }]);
     for (api, member, value) in [
         (Api::OpenAi, "choices", json!([])),

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{Do, Fake, KEY, plain, texts, vectors};
 
 #[tokio::test]
-async fn what_no_endpoint_should_do() {
+async fn misbehaving_endpoint_gives_a_clean_error() {
     let said = |message: String| json!({ "error": { "message": message } });
     let long = "x".repeat(500);
     let wrong = said(format!(
@@ -64,7 +64,7 @@ async fn a_busy_endpoint_is_asked_again() {
 }
 
 #[tokio::test]
-async fn one_that_never_answers_is_given_up() {
+async fn silent_endpoint_times_out() {
     let fake = Fake::start([Do::Hang]).await;
     let endpoint = fake.patient(Api::OpenAi, Duration::from_millis(50));
     let asked = Embedder::new(endpoint, "minilm", None)
@@ -77,7 +77,7 @@ async fn one_that_never_answers_is_given_up() {
 }
 
 #[tokio::test]
-async fn one_that_wants_more_time_than_there_is_says_so() {
+async fn retry_after_beyond_timeout_is_an_error() {
     let fake = Fake::start([Do::Busy(429, "8")]).await;
     let endpoint = fake.patient(Api::OpenAi, Duration::from_secs(7));
     let asked = Embedder::new(endpoint, "minilm", None)
@@ -89,7 +89,7 @@ async fn one_that_wants_more_time_than_there_is_says_so() {
 }
 
 #[tokio::test]
-async fn one_that_is_not_there() {
+async fn unreachable_endpoint_is_an_error() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

@@ -7,7 +7,7 @@ use callgate_models::{Api, Endpoint, Model};
 use crate::support::KEY;
 
 #[test]
-fn urls_that_nothing_is_sent_to() {
+fn unsafe_endpoint_urls_are_refused() {
     let insecure = "the URL must be https, or http on loopback";
     let user = "the URL holds a user name or password; use a key";
     let fragment = "the URL has a fragment; remove it";

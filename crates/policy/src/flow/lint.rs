@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches_nothing_is_told() {
+    fn flow_rules_without_match_are_reported() {
         check(
             &[],
             expect![[r#"
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_about_a_server_that_is_not_known_is_not_told() {
+    fn rules_for_unknown_servers_are_not_reported() {
         let unknown = |server, prefix| UnknownTools { server, prefix };
         check(
             &[unknown("log", Some("log_"))],

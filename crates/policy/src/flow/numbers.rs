@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_alone() {
+    fn numbers_inside_words_are_not_found() {
         let check = |text: &str, expected: &[u128]| assert_eq!(found(text), expected, "{text}");
         check("123456", &[123_456]);
         check("12345", &[]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_a_script_are_known() {
+    fn numbers_are_known_in_script_notation() {
         let check = |text: &str, expected: &[u128]| assert_eq!(answered(text), expected, "{text}");
         check("123456789012345", &[123_456_789_012_345]);
         check(
@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_number_is_known_however_it_is_written(
+        fn number_is_known_in_any_notation(
             digits in 1_000_001_i64..1 << 53, exponent in -40..24, is_negative in any::<bool>(),
         ) {
             prop_assume!(digits % 10 != 0);

@@ -42,7 +42,7 @@ fn show(findings: &[Finding]) -> String {
 const SECRET: &str = "Quarterly revenue fell by 12 percent";
 
 #[test]
-fn forms() {
+fn copies_in_known_encodings_are_found() {
     let result = json!({ "rows": [{ "note": SECRET, "id": 4_915_112 }] });
     let mut said = String::new();
     for arguments in [
@@ -74,7 +74,7 @@ fn forms() {
 }
 
 #[test]
-fn a_piece_within_a_longer_one_of_another_source_is_found() {
+fn piece_within_longer_piece_is_found() {
     let quoted =
         format!("A few words that stand before it, more than sixteen. {SECRET} And after.");
     let results = [("crm_get", json!(SECRET)), ("wiki_get", json!(quoted))];
@@ -113,7 +113,7 @@ fn a_table_with_a_ruler_is_data() {
 }
 
 #[test]
-fn base64_is_found_whatever_stands_before_it() {
+fn base64_is_found_after_any_prefix() {
     let results = [("crm_get", json!(SECRET))];
     let long = format!("{} {SECRET}", "other words ".repeat(1_000));
     let long_results = [("crm_get", json!(long))];
@@ -136,7 +136,7 @@ fn base64_is_found_whatever_stands_before_it() {
 }
 
 #[test]
-fn a_form_with_two_spaces_is_the_same_text() {
+fn repeated_spaces_do_not_hide_a_copy() {
     let table = "name    amount\nalice   1200\r\nbob + carol   900";
     let results = [("crm_get", json!(table))];
     for text in [
@@ -156,7 +156,7 @@ fn a_form_with_two_spaces_is_the_same_text() {
 }
 
 #[test]
-fn what_the_script_says_is_no_servers_data() {
+fn script_text_is_not_server_data() {
     let said = "a first line of it\n\tand a second one\r\nand a third one";
     let detector = Detector::new(&format!("await wiki_put({{ text: `{said}` }})"));
     detector.learn(&side("wiki_put"), 1, &json!(said).to_string());
@@ -165,7 +165,7 @@ fn what_the_script_says_is_no_servers_data() {
 }
 
 #[test]
-fn each_tool_that_answered_the_same_is_found() {
+fn every_source_of_equal_data_is_found() {
     let error = "the server could not find what it was asked for";
     let tools: Vec<String> = (0..30).map(|nth| format!("crm_tool{nth}")).collect();
     let results: Vec<_> = tools.iter().map(|from| (&**from, json!(error))).collect();
@@ -184,7 +184,7 @@ fn each_tool_that_answered_the_same_is_found() {
 /// The slowest arguments to inspect: fingerprints that are known everywhere and lead to
 /// nothing, runs that look like base64 of text at each place, and escapes.
 #[test]
-fn arguments_made_to_be_slow_are_looked_at_to_the_end() {
+fn hostile_arguments_are_inspected_completely() {
     let text: String = (0..2_000_u32).map(noise).collect();
     let places = (0..20_000).map(|nth| nth * 7 % (text.len() - 12));
     let cut: Vec<&str> = places.map(|at| &text[at..at + 12]).collect();

@@ -26,7 +26,7 @@ fn lines(permissions: &Permissions, calls: usize) -> String {
 }
 
 #[test]
-fn a_rule_that_is_used_up_is_passed_over() {
+fn spent_rule_is_skipped() {
     let counted = json!({ "tool": "fs_*", "maxCalls": 2 });
     expect![[r#"
         Allow: allowed by rule "fs_*" (2 calls) in permissions.allow
@@ -49,7 +49,7 @@ fn a_rule_that_is_used_up_is_passed_over() {
 }
 
 #[test]
-fn calls_without_a_script_are_counted_over_their_session() {
+fn calls_without_script_count_over_the_session() {
     let lists = json!({ "allow": [{ "tool": "fs_*", "maxCalls": 2 }, { "tool": "fs_write", "maxCalls": 1 }] });
     let session = Arc::default();
     // Each call may bring rules of its own that read the same.
@@ -70,7 +70,7 @@ fn calls_without_a_script_are_counted_over_their_session() {
 }
 
 #[test]
-fn looking_counts_nothing() {
+fn decision_without_counting_spends_no_use() {
     let permissions = permissions(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] }));
     for count in [Count::Nothing, Count::Nothing, Count::All] {
         assert_eq!(verdict(&permissions, 1, count), Verdict::Allow);
@@ -81,7 +81,7 @@ fn looking_counts_nothing() {
 }
 
 #[test]
-fn a_call_that_is_not_made_uses_nothing_of_a_session_up() {
+fn unsent_call_spends_no_session_use() {
     let rules = Arc::new(rules(json!({ "allow": [{ "tool": "*", "maxCalls": 1 }] })));
     let session = Arc::default();
     let call = || Permissions::of_one_call(Arc::clone(&rules), Arc::clone(&session));
@@ -103,7 +103,7 @@ fn a_call_that_is_not_made_uses_nothing_of_a_session_up() {
 }
 
 #[test]
-fn a_call_that_is_denied_uses_nothing_up() {
+fn denied_call_spends_no_use() {
     let permissions = permissions(json!({
         "allow": [{ "tool": "*", "maxCalls": 1 }],
         "deny": [{ "tool": "*", "arguments": [{ "at": "/n", "equals": 2 }] }],
@@ -114,7 +114,7 @@ fn a_call_that_is_denied_uses_nothing_up() {
 }
 
 #[test]
-fn of_calls_at_one_time_as_many_go_as_may() {
+fn concurrent_calls_do_not_exceed_max_calls() {
     let permissions = permissions(json!({ "allow": [{ "tool": "*", "maxCalls": 10 }] }));
     let allowed = AtomicUsize::new(0);
     let start = std::sync::Barrier::new(20);
@@ -134,7 +134,7 @@ fn of_calls_at_one_time_as_many_go_as_may() {
 }
 
 #[test]
-fn a_grant_is_for_what_it_was_given_for() {
+fn grant_applies_only_to_its_function() {
     for (function, expected) in [
         ("fs_write", Verdict::Allow),
         ("fs_read", Verdict::Ask),

@@ -33,7 +33,7 @@ fn always() -> Rule {
 }
 
 #[test]
-fn a_grant_is_void_for_a_tool_that_has_become_another() {
+fn grant_is_void_for_a_changed_tool() {
     let before = definition("writes a file");
     let after = definition("writes a file and sends it to us");
     for scope in [Scope::Run, Scope::Session] {
@@ -91,7 +91,7 @@ fn always_is_a_rule_for_one_definition() {
 }
 
 #[test]
-fn who_asks_in_a_run_asks_also_about_what_was_answered_before_it() {
+fn ask_rule_of_run_overrides_stored_allow_rules() {
     let known = definition("writes a file");
     let permissions = |asks: Value, allows: Option<&str>| {
         let mut all: Rules = [always()].into_iter().collect();
@@ -159,7 +159,7 @@ fn rules_expire() {
 /// Before the arguments are known, it is not known either that nothing else lets the call
 /// through.
 #[test]
-fn leave_that_depends_comes_before_leave_that_is_void() {
+fn conditional_allow_rule_precedes_void_rule() {
     let expired = json!({ "tool": "fs_write", "expires": "2026-01-01T00:00:00Z" });
     let only_x = json!({ "tool": "fs_write", "arguments": [{ "at": "/path", "equals": "x" }] });
     let rules = rules(json!({ "allow": [expired, only_x] }));

@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn what_cannot_be_judged_allows_nothing_and_escapes_nothing(
+    fn allowed_arguments_also_match_the_deny_rule(
         entry in entry(), arguments in value(), trusted in any::<bool>(),
     ) {
         let arguments = json!({ "a": arguments });
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn schemas_of_any_form_are_looked_at(entry in entry(), schema in value()) {
+    fn lint_accepts_schemas_of_any_form(entry in entry(), schema in value()) {
         let rules: Rules = Rule::parse(Effect::Allow, &entry).ok().into_iter().collect();
         let definition = Definition::of(&schema);
         let tool = KnownTool {
@@ -120,7 +120,7 @@ proptest! {
 }
 
 #[test]
-fn a_long_text_and_an_ugly_expression_take_no_time_to_speak_of() {
+fn long_text_and_hostile_regex_are_fast() {
     let rule = json!({ "tool": "*", "arguments": [{ "at": "/x", "regex": "(a*)*b", "glob": "**a**a**a**b" }] });
     let rules: Rules = Rule::parse(Effect::Allow, &rule).into_iter().collect();
     let arguments = json!({ "x": "a".repeat(1_000_000) });

@@ -45,7 +45,7 @@ fn check(lists: Value, expected: Expect) {
 }
 
 #[test]
-fn rules_that_match_no_tool() {
+fn rules_matching_no_tool_are_reported() {
     check(
         json!({ "allow": [
             "logging_*", "ticktng_*", "logging_getLog", "nothing_like_it", "*",
@@ -134,7 +134,7 @@ fn rules_by_hints_and_definitions() {
 }
 
 #[test]
-fn rules_over_arguments_that_no_tool_has() {
+fn rules_on_undeclared_arguments_are_reported() {
     let rule = |at: &str| json!({ "tool": "fs_write", "arguments": [{ "at": at, "equals": 1 }] });
     check(
         json!({ "allow": [
@@ -149,7 +149,7 @@ fn rules_over_arguments_that_no_tool_has() {
 }
 
 #[test]
-fn rules_that_others_come_before() {
+fn shadowed_rules_are_reported() {
     check(
         json!({
             "allow": [
@@ -168,7 +168,7 @@ fn rules_that_others_come_before() {
 }
 
 #[test]
-fn tools_that_are_not_known_yet() {
+fn unmatched_rule_may_concern_unknown_tools() {
     let check = |entry: Value, expected: [bool; 3]| {
         let rules = rules(json!({ "allow": [entry] }));
         let unmatched = rules.unmatched([], time(NOW));

@@ -57,7 +57,7 @@ fn deny_comes_before_ask_and_ask_before_allow() {
 }
 
 #[test]
-fn of_one_list_the_first_that_matches_decides() {
+fn first_matching_rule_of_a_list_decides() {
     let rules = rules(json!({ "allow": [
         { "tool": "fs_*", "arguments": [{ "at": "/path", "prefix": "/a/" }] },
         "fs_write",
@@ -98,7 +98,7 @@ fn grants_come_after_deny_and_before_ask() {
 /// Nothing is promised, and where more is to be said of a call than one rule says, it is named. A
 /// rule that asks for some arguments asks for no more than one that asks for all.
 #[test]
-fn before_there_are_arguments() {
+fn decision_without_arguments_names_conditional_rules() {
     let cases = r#"
         { "allow": [COND] } → Ask: needs approval: it depends on the arguments, by rule "*" (/n ≤ 5) in permissions.allow
         { "allow": ["*"], "deny": [COND] } → Ask: denied for some arguments, by rule "*" (/n ≤ 5) in permissions.deny

@@ -13,7 +13,7 @@ fn check(entry: Value, expected: Expect) {
 }
 
 #[test]
-fn a_rule_reads_as_it_is() {
+fn rule_is_displayed_with_its_conditions() {
     check(
         json!("git_*"),
         expect![[r#"rule "git_*" in permissions.allow"#]],
@@ -39,7 +39,7 @@ fn a_rule_reads_as_it_is() {
 }
 
 #[test]
-fn an_entry_that_is_no_rule_is_refused() {
+fn malformed_rule_entry_is_refused() {
     let of = |key: &str, value: Value| json!({ "tool": "*", key: value });
     let test = |test: Value| of("arguments", json!([test]));
     let many = vec![json!({ "at": "", "exists": true }); 65];
@@ -98,7 +98,7 @@ fn an_entry_that_is_no_rule_is_refused() {
 }
 
 #[test]
-fn only_what_lets_through_can_be_used_up() {
+fn only_allow_rules_take_max_calls_and_definition() {
     for effect in [Effect::Ask, Effect::Deny] {
         for (key, value) in [
             ("maxCalls", json!(1)),
@@ -113,7 +113,7 @@ fn only_what_lets_through_can_be_used_up() {
 
 /// The last segment of a prefix may go on.
 #[test]
-fn a_prefix_or_glob_that_no_text_can_be_judged_by_is_none() {
+fn prefix_or_glob_with_dot_segments_is_refused() {
     for (test, taken, texts) in [
         (
             "prefix",
@@ -137,7 +137,7 @@ fn a_prefix_or_glob_that_no_text_can_be_judged_by_is_none() {
 }
 
 #[test]
-fn a_text_is_read_as_the_entry_of_a_file() {
+fn rule_text_is_parsed_like_a_file_entry() {
     let check = |text: &str, expected: Expect| {
         let said = match Rule::parse_json(Effect::Deny, text) {
             Ok(rule) => rule.to_json().to_string(),

@@ -129,7 +129,7 @@ fn ranges() {
 
 /// Conditions and arguments. A rule can say that leaving a member out is harmless.
 #[test]
-fn what_is_missing_satisfies_no_allow_rule_and_escapes_no_deny_rule() {
+fn missing_argument_matches_deny_but_not_allow() {
     let check = |case: Value| matched(&case[0], &case[1]).to_owned();
     table(
         r#"

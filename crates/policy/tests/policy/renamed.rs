@@ -47,7 +47,7 @@ fn check(trusted: bool, cases: &str) {
 }
 
 #[test]
-fn deny_and_ask_rules_go_by_the_natural_name_too() {
+fn deny_and_ask_rules_match_the_unsuffixed_name() {
     check(
         false,
         r#"
@@ -79,7 +79,7 @@ fn deny_and_ask_rules_go_by_the_natural_name_too() {
 }
 
 #[test]
-fn allow_rules_and_grants_go_by_the_function_alone() {
+fn allow_rules_and_grants_match_only_the_function() {
     check(
         false,
         r#"
@@ -93,7 +93,7 @@ fn allow_rules_and_grants_go_by_the_function_alone() {
 
 /// Not by another's suffix, nor by stars where the suffix would be, and what widens does not.
 #[test]
-fn deny_and_ask_rules_hold_by_the_suffixed_name_where_nobody_is_beside_the_tool() {
+fn deny_and_ask_rules_match_the_suffixed_name() {
     check(
         false,
         r#"
@@ -113,7 +113,7 @@ fn deny_and_ask_rules_hold_by_the_suffixed_name_where_nobody_is_beside_the_tool(
 
 /// A rule for three calls does not leave the rest to the server's word.
 #[test]
-fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hint() {
+fn grant_for_unsuffixed_name_does_not_apply() {
     check(
         true,
         r#"
@@ -137,7 +137,7 @@ fn bound_leave_for_the_natural_name_is_void_and_does_not_leave_the_call_to_a_hin
 }
 
 #[test]
-fn every_rule_goes_by_the_long_name_too() {
+fn every_rule_matches_the_long_name() {
     let names = OtherNames::new(None, "git_log_0123456789abcdef").with_long(Some("git_git_log"));
     let names = Arc::new(names);
     let call = CallFacts {
@@ -180,7 +180,7 @@ fn every_rule_goes_by_the_long_name_too() {
 }
 
 #[test]
-fn rules_that_match_no_tool_any_more_say_its_new_name() {
+fn unmatched_rule_suggests_the_new_name() {
     let tool = KnownTool {
         other_names: Some(&NAMES),
         ..known(FUNCTION, "github")

@@ -54,7 +54,7 @@ fn servers_by_name() {
 }
 
 #[test]
-fn trust_is_the_configurations_word() {
+fn trusted_condition_matches_configured_trust() {
     for wanted in [true, false] {
         let found = [wanted, !wanted].map(|trusted| {
             matched(

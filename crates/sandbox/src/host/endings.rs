@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_death_says_why() {
+    fn worker_death_reason_is_reported() {
         check(
             libc::SIGABRT,
             "memory allocation of 100000000 bytes failed",

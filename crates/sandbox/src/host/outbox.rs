@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_is_bounded() {
+    fn unread_frames_are_bounded() {
         let mut outbox = Outbox::default();
         assert_eq!(outbox.has_room(usize::MAX), Ok(()));
         outbox.push(answer(1 << 20)).expect("it is short enough");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn frames_are_written_in_their_order_as_they_are_read() {
+    async fn frames_are_written_in_order() {
         let frames: Vec<_> = (0..100).map(|i| answer(i * 997)).collect();
         let mut expected = Vec::new();
         let mut outbox = Outbox::default();

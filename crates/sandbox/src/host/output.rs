@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_emits_too_much_breaks_the_protocol() {
+    fn worker_emitting_too_much_breaks_the_protocol() {
         let limits = Limits {
             emits: 3,
             emit_bytes: 10,

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_inputs_of_calls_under_way_are_bounded_together() {
+    async fn inputs_of_pending_calls_share_one_limit() {
         let mut calls = PendingCalls::new(Arc::new(Null), 1);
         let quarter = WAITING_BYTES / 4;
         for _ in 0..4 {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_by_itself_may_have_more() {
+    async fn single_call_may_exceed_the_input_limit() {
         let mut calls = PendingCalls::new(Arc::new(Null), 1);
         assert_eq!(refused(&mut calls, WAITING_BYTES + 1), None);
         assert!(refused(&mut calls, 1).is_some());

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_costs_what_the_worker_works() {
+    fn waiting_counts_only_worker_cpu_time() {
         let start = Instant::now();
         let mut clock = ScriptClock::new(start);
         assert_eq!(clock.spent(start + ms(10), work(3, 4)), ms(10));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_again_in_time() {
+    fn next_clock_check_follows_the_remaining_time() {
         let start = Instant::now();
         let mut clock = ScriptClock::new(start);
         let none = Work::default();

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_worker_that_left_its_group_is_killed_and_waited_for() {
+    async fn worker_outside_its_group_is_killed_and_reaped() {
         let left = outside();
         let pid = pid(&left);
         let death = in_time(left.end()).await;
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn dropped_worker_is_killed_and_waited_for() {
+    async fn dropped_worker_is_killed_and_reaped() {
         let left = outside();
         let pid = pid(&left);
         drop(left);
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_in_the_group_of_a_worker_is_killed_with_it() {
+    async fn processes_in_worker_group_are_killed() {
         let mut program = Command::new("sh");
         program.args(["-c", "tail -f /dev/null & echo $! >&2; wait"]);
         program.process_group(0);

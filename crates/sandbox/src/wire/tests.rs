@@ -135,7 +135,7 @@ fn broken_frames_are_refused() {
 }
 
 #[test]
-fn a_frame_over_the_limit_is_neither_awaited_nor_sent() {
+fn frame_over_limit_is_neither_read_nor_sent() {
     let mut decoder = Decoder::<WorkerFrame>::new(64);
     decoder.space(0).extend_from_slice(&u32::MAX.to_le_bytes());
     assert!(decoder.space(1).capacity() < 1024);

@@ -18,7 +18,7 @@ fn check_values(schema: &Value, cases: &str) {
 }
 
 #[test]
-fn what_fits_and_what_does_not() {
+fn values_are_checked_against_the_schema() {
     let schema = json!({
         "type": "object",
         "properties": { "n": { "type": "integer" }, "s": { "type": "string", "format": "email" } },
@@ -41,7 +41,7 @@ fn what_fits_and_what_does_not() {
 }
 
 #[test]
-fn null_where_nullable_says_so() {
+fn nullable_keyword_allows_null() {
     let schema = json!({
         "properties": {
             "a": { "type": "string", "nullable": true },
@@ -61,7 +61,7 @@ fn null_where_nullable_says_so() {
 }
 
 #[test]
-fn schemas_that_are_not_taken() {
+fn unsupported_schemas_give_unknown() {
     let cases = r##"
         { "$ref": "https://example.com/a.json" } → the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME"
         { "$dynamicRef": "#a" } → the schema has "$dynamicRef"; leave it out
@@ -122,7 +122,7 @@ fn recursive_schemas() {
 }
 
 #[test]
-fn what_takes_long_is_bounded() {
+fn slow_checks_are_bounded() {
     // Each level asks twice for each of two ways, and the last is wrong.
     let doubled = json!({ "anyOf": [
         { "properties": { "a": { "$ref": "#" }, "b": { "type": "string" } }, "required": ["b"] },

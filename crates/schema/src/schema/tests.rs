@@ -31,7 +31,7 @@ fn check_lines(author: Author, cases: &str) {
 }
 
 #[test]
-fn what_is_no_schema_of_a_script() {
+fn invalid_script_schemas_are_refused() {
     check_lines(
         Author::Script,
         r##"
@@ -49,7 +49,7 @@ fn what_is_no_schema_of_a_script() {
 }
 
 #[test]
-fn references_that_would_work_for_ever() {
+fn endless_references_are_refused() {
     check(
         &json!({ "anyOf": [{ "$ref": "#" }] }),
         r##"the schema refers to itself with "#"; write its levels out"##,
@@ -96,7 +96,7 @@ fn references_that_would_work_for_ever() {
 
 /// Keywords such as `enum` and `examples` have data, not schemas.
 #[test]
-fn what_servers_may_do_and_scripts_may_not() {
+fn server_schemas_may_have_ids_and_recursion() {
     check_lines(
         Author::Server,
         r##"
@@ -110,7 +110,7 @@ fn what_servers_may_do_and_scripts_may_not() {
 
 /// Circles count also beside a reference into the value, and in a part that is never used.
 #[test]
-fn circles_within_one_value() {
+fn reference_cycles_within_one_value_are_refused() {
     check_lines(
         Author::Server,
         r##"
@@ -123,7 +123,7 @@ fn circles_within_one_value() {
 }
 
 #[test]
-fn long_chains_are_deep() {
+fn long_reference_chains_count_as_nesting() {
     let mut parts = serde_json::Map::new();
     parts.insert("p0".to_owned(), json!({}));
     for level in 1..1_000 {
@@ -161,7 +161,7 @@ fn answers_too_long_for_patterns_are_refused() {
 }
 
 #[test]
-fn unevaluated_properties_of_scripts_are_few() {
+fn unevaluated_keywords_in_script_schemas_are_bounded() {
     let within = |schema: Value, _| json!({ "anyOf": [schema], "unevaluatedItems": false });
     let nested = |levels: usize| (0..levels).fold(json!(true), within);
     assert!(Schema::new(nested(4), Author::Script).is_ok());

@@ -98,7 +98,7 @@ fn every_form_keeps_its_places() {
 }
 
 #[test]
-fn what_is_not_the_authors_has_no_place() {
+fn generated_code_has_no_author_position() {
     for script in ["await a_b()\nf()", "enum E { A }\nawait a_b()\nf()"] {
         let prepared = prepare(script).unwrap();
         let (line, column, _) = line_and_column(&prepared.code, prepared.code.len() - 1);

@@ -107,7 +107,7 @@ fn every_form_has_the_authors_positions() {
 }
 
 #[test]
-fn what_stands_at_the_top_of_a_module() {
+fn top_level_module_statements_are_checked() {
     check(
         "modules",
         r##"

@@ -3,7 +3,7 @@
 use callgate_script::{MAX_SCRIPT_BYTES, ScriptErrorKind, prepare};
 
 #[test]
-fn limits() {
+fn size_and_depth_limits_are_enforced() {
     let deep = "the code is nested more than 1000 deep; write it in simpler pieces";
     let long =
         "the script is over 262144 bytes, the most it may have; let it fetch its data with tools";
@@ -38,7 +38,7 @@ fn limits() {
 /// Each of these nests something in itself as often as a script is long. The
 /// point is that the process is still there afterwards.
 #[test]
-fn no_text_uses_up_the_stack() {
+fn nested_text_does_not_overflow_the_stack() {
     let units = "(¦[¦{¦!¦-¦a+¦a=>¦a=¦a?¦a?b:¦a**¦a,¦a.b¦a()¦a[¦new ¦if(1)¦if(1){}else ¦for(;;)¦\
         while(1)¦do ¦`${¦f(¦()=>{¦(a)=>¦async a=>¦async()=>{¦function f(){¦class A{[¦\
         class A extends ¦class A{static{¦a<b>¦let x:A<¦x as ¦x!¦x`¦...¦[...¦({a:¦({[¦\
@@ -90,7 +90,7 @@ fn deep_code_passes() {
 /// The parser reads such syntax twice, and each nesting doubles that. A script passes if it is read
 /// in time; else its process is ended (`reading.rs` in the tests of the sandbox).
 #[test]
-fn what_doubles_the_time_to_parse() {
+fn exponential_time_syntax_is_accepted_when_short() {
     for (before, open, close, after) in [
         ("f(", "<T>[", "]", ")"),
         ("f(", "async<T>(a=", ")", ")"),

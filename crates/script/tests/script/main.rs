@@ -88,7 +88,7 @@ fn cases() {
 }
 
 #[test]
-fn types_that_are_too_long_or_deep() {
+fn long_or_deep_types_are_refused() {
     let long = |bytes: usize| format!("the type has {bytes} bytes, over the limit of 8192");
     let deep = "the type is nested deeper than 32 levels".to_owned();
     for (text, expected) in [
@@ -102,7 +102,7 @@ fn types_that_are_too_long_or_deep() {
 }
 
 #[test]
-fn what_other_runtimes_have() {
+fn globals_of_other_runtimes_get_a_hint() {
     for name in ["fetch", "process", "Buffer", "__dirname", "eval", "window"] {
         let hint = instead_of(name).unwrap_or_default();
         assert!(!hint.is_empty(), "{name}");
@@ -144,7 +144,7 @@ fn carriage_returns_and_first_lines() {
 }
 
 #[test]
-fn prose_that_happens_to_parse() {
+fn parsable_prose_before_code_is_refused() {
     for prose in ["Sure!", "Here:", "// x", "run", "Sure!\nHere:"] {
         let error = prepare(&format!("{prose}\n```ts\nreturn 5\n```")).expect_err(prose);
         assert_eq!(

@@ -31,7 +31,7 @@ fn check_refused(text: &str, part: &str) {
 }
 
 #[test]
-fn fences_of_every_kind() {
+fn code_fences_of_every_kind_are_removed() {
     check_runs(
         &[
             "```ts\nreturn f()\n```",
@@ -75,7 +75,7 @@ fn fences_of_every_kind() {
 }
 
 #[test]
-fn thoughts_before_the_code() {
+fn thinking_text_before_code_is_removed() {
     check_runs(&["<think>\nI call f.\n</think>\nreturn f()"], (4, 8));
     check_runs(
         &["<thinking>f, or\n```ts\ng()\n```\n</thinking>\n```ts\nreturn f()\n```"],
@@ -99,7 +99,7 @@ fn thoughts_before_the_code() {
 }
 
 #[test]
-fn code_in_json() {
+fn code_inside_json_is_extracted() {
     check_runs(
         &[
             r#"{"code": "const a = \"x\";\nreturn f(a)"}"#,
@@ -121,7 +121,7 @@ fn code_in_json() {
 }
 
 #[test]
-fn escaped_code() {
+fn escaped_code_is_unescaped() {
     check_runs(
         &[
             "for (const a of b) if (a &lt; 2 &amp;&amp; a &gt; 1)\nreturn f(a)",

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_sees_the_structured_value_and_compact_json() {
+    fn model_sees_structured_value_and_compact_json() {
         let text = |text: &str| json!({ "type": "text", "text": text });
         let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
         for (result, expected) in [

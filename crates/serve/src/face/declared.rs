@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_fit() {
+    fn longest_fitting_prefix_is_declared() {
         let names = ["aaaa", "bbbb", "cccc", "dddd", "eeee"];
         for max in 0..=6 {
             let (text, count) = first_that_fit(&names, max, |names| names.concat());

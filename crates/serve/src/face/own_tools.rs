@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_has_all_tools() {
+    fn tools_file_covers_every_mode() {
         for mode in [ToolMode::Code, ToolMode::Discovery, ToolMode::Native] {
             let known = TOOLS.iter().filter(|tool| is_in_mode(&tool.name, mode));
             let expected = if mode == ToolMode::Code { 7 } else { 6 };

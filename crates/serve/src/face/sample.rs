@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_those_that_the_schema_requires() {
+    fn sample_contains_only_required_arguments() {
         for (properties, needed, expected) in [
             (
                 json!({ "path": { "type": "string" }, "head": { "type": "number" } }),

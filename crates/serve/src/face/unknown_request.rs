@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn params_are_not_repeated_and_methods_are_told_apart() {
+    fn refusal_omits_params_and_distinguishes_methods() {
         let wrong = CustomRequest::new("tools/call", Some(json!({ "name": 5 })));
         let level = CustomRequest::new("logging/setLevel", Some(json!({})));
         let long = CustomRequest::new("m".repeat(10_000), None);

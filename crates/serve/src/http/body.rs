@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn sizes() {
+    async fn body_over_the_limit_is_refused() {
         let mut config = HttpConfig::default();
         config.max_body = 10;
         let kind = HeaderValue::from_static("application/json");

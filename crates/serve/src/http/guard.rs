@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts() {
+    fn foreign_host_headers_are_refused() {
         for (hosts, status) in [
             (
                 "localhost:8080|LocalHost|127.0.0.1:9|[::1]:8080|one.example:8443",
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn origins() {
+    fn foreign_origins_are_refused() {
         let at = |origin: &str| check("127.0.0.1:8080", "/mcp", &[b"localhost:8080"], Some(origin));
         assert_eq!(at("https://app.example"), 200);
         assert_eq!(at("http://localhost:8080"), 200);

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_sees_the_limits_that_it_could_want() {
+    fn run_script_schema_shows_selected_limits() {
         let wait = Duration::from_secs(45);
         let mut shown = run_script_schema(&Limits::default(), wait);
         let limits = limits_of(&mut shown)
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_takes_a_run() {
+    fn wait_arguments_are_read_and_validated() {
         let given = json!({ "run": "r-1", "waitMs": 0, "cancel": true, "bytes": 5 });
         let given = WaitArguments::read(given.as_object()).expect("they are good");
         assert_eq!((given.run.as_str(), given.cancel), ("r-1", true));

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_form_filled_in_is_a_yes() {
+    fn only_completed_form_counts_as_approval() {
         let accept = |content| json!({ "action": "accept", "content": content });
         for (word, answer) in ANSWERS {
             assert_eq!(read(&ANSWERS, &accept(json!({ "answer": word }))), answer);

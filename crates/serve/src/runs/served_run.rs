@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_a_client_may_come_for_is_kept() {
+    fn run_still_reachable_by_client_is_kept() {
         assert!(!run().end(Outcome::lost()));
         let left = run();
         assert!(left.leave().is_none());
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_run_out_of_reach_is_cancelled_without_an_answer() {
+    fn only_unreachable_run_is_cancelled_without_answer() {
         let waited_for = run();
         let waiting = WaitingRequest::new(&waited_for, false);
         assert!(!waited_for.answer_is_late());

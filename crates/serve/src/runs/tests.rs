@@ -138,7 +138,7 @@ fn unknown() -> Result<Value, String> {
 }
 
 #[tokio::test]
-async fn a_run_that_ended_meanwhile_is_answered() {
+async fn run_ended_meanwhile_gives_its_result() {
     let bench = Bench::new().await;
     let (give_up, given_up) = oneshot::channel();
     let state = wanted(bench.ask(given_up, false).await, "question-1");
@@ -152,7 +152,7 @@ async fn a_run_that_ended_meanwhile_is_answered() {
 }
 
 #[tokio::test]
-async fn a_run_with_another_question_asks_it() {
+async fn run_with_new_question_asks_it() {
     let bench = Bench::new().await;
     let (give_up, given_up) = oneshot::channel();
     let state = wanted(bench.ask(given_up, true).await, "question-1");

@@ -252,7 +252,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     #[tokio::test]
-    async fn a_client_that_reads_nothing_can_cancel() {
+    async fn non_reading_client_can_cancel() {
         let (ours, _theirs) = tokio::io::duplex(1);
         let served = rmcp::service::serve_directly(Handler, tokio::io::split(ours), None);
         let mut context = RequestContext::new(RequestId::Number(1), served.peer().clone());

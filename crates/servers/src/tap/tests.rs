@@ -40,7 +40,7 @@ fn answer(text: &[u8]) -> String {
 }
 
 #[test]
-fn an_answer_with_a_known_id_ends_its_request() {
+fn answer_with_known_id_ends_its_request() {
     let long = "[12345678901234567890123,0.1000000000000000055511151231257827]";
     for result in [
         "7",
@@ -99,7 +99,7 @@ fn an_answer_with_a_known_id_ends_its_request() {
 }
 
 #[test]
-fn progress_is_heard_by_any_spelling_of_its_token() {
+fn progress_matches_any_spelling_of_its_token() {
     for (params, is_heard) in [
         (r#"{"progressToken":7,"progress":1}"#, true),
         (r#"{"progressToken":"7","progress":1}"#, true),
@@ -124,7 +124,7 @@ fn progress_is_heard_by_any_spelling_of_its_token() {
 }
 
 #[test]
-fn a_request_that_is_sent_back_is_known() {
+fn echoed_request_is_detected() {
     let tap = new_tap();
     let slot = send(&tap, 5, INITIALIZE);
     tap.incoming(br#"{"id":5,"method":"initialize"}"#, None);

@@ -113,7 +113,7 @@ async fn a_server_without_an_able_caller_is_declined() {
 }
 
 #[tokio::test]
-async fn a_page_is_opened_before_the_call_is_made_again() {
+async fn page_is_opened_before_the_call_repeats() {
     let caller = Arc::<Able>::default();
     let servers = one(with(&caller, "asks")).await;
     let locked = call(&servers, "asks", "locked", json!({}));
@@ -133,7 +133,7 @@ async fn a_page_is_opened_before_the_call_is_made_again() {
 }
 
 #[tokio::test]
-async fn input_that_a_result_asks_for_is_given() {
+async fn input_required_by_a_result_is_given() {
     let requests = json!({
         "who": { "method": "elicitation/create", "params": { "message": "who?" } },
         "where": { "method": "roots/list" },
@@ -169,7 +169,7 @@ async fn log_messages_are_heard_by_the_caller() {
 }
 
 #[tokio::test]
-async fn a_server_is_told_of_other_folders() {
+async fn server_is_notified_of_changed_roots() {
     let told = |servers: &Servers, times| {
         let servers = servers.clone();
         async move { call(&servers, "roots", "told", json!({ "times": times })).await }

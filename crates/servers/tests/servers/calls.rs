@@ -77,7 +77,7 @@ fn scripted(command: &str) -> ServerSpec {
 }
 
 #[tokio::test]
-async fn a_call_without_an_answer_says_what_was_read() {
+async fn unanswered_call_reports_unusable_messages() {
     for case in r#"
         echo 'on port 3000' → no answer within 400 ms; the server wrote a message that could not be used: "on port 3000"
         for n in 1 2 3; do echo '{'; done → no answer within 400 ms; the server wrote 3 messages that could not be used, the first: "{"
@@ -102,7 +102,7 @@ async fn a_call_without_an_answer_says_what_was_read() {
 }
 
 #[tokio::test]
-async fn a_start_without_an_answer_says_what_was_read() {
+async fn failed_start_reports_unusable_messages() {
     for (script, expected) in [
         (
             "echo 'Usage: server [stdio]'; exec sleep 60",
@@ -124,7 +124,7 @@ async fn a_start_without_an_answer_says_what_was_read() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_is_cancelled() {
+async fn abandoned_call_is_cancelled() {
     let mut spec = odd("hang-on-call");
     spec.call_timeout = Duration::from_millis(200);
     let servers = one(spec).await;
@@ -149,7 +149,7 @@ async fn a_call_that_is_given_up_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_limit_of_the_caller_holds_over_all_rounds() {
+async fn caller_timeout_covers_all_rounds() {
     let (mode, limit) = ("wants-input --modern", Duration::from_millis(300));
     let servers = one(odd(mode)).await;
     let definition = definition(&servers, mode, "want");
@@ -217,7 +217,7 @@ async fn a_changed_tool_is_not_called() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_server_ends_its_calls_at_once() {
+async fn server_exit_ends_its_calls_at_once() {
     let said = answer(odd("dies-on-call"), "die", json!({})).await;
     assert_eq!(
         said,

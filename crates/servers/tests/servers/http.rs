@@ -304,7 +304,7 @@ async fn answer(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_era_is_found_out() {
+async fn era_of_each_server_is_detected() {
     let (url, _) = serve().await;
     let paths = ["plain", "modern", "empty", "silent", "down", "listless"];
     let servers = start(paths.map(|path| spec(&url, path)).into()).await;
@@ -349,7 +349,7 @@ async fn odd_answers_end_their_call_at_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_can_mean_one_thing_is_taken() {
+async fn unambiguous_answer_is_accepted() {
     for path in [
         "no-type",
         "no-id",
@@ -436,7 +436,7 @@ async fn a_refused_session_is_replaced_for_all_calls() {
 
 /// A restarted server is heard again without a call; a server without a stream stays as it is.
 #[tokio::test]
-async fn a_session_whose_stream_is_gone_is_replaced() {
+async fn session_with_lost_stream_is_replaced() {
     for (path, sessions) in [("restarts", 2), ("streamless", 1)] {
         let (url, seen) = serve().await;
         let servers = one(spec(&url, path)).await;
@@ -471,7 +471,7 @@ async fn arguments_are_mirrored_in_headers() {
 
 /// A call that is refused for its headers has the tools listed again. The tool may have changed.
 #[tokio::test]
-async fn a_call_that_is_refused_for_its_headers_is_made_by_a_newer_list() {
+async fn call_refused_for_headers_uses_newer_list() {
     let (url, _) = serve().await;
     let servers = one(spec(&url, "modern-same")).await;
     let said = call(&servers, "modern-same", "tool", json!({ "region": "eu" })).await;
@@ -513,7 +513,7 @@ async fn questions_are_answered_in_both_eras() {
 }
 
 #[tokio::test]
-async fn bad_settings_are_told_before_anything_is_sent() {
+async fn invalid_settings_are_reported_before_sending() {
     for (url, header, expected) in [
         ("ftp://h", "a", "its scheme is neither http nor https"),
         ("http://h", "mcp-name", "the protocol sets it itself"),

@@ -51,7 +51,7 @@ async fn gone(pid: &str) {
 
 /// The first process stays, and does not read any more.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_could_not_be_sent_is_made_on_the_next_connection() {
+async fn unsent_call_uses_the_next_connection() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = format!(
         "exec 0<&-; {} exec 3>&1 >/dev/null;",
@@ -67,7 +67,7 @@ async fn a_call_that_could_not_be_sent_is_made_on_the_next_connection() {
 
 /// The first process still brings the answer to the call that it works on.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_could_not_be_sent_ends_no_other() {
+async fn unsent_call_does_not_end_other_calls() {
     let folder = tempfile::tempdir().expect("a folder");
     let done = json!({ "content": [{ "type": "text", "text": "done" }] });
     let script = format!(
@@ -100,7 +100,7 @@ async fn a_call_that_could_not_be_sent_ends_no_other() {
 
 /// A process that left the group of the server holds its output open.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_a_server_is_seen_whatever_left_its_group() {
+async fn server_exit_is_detected_despite_escaped_child() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = format!(
         "{} read -r call; \

@@ -68,7 +68,7 @@ async fn an_era_can_be_fixed() {
 }
 
 #[tokio::test]
-async fn odd_lists_are_read_as_far_as_they_go() {
+async fn odd_tool_lists_are_read_partially() {
     check(
         vec![odd("pages"), odd("repeat-cursor")],
         expect![[r#"
@@ -92,7 +92,7 @@ async fn odd_lists_are_read_as_far_as_they_go() {
 }
 
 #[tokio::test]
-async fn a_server_that_fails_takes_no_other_down() {
+async fn failed_server_does_not_affect_others() {
     let mut silent = odd("silent");
     silent.start_timeout = Duration::from_millis(300);
     let mut junk = odd("junk");

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{call, in_time, odd, odd_with_env, one, phase, start, tools, until};
 
 #[tokio::test]
-async fn a_server_that_ended_is_started_again() {
+async fn ended_server_is_restarted() {
     let servers = one(odd("changes")).await;
     let pid = || call(&servers, "changes", "pid", json!({}));
     let first = pid().await;
@@ -26,7 +26,7 @@ async fn a_server_that_ended_is_started_again() {
 
 /// A call that may have been sent is not sent again.
 #[tokio::test]
-async fn nothing_is_done_twice() {
+async fn possibly_sent_call_is_not_repeated() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("effects");
     let shown = path.to_str().expect("UTF-8");
@@ -42,7 +42,7 @@ async fn nothing_is_done_twice() {
 }
 
 #[tokio::test]
-async fn a_lazy_server_rests_and_is_started_by_a_call() {
+async fn lazy_server_stops_when_idle_and_restarts() {
     let servers = one(odd("changes")).await;
     let Status::Ready(list) = servers.list().next().expect("a server").status else {
         panic!("it is ready");
@@ -114,7 +114,7 @@ async fn calls_do_not_wait_for_lists() {
 }
 
 #[tokio::test]
-async fn a_list_that_does_not_come_is_not_waited_for_long() {
+async fn wait_for_missing_list_is_bounded() {
     let servers = one(odd("holds-lists")).await;
     call(&servers, "holds-lists", "change", json!({})).await;
     until(&servers, |servers| !servers.is_settled()).await;

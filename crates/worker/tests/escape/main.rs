@@ -225,7 +225,7 @@ async fn system_calls_of_native_code_are_refused() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_taken_over_gets_nowhere() {
+async fn compromised_worker_cannot_escape_the_jail() {
     let there = layers_of_the_kernel().await;
     if !there.contains(&JailLayer::Seccomp) || !there.contains(&JailLayer::Landlock) {
         return;
@@ -408,7 +408,7 @@ async fn a_traced_worker_gets_no_script() {
 }
 
 #[tokio::test]
-async fn all_threads_are_filtered_in_a_session_without_a_terminal() {
+async fn all_threads_are_filtered_without_a_terminal() {
     let options = LauncherOptions {
         spares: 1,
         ..LauncherOptions::default()

@@ -51,7 +51,7 @@ async fn waiting_for_a_call_is_not_script_time() {
 }
 
 #[tokio::test]
-async fn entries() {
+async fn script_over_entry_limit_ends() {
     let script = "console.log('before'); return 'x'.repeat(2 ** 28).split('').length;";
     let job = limited(script, |limits| limits.script_time = Duration::from_secs(8));
     let Ended { end, output, .. } = run_job(job).await;

@@ -44,7 +44,7 @@ async fn giant_values_are_shown_within_a_budget() {
 }
 
 #[tokio::test]
-async fn a_giant_message_is_cut_where_the_output_is_and_counted() {
+async fn giant_message_is_cut_and_counted() {
     let check = async |text: &str, bytes: u64, (head, tail): (&str, &str), cut: u64| {
         let script = format!("console.log({text});");
         let ended = run_job(limited(&script, |limits| {
@@ -68,7 +68,7 @@ async fn a_giant_message_is_cut_where_the_output_is_and_counted() {
 }
 
 #[tokio::test]
-async fn a_giant_message_that_is_kept_in_whole_says_what_it_lacks() {
+async fn giant_kept_message_states_cut_characters() {
     let ended = run_job(limited("console.log('a' + '😀'.repeat(40));", |limits| {
         limits.output_bytes = 8;
         limits.message_bytes = 8;
@@ -81,7 +81,7 @@ async fn a_giant_message_that_is_kept_in_whole_says_what_it_lacks() {
 }
 
 #[tokio::test]
-async fn what_a_stuck_script_printed_is_in_the_report() {
+async fn output_of_stuck_script_is_reported() {
     let script = "for (let i = 0; i < 100; i++) console.log('line ' + i); \
          Array.prototype.includes.call({length: 2 ** 53 - 1}, 1);";
     let ended = run_job(limited(script, |limits| limits.output_bytes = 32)).await;
@@ -93,7 +93,7 @@ async fn what_a_stuck_script_printed_is_in_the_report() {
 }
 
 #[tokio::test]
-async fn a_hundred_megabytes_of_result() {
+async fn large_result_is_bounded_by_reply_limit() {
     let script = "const text = await big({ bytes: 100000000 }); return text.length;";
     let mut job = limited(script, |limits| limits.script_time = Duration::from_secs(8));
     assert_eq!(returned(&run_job(job.clone()).await), "99999998");
@@ -107,7 +107,7 @@ async fn a_hundred_megabytes_of_result() {
 }
 
 #[tokio::test]
-async fn what_is_cut_can_be_kept_in_whole() {
+async fn cut_output_can_be_kept_in_full() {
     let script = "for (let i = 0; i < 100; i++) console.log(`line ${i}`); return 'é'.repeat(100);";
     let mut job = job(script);
     job.limits.output_bytes = 20;
@@ -145,7 +145,7 @@ async fn what_is_cut_can_be_kept_in_whole() {
 }
 
 #[tokio::test]
-async fn what_is_emitted_is_bounded() {
+async fn emitted_blocks_are_bounded() {
     let script = "const thrown = (content) => {
         try { mcp.emit(content); return 'none' } catch (error) { return `${error.name}: ${error.message}` }
       };

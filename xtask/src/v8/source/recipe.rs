@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edit_wants_its_piece_exactly_once() {
+    fn edit_requires_exactly_one_match() {
         let edit = Edit {
             file: "a.gn",
             why: "a flag",

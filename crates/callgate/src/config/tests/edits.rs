@@ -11,7 +11,7 @@ const RULE: &str = r#"{ "tool": "git_log" }"#;
 
 /// Texts, with what the rule adds to them in angle brackets.
 #[test]
-fn of_the_text() {
+fn rule_edits_keep_the_layout() {
     for text in [
         // A list in lines.
         "{\n  \"permissions\": {\n    \"allow\": [\n      \"a_*\"«,\n      { \"tool\": \"git_log\" }»\n    ]\n  }\n}\n",
@@ -46,7 +46,7 @@ fn of_the_text() {
 
 /// Whatever the layout is, the rules are added, and every comment stays.
 #[test]
-fn of_odd_layouts() {
+fn rule_edits_keep_comments_in_odd_layouts() {
     for before in [
         "{ /* nothing */ }",
         "{\"mcpServers\":{}}",
@@ -79,7 +79,7 @@ fn of_odd_layouts() {
 }
 
 #[test]
-fn that_a_text_cannot_take() {
+fn rule_edits_of_wrong_shapes_are_refused() {
     for (text, reason) in [
         ("", "it holds no object"),
         ("[]", "it holds no object"),
@@ -102,7 +102,7 @@ fn that_a_text_cannot_take() {
 }
 
 #[test]
-fn keep_the_files_mode_and_its_link() {
+fn edits_keep_file_mode_and_symlink() {
     let folder = tempfile::tempdir().expect("folder");
     let (file, link) = (
         folder.path().join("real.json"),
@@ -122,7 +122,7 @@ fn keep_the_files_mode_and_its_link() {
 }
 
 #[test]
-fn leave_a_file_alone_that_changes_meanwhile() {
+fn edits_fail_if_the_file_changed_meanwhile() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("callgate.json");
     std::fs::write(&path, "{}").expect("file");
@@ -137,7 +137,7 @@ fn leave_a_file_alone_that_changes_meanwhile() {
 }
 
 #[test]
-fn at_one_time_are_all_kept() {
+fn concurrent_edits_are_all_kept() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("callgate.json");
     std::fs::write(&path, "{}").expect("file");
@@ -153,7 +153,7 @@ fn at_one_time_are_all_kept() {
 }
 
 #[test]
-fn of_files_that_are_not_written_to() {
+fn edits_of_unwritable_files_are_refused() {
     let folder = tempfile::tempdir().expect("folder");
     let path = |name: &str| folder.path().join(name);
     std::fs::create_dir(path("folder.json")).expect("folder");

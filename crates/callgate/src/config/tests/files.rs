@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_nearest_folder_wins_and_our_own_file_in_it() {
+fn nearest_config_file_is_found_first() {
     let root = tempfile::tempdir().expect("folder");
     let inner = root.path().join("a/b");
     std::fs::create_dir_all(&inner).expect("folders");
@@ -36,7 +36,7 @@ fn refused(folder: &Path) -> String {
 }
 
 #[test]
-fn a_file_that_others_may_write_has_to_be_named() {
+fn config_file_writable_by_others_is_refused() {
     let root = tempfile::tempdir().expect("folder");
     let file = root.path().join(".mcp.json");
     std::fs::write(&file, "{}").expect("file");
@@ -62,7 +62,7 @@ fn a_file_that_others_may_write_has_to_be_named() {
 }
 
 #[test]
-fn a_file_that_others_may_replace_has_to_be_named() {
+fn config_file_replaceable_by_others_is_refused() {
     let root = tempfile::tempdir().expect("folder");
     let root = root.path().canonicalize().expect("a path");
     let (outer, inner, link) = (root.join("a"), root.join("a/b"), root.join("link"));
@@ -97,7 +97,7 @@ fn a_file_that_others_may_replace_has_to_be_named() {
 }
 
 #[test]
-fn every_folder_that_links_lead_through_counts() {
+fn every_folder_on_a_symlink_path_is_checked() {
     use std::os::unix::fs::symlink;
     // Where the file is found, and by which links on the way; the folder `weak` is neither
     // where the first one is nor where the last one leads.
@@ -153,7 +153,7 @@ fn every_folder_that_links_lead_through_counts() {
 }
 
 #[test]
-fn links_that_lead_nowhere_are_no_file() {
+fn broken_symlinks_are_refused() {
     use std::os::unix::fs::symlink;
     let root = tempfile::tempdir().expect("folder");
     let real = root.path().canonicalize().expect("a path");
@@ -194,7 +194,7 @@ fn mkfifo(path: &Path) {
 }
 
 #[test]
-fn files_that_cannot_be_read() {
+fn unreadable_config_files_are_refused() {
     let root = tempfile::tempdir().expect("folder");
     let path = |name: &str| root.path().join(name);
     std::fs::create_dir(path("folder.json")).expect("folder");
@@ -285,7 +285,7 @@ fn project() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn is_the_same_however_the_file_is_named() {
+fn project_folder_does_not_depend_on_path_spelling() {
     let (_root, folder) = project();
     let plain = folder.display();
     for named in [
@@ -302,14 +302,14 @@ fn is_the_same_however_the_file_is_named() {
 }
 
 #[test]
-fn at_the_top_of_the_disk_has_no_two_slashes() {
+fn project_folder_at_root_has_one_slash() {
     let config = read_in("/", "callgate.json", TEXT).expect("a configuration");
     let expected = EXPECTED.replace("FOLDER/", "/").replace("FOLDER", "/");
     assert_eq!(shown(&config, Path::new("no such text")), expected);
 }
 
 #[test]
-fn behind_a_link_is_the_real_one() {
+fn project_folder_behind_symlink_is_resolved() {
     let (root, folder) = project();
     let root = root.path().canonicalize().expect("a path");
     std::os::unix::fs::symlink(&folder, root.join("link")).expect("link");

@@ -43,7 +43,7 @@ fn check(file: &str, rows: &[Row], wrap: impl Fn(&str) -> String) {
 
 #[rustfmt::skip]
 #[test]
-fn of_the_file() {
+fn mistakes_in_the_file_are_reported() {
     check("callgate.json", &[
         ("", &["1 the file must hold one object, such as"]),
         ("// nothing", &["1 the file must hold one object, such as"]),
@@ -169,7 +169,7 @@ fn of_the_file() {
 
 #[rustfmt::skip]
 #[test]
-fn of_a_server() {
+fn mistakes_in_a_server_are_reported() {
     check("callgate.json", &[
         ("", &["2 server \"git\" has neither \"command\" nor \"url\"; write \"command\" for a program to start, or \"url\""]),
         (r#""type": "sse", "url": "https://a.b/sse""#, &["2 \"type\" in server \"git\" is \"sse\", a transport that MCP deprecated in its version 2025-03-26; write \"http\""]),
@@ -267,7 +267,7 @@ fn of_a_server() {
 }
 
 #[test]
-fn of_a_file_with_too_many() {
+fn number_of_reported_mistakes_is_bounded() {
     let limits = (0..1_001).map(|n| format!("\"x{n}\": 1"));
     let text = format!(
         r#"{{ "limits": {{ {} }} }}"#,
@@ -280,7 +280,7 @@ fn of_a_file_with_too_many() {
 
 /// In `callgate.json` they are mistakes; in a file that other clients share they are not.
 #[test]
-fn of_other_clients() {
+fn keys_of_other_clients_are_mistakes() {
     let text = r#"{
   "inputs": [],
   "servers": {
@@ -315,7 +315,7 @@ fn of_other_clients() {
 
 #[rustfmt::skip]
 #[test]
-fn of_rules() {
+fn mistakes_in_rules_are_reported() {
     check("callgate.json", &[
         (r#"["git-*", 1, [], ""]"#, &[
             "2 pattern \"git-*\" can never match: generated names have \"_\" in place of \"-\"; did you mean \"git_*\"?",
@@ -342,7 +342,7 @@ fn of_rules() {
 
 #[rustfmt::skip]
 #[test]
-fn of_serving_over_http() {
+fn mistakes_in_serve_settings_are_reported() {
     check("callgate.json", &[
         (r#""http": { "address": "example.com:80", "rate": { "perSecond": 0 }, "port": 80 }"#, &[
             "2 \"address\" in \"http\" in \"serve\": \"example.com:80\" is not an address to listen on; write an IP address and a port",

@@ -15,7 +15,7 @@ fn loaded(file: &str, text: &str) -> (String, Vec<String>) {
 /// Members of the entry of a server, and the one warning about them; `on` if the server is in use.
 #[rustfmt::skip]
 #[test]
-fn an_entry_costs_at_most_its_own_server() {
+fn bad_entry_disables_only_its_server() {
     let on = r#"["bad", "good"] []"#;
     let off = r#"["good"] ["bad"]"#;
     for (members, servers, said) in [
@@ -65,7 +65,7 @@ fn an_entry_costs_at_most_its_own_server() {
 }
 
 #[test]
-fn what_turns_a_server_off_in_its_own_client_keeps_it_off() {
+fn server_disabled_in_other_client_stays_disabled() {
     let entry = |members: &str| {
         format!(
             r#"{{ "mcpServers": {{ "a": {{ "command": "${{UNSET}}", {members} }}, "b": {{ "command": "y" }} }} }}"#
@@ -106,7 +106,7 @@ fn what_turns_a_server_off_in_its_own_client_keeps_it_off() {
 }
 
 #[test]
-fn one_transport_has_many_spellings() {
+fn transport_spellings_of_other_clients_are_read() {
     let kinds = [
         "http",
         "HTTP",

@@ -19,7 +19,7 @@ const TEXT: &str = r#"{
 }"#;
 
 #[test]
-fn has_the_servers_and_rules_of_the_roles_alone() {
+fn user_config_has_only_role_servers_and_rules() {
     let whole = read("callgate.json", TEXT).expect("a configuration");
     let of_roles = |roles: &[&str]| {
         let config = whole.for_user(Some("token alice"), roles.iter().copied())?;
@@ -57,7 +57,7 @@ fn has_the_servers_and_rules_of_the_roles_alone() {
 }
 
 #[test]
-fn logs_in_under_the_users_name() {
+fn user_config_logs_in_as_the_user() {
     let text = r#"{ "mcpServers": { "wiki": { "url": "https://wiki.example/mcp" } } }"#;
     let config = read("callgate.json", text).expect("a configuration");
     for (user, flags) in [

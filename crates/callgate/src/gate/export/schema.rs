@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_root_that_combines_is_taken_apart() {
+    fn combinations_at_the_root_are_flattened() {
         let schema = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "properties": { "id": { "type": "string" } },
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn anthropic_takes_no_odd_keys_and_no_older_drafts() {
+    fn anthropic_rejects_odd_keys_and_older_drafts() {
         let long = "k".repeat(65);
         let of = |properties: Value| json!({ "properties": properties });
         for (schema, why) in [
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_have_items_and_the_root_is_an_object() {
+    fn openai_schema_gets_array_items_and_root_type() {
         let schema = json!({ "type": ["object"], "properties": { "a": { "type": "array" }, "b": { "type": ["array", "null"] } } });
         let fitted = fit(ExportFormat::OpenAi, &schema).expect("a schema").schema;
         assert_eq!(

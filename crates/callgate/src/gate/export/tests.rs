@@ -33,7 +33,7 @@ fn check(format: ExportFormat, defer: bool, expected: &Expect) {
 }
 
 #[test]
-fn for_anthropic() {
+fn tools_are_exported_for_anthropic() {
     check(
         ExportFormat::Anthropic,
         false,
@@ -58,7 +58,7 @@ fn for_anthropic() {
 }
 
 #[test]
-fn for_openai() {
+fn tools_are_exported_for_openai() {
     check(
         ExportFormat::OpenAi,
         false,
@@ -83,7 +83,7 @@ fn for_openai() {
 }
 
 #[test]
-fn for_gemini() {
+fn tools_are_exported_for_gemini() {
     check(
         ExportFormat::Gemini,
         true,

@@ -16,7 +16,7 @@ fn check(schema: Value, wants: &str, lines: &str) {
 }
 
 #[test]
-fn texts() {
+fn text_fields_are_described_and_validated() {
     check(
         json!({ "type": "string", "minLength": 2, "maxLength": 3 }),
         "text, 2 to 3 characters",
@@ -56,7 +56,7 @@ fn texts() {
 }
 
 #[test]
-fn numbers_and_yes_or_no() {
+fn number_and_boolean_fields_are_validated() {
     check(
         json!({ "type": "integer", "minimum": 1, "maximum": 5, "default": 3 }),
         "a whole number, 1 to 5, default 3",
@@ -85,7 +85,7 @@ fn numbers_and_yes_or_no() {
 }
 
 #[test]
-fn one_or_some_of_several() {
+fn single_and_multiple_choices_are_validated() {
     let titled = json!({ "type": "string", "oneOf": [
         { "const": "#f00", "title": "Red" }, { "const": "#0f0", "title": "Green" },
     ], "default": "#0f0" });
@@ -129,7 +129,7 @@ fn an_optional_field_is_left_out() {
 }
 
 #[test]
-fn other_schemas_are_no_fields() {
+fn unsupported_schemas_are_not_fields() {
     for schema in [
         json!(null),
         json!({}),

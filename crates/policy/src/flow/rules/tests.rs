@@ -74,7 +74,7 @@ fn deny_comes_before_ask_and_ask_before_allow() {
 }
 
 #[test]
-fn labelled_data_stays_among_its_like_without_a_rule() {
+fn labelled_data_to_unlabelled_tool_is_asked_about() {
     check(
         r#"
         crm_get log_add 20 → Ask: needs approval: crm_get is labelled "private" and log_add is not
@@ -86,7 +86,7 @@ fn labelled_data_stays_among_its_like_without_a_rule() {
 
 /// Tools have a suffix when others are beside them.
 #[test]
-fn what_holds_data_up_goes_by_the_natural_and_the_suffixed_name_too() {
+fn restricting_flow_rules_match_other_names() {
     for end in ["_box_put", "_$box_put_01234567"] {
         check_other_names(end);
     }
@@ -165,7 +165,7 @@ fn check_other_names(end: &str) {
 }
 
 #[test]
-fn a_rule_is_written_as_it_stands_in_a_configuration() {
+fn flow_rule_is_written_in_configuration_form() {
     let rule = rule("label:outside", "mail_*", Some(30), Verdict::Ask);
     let written = json!({
         "from": "label:outside", "to": "mail_*", "minBytes": 30, "action": "ask",
@@ -197,7 +197,7 @@ fn foreseen(from: &str, to: &str) -> Option<String> {
 }
 
 #[test]
-fn the_strictest_that_may_be_said_is_told() {
+fn strictest_possible_flow_verdict_is_foreseen() {
     for case in r#"
         fs_list mail_send: denied: the rule from "fs_list" to "label:outside" in flows
         fs_read mail_send: asked about: the rule from "fs" to "mail_*" in flows

@@ -22,7 +22,7 @@ fn beyond() -> Vec<Finding> {
 }
 
 #[test]
-fn so_much_is_taken_and_not_a_byte_more() {
+fn results_over_byte_limit_are_not_compared() {
     let secret = format!("{SECRET:?}");
     let sent = format!("{{\"text\":{secret}}}");
     let copied = "36 bytes of crm.get (call 1) go to mail.send, Text in 1 pieces: \
@@ -44,7 +44,7 @@ fn so_much_is_taken_and_not_a_byte_more() {
 }
 
 #[test]
-fn a_result_that_is_too_large_by_itself_leaves_room_for_others() {
+fn oversized_result_does_not_exclude_later_results() {
     let flows = Detector::default();
     flows.learn(&side("crm_get"), 1, &padded("1", MAX_BYTES + 1));
     flows.learn(&side("wiki_get"), 2, &format!("{SECRET:?}"));
@@ -58,7 +58,7 @@ fn a_result_that_is_too_large_by_itself_leaves_room_for_others() {
 }
 
 #[test]
-fn so_many_numbers_are_taken_and_not_one_more() {
+fn numbers_over_the_limit_are_not_compared() {
     // None of them ends in zeros.
     let number = |nth: usize| 1_000_001 + 2 * nth;
     let numbers: Vec<usize> = (0..MAX_NUMBERS).map(number).collect();
@@ -83,7 +83,7 @@ fn so_many_numbers_are_taken_and_not_one_more() {
 /// Decisions by a rule about data that could not be compared: a rule that denies or asks
 /// applies with any `min_bytes`, a rule that allows only without one.
 #[test]
-fn data_that_could_not_be_compared_is_enough_for_rules_that_hold_back() {
+fn restricting_rules_apply_to_uncompared_data() {
     let min = [None, Some(0), Some(1), Some(usize::MAX)];
     for action in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
         for min_bytes in min {

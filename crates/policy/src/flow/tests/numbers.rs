@@ -12,7 +12,7 @@ fn found_beside(script: &str, definition: &str, result: &str, arguments: &str) -
 }
 
 #[test]
-fn a_number_is_not_hidden_by_a_longer_one() {
+fn longer_number_does_not_hide_a_shorter_number() {
     let number = "6 bytes of crm.get (call 1) go to mail.send, Number in 1 pieces: \"123456\"";
     let check = |text: &str, expected: &str| {
         for (script, definition) in [(text, ""), ("", text)] {
@@ -31,7 +31,7 @@ fn a_number_is_not_hidden_by_a_longer_one() {
 }
 
 #[test]
-fn a_number_of_the_script_is_no_servers_data() {
+fn number_in_script_is_not_server_data() {
     let number = "41505095027152785790";
     let [script, sent] = [
         format!("f({number})"),

@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn every_source_of_a_piece_is_found_and_no_other(
+    fn exactly_the_sources_of_a_piece_are_found(
         records in proptest::collection::vec(record(), 4),
         words in proptest::collection::vec(proptest::collection::vec(0_usize..16, 1..6), 4),
         before in "[0-9]{0,6}",
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn a_short_piece_is_found_at_every_place_of_long_arguments(
+    fn short_piece_is_found_anywhere_in_long_arguments(
         start in 0_usize..400, place in 0_usize..200,
     ) {
         let text: String = (0..500_u32).map(noise).collect();
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_taken(result in "\\PC{0,200}", arguments in "\\PC{0,200}") {
+    fn any_text_is_inspected_without_panic(result in "\\PC{0,200}", arguments in "\\PC{0,200}") {
         let flows = Detector::new(&arguments);
         flows.learn(&side("crm_get"), 1, &result);
         flows.learn(&side("crm_list"), 2, &json!([result, arguments]).to_string());

@@ -298,7 +298,7 @@ async fn forged_tokens_are_rejected() {
 }
 
 #[tokio::test]
-async fn invented_key_names_cost_the_issuer_nothing() {
+async fn unknown_key_ids_do_not_reload_keys() {
     let server = Server::start().await;
     let resource = server.resource();
     let names = (0..100).map(|n| format!("made-up-{n}"));

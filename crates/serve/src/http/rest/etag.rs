@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags() {
+    fn etag_in_request_header_is_recognized() {
         let tag = tag("1");
         assert_ne!(tag, super::tag("2"));
         let known = |field: &str| {

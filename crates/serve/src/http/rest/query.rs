@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn queries() {
+    fn query_string_is_parsed_and_validated() {
         let names = read("level=names&server=a%20b").expect("a query");
         assert_eq!(
             (names.level, names.server.as_deref()),

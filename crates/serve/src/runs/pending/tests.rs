@@ -75,7 +75,7 @@ async fn keys_are_used_once() {
 }
 
 #[tokio::test]
-async fn a_sent_request_is_not_shown_to_another_client() {
+async fn sent_request_is_not_shown_to_other_clients() {
     let pending = Arc::new(PendingRequests::new(HOUR));
     let waiting = ask(&pending, &[None]).await;
     let unable = Offers::default();

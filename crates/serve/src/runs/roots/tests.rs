@@ -71,7 +71,7 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn a_client_that_refuses_is_asked_once_per_change() {
+async fn refusing_client_is_asked_once_per_change() {
     let mut bench = Bench::new().await;
     let roots = Roots::of_only_client();
     let no = json!({ "code": -32601, "message": "no" });
