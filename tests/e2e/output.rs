@@ -1,4 +1,4 @@
-//! What a script prints and returns is whole where a program reads it, or the cut is said.
+//! Printed output and returned values: programs read them whole, or a message says what was cut.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -104,7 +104,7 @@ fn endless_script_keeps_its_output() {
     assert!(stderr.contains("the script ran for") && stderr.contains("of the output are cut"));
 }
 
-/// What could pass for a question comes after the last one.
+/// Output that looks like a question is held back until the last question is answered.
 #[test]
 fn output_precedes_question_and_cannot_imitate_it() {
     let bench = Workbench::with_config(json!({ "mcpServers": { "ticketing": demo_ticketing() } }));

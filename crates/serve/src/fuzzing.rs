@@ -1,4 +1,4 @@
-//! What fuzz targets start: the reading of messages from a client.
+//! Entry point of the fuzz target for client messages.
 
 /// Reads bytes as a message of a client.
 pub fn read_message(bytes: &[u8]) {

@@ -1,4 +1,4 @@
-//! What fuzz targets start: the reading of messages from a server.
+//! Entry point of the fuzz target for server messages.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What host and worker agree on besides the frames: a worker's command line, its signals and the
-//! text of its errors.
+//! The protocol of host and worker besides the frames: the worker's command line, stop signal and
+//! error texts.
 
 use super::Readable;
 
