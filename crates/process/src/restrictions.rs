@@ -9,21 +9,18 @@ pub type Resource = libc::__rlimit_resource_t;
 #[cfg(not(target_os = "linux"))]
 pub type Resource = libc::c_int;
 
-/// Kernel layers that a child puts around itself just before its program starts.
+/// Kernel layers that a child enters just before its program starts.
 #[derive(Default)]
 pub struct Restrictions {
-    /// The most of each resource.
     pub limits: &'static [(Resource, u64)],
-    /// Access to files and to the network.
     #[cfg(target_os = "linux")]
     pub landlock: Option<landlock::RulesetCreated>,
-    /// The system calls that are allowed.
     #[cfg(target_os = "linux")]
     pub seccomp: Option<seccompiler::BpfProgram>,
 }
 
 impl Restrictions {
-    /// Restricts the calling process, once. It makes system calls only, so it can run in a fork of a
+    /// Restricts the calling process, once. It only makes system calls, so it can run in a fork of a
     /// process with many threads.
     pub fn enter(&mut self) -> io::Result<()> {
         for (resource, max) in self.limits {
@@ -44,7 +41,7 @@ impl Restrictions {
         // SAFETY: this prctl takes numbers only.
         check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
         give_up_capabilities()?;
-        // An error with a text would allocate memory.
+        // An error with a message would allocate memory.
         let refused = || io::Error::from_raw_os_error(libc::EPERM);
         if let Some(ruleset) = self.landlock.take() {
             ruleset.restrict_self().map_err(|_| refused())?;
@@ -58,12 +55,11 @@ impl Restrictions {
 
 /// Makes the program start without the capabilities of the host.
 ///
-/// The calling process keeps its own until then: the program may lie in a folder that only they
-/// open.
+/// The calling process keeps them until then: it may need them to open the program's folder.
 #[cfg(target_os = "linux")]
 fn give_up_capabilities() -> io::Result<()> {
     const VERSION_3: u32 = 0x2008_0522;
-    /// The highest number that the sets have room for.
+    /// The highest number in the sets.
     const LAST: libc::c_ulong = 63;
     let header = [VERSION_3, 0];
     // Effective, permitted and inheritable ones, 32 numbers each.
@@ -75,7 +71,7 @@ fn give_up_capabilities() -> io::Result<()> {
     }
     let mut may_drop = true;
     for number in 0..=LAST {
-        // SAFETY: this prctl takes numbers only. It fails for numbers that the kernel does not know.
+        // SAFETY: this prctl takes numbers only. It fails for unknown capabilities.
         let dropped = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) };
         let error = io::Error::last_os_error().raw_os_error();
         may_drop &= dropped == 0 || error == Some(libc::EINVAL);

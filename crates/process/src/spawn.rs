@@ -1,47 +1,42 @@
 //! Starts processes on a thread that lives as long as the host.
 //!
-//! The kernel kills a child when the thread that started it ends, and a runtime may end its threads
-//! at any time.
+//! The kernel kills a child when the thread that started it ends, and an async runtime may end its
+//! threads at any time.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitStatus};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::restrictions::{Restrictions, check};
 
 /// A started process. Dropping it kills the process and its group, unless its exit status was
-/// taken.
+/// collected.
 #[derive(Debug)]
 pub struct Child {
     process: tokio::process::Child,
-    /// The id of its process group and its session, which was its process id.
+    /// The id of its process group and its session: its process id at the start.
     group: libc::pid_t,
 }
 
 /// A signal to a process group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGTERM.
-    Terminate,
-    /// SIGKILL.
-    Kill,
+    Terminate = libc::SIGTERM as isize,
+    Kill = libc::SIGKILL as isize,
 }
 
 impl Child {
-    /// Sends a signal to its process group: to the processes that it started, too.
+    /// Sends a signal to the process and to the processes that it started.
     pub fn signal_group(&self, signal: Signal) {
-        let signal = match signal {
-            Signal::Terminate => libc::SIGTERM,
-            Signal::Kill => libc::SIGKILL,
-        };
-        // SAFETY: killpg takes numbers only. It fails if nothing is left of the group.
-        unsafe { libc::killpg(self.group, signal) };
+        // SAFETY: killpg takes numbers only. It fails if no process of the group is left.
+        unsafe { libc::killpg(self.group, signal as libc::c_int) };
     }
 }
 
@@ -83,19 +78,19 @@ struct Order {
 }
 
 /// Starts a command whose three streams are set, within these restrictions. If the kernel refuses a
-/// part of them, the program is not started.
+/// restriction, the program is not started.
 ///
-/// The process gets a session of its own, so that it has no terminal, and no descriptors but its
-/// three streams. The kernel kills it when the host ends, in whatever way. Must be called within a
-/// tokio runtime that has IO enabled.
+/// The process gets its own session, so that it has no terminal, and only the descriptors of its three
+/// streams. The kernel kills it when the host ends, in every case. Must be called within a tokio
+/// runtime that has IO enabled.
 pub async fn spawn(mut command: Command, restrictions: Option<Restrictions>) -> io::Result<Child> {
     let host = std::process::id();
-    // SAFETY: `detach` makes system calls with numbers only.
+    // SAFETY: `detach` only makes system calls with numbers.
     unsafe {
         command.pre_exec(move || detach(host));
     }
     if let Some(mut restrictions) = restrictions {
-        // SAFETY: `enter` makes system calls only and allocates nothing.
+        // SAFETY: `enter` only makes system calls and allocates nothing.
         unsafe {
             command.pre_exec(move || restrictions.enter());
         }
@@ -111,7 +106,7 @@ pub async fn spawn(mut command: Command, restrictions: Option<Restrictions>) -> 
     started.await.map_err(|_| gone())?
 }
 
-/// Starts a command. The calling thread must live as long as the host, and be within a runtime.
+/// Starts a command. The calling thread must live as long as the host, within a runtime.
 fn start(command: Command) -> io::Result<Child> {
     let mut command = tokio::process::Command::from(command);
     let process = command.kill_on_drop(true).spawn()?;
@@ -120,8 +115,8 @@ fn start(command: Command) -> io::Result<Child> {
     Ok(Child { process, group })
 }
 
-/// Gives the child a session of its own and, on Linux, ties its life to the host and takes the host's
-/// descriptors from it.
+/// Gives the child its own session. On Linux, also makes it end with the host and closes the host's
+/// descriptors in it.
 #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 fn detach(host: u32) -> io::Result<()> {
     // SAFETY: these calls take numbers only.
@@ -137,18 +132,18 @@ fn detach(host: u32) -> io::Result<()> {
         if u32::try_from(libc::getppid()) != Ok(host) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
-        // Kernels before 5.11 lack this call; there, only descriptors that the host's code has
-        // marked are closed.
+        // Kernels before 5.11 lack this call; they only close descriptors that are marked
+        // close-on-exec.
         let (first, last, flag) = (3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
         libc::syscall(libc::SYS_close_range, first, last, flag);
     }
     Ok(())
 }
 
-/// The sender of orders to the spawner thread, which starts with the first order.
+/// The channel to the spawner thread, which starts with the first order.
 fn orders() -> io::Result<mpsc::Sender<Order>> {
     static ORDERS: Mutex<Option<mpsc::Sender<Order>>> = Mutex::new(None);
-    let mut orders = ORDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut orders = ORDERS.lock();
     if let Some(orders) = &*orders {
         return Ok(orders.clone());
     }
@@ -158,22 +153,22 @@ fn orders() -> io::Result<mpsc::Sender<Order>> {
         .spawn(move || {
             for order in receiver {
                 let _runtime = order.runtime.enter();
-                // If the caller is gone, the child is dropped and so killed.
+                // If the caller is gone, the child is dropped, which kills it.
                 let _ = order.reply.send(start(order.command));
             }
         })?;
     Ok(orders.insert(sender).clone())
 }
 
-/// Waits until this process has no children, at most for this long. The last call of a host that
-/// ends: no child may be left as a zombie to the process that inherits it.
+/// Waits until this process has no children, or until the limit. The last call of a host, so that no
+/// zombie stays behind for the process that inherits it.
 ///
-/// It takes the exit status of every child, so no other code can wait for one any more.
+/// It collects the exit status of every child, so no other code can wait for one afterwards.
 pub fn wait_for_children(limit: Duration) {
     let (alive, ended) = mpsc::channel::<()>();
     let waiting = std::thread::Builder::new().spawn(move || {
         let _alive = alive;
-        // SAFETY: waitpid is given no place to write to.
+        // SAFETY: waitpid gets no pointer to write to.
         while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0
             || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
         {}

@@ -126,7 +126,7 @@ async fn dropped_child_is_killed_and_reaped() {
     let process = watch(pid);
     drop(child);
     assert!(is_over(&process));
-    // Nothing is left of it, not even its status. The runtime takes that when it has a turn.
+    // The process is gone, and its status is collected, which the runtime does in its next turn.
     while Path::new(&format!("/proc/{pid}")).exists() {
         tokio::task::yield_now().await;
     }
@@ -150,7 +150,7 @@ fn child_outlives_its_thread_and_runtime() {
     })
     .join()
     .expect("no panic");
-    // By the time its entry is gone, the kernel has killed what dies with it.
+    // When its entry is gone, the kernel has killed its children.
     while Path::new(&format!("/proc/self/task/{thread}")).exists() {
         std::thread::yield_now();
     }
@@ -163,7 +163,7 @@ fn child_outlives_its_thread_and_runtime() {
     assert!(is_over(&process));
 }
 
-/// The host of the test below, in a process of its own.
+/// The host of the test below, in its own process.
 #[test]
 #[ignore = "it waits to be killed"]
 fn host() {

@@ -1,0 +1,19 @@
+//! Foreign text for people: harmless, in one line, quoted, cut, as a word of a shell, and the
+//! nearest known name.
+//!
+//! Servers, scripts and files of other authors choose these texts. Nothing of them may move a
+//! cursor, hide a line, pass for a line of ours, or be more than one word to a shell.
+
+mod cut;
+mod harmless;
+mod invisible;
+mod nearest;
+mod quoted;
+mod shell;
+
+pub use cut::{MAX_MESSAGE_BYTES, cut_message};
+pub use harmless::{harmless, indented, one_line};
+pub use invisible::is_invisible;
+pub use nearest::nearest;
+pub use quoted::{label, quoted, undrawn};
+pub use shell::shell_word;
