@@ -23,13 +23,14 @@
   const shared = { __proto__: null };
   internals.callgate = shared;
 
-  // The factor by which op_callgate_place multiplies a line; src/ops.rs has the same number.
+  // The factor with which op_callgate_place packs a line and a column; src/ops.rs of the worker has
+  // the same number.
   const COLUMNS = 1 << 20;
 
-  // Where an error was made: [line, column] of its first frame in the script.
+  // The place of an error: [line, column] of its first frame in the script.
   const positions = new SafeWeakMap();
 
-  // The frames of an error, apart from its message, which can look like more of them.
+  // The frames of an error, without its message, which can look like frames.
   const frames = new SafeWeakMap();
 
   // Limits of the run; `start` in 99_start.js sets them.
@@ -47,7 +48,7 @@
     });
   };
 
-  // A value as a string, whatever its getters and methods do.
+  // A value as a string; errors of its getters and methods are caught.
   shared.textOf = (value, otherwise) => {
     try {
       return typeof value === "symbol" ? otherwise : String(value);
@@ -61,11 +62,11 @@
       ? text
       : `${StringPrototypeSlice(text, 0, chars)}\u2026 ${text.length - chars} more characters`;
 
-  // No line of the text of a script may pass for a frame.
+  // A script's own text in one line, so that no part of it looks like a frame.
   shared.oneLine = (text) =>
     StringPrototypeReplaceAll(StringPrototypeReplaceAll(text, "\n", " "), "\r", " ");
 
-  // The first line of a stack: name and message, as V8 writes it.
+  // The first line of a stack in V8's format: name and message.
   shared.headline = (error) => {
     let name = "Error";
     let message = "";
@@ -81,10 +82,10 @@
     return message === "" ? name : `${name}: ${message}`;
   };
 
-  // The frames of a stack: those of the script, in the places of its author. Those of the language
-  // say nothing to the author, and those of this runtime and around the author's code even less.
+  // The frames of the script, with the author's places. Frames of the language, of this runtime and of
+  // generated code are omitted.
   const framesOf = (sites) => {
-    // A string and not a list: a script can put a setter on the indices of every array.
+    // A string, not a list: a script can put a setter on the indices of every array.
     let text = "";
     let position;
     for (let i = 0; i < sites.length; i++) {
@@ -102,7 +103,7 @@
     return { text, position };
   };
 
-  // A frame as V8 writes it, `name (file:line:column)` or `file:line:column`, with another place.
+  // A frame in V8's format, `name (file:line:column)` or `file:line:column`, with a new place.
   const moved = (frame, line, column, author) => {
     const end = `:${line}:${column}`;
     const close = StringPrototypeEndsWith(frame, ")") ? ")" : "";
@@ -125,7 +126,7 @@
 
   shared.framesOf = (error) => WeakMapPrototypeGet(frames, error);
 
-  // Gives an error the place and the frames of another, of which the stack has been read.
+  // Gives an error the place and the frames of a second error, whose stack has been read.
   shared.setPlace = (error, other) => {
     const position = shared.positionOf(other);
     if (position !== undefined) WeakMapPrototypeSet(positions, error, position);

@@ -1,7 +1,7 @@
-// Values as text, the way Node's console shows them, within a budget.
+// Values as text in the format of Node.js' console, within a budget.
 //
-// Reading a value never calls a getter or a method of the script, and stops when the text is as long
-// as a message may be: a value can be far larger than what is shown of it.
+// Reading a value never calls a getter or a method of the script, and stops at the maximum length of a
+// message: a value can be far larger than the text.
 "use strict";
 
 ((globalThis) => {
@@ -71,7 +71,7 @@
 
   // `value` as text; `depth` levels of it, at most about `chars` characters.
   shared.inspect = (value, options) => {
-    // Without a prototype, where a script could have put options of its own.
+    // Without a prototype, on which a script could have put options.
     const { depth, chars } = { __proto__: null, ...options };
     const ctx = {
       __proto__: null,
@@ -85,7 +85,7 @@
     return formatValue(ctx, value, 0);
   };
 
-  // Takes from the budget; every text that becomes part of the result goes through here once.
+  // Subtracts a text from the budget. Called once for every part of the result.
   function spend(ctx, text) {
     ctx.left -= text.length;
     return text;
@@ -307,7 +307,7 @@
     return formatBase(ctx, value, level, `[${type}${shown === undefined ? " (anonymous)" : `: ${shown}`}]`);
   }
 
-  // A text that stands for the object, followed by its own properties if it has any.
+  // A text in place of the object, followed by its own properties.
   function formatBase(ctx, value, level, base) {
     const keys = ownKeys(value);
     if (keys.length === 0 || level > ctx.depth) return spend(ctx, base);
@@ -317,7 +317,7 @@
   function formatError(ctx, value, level) {
     let text;
     const stack = ObjectGetOwnPropertyDescriptor(value, "stack");
-    // `stack` of a real error is V8's own accessor or data; anything else is the script's and is
+    // `stack` of a real error is V8's own accessor or data; other accessors are the script's and are
     // not called.
     if (core.isNativeError(value)) text = shared.stackOf(value);
     else if (typeof stack?.value === "string") text = stack.value;
@@ -401,7 +401,7 @@
     return layOut(ctx, output, base, prefix + open, close, level, list);
   }
 
-  // One line if it is short and shallow, else one entry per line, or as many of a long list as fit.
+  // One line if it is short and shallow; otherwise one entry per line, or several of a long list.
   function layOut(ctx, output, base, open, close, level, list) {
     if (list && output.length > 6) output = rows(ctx, output);
     const lead = base === "" ? "" : `${base} `;
@@ -418,7 +418,7 @@
     return `${lead}${open}${line}  ${ArrayPrototypeJoin(output, `,${line}  `)}${line}${close}`;
   }
 
-  // Entries side by side, as many as fit on a line.
+  // Entries in columns that fill a line.
   function rows(ctx, output) {
     const room = LINE_CHARS - ctx.indent - 3; // besides the indentation and the comma
     const filled = [];
@@ -446,7 +446,7 @@
     }
   }
 
-  // Enumerable own keys; for lists without the indices.
+  // Enumerable own keys; for lists, without the indices.
   function ownKeys(value, list = false) {
     const keys = [];
     if (!(list && TypedArrayPrototypeGetSymbolToStringTag(value) !== undefined)) {
@@ -463,7 +463,7 @@
   }
 
   // Indices come first in the order of keys, so they are skipped from the front. An array with very
-  // many entries is not searched for other properties.
+  // many entries is not searched for further properties.
   function nonIndexKeys(value) {
     if (value.length > 100000) return [];
     const names = ObjectKeys(value);
@@ -511,7 +511,7 @@
         i++;
         continue;
       }
-      // Holes are counted up to a bound: an array can have four thousand million of them.
+      // Holes are counted up to a limit: an array can have four billion.
       let holes = 0;
       while (i < length && holes < 100000 && !ObjectPrototypeHasOwnProperty(value, i)) {
         holes++;

@@ -1,5 +1,5 @@
-// `console`. Every message is cut to the length a message may have before it leaves the isolate; the
-// worker then keeps the head and the tail of all messages together.
+// `console`. Every message is cut to the maximum length in the isolate; the worker then keeps the head
+// and the tail of the whole output.
 "use strict";
 
 ((globalThis) => {
@@ -69,14 +69,14 @@
     return `${head}\u2026 ${start - end} characters cut \u2026${tail}`;
   }
 
-  // The place, or the one before it where it is within a character.
+  // The index, or the one before it if it is within a character.
   function border(text, at) {
     const before = StringPrototypeCharCodeAt(text, at - 1);
     const after = StringPrototypeCharCodeAt(text, at);
     return before >= 0xd800 && before < 0xdc00 && after >= 0xdc00 && after < 0xe000 ? at - 1 : at;
   }
 
-  // printf-like when the first argument is a string with a `%`, else all arguments side by side.
+  // Formats like printf if the first argument is a string with a `%`; otherwise joins all arguments.
   function format(args) {
     if (args.length === 1 && typeof args[0] === "string") return args[0];
     const parts = [];
@@ -177,7 +177,7 @@
     return ObjectGetOwnPropertyDescriptor(object, key)?.value;
   }
 
-  // Rows of [index, value] pairs of what `console.table` was given.
+  // Rows of [index, value] pairs of the argument of `console.table`.
   function rowsOf(data) {
     const rows = [];
     if (core.isMap(data)) {
@@ -338,7 +338,7 @@
     trace: function trace(...args) {
       const holder = { __proto__: null, name: "Trace", message: args.length > 0 ? format(args) : "" };
       primordials.ErrorCaptureStackTrace(holder, trace);
-      // Without a number in `Error.stackTraceLimit` there is no stack.
+      // There is no stack if `Error.stackTraceLimit` is not a number.
       emit(holder.stack ?? shared.headline(holder));
     },
     clear: () => {},

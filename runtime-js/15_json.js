@@ -1,5 +1,5 @@
-// JSON texts as values of a script, and values as JSON texts, so that nothing is lost without a
-// word: an integer that a number cannot hold is a BigInt, both ways.
+// Converts JSON texts to values and back without silent loss: an integer that a number cannot hold is
+// a BigInt in both directions.
 "use strict";
 
 ((globalThis) => {
@@ -32,7 +32,7 @@
   } = primordials;
   const shared = internals.callgate;
 
-  // 2 ** 53 has as many digits as this.
+  // 2 ** 53 has 16 digits.
   const LONG = new SafeRegExp("[0-9]{16}");
   const INTEGER = new SafeRegExp("^-?[0-9]+$");
   const PATH_CHARS = 200;
@@ -61,10 +61,10 @@
     configurable: true,
   });
 
-  // The JSON text of a value, which `root` names. For a part that JSON does not have, the text has
-  // what `lost` gives: it is called with the part, a message, and true if the part is the whole.
+  // The JSON text of a value, which messages call `root`. A part without a JSON form is replaced by the
+  // result of `lost`, which gets the part, a message, and true if the part is the whole value.
   shared.jsonOf = (value, root, lost) => {
-    // The objects around the value that is written now, the innermost first.
+    // The objects around the current value, the innermost first.
     let inside;
     return JSONStringify(value, function (key, value) {
       while (inside !== undefined && inside.object !== this) inside = inside.around;
@@ -80,7 +80,7 @@
     });
   };
 
-  // Describes a value that JSON would write with a loss; undefined for all others.
+  // Describes the loss of a value in JSON; undefined for a value without loss.
   function notJson(holder, key, value) {
     switch (typeof value) {
       case "number":
@@ -97,7 +97,7 @@
     return undefined;
   }
 
-  // A date that is none becomes null by its `toJSON`.
+  // The `toJSON` of an invalid date returns null.
   function invalidDate(holder, key) {
     const given = ObjectGetOwnPropertyDescriptor(holder, key)?.value;
     return core.isDate(given) && NumberIsNaN(DatePrototypeGetTime(given))

@@ -1,7 +1,7 @@
-// `mcp`, the function stubs and the classes of the errors they throw.
+// `mcp`, the function stubs and their error classes.
 //
-// A call is one op: the input goes out as JSON text. The answers that are there come back together,
-// as JSON texts. Any number of calls can be under way.
+// A call is one op: the input is sent as JSON text. Available replies are delivered together, as JSON
+// texts. The number of concurrent calls is not limited here.
 "use strict";
 
 ((globalThis) => {
@@ -35,8 +35,8 @@
 
   const NAME_CHARS = 512;
 
-  // The base class of all of them, so that one `instanceof` tells a failed call from a mistake in
-  // the script.
+  // The base class of all, so that one `instanceof` distinguishes a failed call from a mistake in the
+  // script.
   class McpError extends Error {
     constructor(message, options) {
       super(message, options);
@@ -96,8 +96,8 @@
     return calledAt(error, site);
   }
 
-  // Gives the error the stack of `site`, which was made where the script called; that stack is only
-  // put together now. There is none when the script took `Error.stackTraceLimit` away.
+  // Gives the error the stack of `site`, which was created at the script's call; V8 builds that stack
+  // only now. It is missing if the script has removed `Error.stackTraceLimit`.
   function calledAt(error, site) {
     const stack = site.stack;
     const frames = typeof stack === "string" ? StringPrototypeIndexOf(stack, "\n") : -1;
@@ -134,7 +134,7 @@
   // No options.
   const NONE = ObjectFreeze({ __proto__: null });
 
-  // The options of `mcp.searchTools` besides those of every call.
+  // The options of `mcp.searchTools` in addition to those of every call.
   const SEARCH = ["detail", "limit", "server", "by"];
 
   function checkOptions(name, options, signal, timeoutMs, others) {
@@ -162,7 +162,7 @@
     }
   }
 
-  // The calls that wait for their answer, by number.
+  // The open calls by id.
   const waiting = new SafeMap();
 
   function invoke(name, input, given, caller, others = undefined) {
@@ -171,7 +171,7 @@
     const options = given ?? NONE;
     let signal, timeoutMs;
     try {
-      // Read once, and here: an error of a getter is the script's own, with a place of its own.
+      // Read only once, here: an error of a getter is the script's own and keeps its place.
       signal = options.signal ?? undefined;
       timeoutMs = options.timeoutMs;
     } catch (error) {
@@ -201,11 +201,11 @@
     });
   }
 
-  // The kinds of reply that `deliver` takes; src/worker/replies.rs has the same numbers. The
-  // numbers between these two are those of `classes`, counted from 1.
+  // The kinds of reply for `deliver`; src/replies.rs of the worker has the same numbers. The numbers
+  // between these two are the indices of `classes`, from 1.
   const VALUE = 0, BROKEN = 7;
 
-  // Settles the calls of a list with number, kind and value of each reply, one after the other.
+  // Settles calls. The flat list has id, kind and value of each reply.
   shared.deliver = (list) => {
     for (let i = 0; i < list.length; i += 3) {
       const call = waiting.get(list[i]);
@@ -235,7 +235,7 @@
     }
   }
 
-  // The content blocks of a result that is more than text: an object with them and nothing else.
+  // The content blocks of a result that is not only text: an object with only them.
   function blocksOf(result) {
     if (result === null || typeof result !== "object" || ArrayIsArray(result)) return undefined;
     const keys = ObjectKeys(result);
@@ -263,7 +263,7 @@
     return texts.length === 0 ? undefined : texts;
   }
 
-  // The JSON value of one text. For several texts: the list of their values, or one joint value.
+  // The JSON value of one text; for several texts, the list of their values or the value of all joined.
   function valueOf(texts) {
     if (texts.length === 1) return parseJson(texts[0]);
     const values = [];
@@ -285,8 +285,8 @@
     return typeof value === "object" ? "an object" : `a ${typeof value}`;
   }
 
-  // The members of each type of block that can be emitted: the required ones, then the optional
-  // ones. All other members of a block are left out.
+  // The members of each type of emitted block: the required ones, then the optional ones. Further
+  // members of a block are dropped.
   const BLOCKS = {
     __proto__: null,
     text: [["text"], []],
@@ -296,7 +296,7 @@
     resource: [["uri"], ["mimeType", "text", "blob"]],
   };
 
-  // The block as JSON text, and the part of it that must be base64.
+  // The block as JSON text, and its part that must be base64.
   function emittable(block) {
     if (block === null || typeof block !== "object" || ArrayIsArray(block)) {
       throw new TypeError(`mcp.emit: a content block must be an object, not ${kindOf(block)}`);
@@ -330,7 +330,7 @@
     return [JSONStringify(type === "resource" ? { __proto__: null, type, resource: out } : out), data];
   }
 
-  // The same is asked for in crates/callgate/src/report/emitted.rs.
+  // crates/callgate/src/report/emitted.rs makes the same check.
   const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$/;
   const MIME_TYPE = /^[!-.0-~]+\/[ -~]+$/;
 
@@ -344,7 +344,7 @@
     }
   }
 
-  // The blocks to emit, in a list of its own.
+  // The blocks to emit, in a new list.
   function toEmit(content) {
     if (typeof content === "string") return [{ __proto__: null, type: "text", text: content }];
     const blocks = ArrayIsArray(content) ? content : blocksOf(content);
@@ -359,7 +359,7 @@
       try {
         const blocks = toEmit(content);
         const texts = [];
-        // All are looked at before the first goes out.
+        // All are checked before the first is sent.
         for (let i = 0; i < blocks.length; i++) push(texts, emittable(blocks[i]));
         for (let i = 0; i < texts.length; i++) op_callgate_emit(texts[i][0], texts[i][1]);
       } catch (error) {
@@ -367,7 +367,7 @@
       }
     },
     text(result) {
-      // The result of a tool that answers without content.
+      // The result of a tool without content.
       if (result === null) return "";
       const texts = textsIn(result);
       if (texts !== undefined && texts.length > 0) return ArrayPrototypeJoin(texts, "\n");
@@ -379,7 +379,7 @@
     },
     json(result) {
       const texts = textsIn(result);
-      // Structured content is a value already.
+      // Structured content is already a value.
       if (texts === undefined || texts.length === 0) return result;
       try {
         return valueOf(texts);
@@ -435,8 +435,8 @@
   ObjectDefineProperty(mcp, SymbolToStringTag, { __proto__: null, value: "mcp" });
   shared.mcp = ObjectFreeze(mcp);
 
-  // The global function `name`. There may be thousands, and a method of that name would take V8 three
-  // times as long to make.
+  // The global function `name`. There may be thousands, and V8 takes three times as long to create a
+  // method of that name.
   shared.makeStub = (name) => {
     const stub = (input, options = undefined) => invoke(name, input, options, stub);
     ObjectDefineProperty(stub, "name", { __proto__: null, value: name, configurable: true });

@@ -1,5 +1,5 @@
-// `DOMException`, `Event`, `CustomEvent`, `EventTarget`, `AbortController` and `AbortSignal`, as far as scripts
-// without a document need them.
+// `DOMException`, `Event`, `CustomEvent`, `EventTarget`, `AbortController` and `AbortSignal`, without
+// the parts that need a document.
 "use strict";
 
 ((globalThis) => {
@@ -159,7 +159,7 @@
           if (typeof entry.callback === "function") ReflectApply(entry.callback, this, [event]);
           else ReflectApply(entry.callback.handleEvent, entry.callback, [event]);
         } catch (error) {
-          // As in Node: an error in a listener does not stop the others, and ends the run.
+          // As in Node.js: an error in a listener does not stop the others, and ends the run.
           shared.fail(error);
         }
       }
@@ -174,7 +174,7 @@
   class AbortSignal extends EventTarget {
     #aborted = false;
     #reason = undefined;
-    // Callbacks that run once at the abort, before the listeners; undefined until one is added.
+    // Callbacks that run once at the abort, before the listeners; undefined until the first is added.
     #followers = undefined;
     onabort = null;
     static {
@@ -222,7 +222,7 @@
     static timeout(ms) {
       const signal = new AbortSignal(key);
       const fire = () => signal[abort](new DOMException("Signal timed out.", "TimeoutError"));
-      // A signal that nothing waits for does not keep the script alive.
+      // A signal without waiting calls does not keep the script alive.
       shared.setTimer(fire, ms, [], shared.QUIET);
       return signal;
     }

@@ -1,4 +1,4 @@
-// `URL` and `URLSearchParams`. Parsing and writing is done by the `url` crate behind three ops.
+// `URL` and `URLSearchParams`. The `url` crate parses and writes them, behind three ops.
 "use strict";
 
 ((globalThis) => {
@@ -18,7 +18,7 @@
   const shared = internals.callgate;
   const { push } = shared;
 
-  // Operations of a URL on its parameters, out of the reach of scripts.
+  // Operations of a URL on its parameters, which scripts cannot reach.
   let bind, update;
 
   class URLSearchParams {
@@ -153,7 +153,7 @@
     return pairs;
   }
 
-  // The order of the parts that the ops give.
+  // The parts in the order of the ops.
   const HREF = 0, ORIGIN = 1, PROTOCOL = 2, USERNAME = 3, PASSWORD = 4, HOST = 5, HOSTNAME = 6,
     PORT = 7, PATHNAME = 8, SEARCH = 9, HASH = 10;
 

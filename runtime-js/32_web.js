@@ -55,12 +55,12 @@
 
   // --- timers ---------------------------------------------------------------------------------
 
-  // The callback of each timer, by number. The worker knows when each is due.
+  // The callback of each timer by id. The worker has the due times.
   const timers = new SafeMap();
   let lastTimer = 0;
 
-  // Kinds of timers: one that does not keep the script alive; one that does not once the script has
-  // returned; all others. The same numbers are in src/worker/timers.rs.
+  // Kinds of timers: one that does not keep the script alive; one that does so only until the script
+  // returns; all others. src/timers.rs of the worker has the same numbers.
   shared.QUIET = 0;
   const REPEATS = 1, ONCE = 2;
 
@@ -114,7 +114,7 @@
     get encoding() { return "utf-8"; }
     encode(input = "") {
       const text = String(input);
-      // The length first: a buffer made by V8 counts against the limit on buffers.
+      // The length first: a buffer from V8 counts against the limit on buffers.
       const bytes = new Uint8Array(core.byteLength(text));
       op_callgate_encode(text, bytes);
       return bytes;
@@ -201,7 +201,7 @@
     get [SymbolToStringTag]() { return "TextDecoder"; }
   }
 
-  // Bytes at the end that are the beginning of a character.
+  // Bytes of an incomplete character at the end.
   function unfinished(bytes) {
     const most = MathMin(3, bytes.length);
     for (let back = 1; back <= most; back++) {
@@ -294,8 +294,8 @@
 
   const PlainArrayBuffer = primordials.ArrayBuffer;
 
-  // V8 takes the memory of resizable buffers past the worker's count of buffers, so there are none:
-  // nothing but this constructor makes the first one.
+  // The worker cannot count the memory of resizable buffers, so this constructor, the only source of
+  // buffers, makes none.
   const ArrayBuffer = function ArrayBuffer(length, options = undefined) {
     if (new.target === undefined) throw new TypeError("Constructor ArrayBuffer requires 'new'");
     if (typeof options === "object" && options !== null && options.maxByteLength !== undefined) {

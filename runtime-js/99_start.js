@@ -1,7 +1,7 @@
 // The list of allowed globals, the lock on all others, and the run itself.
 //
-// `begin` is called once in a fresh worker, before it says that it is ready; `prepare` and `run` once
-// for its one script.
+// `begin` is called once in a new worker, before it reports that it is ready; `prepare` and `run` are
+// called once for its script.
 "use strict";
 
 ((globalThis) => {
@@ -25,7 +25,7 @@
   const shared = internals.callgate;
   const { oneLine, push } = shared;
 
-  // The kinds of end of `op_callgate_done`; src/worker/host_channel.rs has the same numbers.
+  // The kinds of end for `op_callgate_done`; src/isolate_link.rs of the worker has the same numbers.
   const UNDEFINED = 0, JSON_TEXT = 1, SHOWN = 2, THREW = 3;
 
   // Limits of the error report, in characters and in causes. The script's author gets the report.
@@ -35,10 +35,9 @@
   const CAUSE_CHARS = 1024;
   const CAUSES = 8;
 
-  // The globals of the language itself that may stay. All other globals are removed, so that a new
-  // V8 adds none unseen. Not in the list: SharedArrayBuffer and Atomics (a clock of high resolution
-  // and a way to block), WebAssembly (more compiler than a script needs), eval (it is disabled, and
-  // the property would only say so).
+  // The allowed globals of the language. All others are removed, so that a new V8 cannot add one
+  // unnoticed. Excluded are SharedArrayBuffer and Atomics (a clock of high resolution and a way to
+  // block), WebAssembly (a second compiler as attack surface) and eval (it is disabled in any case).
   const LANGUAGE = [
     "AggregateError", "Array", "AsyncDisposableStack", "BigInt", "BigInt64Array",
     "BigUint64Array", "Boolean", "DataView", "Date", "DisposableStack", "Error", "EvalError",
@@ -91,10 +90,10 @@
       value: "global",
       configurable: true,
     });
-    // The ops that return promises are called through these two.
+    // Ops that return promises are called through these two.
     lock(FunctionPrototype, "call");
     lock(FunctionPrototype, "apply");
-    // Enough for the script's frames after those that are left out of a stack.
+    // Enough for the script's frames besides those that are omitted from a stack.
     Error.stackTraceLimit = 30;
   };
 
@@ -139,8 +138,8 @@
       return;
     }
     try {
-      // The original `then`, so that a script's changes to promises have no effect here. The
-      // exceptions are `constructor` and `Symbol.species`, which the language reads.
+      // The original `then`: a script's changes to promises have no effect here, except for
+      // `constructor` and `Symbol.species`, which the language reads.
       const promise = core.isPromise(result) ? result : PromiseResolve(result);
       PromisePrototypeThen(promise, returned, shared.fail);
     } catch (error) {
@@ -150,8 +149,7 @@
 
   function returned(value) {
     if (ended) return;
-    // A rejection that is not handled by now is the run's error, also when the event loop has
-    // not come to it yet.
+    // An unhandled rejection is the run's error, even if the event loop has not reported it yet.
     const left = op_callgate_rejection();
     if (left.length > 0) {
       shared.fail(left[0]);
@@ -176,11 +174,11 @@
       return;
     }
     if (ended) return; // by what a getter or toJSON of the value did
-    // Not the end yet: calls that the script left alone may still fail.
+    // Not the end yet: calls that the script did not await may still fail.
     op_callgate_done(kind, text, "", "", 0, 0);
   }
 
-  // A part of the returned value that JSON does not have, as the text that stands for it.
+  // The text in place of a part of the returned value that has no JSON form.
   function shownPart(part, message, isWhole) {
     if (isWhole) throw new Error(message);
     if (part === undefined) return null;
@@ -225,16 +223,16 @@
     return told;
   }
 
-  // The class and message of an error in one line, and its frames. A stack that the script wrote
-  // itself has no frames.
+  // The class and message of an error in one line, and its frames. A stack that the script has set
+  // has no frames.
   function linesOf(error) {
-    // V8 puts the frames together when the stack is read.
+    // V8 builds the frames when the stack is read.
     shared.stackOf(error);
     return oneLine(shared.cut(shared.headline(error), CAUSE_CHARS)) + (shared.framesOf(error) ?? "");
   }
 
-  // Adds the causes of an error: its `cause`, and the errors of an AggregateError. An error that
-  // was made outside of the script's functions gets its position from a cause.
+  // Adds the causes of an error: its `cause`, and the errors of an AggregateError. An error from outside
+  // of the script's functions gets the position of a cause.
   function addCauses(error, told, seen) {
     const add = (cause) => {
       if (seen.length > CAUSES || primordials.ArrayPrototypeIncludes(seen, cause)) return;
@@ -266,7 +264,7 @@
     }
   }
 
-  // The stack of a real error, whatever the script made of the property.
+  // The stack of a real error, even if the script has changed the property.
   shared.stackOf = (error) => {
     try {
       const stack = error.stack;

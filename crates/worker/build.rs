@@ -21,13 +21,13 @@ fn main() {
         let name = path.file_name().and_then(|name| name.to_str());
         let name = format!("ext:callgate/{}", name.expect("a UTF-8 file name"));
         let path = path.to_str().expect("a UTF-8 path").to_owned();
-        // The build script ends soon; the snapshot wants names that live as long as it does.
+        // Leaked: the snapshot needs names that live as long as this program.
         ExtensionFileSource::loaded_during_snapshot(String::leak(name), String::leak(path))
     });
     let files = files.collect();
 
     // The hash seed is part of the snapshot; without this, two builds differ.
-    let _unknown = v8_set_flags(vec![
+    let _ = v8_set_flags(vec![
         String::new(),
         "--predictable".into(),
         "--random-seed=42".into(),

@@ -1,4 +1,4 @@
-// expect: limit timeout
+// expect: limit timeout or limit waitTimeout
 const next = () => { setImmediate(next); };
 next();
 await new Promise(() => {});

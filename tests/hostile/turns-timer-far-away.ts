@@ -1,2 +1,2 @@
-// expect: limit timeout
+// expect: limit waitTimeout
 await new Promise((done) => setTimeout(done, 2 ** 31 - 1));

@@ -1,9 +1,9 @@
-//! Starts TypeScript within kernel layers that leave it its memory and three pipes.
+//! Starts TypeScript within kernel layers that allow it only its memory and three pipes.
 //!
-//! The process reads hostile text, so it is treated as taken over. Landlock gives it no file but its
-//! own program, and only to execute it; seccomp allows the system calls that the Go runtime needs.
-//! Either layer alone keeps it from files and from the network. Both are Linux's; elsewhere TypeScript
-//! starts only where neither is required.
+//! The process reads hostile text, so it is treated as taken over. Landlock allows it to execute its
+//! own program and no other access to files; seccomp allows the system calls that the Go runtime
+//! needs. Each layer alone keeps it from files and from the network. Only Linux has them; on other
+//! systems TypeScript starts only if neither is required.
 
 #[cfg_attr(not(target_os = "linux"), path = "confine/elsewhere.rs")]
 mod layers;
@@ -15,15 +15,13 @@ use callgate_process::{Child, Resource};
 
 use crate::error::Unavailable;
 
-/// Memory that it may take for its data: a script can make a type as large as it likes.
+/// Maximum bytes of the process's data: a script can make a type of any size.
 pub(crate) const MAX_MEMORY: u64 = 512 << 20;
 
-/// Settings of the Go runtime. It collects less often while little is used, because a check is over
-/// before most of what it made is garbage; and more often when it comes near the limit, so that it
-/// does not reach the limit with garbage.
+/// Settings of the Go runtime: few garbage collections while little memory is used, because a check
+/// is short; more of them near the limit, so that garbage does not reach it.
 const ENVIRONMENT: &[(&str, &str)] = &[("GOGC", "400"), ("GOMEMLIMIT", "384MiB")];
 
-/// Limits of the kernel's for the process.
 const LIMITS: &[(Resource, u64)] = &[
     (libc::RLIMIT_CORE, 0),
     (libc::RLIMIT_FSIZE, 0),
@@ -36,7 +34,7 @@ const LIMITS: &[(Resource, u64)] = &[
 pub struct Confinement {
     /// Landlock: no files, no network.
     pub landlock: LayerUse,
-    /// seccomp: no system calls but those that the Go runtime needs.
+    /// seccomp: only the system calls that the Go runtime needs.
     pub seccomp: LayerUse,
 }
 
@@ -48,7 +46,6 @@ pub enum LayerUse {
     Required,
     /// It is used where the kernel has it.
     Optional,
-    /// It is not used.
     Off,
 }
 

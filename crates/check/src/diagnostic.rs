@@ -6,19 +6,18 @@ use crate::message::{self, Reported};
 use crate::script::Script;
 use crate::unknown;
 
-/// The most type errors of a script that are shown; the rest is counted.
+/// Maximum type errors of a script that are shown; further ones are counted.
 pub const MAX_DIAGNOSTICS: usize = 10;
 
 /// The type errors of one check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// The first type errors by their place, at most [`MAX_DIAGNOSTICS`].
+    /// The first type errors in the script, at most [`MAX_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
     /// The number of further errors.
     pub more: u32,
 }
 
-/// One type error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The author's line, from 1.
@@ -27,18 +26,18 @@ pub struct Diagnostic {
     pub column: u32,
     /// TypeScript's number for this kind of error.
     pub code: u32,
-    /// The error, in one line of bounded length.
+    /// One line of bounded length.
     pub message: String,
-    /// The name, where the error is that nothing has it.
+    /// Set if the error is an undeclared name.
     pub unknown: Option<Unknown>,
 }
 
-/// A name that nothing has.
+/// An undeclared name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     /// The name itself, or the property of `mcp`.
     pub name: String,
-    /// The dotted name that it begins, such as `fs.read_file`.
+    /// The dotted name that starts with it, such as `fs.read_file`.
     pub path: String,
     /// The tool that a call such as `client.callTool("read_file")` names, else the dotted name.
     pub tool: String,
@@ -52,13 +51,14 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
     reported.truncate(MAX_DIAGNOSTICS);
     let mut hinted = HashSet::new();
     let diagnostics = reported.iter().map(|error| {
-        let place = place(&script.text, error.pos);
-        // Nothing before the author's first line is his, so nothing is wrong there.
-        let (line, column) = match place.line.checked_sub(script.line_offset) {
+        let byte = byte_at(&script.text, error.pos);
+        let (line, column) = callgate_script::line_and_column(&script.text, byte);
+        // Lines before the author's first one are generated.
+        let (line, column) = match line.checked_sub(script.line_offset) {
             None | Some(0) => (1, 1),
-            Some(line) => (line, place.column),
+            Some(line) => (line, column),
         };
-        let rest = script.text.get(place.byte..).unwrap_or_default();
+        let rest = script.text.get(byte..).unwrap_or_default();
         let mut message = message::of(error, rest, &script.declarations);
         // Each hint is given once.
         if let Some(hint) = unknown::result_hint(error, rest, script)
@@ -80,33 +80,15 @@ pub(crate) fn checked(script: &Script, mut reported: Vec<Reported>) -> Checked {
     }
 }
 
-/// A place in a script. Lines and columns, in UTF-16 units, are counted from 1.
-pub(crate) struct Place {
-    line: u32,
-    column: u32,
-    pub(crate) byte: usize,
-}
-
-/// The place `units` UTF-16 units from the start; the end, if that is sooner.
-pub(crate) fn place(text: &str, units: u64) -> Place {
-    let (mut line, mut column, mut byte, mut before) = (1, 1, 0, 0);
-    let mut characters = text.chars().peekable();
-    while before < units {
-        let Some(c) = characters.next() else { break };
+/// The byte after `units` UTF-16 units, at most the end of the text.
+pub(crate) fn byte_at(text: &str, units: u64) -> usize {
+    let mut before = 0;
+    let found = text.char_indices().find(|(_, c)| {
+        let is_reached = before >= units;
         before += c.len_utf16() as u64;
-        byte += c.len_utf8();
-        let ends_line = match c {
-            '\n' | '\u{2028}' | '\u{2029}' => true,
-            '\r' => characters.peek() != Some(&'\n'),
-            _ => false,
-        };
-        if ends_line {
-            (line, column) = (line + 1, 1);
-        } else {
-            column += c.len_utf16() as u32;
-        }
-    }
-    Place { line, column, byte }
+        is_reached
+    });
+    found.map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -117,9 +99,10 @@ mod tests {
     fn places_are_lines_and_utf16_columns() {
         let text = "a\r\nbc\u{2028}😀d\re";
         let check = |units, line, column, next: &str| {
-            let place = place(text, units);
-            assert_eq!((place.line, place.column), (line, column), "{units}");
-            assert_eq!(&text[place.byte..], next, "{units}");
+            let byte = byte_at(text, units);
+            let place = callgate_script::line_and_column(text, byte);
+            assert_eq!(place, (line, column), "{units}");
+            assert_eq!(&text[byte..], next, "{units}");
         };
         check(0, 1, 1, text);
         check(3, 2, 1, "bc\u{2028}😀d\re");
@@ -137,7 +120,7 @@ mod tests {
             line_offset: 1,
             declarations: "".into(),
             time: std::time::Duration::ZERO,
-            language: crate::script::Language::TypeScript,
+            is_javascript: false,
             untyped: "".into(),
         };
         let error = |pos| Reported {

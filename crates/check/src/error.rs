@@ -10,7 +10,7 @@ pub enum CheckError {
     /// No script can be checked.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
-    /// This script could not be checked. It may be the cause.
+    /// This script could not be checked, and may be the cause.
     #[error("the type check of this script was given up: {0}")]
     GaveUp(#[from] Failure),
 }
@@ -41,7 +41,7 @@ pub enum Failure {
     /// No answer came in time.
     #[error("it took longer than {0:?}")]
     TimedOut(Duration),
-    /// All processes that may run at a time had other scripts to check.
+    /// All processes were checking other scripts.
     #[error("the type checker was busy with other scripts for {0:?}")]
     Busy(Duration),
     /// The process ended before it answered.
@@ -50,7 +50,7 @@ pub enum Failure {
         MAX_MEMORY >> 20
     )]
     Died,
-    /// The process does not speak as TypeScript 7 does.
+    /// The process does not follow the API of TypeScript 7.
     #[error("TypeScript gave an answer that cannot be used: {0}")]
     Protocol(String),
 }

@@ -1,5 +1,4 @@
-//! The files that TypeScript sees. They lie in memory, and whatever it asks for
-//! besides them does not exist.
+//! The files that TypeScript sees. They are in memory; all other files do not exist for it.
 
 use std::collections::HashMap;
 
@@ -10,11 +9,11 @@ pub(crate) const PROJECT: &str = "/callgate/tsconfig.json";
 pub(crate) const SCRIPT: &str = "/callgate/script.ts";
 pub(crate) const TOOLS: &str = "/callgate/tools.d.ts";
 
-/// Declarations of the sandbox besides the language and `mcp`.
+/// Declarations of the sandbox, without the language and `mcp`.
 const SANDBOX: &str = include_str!("sandbox.d.ts");
 
-/// The questions about files that are answered here. TypeScript answers
-/// questions that are not on the list itself, from the disk.
+/// The requests about files that [`Files::answer`] answers. TypeScript answers requests that are not
+/// on this list itself, from the disk.
 pub(crate) const QUESTIONS: &str =
     "--callbacks=readFile,fileExists,directoryExists,getAccessibleEntries,realpath";
 
@@ -44,8 +43,7 @@ impl Files {
         files
     }
 
-    /// Changes the script and the declarations; the paths of those files that
-    /// are not what they were.
+    /// Sets the script and the declarations. Returns the paths of changed files.
     pub(crate) fn set(&mut self, script: &str, tools: &str) -> Vec<&'static str> {
         let mut changed = Vec::new();
         for (path, text) in [(SCRIPT, script), (TOOLS, tools)] {
@@ -58,8 +56,8 @@ impl Files {
         changed
     }
 
-    /// The answer to a question about files, as JSON; `None` for a question that is not allowed. It
-    /// is never `null`, which would mean that the disk is to be asked.
+    /// The answer to a request about files, as JSON; `None` for an unknown request. The answer is
+    /// never `null`, which would make TypeScript read the disk.
     pub(crate) fn answer(&self, question: &str, path: &str) -> Option<String> {
         Some(match question {
             "readFile" => {
@@ -90,7 +88,7 @@ fn project(files: &[&str]) -> String {
             "module": "esnext",
             "moduleDetection": "force",
             "noEmit": true,
-            // The library is among the files, and nothing else is looked for.
+            // The library is among the files; TypeScript searches for no other files.
             "noLib": true,
             "noResolve": true,
             "types": [],

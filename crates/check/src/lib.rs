@@ -1,10 +1,10 @@
 //! Internal crate of Callgate: type-checks a script with TypeScript before it runs.
 //!
-//! [`TypeScript`] gets a script's text and the declarations of its tools, and answers with
-//! [`Diagnostic`]s in the author's lines and columns. It keeps a native TypeScript 7 process and
-//! speaks its API. The process gets every file from this crate; the kernel keeps it from
-//! the disk and from the network. Its answers are hostile input all the same: bounded, and used for
-//! messages only. A check helps the author and is not a part of the wall around a script.
+//! [`TypeScript`] takes a script's text and the declarations of its tools, and returns
+//! [`Diagnostic`]s in the author's lines and columns. It keeps a native TypeScript 7 process and uses
+//! its API. The process gets every file from this crate; the kernel keeps it from the disk and from
+//! the network. Its answers are hostile input: bounded, and used for messages only. A check helps the
+//! author and is not part of the wall around a script.
 
 mod confine;
 mod diagnostic;
@@ -24,7 +24,7 @@ mod unknown;
 pub use confine::{Confinement, LayerUse};
 pub use diagnostic::{Checked, Diagnostic, MAX_DIAGNOSTICS, Unknown};
 pub use error::{CheckError, Failure, Unavailable};
-pub use find::{Executable, find};
+pub use find::{Executable, FindError, find};
 pub use scan::words;
-pub use script::{Language, Script};
+pub use script::Script;
 pub use typescript::TypeScript;

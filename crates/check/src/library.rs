@@ -1,22 +1,22 @@
-//! The declarations of the language, made from the library that comes with TypeScript: one file
-//! without comments in place of eighty, and without what the sandbox does not have.
+//! The declarations of the language, from the library of TypeScript: one file without comments in
+//! place of eighty, and without APIs that the sandbox lacks.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use crate::scan::without_comments;
 
-/// The most bytes of the library.
+/// Maximum bytes of the library.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Parts that declare what is not in the sandbox.
-const LEFT_OUT: &[&str] = &[
+/// Parts that declare APIs that the sandbox lacks.
+const EXCLUDED: &[&str] = &[
     // No shared memory and no `Atomics`.
     "es2017.sharedmemory",
     "es2020.sharedmemory",
     "es2024.sharedmemory",
     "esnext.sharedmemory",
-    // No `Temporal`; the other one only leads to it.
+    // No `Temporal`; the second part only refers to it.
     "esnext.temporal",
     "esnext.date",
     // No decorators, and no `Symbol.metadata`.
@@ -25,7 +25,7 @@ const LEFT_OUT: &[&str] = &[
     "esnext.decorators",
 ];
 
-/// Lines that are written over: what they declare, and what stands there then.
+/// Lines that are replaced, and their replacements.
 pub(crate) const CHANGED_LINES: &[(&str, &str)] = &[
     // Code made from text throws in the sandbox.
     ("declare function eval(x: string): any;", ""),
@@ -35,7 +35,7 @@ pub(crate) const CHANGED_LINES: &[(&str, &str)] = &[
     ("(...args: string[]): GeneratorFunction;", ""),
     ("new (...args: string[]): AsyncGeneratorFunction;", ""),
     ("(...args: string[]): AsyncGeneratorFunction;", ""),
-    // Of an object or a set that is filled later, as in JavaScript, nothing is known.
+    // The types in an object or a set that JavaScript fills later are unknown.
     (
         "values<T>(o: { [s: string]: T; } | ArrayLike<T>): T[];",
         "values<T = any>(o: { [s: string]: T; } | ArrayLike<T>): T[];",
@@ -48,7 +48,7 @@ pub(crate) const CHANGED_LINES: &[(&str, &str)] = &[
         "new <T>(iterable?: Iterable<T> | null): Set<T>;",
         "new <T = any>(iterable?: Iterable<T> | null): Set<T>;",
     ),
-    // Names that are nowhere would make it anything at all.
+    // Undeclared names would make the type `any`.
     (
         "type FormattableTemporalObject = Temporal.PlainDate | Temporal.PlainYearMonth | \
          Temporal.PlainMonthDay | Temporal.PlainTime | Temporal.PlainDateTime | Temporal.Instant;",
@@ -56,8 +56,8 @@ pub(crate) const CHANGED_LINES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Reads the library from the folder of the executable: a file of all of it that is not a module,
-/// then one of each module.
+/// Reads the library from the folder of the executable: one file with all parts that are not modules,
+/// then each module.
 pub(crate) fn load(folder: &Path) -> Result<Vec<String>, String> {
     let mut loader = Loader {
         folder,
@@ -77,13 +77,12 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Adds a part after those it refers to: of overloads in several parts,
-    /// TypeScript tries the last one's first.
+    /// Adds a part after those it refers to: TypeScript tries the overloads of the last part first.
     fn add(&mut self, name: &str) -> Result<(), String> {
-        if LEFT_OUT.contains(&name) || !self.seen.insert(name.to_owned()) {
+        if EXCLUDED.contains(&name) || !self.seen.insert(name.to_owned()) {
             return Ok(());
         }
-        // The names come out of files, and must not lead out of the folder.
+        // The names come from files, and must not lead out of the folder.
         let in_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.';
         if !name.bytes().all(in_name) || self.seen.len() > 1000 {
             return Err(format!("it has a part named {name:?}"));

@@ -1,33 +1,32 @@
-//! Shortens TypeScript's messages: cuts long types, drops advice about compiler settings, and puts
-//! a chain of reasons into one line.
+//! Shortens TypeScript's messages: cuts long types, drops advice about compiler settings, and joins a
+//! chain of reasons into one line.
 
 use serde::Deserialize;
 
-use crate::scan::{without_comments, word};
+use crate::scan::{one_line, without_comments, word};
 
-/// Bytes of a message.
+/// Maximum bytes of a message.
 const MAX_MESSAGE: usize = 700;
-/// Bytes of one type or name in it.
+/// Maximum bytes of one type or name in a message.
 const MAX_QUOTED: usize = 120;
-/// Bytes of the parameters of a function that was called wrongly.
+/// Maximum bytes of the parameters of a wrongly called function.
 const MAX_PARAMETERS: usize = 240;
-/// Reasons that are shown of a chain; what is between the first and the last
-/// ones says where, step by step.
+/// Maximum reasons of a chain that are shown: the first, and the last ones. Those in between only
+/// lead to the place step by step.
 const MAX_REASONS: usize = 3;
 
-/// Related notes that say what to do: "did you forget to use await", "an
-/// argument for … was not provided".
-const TOLD_NOTES: &[u32] = &[2773, 6210, 6236];
-/// Beginnings of advice about compiler settings.
+/// Related notes with a remedy: "did you forget to use await", "an argument for … was not provided".
+const SHOWN_NOTES: &[u32] = &[2773, 6210, 6236];
+/// Prefixes of advice about compiler settings.
 const ADVICE: [&str; 2] = ["Do you need to", "Try "];
 /// Too few or too many arguments.
 const WRONG_COUNT: &[u32] = &[2554, 2555];
 
-/// An error as TypeScript reports it.
+/// An error from TypeScript.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Reported {
-    /// UTF-16 units from the beginning of the file.
+    /// UTF-16 units from the start of the file.
     pub(crate) pos: u64,
     pub(crate) code: u32,
     pub(crate) category: u32,
@@ -37,7 +36,7 @@ pub(crate) struct Reported {
     pub(crate) related_information: Vec<Reported>,
 }
 
-/// The message for an error. `at` is the text from its place on.
+/// The message for an error. `at` is the script from the place of the error on.
 pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
     if let Some(name) = unknown_name(error) {
         return unknown(&name, error);
@@ -53,7 +52,7 @@ pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
     }
     let mut message = reasons.join(": ");
     for note in &error.related_information {
-        if TOLD_NOTES.contains(&note.code) {
+        if SHOWN_NOTES.contains(&note.code) {
             message.push_str("; ");
             message.push_str(&sentences(&note.text));
         }
@@ -66,39 +65,37 @@ pub(crate) fn of(error: &Reported, at: &str, declarations: &str) -> String {
     if message.contains("bigint") {
         message.push_str("; Number(…) makes a number of a bigint, without digits beyond 2^53");
     }
-    shortened(&printable(&message), MAX_MESSAGE)
+    shortened(&one_line(&message), MAX_MESSAGE)
 }
 
-/// The property that a type does not have, if that is the error.
+/// The property that a type lacks, if that is the error.
 pub(crate) fn missing_property(error: &Reported) -> Option<&str> {
     let (property, rest) = error.text.strip_prefix("Property '")?.split_once('\'')?;
     rest.starts_with(" does not exist on type")
         .then_some(property)
 }
 
-/// The name that nothing has, if that is the error.
+/// The undeclared name, if that is the error.
 pub(crate) fn unknown_name(error: &Reported) -> Option<String> {
     let rest = error.text.strip_prefix("Cannot find name '")?;
     let (name, _) = rest.split_once('\'')?;
     let is_name = !name.is_empty() && name.len() <= MAX_QUOTED;
-    is_name.then(|| printable(name))
+    is_name.then(|| one_line(name))
 }
 
 fn unknown(name: &str, error: &Reported) -> String {
     let meant = error.text.split_once("Did you mean '");
     match meant.and_then(|(_, rest)| rest.split_once('\'')) {
         Some((meant, _)) => {
-            let meant = shortened(&printable(meant), MAX_QUOTED);
+            let meant = shortened(&one_line(meant), MAX_QUOTED);
             format!("cannot find name `{name}`; did you mean `{meant}`?")
         }
-        None => format!(
-            "cannot find name `{name}`: no tool is named so, and the sandbox does not have it"
-        ),
+        None => format!("cannot find name `{name}`: neither a tool nor the sandbox has this name"),
     }
 }
 
-/// The sentences of a message: lower case, without full stops, the advice about
-/// compiler settings left out, and what it quotes in backquotes and short.
+/// The sentences of a message in lower case, without full stops and without advice about compiler
+/// settings; quoted types are shortened and put in backquotes.
 fn sentences(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.trim();
@@ -133,8 +130,8 @@ fn sentences(text: &str) -> String {
     out
 }
 
-/// The text in the single quotes that the text begins with, and the text after them. Strings in a
-/// type have double quotes, and may have anything in them.
+/// The content of the single quotes at the start of a text, and the text after them. Strings in a
+/// type have double quotes and any content.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let inside = text.get(1..)?;
     let mut in_string = false;
@@ -181,11 +178,11 @@ pub(crate) fn declared<'d>(name: &str, declarations: &'d str) -> Option<&'d str>
     rest.split("\ndeclare function ").next()
 }
 
-/// The parameters of the tool whose name the text begins with.
+/// The parameters of the tool whose name is the prefix of the text.
 fn parameters(at: &str, declarations: &str) -> Option<String> {
     let (name, _) = word(at)?;
     let (parameters, _) = declared(name, declarations)?.split_once("): Promise<")?;
-    // Of every function, and of no interest where its input is wrong.
+    // Every function has it, and it does not matter for a wrong input.
     let parameters = parameters
         .strip_suffix(", options?: CallOptions")
         .unwrap_or(parameters);
@@ -203,16 +200,4 @@ fn shortened(text: &str, limit: usize) -> String {
         .get(..text.floor_char_boundary(limit))
         .unwrap_or_default();
     format!("{head}…")
-}
-
-/// One line without characters that could steer a terminal.
-fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\r' | '\t' => ' ',
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
 }

@@ -1,23 +1,25 @@
-//! JSON-RPC messages with a `Content-Length` header, of bounded size, as
-//! TypeScript's `--api --async` writes and reads them.
+//! JSON-RPC messages of bounded size with a `Content-Length` header, the format of TypeScript's
+//! `--api --async`.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 
 use crate::error::Failure;
+use crate::scan::one_line;
 
-/// Bytes of one message that is read.
+/// Maximum bytes of a received message.
 const MAX_MESSAGE: usize = 16 << 20;
-/// Bytes of a message's headers.
+/// Maximum bytes of a message's headers.
 const MAX_HEADERS: u64 = 4096;
 
-/// A message that came.
+/// A received message.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Incoming<'a> {
     #[serde(borrow, default)]
     pub(crate) id: Option<&'a RawValue>,
-    /// For a question; an answer has none.
+    /// `None` for a response.
     #[serde(default)]
     pub(crate) method: Option<String>,
     #[serde(borrow, default)]
@@ -25,17 +27,10 @@ pub(crate) struct Incoming<'a> {
     #[serde(borrow, default)]
     pub(crate) result: Option<&'a RawValue>,
     #[serde(default)]
-    pub(crate) error: Option<Refusal>,
+    pub(crate) error: Option<Value>,
 }
 
-/// The reasons why a question was not answered.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Refusal {
-    #[serde(default)]
-    pub(crate) message: String,
-}
-
-/// The next message's text.
+/// Reads the next message.
 pub(crate) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<u8>, Failure> {
     let mut length = None;
     let mut headers = from.take(MAX_HEADERS);
@@ -63,17 +58,17 @@ pub(crate) async fn read(from: &mut (impl AsyncBufRead + Unpin)) -> Result<Vec<u
     if length > MAX_MESSAGE {
         return Err(protocol(&format!("a message of {length} bytes")));
     }
-    // It grows with what comes, not with what the header promises.
+    // It grows with the received bytes, not with the announced length.
     let mut message = Vec::new();
     let read = from
         .take(length as u64)
         .read_to_end(&mut message)
         .await
         .unwrap_or(0);
-    match read == length {
-        true => Ok(message),
-        false => Err(Failure::Died),
+    if read < length {
+        return Err(Failure::Died);
     }
+    Ok(message)
 }
 
 /// A message with its header.
@@ -81,13 +76,7 @@ pub(crate) fn framed(json: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{json}", json.len()).into_bytes()
 }
 
-/// The error for an answer of another form.
-pub(crate) fn protocol(what: &str) -> Failure {
-    // It quotes the process, so it is bounded and one line.
-    let shown: String = what
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(200)
-        .collect();
-    Failure::Protocol(shown)
+/// The error for an invalid message. `fault` may quote the process, so it is cut to one line.
+pub(crate) fn protocol(fault: &str) -> Failure {
+    Failure::Protocol(one_line(fault).chars().take(200).collect())
 }

@@ -1,13 +1,17 @@
-//! TypeScript text, as far as one can tell without parsing it: where comments
-//! and strings are, and which words there are.
+//! TypeScript text without parsing it: comments, strings and words.
 
 use std::collections::HashSet;
 
-/// Bytes of a name.
+/// Maximum bytes of a name.
 pub(crate) const MAX_NAME: usize = 200;
 
-/// Every run of characters that an identifier may have, wherever it stands: a superset of the names
-/// a script uses. `None` if the text may spell names with escapes, which are not looked through.
+/// One line without characters that control a terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    callgate_script::printable(&text.replace(['\n', '\r', '\t'], " "))
+}
+
+/// All runs of characters of identifiers: a superset of the names that a script uses. `None` if the
+/// text may spell names with escapes, which are not decoded.
 pub fn words(text: &str) -> Option<HashSet<&str>> {
     if text.contains("\\u") {
         return None;
@@ -22,15 +26,15 @@ pub fn words(text: &str) -> Option<HashSet<&str>> {
     Some(words.collect())
 }
 
-/// The identifier that a text begins with, and the rest.
+/// The identifier at the start of a text, and the rest.
 pub(crate) fn word(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));
     let (word, rest) = text.split_at(end.unwrap_or(text.len()));
     (!word.is_empty() && word.len() <= MAX_NAME).then_some((word, rest))
 }
 
-/// The text without comments, indentation and blank lines. Line ends stay, so
-/// nothing changes its meaning where semicolons are left out.
+/// The text without comments, indentation and blank lines. Line ends stay, because they can replace
+/// semicolons.
 pub(crate) fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len() / 2);
     let mut rest = text;
@@ -67,8 +71,8 @@ pub(crate) fn without_comments(text: &str) -> String {
     out
 }
 
-/// The length of the string that the text begins with, quotes included. A quoted
-/// string ends at its line's end at the latest.
+/// The length of the string at the start of a text, with its quotes. A quoted string ends at its
+/// line's end at the latest.
 fn string_length(text: &str) -> usize {
     let mut characters = text.char_indices();
     let Some((_, quote)) = characters.next() else {

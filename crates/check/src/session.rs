@@ -1,5 +1,4 @@
-//! One conversation with a TypeScript process: answers its questions about files, and asks it for
-//! diagnostics.
+//! A session with a TypeScript process: answers its requests about files, and requests diagnostics.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,28 +16,27 @@ use crate::files::{FOLDER, Files, PROJECT, QUESTIONS, SCRIPT};
 use crate::message::Reported;
 use crate::protocol::{self, Incoming};
 
-/// Time for a process to start and to check an empty script, which it
-/// does in some hundredths of a second.
+/// Time for a process to start and to check an empty script. It usually takes some hundredths of a
+/// second.
 const START_TIME: Duration = Duration::from_secs(10);
 
-/// Messages that may come before an answer. Opening a project takes some dozens.
+/// Maximum messages before a response. Opening a project takes some dozens.
 const MAX_MESSAGES: u32 = 10_000;
 
-/// A TypeScript process and the state of its conversation.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// Killed when it is dropped.
+    /// Killed on drop.
     process: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
     files: Files,
-    questions: u64,
-    /// The snapshot and the project that are open.
+    requests: u64,
+    /// The ids of the open snapshot and project.
     opened: Option<(u64, String)>,
 }
 
 impl Session {
-    /// Starts a process, and has it read the library and check an empty script.
+    /// Starts a process, which reads the library and checks an empty script.
     pub(crate) async fn start(
         program: &Path,
         library: &[String],
@@ -47,14 +45,14 @@ impl Session {
         let args = ["--api", "--async", "--cwd", FOLDER, QUESTIONS];
         let mut process = confine::start(program, &args, confinement).await?;
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(Unavailable::Start("it came without its streams".to_owned()));
+            return Err(Unavailable::Start("its streams are missing".to_owned()));
         };
         let mut session = Self {
             process,
             stdin,
             stdout: BufReader::with_capacity(1 << 16, stdout),
             files: Files::new(library),
-            questions: 0,
+            requests: 0,
             opened: None,
         };
         match session.check("export {};\n", "", START_TIME).await {
@@ -63,7 +61,7 @@ impl Session {
         }
     }
 
-    /// The errors of a script. After an error the session is of no use.
+    /// The errors of a script. After a failure the session is unusable.
     pub(crate) async fn check(
         &mut self,
         script: &str,
@@ -84,14 +82,13 @@ impl Session {
         };
         let place = json!({ "snapshot": snapshot, "project": project, "file": SCRIPT });
         let mut found: Vec<Reported> = Vec::new();
-        for question in ["getSyntacticDiagnostics", "getSemanticDiagnostics"] {
-            let answer: Option<Vec<Reported>> = self.ask(question, &place).await?;
+        for method in ["getSyntacticDiagnostics", "getSemanticDiagnostics"] {
+            let answer: Option<Vec<Reported>> = self.request(method, &place).await?;
             found.extend(answer.unwrap_or_default());
         }
         Ok(found)
     }
 
-    /// True if its process still runs.
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.process.try_wait(), Ok(None))
     }
@@ -115,29 +112,28 @@ impl Session {
             None => json!({ "openProjects": [PROJECT] }),
             Some(_) => json!({ "fileChanges": { "changed": changed } }),
         };
-        let made: Snapshot = self.ask("updateSnapshot", &params).await?;
+        let made: Snapshot = self.request("updateSnapshot", &params).await?;
         let [project] = made.projects.as_slice() else {
             return Err(protocol::protocol("not one project"));
         };
         let before = self.opened.replace((made.snapshot, project.id.clone()));
         if let Some((snapshot, _)) = before {
             // The snapshot of the last script is no longer needed.
-            let _: Value = self
-                .ask("release", &json!({ "snapshot": snapshot }))
-                .await?;
+            let release = json!({ "snapshot": snapshot });
+            let _: Value = self.request("release", &release).await?;
         }
         Ok(())
     }
 
-    async fn ask<T: for<'a> Deserialize<'a>>(
+    async fn request<T: for<'a> Deserialize<'a>>(
         &mut self,
         method: &str,
         params: &Value,
     ) -> Result<T, Failure> {
-        self.questions += 1;
-        let id = self.questions;
-        let question = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.send(&question.to_string()).await?;
+        self.requests += 1;
+        let id = self.requests;
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.send(&request.to_string()).await?;
         for _ in 0..MAX_MESSAGES {
             let text = protocol::read(&mut self.stdout).await?;
             let message: Incoming<'_> = serde_json::from_slice(&text)
@@ -149,19 +145,20 @@ impl Session {
                 continue;
             }
             if message.id.map(RawValue::get) != Some(id.to_string().as_str()) {
-                return Err(protocol::protocol("an answer to no question"));
+                return Err(protocol::protocol("a response without a request"));
             }
             if let Some(error) = message.error {
-                return Err(protocol::protocol(&error.message));
+                let message = error["message"].as_str();
+                return Err(protocol::protocol(message.unwrap_or_default()));
             }
             let result = message.result.map_or("null", RawValue::get);
             return serde_json::from_str(result)
                 .map_err(|error| protocol::protocol(&error.to_string()));
         }
-        Err(protocol::protocol("questions without end"))
+        Err(protocol::protocol("too many requests before a response"))
     }
 
-    /// The answer to a question that it asks; `None` for a notice.
+    /// The response to a request of the process; `None` for a notification.
     fn answer(&self, method: &str, message: &Incoming<'_>) -> Option<String> {
         let id = message.id?.get();
         let path: Option<String> = message

@@ -1,10 +1,10 @@
-//! Errors that do not stop a script: they say that TypeScript knows too little, not that a tool
-//! is used wrongly.
+//! Decides which errors stop a script: those about wrong uses of tools, not those that only mean that
+//! TypeScript lacks information.
 
 use crate::diagnostic;
 use crate::message::{self, Reported};
 use crate::scan::word;
-use crate::script::{Language, Script};
+use crate::script::Script;
 use crate::unknown;
 
 /// The consequence of an error for the script.
@@ -14,7 +14,7 @@ pub(crate) enum Consequence {
     Stops,
     /// The script does not run if the error depends on the types of tools.
     StopsIfOfTool,
-    /// None.
+    /// The script runs.
     Passes,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Consequence {
 const ERROR: u32 = 1;
 /// Errors of the parser have lower codes than those of types.
 const FIRST_OF_TYPES: u32 = 2000;
-/// A property that a type does not have; the second comes with a suggestion.
+/// A property that a type lacks; the second error has a suggestion.
 const NO_PROPERTY: [u32; 2] = [2339, 2551];
 
 impl Consequence {
@@ -35,8 +35,8 @@ impl Consequence {
             return Self::Stops;
         }
         let property = message::missing_property(reason);
-        // `const counts = {}` takes any property, and an empty list anything; no result has these
-        // types.
+        // Scripts put any property into `const counts = {}` and any value into an empty list; no
+        // result of a tool has these types.
         let is_of_empty = ["'{}'.", "'never'."]
             .iter()
             .any(|ty| reason.text.contains(ty));
@@ -57,18 +57,18 @@ impl Consequence {
                 return Self::StopsIfOfTool;
             }
         }
-        if says_too_little(error, script) {
+        if lacks_information(error, script) {
             return Self::Passes;
         }
         let always = error.code < FIRST_OF_TYPES || message::unknown_name(error).is_some();
-        match script.language {
-            Language::JavaScript if !always => Self::StopsIfOfTool,
-            _ => Self::Stops,
+        if script.is_javascript && !always {
+            return Self::StopsIfOfTool;
         }
+        Self::Stops
     }
 }
 
-/// True if the script assigns this property of something.
+/// True if the script assigns a property of this name.
 fn is_assigned(text: &str, property: &str) -> bool {
     let name = format!(".{property}");
     text.match_indices(&name).any(|(at, _)| {
@@ -77,9 +77,9 @@ fn is_assigned(text: &str, property: &str) -> bool {
     })
 }
 
-/// True if a value may well be of the type that is wanted: a string or a number where some of them
-/// are wanted, an object that the script fills later, or anything for an empty list.
-fn says_too_little(error: &Reported, script: &Script) -> bool {
+/// True if a value may have the required type: a string or a number where only some are allowed, an
+/// object that the script fills later, or any value in an empty list.
+fn lacks_information(error: &Reported, script: &Script) -> bool {
     let mut last = error;
     while let Some(inner) = last.message_chain.first() {
         last = inner;
@@ -103,7 +103,7 @@ fn says_too_little(error: &Reported, script: &Script) -> bool {
         return false;
     }
     // The argument, or the value of a property.
-    let at = diagnostic::place(&script.text, error.pos).byte;
+    let at = diagnostic::byte_at(&script.text, error.pos);
     let at = script.text.get(at..).unwrap_or_default();
     let value = at
         .split_once(':')
@@ -124,8 +124,8 @@ fn says_too_little(error: &Reported, script: &Script) -> bool {
     is_assigned || script.text.contains(&format!("Object.assign({variable},"))
 }
 
-/// True for the errors of the option `noImplicitAny`, and for a `this` without a type. Turning
-/// the option off would have other effects: an empty array would take nothing.
+/// True for the errors of the option `noImplicitAny`, and for a `this` without a type. Turning the
+/// option off would have other effects: an empty array would have no element type.
 pub(crate) fn is_implicit_any(code: u32) -> bool {
     matches!(code, 2683 | 7005..=7026 | 7031..=7034 | 7050..=7053)
 }

@@ -1,4 +1,4 @@
-//! The checker that keeps a TypeScript process warm, and starts another where that one is busy.
+//! The checker: it keeps a TypeScript process warm, and starts a second one if that is busy.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,22 +19,21 @@ use crate::script::Script;
 use crate::session::Session;
 use crate::strictness::{Consequence, is_implicit_any};
 
-/// The time that a check waits for the warm process, which may be checking another script, before
-/// it starts one of its own.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// The time that the warm process is kept without a check.
+/// Time that a check waits for the warm process before it starts its own.
+const WARM_WAIT: Duration = Duration::from_millis(500);
+/// Time that the warm process is kept without a check.
 const IDLE_TIME: Duration = Duration::from_secs(120);
-/// Checks that one checker makes at a time, each with a process.
+/// Concurrent checks of one checker, each with a process.
 const MAX_AT_ONCE: usize = 4;
-/// Checks that all checkers of the host make at a time. It is more than one
-/// checker can use, so that no user of a host keeps the others waiting.
+/// Concurrent checks of all checkers of the host: more than one checker can use, so that no user of
+/// a host blocks the others.
 const MAX_IN_HOST: usize = 16;
-/// The errors of a script that may be found harmless; all further ones stop it.
+/// Maximum errors of a script whose consequence is examined; further ones stop it.
 const MAX_JUDGED: usize = 200;
-/// Checks after which a process is replaced, so that it does not keep what it gathers for ever.
+/// Checks after which a process is replaced, because its memory may grow.
 const MAX_CHECKS: u32 = 1000;
 
-static HOST_TURNS: Semaphore = Semaphore::const_new(MAX_IN_HOST);
+static HOST_PERMITS: Semaphore = Semaphore::const_new(MAX_IN_HOST);
 
 /// Checks with a native TypeScript. Clones share their processes.
 #[derive(Debug, Clone)]
@@ -51,7 +50,7 @@ struct Shared {
     starting: Mutex<()>,
     warm: Mutex<Warm>,
     idle_time: Duration,
-    turns: Semaphore,
+    permits: Semaphore,
 }
 
 #[derive(Debug, Default)]
@@ -64,13 +63,13 @@ struct Warm {
 }
 
 impl TypeScript {
-    /// A checker that runs this executable. Nothing is started yet.
+    /// Starts no process yet.
     pub fn new(executable: &Executable, confinement: Confinement) -> Self {
         Self::with_idle_time(executable, confinement, IDLE_TIME)
     }
 
-    /// As [`TypeScript::new`], with the time after which a process without checks ends. The next
-    /// check starts another.
+    /// [`TypeScript::new`] with the time after which an idle process ends. The next check starts a
+    /// new one.
     pub fn with_idle_time(
         executable: &Executable,
         confinement: Confinement,
@@ -84,7 +83,7 @@ impl TypeScript {
                 library: OnceCell::new(),
                 starting: Mutex::default(),
                 warm: Mutex::default(),
-                turns: Semaphore::new(MAX_AT_ONCE),
+                permits: Semaphore::new(MAX_AT_ONCE),
             }),
         }
     }
@@ -94,21 +93,20 @@ impl TypeScript {
         self.shared.check(&script).await
     }
 
-    /// Makes ready for a check that is to come, in the background. It must be
-    /// called within a tokio runtime.
+    /// Starts the warm process in the background. Must be called within a tokio runtime.
     pub fn start(&self) {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             let _starting = shared.starting.lock().await;
             let mut warm = shared.warm.lock().await;
-            // An error comes again with the first check, which reports it.
+            // The first check reports the same error.
             if let Ok(session) = shared.ready(&mut warm).await {
                 shared.keep(&mut warm, session);
             }
         });
     }
 
-    /// Ends the process that is kept.
+    /// Ends the warm process.
     pub async fn shut_down(&self) {
         let mut warm = self.shared.warm.lock().await;
         warm.ended = true;
@@ -121,14 +119,14 @@ impl TypeScript {
 
 impl Shared {
     async fn check(self: &Arc<Self>, script: &Script) -> Result<Checked, CheckError> {
-        // Checks of one checker wait for each other first, so that they do not
-        // take all turns of the host.
-        let turns = async { (self.turns.acquire().await, HOST_TURNS.acquire().await) };
-        let turns = timeout(script.time, turns).await;
-        let _turns = turns.map_err(|_| Failure::Busy(script.time))?;
-        // However slowly it starts: another one would start no faster.
+        // Checks of one checker wait for each other first, so that they do not take all permits of
+        // the host.
+        let permits = async { (self.permits.acquire().await, HOST_PERMITS.acquire().await) };
+        let permits = timeout(script.time, permits).await;
+        let _permits = permits.map_err(|_| Failure::Busy(script.time))?;
+        // Without a limit: a second process would start no faster.
         drop(self.starting.lock().await);
-        let (warm, mut session) = match timeout(PATIENCE, self.warm.lock()).await {
+        let (warm, mut session) = match timeout(WARM_WAIT, self.warm.lock()).await {
             Ok(mut warm) => {
                 let session = self.ready(&mut warm).await?;
                 (Some(warm), session)
@@ -138,13 +136,13 @@ impl Shared {
         let found = stopping_errors(&mut session, script).await;
         match warm {
             Some(mut warm) if found.is_ok() => self.keep(&mut warm, session),
-            // A process that failed may go on with the script.
+            // A process that failed may still be busy with the script.
             _ => session.end().await,
         }
         Ok(checked(script, found?))
     }
 
-    /// The kept session if it can be used again, or a new one.
+    /// The kept session if it is usable, or a new one.
     async fn ready(&self, warm: &mut Warm) -> Result<Session, Unavailable> {
         if let Some(mut session) = warm.session.take()
             && warm.checks < MAX_CHECKS
@@ -156,7 +154,7 @@ impl Shared {
         self.session().await
     }
 
-    /// Keeps a session that has answered, for the next check.
+    /// Keeps a session for the next check.
     fn keep(self: &Arc<Self>, warm: &mut Warm, session: Session) {
         warm.checks += 1;
         if !warm.ended {
@@ -174,7 +172,7 @@ impl Shared {
     }
 }
 
-/// Ends the warm session after this time, in which no check may begin.
+/// Ends the warm session after this time, unless a check aborts the task.
 async fn end_when_idle(shared: Weak<Shared>, time: Duration) {
     tokio::time::sleep(time).await;
     let Some(shared) = shared.upgrade() else {
@@ -193,7 +191,7 @@ async fn stopping_errors(session: &mut Session, script: &Script) -> Result<Vec<R
     let found = session
         .check(text, &script.declarations, script.time)
         .await?;
-    // Each may read the whole script and its declarations.
+    // Limited, because each decision may read the whole script and its declarations.
     let mut judged = 0;
     let found = found.into_iter().map(|error| {
         judged += usize::from(!is_implicit_any(error.code));
@@ -209,7 +207,7 @@ async fn stopping_errors(session: &mut Session, script: &Script) -> Result<Vec<R
         .iter()
         .any(|(_, consequence)| depends_on_tools(consequence))
     {
-        // An error that is still there when tools take and give anything is not about a tool.
+        // An error that remains when all tools have the type `any` is not about a tool.
         let time = script.time.saturating_sub(started.elapsed());
         let others = session.check(text, &script.untyped, time).await?;
         let others: HashSet<(u64, u32)> = others.iter().map(|it| (it.pos, it.code)).collect();

@@ -1,18 +1,18 @@
-//! Names that nothing has, as the script spells them, and values of type `unknown`.
+//! Undeclared names, as the script spells them, and values of type `unknown`.
 
 use crate::diagnostic::Unknown;
 use crate::message::{self, Reported};
 use crate::scan::{MAX_NAME, word};
 use crate::script::Script;
 
-/// Ends of the names of functions that call the tool that they are given.
+/// Suffixes of the names of functions that call a tool by name.
 const CALLS: [&str; 4] = ["tool", "call", "invoke", "execute"];
-/// Bytes of arguments in which the tool's name is looked for.
+/// Maximum bytes of arguments that are searched for the tool's name.
 const MAX_ARGUMENTS: usize = 200;
-/// Tools without a declared result that a hint names.
+/// Maximum tools that a hint names.
 const MAX_TOOLS: usize = 3;
 
-/// The name that nothing has, if that is the error. `at` is the text from its place on.
+/// The undeclared name, if that is the error. `at` is the script from the place of the error on.
 pub(crate) fn name(error: &Reported, at: &str) -> Option<Unknown> {
     if let Some(name) = message::unknown_name(error) {
         let (path, tool) = path(at)
@@ -33,13 +33,13 @@ pub(crate) fn name(error: &Reported, at: &str) -> Option<Unknown> {
     Some(Unknown { name, path, tool })
 }
 
-/// True if an error says that `mcp` does not have a property.
+/// True if the error is that `mcp` lacks a property.
 pub(crate) fn is_of_mcp(error: &Reported) -> bool {
     error.text.contains(" does not exist on type 'typeof mcp'.")
 }
 
-/// The dotted name that a text begins with, `a.b` for `a?.["b"](…)`, and the tool that it is
-/// given, if its last word says that it calls one.
+/// The dotted name at the start of a text, `a.b` for `a?.["b"](…)`, and the tool among its arguments
+/// if its last word suggests a call of a tool.
 fn path(text: &str) -> Option<(String, Option<String>)> {
     let (mut last, mut rest) = word(text).unwrap_or(("", text));
     let mut path = last.to_owned();
@@ -65,7 +65,7 @@ fn path(text: &str) -> Option<(String, Option<String>)> {
     (!path.is_empty() && path.len() <= MAX_NAME).then_some((path, tool))
 }
 
-/// The tool that arguments name: the first string, and a second one right after it.
+/// The tool that arguments name: the first string, with a second one right after it.
 fn named(arguments: &str) -> Option<String> {
     let at = arguments.find(['"', '\''])?;
     let (first, rest) = string(arguments.get(at..)?)?;
@@ -79,7 +79,7 @@ fn named(arguments: &str) -> Option<String> {
     })
 }
 
-/// The text in the quotes at the beginning, and the rest.
+/// The content of the quotes at the start of a text, and the rest.
 fn string(text: &str) -> Option<(&str, &str)> {
     let mark = text
         .chars()
@@ -97,7 +97,7 @@ pub(crate) fn result_hint(error: &Reported, at: &str, script: &Script) -> Option
             .iter()
             .any(|ty| error.text.contains(ty))
     };
-    // A spread says only that it wants an object.
+    // The error for a spread does not name the type.
     let is_spread = error.code == 2698;
     if !is_spread && !is_unknown(error) && !error.message_chain.iter().any(is_unknown) {
         return None;
@@ -117,8 +117,8 @@ pub(crate) fn result_hint(error: &Reported, at: &str, script: &Script) -> Option
     Some(hint)
 }
 
-/// The tools without a declared result that a value can come from: that of its own call, that of
-/// the variable that it is in, or all that the script calls.
+/// The tools without a declared result that a value can come from: the tool of its own call or of its
+/// variable, or else all that the script calls.
 fn untyped_tools<'s>(at: &'s str, script: &'s Script) -> Vec<&'s str> {
     let is_untyped = |name: &str| {
         let own = message::declared(name, &script.declarations);

@@ -1,8 +1,8 @@
-//! Internal crate of Callgate: files that other people may have put there.
+//! Internal crate of Callgate: safe access to files from untrusted sources.
 //!
-//! A cloned repository, an archive or another user of the machine decides what lies at a path.
-//! [`read`] and [`read_text`] neither wait for a pipe nor read a device without end; [`exposure`]
-//! finds out who else can change a file that says which programs run.
+//! A cloned repository, an archive or a different user of the machine may control the file at a path.
+//! [`read`] and [`read_text`] neither block on a pipe nor read an endless device; [`exposure`] reports
+//! which other users can change a file, such as a configuration that names programs.
 
 mod owners;
 mod read;

@@ -1,18 +1,18 @@
-//! Reading within bounds.
+//! Bounded reads of regular files.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// The bytes of a regular file, of which it may have `max`.
+/// The bytes of a regular file of at most `max` bytes.
 ///
-/// A path of an open descriptor, as a shell's `<(…)` gives it, may be a pipe: only the person who
-/// starts the program can name one.
+/// The path of an open descriptor, such as that of a shell's `<(…)`, may be a pipe: only the person
+/// who starts the program can name one.
 ///
 /// # Errors
 ///
-/// The system's, and errors for a folder ([`ErrorKind::IsADirectory`]), for a pipe, socket or
+/// Those of the system, and errors for a folder ([`ErrorKind::IsADirectory`]), for a pipe, socket or
 /// device, and for a file that is too large.
 pub fn read(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let is_descriptor = path.starts_with("/dev/fd") || path == Path::new("/dev/stdin");
@@ -43,12 +43,12 @@ pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
     String::from_utf8(read(path, max)?).map_err(invalid)
 }
 
-/// Opens a regular file. Anything else is refused before it is opened, because opening alone makes
-/// some devices act.
+/// Opens a regular file. Other files are refused before they are opened, because some devices act on
+/// being opened.
 fn open_regular(path: &Path) -> io::Result<File> {
     check_regular(&path.metadata()?)?;
     let mut options = File::options();
-    // For a pipe that has taken the file's place, and for files of the kernel that wait for data.
+    // Does not block on a pipe that has replaced the file, or on files of the kernel without data.
     options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     let file = options.read(true).open(path)?;
     check_regular(&file.metadata()?)?;

@@ -7,12 +7,11 @@ use crate::error::ModelError;
 
 /// Texts of one request.
 const BATCH: usize = 64;
-/// The most bytes of an answer: 64 vectors of 16,384 numbers of 20 bytes.
+/// Maximum bytes of an answer: 64 vectors of 16,384 numbers of 20 bytes.
 const MAX_ANSWER: usize = 24 << 20;
-/// The most numbers of a vector.
 const MAX_DIMENSIONS: usize = 16_384;
 
-/// Makes vectors of texts.
+/// Computes vectors of texts.
 #[derive(Debug, Clone)]
 pub struct Embedder {
     endpoint: Endpoint,
@@ -21,8 +20,7 @@ pub struct Embedder {
 }
 
 impl Embedder {
-    /// By this model. With `dimensions`, the endpoint is asked for vectors of so
-    /// many numbers, and others are refused.
+    /// With `dimensions`, the endpoint is asked for vectors of this length, and others are refused.
     pub fn new(endpoint: Endpoint, model: impl Into<String>, dimensions: Option<usize>) -> Self {
         Self {
             endpoint,
@@ -31,15 +29,13 @@ impl Embedder {
         }
     }
 
-    /// The settings that vectors depend on: those of two embedders compare if this is equal.
+    /// The settings that determine vectors: vectors of two embedders are comparable if it is equal.
     pub fn identity(&self) -> String {
         let dimensions = self.dimensions.unwrap_or_default();
         format!("{}\n{}\n{dimensions}", self.endpoint.url(), self.model)
     }
 
-    /// The vectors of these texts, in their order, each of length 1 and all with
-    /// equally many numbers.
-    /// The error: [`ModelError`]; of some texts there are no vectors then, and so of none.
+    /// The vectors of these texts, in their order, normalised and with equal dimensions.
     pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let mut vectors = Vec::with_capacity(texts.len());
         let mut dimensions = self.dimensions;
@@ -54,7 +50,7 @@ impl Embedder {
             }
             let answer = self.endpoint.post("/embeddings", &body, MAX_ANSWER).await?;
             let read = read(&answer, batch.len(), &mut dimensions);
-            vectors.extend(read.map_err(|what| self.endpoint.malformed(&what))?);
+            vectors.extend(read.map_err(|fault| self.endpoint.malformed(&fault))?);
         }
         Ok(vectors)
     }
@@ -74,7 +70,7 @@ fn read(
     }
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
     for (place, entry) in data.iter().enumerate() {
-        // Some endpoints leave it out and keep the order.
+        // Some endpoints omit it and keep the order.
         let index = match entry.get("index") {
             None => place as u64,
             Some(index) => index
@@ -90,7 +86,7 @@ fn read(
             return Err(format!("has two vectors with index {index}"));
         }
     }
-    // As many as there are places, and no two in one.
+    // All places are filled: there are as many vectors as places, and no two in one place.
     Ok(vectors.into_iter().flatten().collect())
 }
 
@@ -105,7 +101,7 @@ fn vector(numbers: &Value, dimensions: &mut Option<usize>) -> Result<Vec<f32>, S
     }
     let number = |number: &Value| number.as_f64().filter(|it| it.abs() <= f64::from(f32::MAX));
     let vector: Option<Vec<f64>> = numbers.iter().map(number).collect();
-    let vector = vector.ok_or("has a vector with something that is not a number")?;
+    let vector = vector.ok_or("has a vector with an element that is not a number")?;
     let length = vector.iter().map(|number| number * number).sum::<f64>();
     let length = length.sqrt();
     if !(length.is_finite() && length > 0.0) {

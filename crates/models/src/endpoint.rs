@@ -1,4 +1,4 @@
-//! One endpoint: its URL, the allowed transport, and the limits of its answers' size and time.
+//! One endpoint: its URL and transport, and the limits of its answers.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
@@ -13,34 +14,33 @@ use url::{Host, Url};
 
 use crate::error::{Kind, ModelError};
 
-/// The time that a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const ATTEMPTS: u32 = 3;
-/// The first wait between two of them; the next is four times it.
+/// Wait before the second attempt; each later wait is four times as long.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// The longest wait that an endpoint may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// The most bytes of an answer that is an error.
+/// Maximum wait that an endpoint may request.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// Maximum bytes of an error's body.
 const MAX_ERROR: usize = 64 << 10;
-/// The most characters of an endpoint's own message that an error repeats.
-const MAX_SAID: usize = 200;
+/// Maximum characters of an endpoint's own message in an error.
+const MAX_QUOTED: usize = 200;
 
 /// The revision of the Anthropic API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// The API of an endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Api {
-    /// `POST /chat/completions` and `POST /embeddings`, as of OpenAI.
+    /// `POST /chat/completions` and `POST /embeddings`.
     #[default]
     OpenAi,
-    /// `POST /messages`, as of Anthropic.
+    /// `POST /messages`.
     Anthropic,
 }
 
-/// An endpoint of an API, and how it is asked.
+/// An endpoint of an API, with its key and time limit.
 #[derive(Clone)]
 pub struct Endpoint {
     client: Client,
@@ -52,11 +52,14 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint by its base URL, such as `https://api.example.com/v1`, to
-    /// which the API's path is added unless it ends with it. `timeout` is for one
-    /// request with all its retries and the whole answer.
-    /// The error: for a URL that is neither `https` nor `http` on loopback, that holds a user
-    /// name or a fragment, and for a key that no header can hold.
+    /// `url` is the base URL, such as `https://api.example.com/v1`, to which the API's path is added
+    /// unless it ends with it. `timeout` is for one request with all its retries and the whole
+    /// answer.
+    ///
+    /// # Errors
+    ///
+    /// The URL is neither `https` nor `http` on loopback, or has a user name or a fragment; or the
+    /// key cannot be sent in a header.
     pub fn new(
         api: Api,
         url: &str,
@@ -76,16 +79,16 @@ impl Endpoint {
             return Err(unusable("the URL must be https, or http on loopback"));
         }
         if !base.username().is_empty() || base.password().is_some() {
-            let advice = "the URL holds a user name or password; use a key";
+            let advice = "the URL has a user name or password; use a key";
             return Err(unusable(advice));
         }
         if base.fragment().is_some() {
             return Err(unusable("the URL has a fragment; remove it"));
         }
         let headers = headers(api, key.as_deref());
-        let unfit = "the key holds characters that no header can hold";
+        let invalid = "the key has characters that a header cannot have";
         let mut client = Client::builder()
-            .default_headers(headers.ok_or_else(|| unusable(unfit))?)
+            .default_headers(headers.ok_or_else(|| unusable(invalid))?)
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT);
         if local {
@@ -103,22 +106,22 @@ impl Endpoint {
         })
     }
 
-    /// The whole URL. It holds no key.
+    /// The whole URL. It contains no key.
     pub(crate) fn url(&self) -> &str {
         self.base.as_str()
     }
 
     /// The error about an answer that does not follow the API.
-    pub(crate) fn malformed(&self, what: &str) -> ModelError {
-        self.error(Kind::Unusable, format!("the answer {what}"))
+    pub(crate) fn malformed(&self, fault: &str) -> ModelError {
+        self.error(Kind::Unusable, format!("the answer {fault}"))
     }
 
     fn error(&self, kind: Kind, message: String) -> ModelError {
         ModelError::new(&self.origin, kind, message)
     }
 
-    /// Posts JSON to the API's path, again if the endpoint says that it is busy,
-    /// and gives the JSON of a good answer of at most `max` bytes.
+    /// Posts JSON to the API's path, again if the endpoint is busy, and returns the JSON of a
+    /// successful answer of at most `max` bytes.
     pub(crate) async fn post(
         &self,
         path: &str,
@@ -128,7 +131,7 @@ impl Endpoint {
         let asked = self.ask(path, body.to_string(), max);
         timeout(self.timeout, asked).await.unwrap_or_else(|_| {
             let message = format!("gave no answer within {} ms", self.timeout.as_millis());
-            Err(self.error(Kind::Late, message))
+            Err(self.error(Kind::Timeout, message))
         })
     }
 
@@ -142,14 +145,14 @@ impl Endpoint {
             };
             let pause = match error.kind {
                 Kind::Unreachable => wait,
-                Kind::Status(429 | 500.., asked) => asked.unwrap_or(wait),
+                Kind::Status(429 | 500.., requested) => requested.unwrap_or(wait),
                 _ => return Err(error),
             };
-            // The endpoint's own words say more than that the time was over.
-            if pause > LONGEST_WAIT || Instant::now() + pause >= end {
+            // The endpoint's own message is more useful than a timeout.
+            if pause > MAX_WAIT || Instant::now() + pause >= end {
                 return Err(error);
             }
-            tracing::debug!(%error, attempt, "asking once more");
+            tracing::debug!(%error, attempt, "retrying the request");
             sleep(pause).await;
             wait *= 4;
         }
@@ -189,7 +192,7 @@ impl Endpoint {
         Ok(bytes)
     }
 
-    /// The error for a status, with a line of the endpoint's message.
+    /// The error for a status, with the first part of the endpoint's message.
     async fn refused(&self, response: Response) -> ModelError {
         let status = response.status();
         let mut message = format!("it answered {}", status.as_u16());
@@ -201,24 +204,26 @@ impl Endpoint {
         let kind = Kind::Status(status.as_u16(), wait.map(Duration::from_secs));
         if matches!(status.as_u16(), 401 | 403) {
             message.push_str("; is the key right?");
-        } else if let Some(said) = self.said(response).await {
-            message.push_str(&format!(": {said}"));
+        } else if let Some(detail) = self.error_message(response).await {
+            message.push_str(&format!(": {detail}"));
         }
         self.error(kind, message)
     }
 
-    /// The message in an error's body: both APIs have `error.message`. Endpoints
-    /// repeat parts of what they were sent, so the key is looked for.
-    async fn said(&self, response: Response) -> Option<String> {
+    /// The message in an error's body: both APIs have `error.message`. Endpoints may repeat parts of
+    /// the request, so the key is removed.
+    async fn error_message(&self, response: Response) -> Option<String> {
         let bytes = self.read(response, MAX_ERROR).await.ok()?;
         let body: Value = serde_json::from_slice(&bytes).ok()?;
-        let said = body.pointer("/error/message").or_else(|| body.get("error"));
-        let mut said = said.and_then(Value::as_str)?.to_owned();
+        let message = body.pointer("/error/message").or_else(|| body.get("error"));
+        let mut message = message.and_then(Value::as_str)?.to_owned();
         if !self.key.is_empty() {
-            said = said.replace(&self.key, "…");
+            message = message.replace(&self.key, "…");
         }
-        let plain = said.chars().map(|c| if c.is_control() { ' ' } else { c });
-        Some(plain.take(MAX_SAID).collect())
+        let plain = message
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c });
+        Some(plain.take(MAX_QUOTED).collect())
     }
 
     fn broken(&self, error: &reqwest::Error) -> ModelError {
@@ -249,7 +254,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The headers of each request; `None` if the key fits in none.
+/// The headers of each request; `None` if the key cannot be sent in a header.
 fn headers(api: Api, key: Option<&str>) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

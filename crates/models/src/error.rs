@@ -1,28 +1,26 @@
-//! Why an endpoint gave no answer.
+//! The error of a request to an endpoint.
 
 use std::time::Duration;
 
-/// Why an endpoint gave no answer.
+/// The reason why there is no answer of an endpoint.
 ///
-/// Its `Display` names the endpoint by its origin, says what happened, and never
-/// holds a key, nor more than a line of what the endpoint said.
+/// Its `Display` has the endpoint's origin and at most a line of the endpoint's message, never a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("model endpoint{origin}: {message}")]
 pub struct ModelError {
-    /// A space and the origin; empty for a text that is not a URL, or one with no host in it.
+    /// A space and the origin; empty for a text that is not a URL with a host.
     origin: String,
     message: String,
     pub(crate) kind: Kind,
 }
 
-/// The kind of failure, for a request that may be sent again.
+/// The kind of failure, which decides whether the request is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// There was no connection, or it broke.
     Unreachable,
-    /// There was no answer in time.
-    Late,
-    /// The endpoint answered with this HTTP status, and may have said how long to wait.
+    Timeout,
+    /// The HTTP status, and the wait that the endpoint requests.
     Status(u16, Option<Duration>),
     /// The endpoint, its key or its answer cannot be used.
     Unusable,
@@ -40,8 +38,7 @@ impl ModelError {
         }
     }
 
-    /// True if there was no answer in time.
-    pub fn is_late(&self) -> bool {
-        self.kind == Kind::Late
+    pub fn is_timeout(&self) -> bool {
+        self.kind == Kind::Timeout
     }
 }

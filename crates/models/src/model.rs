@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use crate::endpoint::{Api, Endpoint};
 use crate::error::{Kind, ModelError};
 
-/// The most bytes of an answer.
+/// Maximum bytes of an answer.
 const MAX_ANSWER: usize = 8 << 20;
+
 /// A model that answers prompts.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -14,31 +15,28 @@ pub struct Model {
     model: String,
 }
 
-/// A question to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Prompt<'a> {
     /// The task.
     pub system: &'a str,
     /// The data for the task.
     pub text: &'a str,
-    /// The JSON Schema that its answer is to fit. An endpoint may know how to
-    /// hold its model to it; nothing says that the answer fits.
+    /// The JSON Schema for the answer. Some endpoints enforce it; the answer must be checked in any
+    /// case.
     pub schema: Option<&'a Value>,
-    /// The most tokens of its answer.
+    /// Maximum tokens of the answer.
     pub max_tokens: u32,
 }
 
-/// The answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
-    /// The text.
+pub struct ModelAnswer {
     pub text: String,
-    /// True if the limit of tokens cut it off.
+    /// True if the limit of tokens cut the text.
     pub cut: bool,
 }
 
-impl Said {
-    /// The JSON value in the answer: all of it, the content of its code fence, or the first
+impl ModelAnswer {
+    /// The JSON value in the answer: the whole text, the content of its code fence, or the first
     /// array or object.
     pub fn json(&self) -> Option<Value> {
         let text = self.text.trim();
@@ -59,7 +57,6 @@ impl Said {
 }
 
 impl Model {
-    /// The model of this name.
     pub fn new(endpoint: Endpoint, model: impl Into<String>) -> Self {
         Self {
             endpoint,
@@ -67,15 +64,14 @@ impl Model {
         }
     }
 
-    /// Asks it.
-    pub async fn ask(&self, prompt: &Prompt<'_>) -> Result<Said, ModelError> {
+    pub async fn ask(&self, prompt: &Prompt<'_>) -> Result<ModelAnswer, ModelError> {
         match self.endpoint.api {
             Api::OpenAi => self.ask_openai(prompt).await,
             Api::Anthropic => self.ask_anthropic(prompt).await,
         }
     }
 
-    async fn ask_openai(&self, prompt: &Prompt<'_>) -> Result<Said, ModelError> {
+    async fn ask_openai(&self, prompt: &Prompt<'_>) -> Result<ModelAnswer, ModelError> {
         let mut body = json!({
             "model": self.model,
             "max_tokens": prompt.max_tokens,
@@ -95,7 +91,7 @@ impl Model {
             self.endpoint.post(path, body, MAX_ANSWER).await
         };
         let answer = match post(&body).await {
-            // Not every endpoint knows schemas, and of some models the limit has another name.
+            // Some endpoints do not know schemas, and some models have a different name for the limit.
             Err(error) if matches!(error.kind, Kind::Status(400, _)) => {
                 if let Some(body) = body.as_object_mut() {
                     body.remove("response_format");
@@ -109,13 +105,13 @@ impl Model {
         let text = answer.pointer("/choices/0/message/content");
         let text = text.and_then(Value::as_str);
         let none = || self.endpoint.malformed("has no text in \"choices\"");
-        Ok(Said {
+        Ok(ModelAnswer {
             text: text.ok_or_else(none)?.to_owned(),
             cut: answer["choices"][0]["finish_reason"] == "length",
         })
     }
 
-    async fn ask_anthropic(&self, prompt: &Prompt<'_>) -> Result<Said, ModelError> {
+    async fn ask_anthropic(&self, prompt: &Prompt<'_>) -> Result<ModelAnswer, ModelError> {
         let body = json!({
             "model": self.model,
             "max_tokens": prompt.max_tokens,
@@ -129,7 +125,7 @@ impl Model {
         if texts.is_empty() {
             return Err(self.endpoint.malformed("has no text in \"content\""));
         }
-        Ok(Said {
+        Ok(ModelAnswer {
             text: texts.concat(),
             cut: answer["stop_reason"] == "max_tokens",
         })

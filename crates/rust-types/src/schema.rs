@@ -1,13 +1,12 @@
-//! Schemas made fit for the generator: with what it knows, where it looks.
+//! Prepares schemas for the generator.
 
 use serde_json::{Map, Value};
 
 /// Levels of schemas inside schemas; deeper ones accept anything.
 const MAX_DEPTH: usize = 64;
 
-/// A schema under another name, without what asks for further crates (formats,
-/// patterns) or could contradict the types (defaults), and with its definitions
-/// where draft 7 has them.
+/// The schema with this title, without keywords that need further crates (formats, patterns) or may
+/// contradict the types (defaults), and with its definitions where draft 7 has them.
 pub(crate) fn prepared(schema: &Value, name: &str) -> Value {
     let mut schema = prepare(schema, 0);
     if let Value::Object(map) = &mut schema {

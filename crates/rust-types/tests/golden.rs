@@ -66,7 +66,7 @@ fn schema_without_rust_type_is_skipped_alone() {
         assert!(types.text.contains(part), "{part}: {}", types.text);
     }
     expect![[r#"
-        server "hostile": the input of the tool "nowhere" has no Rust type of its own: the generator of types cannot take it
+        server "hostile": the input of the tool "nowhere" has no Rust type of its own: the generator of types failed on it
         server "hostile": the output of the tool "contradiction" has no Rust type of its own: invalid type: integer `7`, expected a sequence"#]].assert_eq(&types.problems.join("\n"));
 }
 

@@ -1,4 +1,4 @@
-//! True if a text is base64, for what carries bytes through JSON.
+//! A check for base64, which carries bytes through JSON.
 
 /// True if the text is base64 (RFC 4648, section 4) with padding and without line ends.
 pub fn is_base64(text: &str) -> bool {

@@ -10,9 +10,7 @@ use crate::wire::{LeftTimer, ScriptException};
 /// The result of a run. Every run has exactly one, whatever happened.
 #[derive(Debug)]
 pub struct Ended {
-    /// The reason for the end of the run.
     pub end: End,
-    /// The console output of the script.
     pub output: Captured,
     /// The blocks that the script emitted by `mcp.emit`, in order, as JSON. They come from the
     /// worker and are unchecked.
@@ -30,37 +28,31 @@ pub struct Ended {
 /// The reasons for the end of a run: a returned value, an exception, a limit, a failure, a cancel.
 #[derive(Debug)]
 pub enum End {
-    /// The script returned.
     Returned(Returned),
-    /// The script did not catch an exception, or did not handle the rejection of a promise.
+    /// An exception was not caught, or the rejection of a promise was not handled.
     Threw(ScriptException),
-    /// A limit was passed.
     Limit {
-        /// The limit that was passed.
         which: WhichLimit,
-        /// The value of the limit, in its own unit; milliseconds for times.
+        /// In the unit of the limit; milliseconds for times.
         limit: u64,
-        /// The observed value, in the same unit.
+        /// In the same unit.
         observed: u64,
     },
     /// The worker died or broke the protocol.
     Crashed {
-        /// The known facts about the failure, for a person.
         reason: String,
     },
     /// The worker tried a system call that it may not make, and the kernel killed it. Either native
     /// code in the worker tried to get out, or the filter lacks a call that V8 needs.
     SystemCall {
-        /// The name of the call, or its number. Comes from the worker; `None` if it could not say.
+        /// The name of the call, or its number. Comes from the worker; `None` if it reported none.
         name: Option<String>,
     },
     /// The script waits for a promise that nothing can settle any more.
     NeverSettled,
-    /// The caller cancelled the run.
     Cancelled,
     /// No worker could be started.
     NotStarted {
-        /// The reason, for a person.
         reason: String,
     },
 }
@@ -68,20 +60,16 @@ pub enum End {
 /// The value that a script returned.
 #[derive(Debug)]
 pub enum Returned {
-    /// `undefined`.
     Undefined,
-    /// A value as JSON text.
     Json(Box<RawValue>),
     /// A value that JSON cannot express (a function, a BigInt, a cycle, a Map, a Set, an error), as
     /// the console shows it.
     Shown(String),
     /// A value over [`Limits::result_bytes`](crate::Limits::result_bytes).
     Cut {
-        /// The beginning of its text.
         head: String,
-        /// The end of its text.
         tail: String,
-        /// Bytes of its whole text, as the worker says.
+        /// Bytes of its whole text, as the worker reports them.
         total_bytes: u64,
         /// The whole text, where [`Limits::whole_bytes`](crate::Limits::whole_bytes) has room for
         /// it.
@@ -108,6 +96,8 @@ impl Ended {
 pub enum WhichLimit {
     /// [`Limits::script_time`](crate::Limits::script_time), in milliseconds.
     ScriptTime,
+    /// [`Limits::wait_time`](crate::Limits::wait_time), in milliseconds.
+    WaitTime,
     /// [`Limits::run_time`](crate::Limits::run_time), in milliseconds.
     RunTime,
     /// [`Limits::heap_bytes`](crate::Limits::heap_bytes).
@@ -123,16 +113,14 @@ pub enum WhichLimit {
 /// Messages end with a line feed. When nothing was cut, `head` followed by `tail` is everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
-    /// The beginning.
     pub head: String,
-    /// The end.
     pub tail: String,
     /// Bytes cut between the two.
     pub cut_bytes: u64,
     /// Line feeds in the part that was cut.
     pub cut_lines: u64,
     /// The whole output, if a part was cut and [`Limits::whole_bytes`](crate::Limits::whole_bytes)
-    /// has room for the whole. With less room: the beginning that fits, a line with the number of
+    /// has room for the whole. With less room: the first part that fits, a line with the number of
     /// missing bytes, and the tail.
     pub whole: Option<String>,
 }

@@ -1,9 +1,10 @@
 //! The kernel layers around a worker.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A kernel layer that can be required.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum JailLayer {
@@ -16,7 +17,6 @@ pub enum JailLayer {
 }
 
 impl JailLayer {
-    /// All layers.
     pub const ALL: [Self; 3] = [Self::Landlock, Self::Seccomp, Self::Namespaces];
 
     /// The layer's name in configurations and reports.
@@ -28,7 +28,7 @@ impl JailLayer {
         }
     }
 
-    /// The bit that tells a worker to use it.
+    /// The bit of the layer in a worker's settings.
     #[doc(hidden)]
     pub fn bit(self) -> u8 {
         1 << self as u8

@@ -1,4 +1,4 @@
-//! Bounds of a schema: its size and depth with references in place, and its circles.
+//! Bounds of a schema: its size and depth with references expanded, and its circular references.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -7,21 +7,21 @@ use percent_encoding::percent_decode_str;
 use regex::RegexBuilder;
 use serde_json::{Map, Value};
 
-/// The deepest nesting of a schema, references in place.
+/// Maximum nesting of a schema, with references expanded.
 const MAX_LEVELS: usize = 64;
-/// The most different patterns of a schema: each takes up to [`MAX_PATTERN`] bytes.
+/// Maximum different patterns of a schema: each takes up to [`MAX_PATTERN`] bytes.
 const MAX_PATTERNS: usize = 256;
-/// The most bytes that a pattern may be compiled to.
+/// Maximum bytes of a compiled pattern.
 pub(crate) const MAX_PATTERN: usize = 256 << 10;
-/// The most bytes of a light pattern, compiled. The time that a pattern takes for a byte of text
-/// is proportional to its size.
+/// Maximum bytes of a compiled light pattern. The time of a pattern for a byte of text is
+/// proportional to its size.
 const LIGHT_PATTERN: usize = 32 << 10;
-/// The most characters of a reference that a message has.
+/// Maximum characters of a reference in a message.
 const SHOWN: usize = 80;
 
-/// Keywords whose value is data and no schema.
+/// Keywords whose value is data, not a schema.
 pub(crate) const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
-/// Keywords whose value has a schema under each name.
+/// Keywords whose value is an object of schemas.
 pub(crate) const NAMED: [&str; 6] = [
     "$defs",
     "definitions",
@@ -30,7 +30,7 @@ pub(crate) const NAMED: [&str; 6] = [
     "patternProperties",
     "properties",
 ];
-/// Keywords whose schemas are for a part of the value, and not for all of it.
+/// Keywords whose schemas apply to a part of the value, not to the whole.
 const INTO_PARTS: [&str; 10] = [
     "additionalItems",
     "additionalProperties",
@@ -47,28 +47,27 @@ const INTO_PARTS: [&str; 10] = [
 /// The author of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Author {
-    /// A script, for a value that a model is to make. Its schema may not refer to itself.
+    /// A script, for a value from a model. Its schema must not refer to itself.
     Script,
-    /// A server, for the answers of its tool.
+    /// A server, for the results of its tool.
     Server,
 }
 
 impl Author {
     /// Refuses a schema of too many bytes of JSON.
-    pub fn takes(self, bytes: usize) -> Result<(), String> {
+    pub fn check_size(self, bytes: usize) -> Result<(), SchemaError> {
         let limit: usize = match self {
             Self::Script => 64 << 10,
             Self::Server => 1 << 20,
         };
         if bytes > limit {
-            return Err(format!(
-                "the schema has {bytes} bytes, over the limit of {limit}"
-            ));
+            let message = format!("the schema has {bytes} bytes, over the limit of {limit}");
+            return Err(SchemaError(message));
         }
         Ok(())
     }
 
-    /// The most values that a schema may have, references in place.
+    /// Maximum values of a schema, with references expanded.
     pub(crate) fn max_nodes(self) -> u64 {
         match self {
             Self::Script => 20_000,
@@ -77,21 +76,26 @@ impl Author {
     }
 }
 
-/// The size of a schema, or of a part of one, with its references in place.
+/// The reason why a schema is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SchemaError(pub(crate) String);
+
+/// The size of a schema or a part of one, with references expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Its values. A part that refers to itself counts once.
+    /// Values. A part that refers to itself counts once.
     pub(crate) nodes: u64,
-    /// Its levels, counted in the same way.
+    /// Levels, counted in the same way.
     pub(crate) levels: usize,
-    /// Its references to a part around them, each for a part of the value.
+    /// References to an enclosing part, each for a part of the value.
     pub(crate) loops: u64,
-    /// Its patterns, by weight: each may read each byte of the value.
+    /// Patterns, by weight: each may read each byte of the value.
     pub(crate) patterns: u64,
-    /// Its levels with `unevaluatedItems` or `unevaluatedProperties`: each applies those below
-    /// it up to three times.
+    /// Levels with `unevaluatedItems` or `unevaluatedProperties`: each applies those below it up to
+    /// three times.
     pub(crate) unevaluated: usize,
-    /// Its `uniqueItems`: each may compare each part of the value with each other one.
+    /// Number of `uniqueItems`: each may compare all pairs of parts of the value.
     pub(crate) unique: u64,
 }
 
@@ -117,13 +121,13 @@ impl Shape {
         let shape = walk.size(root, 0)?;
         if shape.loops > 0 {
             let seen = HashMap::new();
-            Circles { root, seen }.look(root)?;
+            Circles { root, seen }.check(root)?;
         }
         Ok(shape)
     }
 
     /// Adds the shape of a part one level below.
-    fn over(&mut self, part: Self) {
+    fn add_part(&mut self, part: Self) {
         self.nodes = self.nodes.saturating_add(part.nodes);
         self.levels = self.levels.max(part.levels + 1);
         self.loops = self.loops.saturating_add(part.loops);
@@ -138,26 +142,26 @@ struct Walk<'a> {
     author: Author,
     /// The shapes of referenced parts, by address.
     known: HashMap<*const Value, Shape>,
-    /// The root, and the targets of the references that are being followed.
+    /// The root, and the targets of the references on the current path.
     open: Vec<&'a Value>,
     /// The weights of patterns.
     patterns: HashMap<&'a str, u64>,
 }
 
 impl<'a> Walk<'a> {
-    /// Measures a schema that begins `down` levels below the root.
+    /// Measures a schema that is `down` levels below the root.
     fn size(&mut self, value: &'a Value, down: usize) -> Result<Shape, String> {
         let mut size = Shape::ONE;
         fits_below(down, size)?;
         match value {
             Value::Array(items) => {
                 for item in items {
-                    size.over(self.size(item, down + 1)?);
+                    size.add_part(self.size(item, down + 1)?);
                 }
             }
             Value::Object(members) => {
                 for (key, member) in members {
-                    size.over(self.member(value, key, member, down + 1)?);
+                    size.add_part(self.member(value, key, member, down + 1)?);
                 }
                 let keywords = ["unevaluatedItems", "unevaluatedProperties"];
                 if keywords.iter().any(|it| members.contains_key(*it)) {
@@ -178,19 +182,19 @@ impl<'a> Walk<'a> {
     ) -> Result<Shape, String> {
         match (key, member) {
             ("$ref", Value::String(to)) => self.reference(to, down),
-            // The `$id` of the root names the whole schema, and all references stay within that.
+            // The `$id` of the root names the whole schema, and all references stay within it.
             ("$id", Value::String(_))
                 if self.author == Author::Server && ptr::eq(parent, self.root) =>
             {
                 Ok(Shape::ONE)
             }
             ("$dynamicRef" | "$recursiveRef" | "$id", Value::String(_)) => {
-                Err(format!("the schema has {key:?}; leave it out"))
+                Err(format!("the schema has {key:?}; remove it"))
             }
             (key, Value::Object(schemas)) if NAMED.contains(&key) => {
                 let mut size = Shape::ONE;
                 for (name, schema) in schemas {
-                    size.over(self.size(schema, down + 1)?);
+                    size.add_part(self.size(schema, down + 1)?);
                     if key == "patternProperties" {
                         size.patterns = size.patterns.saturating_add(self.weight(name)?);
                     }
@@ -213,7 +217,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The weight of a pattern, as that of light ones.
+    /// The weight of a pattern; light ones have 1.
     fn weight(&mut self, pattern: &'a str) -> Result<u64, String> {
         if let Some(known) = self.patterns.get(pattern) {
             return Ok(*known);
@@ -254,7 +258,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Refuses a part that begins `down` levels down and ends below the deepest level.
+/// Refuses a part that is `down` levels down and reaches below the deepest level.
 fn fits_below(down: usize, size: Shape) -> Result<Shape, String> {
     if down + size.levels > MAX_LEVELS + 1 {
         return Err(format!(
@@ -264,7 +268,7 @@ fn fits_below(down: usize, size: Shape) -> Result<Shape, String> {
     Ok(size)
 }
 
-/// Looks for parts that refer to themselves for the same value, which would never end.
+/// Finds parts that refer to themselves for the same value, which would never end.
 struct Circles<'a> {
     root: &'a Value,
     /// The referenced parts by address: true once a part is followed to its end.
@@ -272,17 +276,17 @@ struct Circles<'a> {
 }
 
 impl<'a> Circles<'a> {
-    /// Checks a schema and each schema in it, with each as a start of its own.
-    fn look(&mut self, value: &'a Value) -> Result<(), String> {
+    /// Follows references from a schema and from each schema in it.
+    fn check(&mut self, value: &'a Value) -> Result<(), String> {
         self.follow(value)?;
         match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.look(item)),
+            Value::Array(items) => items.iter().try_for_each(|item| self.check(item)),
             Value::Object(members) => members.iter().try_for_each(|(key, member)| match member {
                 Value::Object(schemas) if NAMED.contains(&key.as_str()) => {
-                    schemas.values().try_for_each(|schema| self.look(schema))
+                    schemas.values().try_for_each(|schema| self.check(schema))
                 }
                 _ if DATA.contains(&key.as_str()) => Ok(()),
-                _ => self.look(member),
+                _ => self.check(member),
             }),
             _ => Ok(()),
         }
@@ -335,7 +339,7 @@ impl<'a> Circles<'a> {
     }
 }
 
-/// The target of a reference, which is a part of the schema itself.
+/// The target of a reference, which must be a part of the schema.
 fn target<'a>(root: &'a Value, to: &str) -> Result<&'a Value, String> {
     let decoded = |text| percent_decode_str(text).decode_utf8().ok();
     let pointer = to.strip_prefix('#').and_then(decoded);

@@ -1,43 +1,125 @@
-//! JSON text before it is parsed: its size, and lone surrogates in it.
+//! JSON text before it is parsed: its tokens and size, lone surrogates in it, and faults of
+//! parsers without the text's own words.
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize as _;
+use serde::de::{DeserializeOwned, Deserializer};
 use serde_json::value::RawValue;
 
-/// The size of a text as values, at most.
+/// A piece of a JSON text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token<'a> {
+    pub kind: TokenKind,
+    pub text: &'a str,
+}
+
+/// The kind of a [`Token`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenKind {
+    /// A string with its quotation marks.
+    String,
+    /// Digits, signs, points and exponents.
+    Number,
+    /// `[` or `{`.
+    Open,
+    /// `]` or `}`.
+    Close,
+    Comma,
+    Space,
+    /// `:`, a literal, or anything that JSON does not have.
+    Other,
+}
+
+/// Splits a text into tokens. The text need not be JSON: the tokens' texts, joined, are the text.
+pub fn tokens(json: &str) -> impl Iterator<Item = Token<'_>> {
+    let mut rest = json;
+    std::iter::from_fn(move || {
+        let bytes = rest.as_bytes();
+        let kind = kind(*bytes.first()?);
+        let is_in_number = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+        let end = match kind {
+            TokenKind::String => string_end(bytes),
+            TokenKind::Number => run_end(bytes, is_in_number),
+            TokenKind::Open | TokenKind::Close | TokenKind::Comma => 1,
+            TokenKind::Space | TokenKind::Other => run_end(bytes, |byte| self::kind(byte) == kind),
+        };
+        let (text, behind) = rest.split_at_checked(end)?;
+        rest = behind;
+        Some(Token { kind, text })
+    })
+}
+
+/// The kind of the token that begins with this byte.
+fn kind(first: u8) -> TokenKind {
+    match first {
+        b'"' => TokenKind::String,
+        b'-' | b'0'..=b'9' => TokenKind::Number,
+        b'[' | b'{' => TokenKind::Open,
+        b']' | b'}' => TokenKind::Close,
+        b',' => TokenKind::Comma,
+        b' ' | b'\t' | b'\n' | b'\r' => TokenKind::Space,
+        _ => TokenKind::Other,
+    }
+}
+
+fn run_end(bytes: &[u8], is_part: impl Fn(u8) -> bool) -> usize {
+    let end = bytes.iter().position(|byte| !is_part(*byte));
+    end.unwrap_or(bytes.len())
+}
+
+/// The end of the string at the start of the bytes. A string that is not closed ends with them.
+fn string_end(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    loop {
+        match bytes.get(at) {
+            None => return bytes.len(),
+            Some(b'"') => return at + 1,
+            Some(b'\\') => at += 2,
+            Some(_) => at += 1,
+        }
+    }
+}
+
+/// Upper bounds of the size of a text as values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Values.
+    /// The number of values.
     pub parts: u64,
-    /// Levels of arrays and objects.
+    /// The levels of arrays and objects.
     pub levels: u32,
 }
 
-/// Measures a text without parsing it. It may count more values than there are, and not fewer.
+/// Measures a text without parsing it. It may count too many values, never too few.
 pub fn extent(json: &str) -> Extent {
     let (mut parts, mut level, mut levels) = (1_u64, 0_u32, 0_u32);
-    let mut bytes = json.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => loop {
-                match bytes.next() {
-                    Some(b'\\') => {
-                        bytes.next();
-                    }
-                    Some(b'"') | None => break,
-                    Some(_) => {}
-                }
-            },
-            b'[' | b'{' => {
+    for token in tokens(json) {
+        match token.kind {
+            TokenKind::Open => {
                 level = level.saturating_add(1);
                 levels = levels.max(level);
                 parts += 1;
             }
-            b']' | b'}' => level = level.saturating_sub(1),
-            b',' => parts += 1,
+            TokenKind::Close => level = level.saturating_sub(1),
+            TokenKind::Comma => parts += 1,
             _ => {}
         }
     }
     Extent { parts, levels }
+}
+
+/// Deserializes a member so that `null` is a value and not an absent member: for
+/// `deserialize_with`, beside `default`.
+pub fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(member).map(Some)
+}
+
+/// Describes a parser's error without its message, which may quote secrets of the text.
+pub fn json_fault(error: &serde_json::Error) -> String {
+    let fault = if error.is_data() {
+        "a value has the wrong type"
+    } else {
+        "it cannot be read as JSON"
+    };
+    format!("{fault} at line {} column {}", error.line(), error.column())
 }
 
 /// Parses a text, with lone surrogates replaced by U+FFFD.
@@ -51,16 +133,15 @@ pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
     }
 }
 
-/// Replaces each lone surrogate by U+FFFD; `None` if there is none.
+/// Replaces each lone surrogate by U+FFFD; `None` for a text without one.
 ///
-/// JavaScript writes lone surrogates for a text that was cut within a character, and other readers
+/// JavaScript writes lone surrogates for a text that was cut within a character, and other parsers
 /// refuse them.
 fn replace_lone_surrogates(json: &str) -> Option<String> {
     json.contains("\\u").then(|| replace_halves(json)).flatten()
 }
 
-/// The JSON text with U+FFFD in place of each lone surrogate, so that every reader sees the
-/// same text.
+/// Replaces each lone surrogate by U+FFFD, so that every parser reads the same text.
 pub fn without_lone_surrogates(json: Box<RawValue>) -> Box<RawValue> {
     replace_lone_surrogates(json.get())
         .and_then(|replaced| RawValue::from_string(replaced).ok())
@@ -96,7 +177,7 @@ fn replace_halves(json: &str) -> Option<String> {
     Some(replaced)
 }
 
-/// The unit that the escape at this place stands for, if it is one of four digits.
+/// The UTF-16 unit of the escape at this place, if it has four digits.
 fn unit(json: &str, at: usize) -> Option<u32> {
     let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
     u32::from_str_radix(digits, 16).ok()
@@ -107,6 +188,33 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn tokens_cover_the_text() {
+        let check = |json: &str, expected: &[&str]| {
+            let texts: Vec<&str> = tokens(json).map(|token| token.text).collect();
+            assert_eq!(texts, expected, "{json}");
+        };
+        check(
+            "{ \"a\\\"[\": [-1.5e+3,true]}",
+            &[
+                "{",
+                " ",
+                "\"a\\\"[\"",
+                ":",
+                " ",
+                "[",
+                "-1.5e+3",
+                ",",
+                "true",
+                "]",
+                "}",
+            ],
+        );
+        check("\"é\\é\u{20ac}\\", &["\"é\\é\u{20ac}\\"]);
+        check("é1 \n,", &["é", "1", " \n", ","]);
+        check("", &[]);
+    }
 
     #[test]
     fn extent_counts_parts_and_levels() {

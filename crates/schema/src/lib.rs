@@ -1,7 +1,7 @@
-//! Internal crate of Callgate: holds values to JSON Schemas that others wrote.
+//! Internal crate of Callgate: validates values against untrusted JSON Schemas.
 //!
-//! The author of a schema, a script or a server, may be hostile. So no reference leads out of the
-//! schema, patterns cannot run long, and both the size of a schema and the work for one value are
+//! The author of a schema, a script or a server, may be hostile. So references must stay within the
+//! schema, patterns take bounded time, and both the size of a schema and the work for one value are
 //! bounded. The crate does no IO and reads no clock.
 
 mod bounds;
@@ -9,7 +9,9 @@ mod json_text;
 mod output;
 mod schema;
 
-pub use bounds::Author;
-pub use json_text::{Extent, extent, read, without_lone_surrogates};
+pub use bounds::{Author, SchemaError};
+pub use json_text::{
+    Extent, Token, TokenKind, extent, json_fault, present, read, tokens, without_lone_surrogates,
+};
 pub use output::{Declared, Fit};
 pub use schema::{Schema, not_2020_12};

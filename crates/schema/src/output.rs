@@ -1,4 +1,4 @@
-//! Holds the answers of a tool to its `outputSchema`.
+//! Validates the results of a tool against its `outputSchema`.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,52 +6,50 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
-use crate::bounds::{Author, DATA, NAMED};
+use crate::bounds::{Author, DATA, NAMED, SchemaError};
 use crate::json_text::{Extent, extent, read};
 use crate::schema::Schema;
 
-/// The most values that are looked at, so that they take at most 200 MB while they are.
+/// Maximum values that are validated, so that they take at most 200 MB meanwhile.
 const MAX_PARTS: u64 = 2_000_000;
-/// The most bytes that are looked at.
+/// Maximum bytes that are validated.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_LEVELS: u32 = 127;
-/// The most steps: parts of the schema times parts of the value, three times that for each level
-/// of `unevaluatedProperties`.
+/// Maximum steps: parts of the schema times parts of the value, three times that for each level of
+/// `unevaluatedProperties`.
 const MAX_STEPS: u64 = 500_000_000;
-/// The most comparisons of items for `uniqueItems`. Lists in lists can be made for one hash.
+/// Maximum comparisons of items for `uniqueItems`. Nested lists can be made with equal hashes.
 const MAX_PAIRS: u64 = 200_000_000;
-/// The least parts of an item that differs from thousands with the same hash.
-const LEAST_PARTS: u64 = 10;
-/// The most levels of a recursive schema times levels of the value, so that no stack is too short.
+/// Minimum parts of each of thousands of different items with the same hash.
+const MIN_PARTS: u64 = 10;
+/// Maximum levels of a recursive schema times levels of the value, so that the stack suffices.
 const MAX_NESTING: usize = 2_000;
 const MAX_PROBLEMS: usize = 5;
 
-/// A tool's `outputSchema`. It is compiled when something is first held to it. Clones are the same.
+/// A tool's `outputSchema`, compiled on first use. Clones share it.
 #[derive(Clone)]
 pub struct Declared(Arc<Inner>);
 
 struct Inner {
     value: Value,
-    compiled: OnceLock<Result<Schema, String>>,
+    compiled: OnceLock<Result<Schema, SchemaError>>,
 }
 
-/// The result of holding a value to a schema.
+/// The result of validating a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fit {
-    /// It fits.
     Fits,
-    /// It does not.
     Wrong {
-        /// Where, and what is wrong there, without the value's own words: at most
-        /// five, and none where that would be too much work.
+        /// Places and faults, without the value's own words: at most five, and none if finding them
+        /// would be too much work.
         problems: Vec<String>,
     },
-    /// Not known, for this reason.
+    /// The value was not validated, for this reason.
     Unknown(String),
 }
 
 impl Declared {
-    /// A schema as a server wrote it, whatever it is.
+    /// Takes any JSON value.
     pub fn new(value: Value) -> Self {
         Self(Arc::new(Inner {
             value,
@@ -64,17 +62,17 @@ impl Declared {
         &self.0.value
     }
 
-    /// Holds a value, as JSON text, to the schema.
+    /// Validates a value, as JSON text.
     pub fn fit(&self, json: &str) -> Fit {
         let schema = match self.compiled() {
             Ok(schema) => schema,
-            Err(reason) => return Fit::Unknown(reason.clone()),
+            Err(reason) => return Fit::Unknown(reason.to_string()),
         };
         let of = extent(json);
         if let Some(reason) = too_much(schema, json.len(), of) {
             return Fit::Unknown(reason);
         }
-        // No more can be read, by anybody who counts.
+        // The parser refuses deeper values.
         if of.levels > MAX_LEVELS {
             return wrong(format!("it is nested deeper than {MAX_LEVELS} levels"));
         }
@@ -82,23 +80,27 @@ impl Declared {
             Ok(value) => value,
             Err(reason) => return wrong(format!("it cannot be read: {reason}")),
         };
-        let fit = || match schema.fits(&value) {
-            true => Fit::Fits,
-            false => Fit::Wrong {
+        let fit = || {
+            if schema.fits(&value) {
+                return Fit::Fits;
+            }
+            Fit::Wrong {
                 problems: schema.masked_problems(&value, (of.parts, of.levels), MAX_PROBLEMS),
-            },
+            }
         };
         // jsonschema may panic: both the schema and the value come from the server.
         let fit = catch_unwind(AssertUnwindSafe(fit));
         fit.unwrap_or_else(|_panic| Fit::Unknown("the validator failed".to_owned()))
     }
 
-    fn compiled(&self) -> &Result<Schema, String> {
+    fn compiled(&self) -> &Result<Schema, SchemaError> {
         self.0.compiled.get_or_init(|| {
             let value = with_null(&self.0.value);
             let compile = || Schema::new(value, Author::Server);
             let compiled = catch_unwind(AssertUnwindSafe(compile));
-            compiled.unwrap_or_else(|_panic| Err("the schema cannot be compiled".to_owned()))
+            compiled.unwrap_or_else(|_panic| {
+                Err(SchemaError("the schema cannot be compiled".to_owned()))
+            })
         })
     }
 }
@@ -121,7 +123,7 @@ fn wrong(problem: String) -> Fit {
     }
 }
 
-/// Why a value is not looked at.
+/// The reason why a value is not validated.
 fn too_much(schema: &Schema, bytes: usize, Extent { parts, levels }: Extent) -> Option<String> {
     let shape = schema.shape();
     if bytes > MAX_BYTES {
@@ -132,8 +134,8 @@ fn too_much(schema: &Schema, bytes: usize, Extent { parts, levels }: Extent) -> 
     if parts > MAX_PARTS {
         return Some(format!("it has more than {MAX_PARTS} values"));
     }
-    let turns = if shape.loops > 0 { levels } else { 1 };
-    let depth = turns.saturating_mul(u32::try_from(shape.unevaluated).unwrap_or(u32::MAX));
+    let repeats = if shape.loops > 0 { levels } else { 1 };
+    let depth = repeats.saturating_mul(u32::try_from(shape.unevaluated).unwrap_or(u32::MAX));
     let each = 3_u64.saturating_pow(depth).saturating_mul(shape.nodes);
     if each.saturating_mul(parts) > MAX_STEPS {
         let nodes = shape.nodes;
@@ -146,7 +148,7 @@ fn too_much(schema: &Schema, bytes: usize, Extent { parts, levels }: Extent) -> 
             "its {bytes} bytes are too many for the patterns of the schema"
         ));
     }
-    let items = parts / LEAST_PARTS;
+    let items = parts / MIN_PARTS;
     if shape.unique.saturating_mul(items.saturating_mul(items) / 2) > MAX_PAIRS {
         return Some(format!(
             "its {parts} values are too many to be compared with each other (\"uniqueItems\")"
@@ -173,8 +175,8 @@ const OF_NULL: [&str; 13] = [
     "then",
     "type",
 ];
-/// The schema with `null` where `nullable` allows it, as types have it too:
-/// servers write this word of OpenAPI, and JSON Schema does not know it.
+/// Adds `null` where `nullable` allows it, like the types of results: servers write this keyword of
+/// OpenAPI, which JSON Schema does not have.
 fn with_null(schema: &Value) -> Value {
     let members = match schema {
         Value::Array(items) => return items.iter().map(with_null).collect(),
@@ -211,7 +213,7 @@ fn with_null(schema: &Value) -> Value {
         }
         return members.into();
     }
-    // The others stay where references may lead to them.
+    // The other keywords stay where references may lead to them.
     let (refusing, mut others): (Map<String, Value>, _) = members
         .into_iter()
         .partition(|(keyword, _)| OF_NULL.contains(&keyword.as_str()));

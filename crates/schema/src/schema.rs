@@ -1,4 +1,4 @@
-//! A schema within bounds, compiled to a validator.
+//! A bounded schema, compiled to a validator.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use crate::bounds::{Author, MAX_PATTERN, Shape};
+use crate::bounds::{Author, MAX_PATTERN, SchemaError, Shape};
 
-/// The most possible errors of which more than the first is reported.
+/// If more errors than this are possible, only the first is reported.
 const MAX_ERRORS: u64 = 1_000_000;
-/// The most characters of one problem.
+/// Maximum characters of one problem.
 const MAX_PROBLEM: usize = 200;
-/// The most levels of `unevaluatedProperties` in a schema of a script.
+/// Maximum levels of `unevaluatedProperties` in a schema of a script.
 const MAX_UNEVALUATED: usize = 4;
-/// The most bytes of a value times patterns of the schema, by their weight: a light one takes up
-/// to 5 µs for each byte.
+/// Maximum bytes of a value times weights of the schema's patterns: a light one takes up to 5 µs for
+/// each byte.
 const MAX_MATCHED: u64 = 4 << 20;
 
 /// A schema and its compiled validator. Clones share both.
@@ -40,27 +40,10 @@ pub fn not_2020_12(schema: &Value) -> Option<String> {
 impl Schema {
     /// Compiles a schema, which may take a while.
     /// The error: the value is no schema, refers to another document, or exceeds the bounds.
-    pub fn new(value: Value, author: Author) -> Result<Self, String> {
+    pub fn new(value: Value, author: Author) -> Result<Self, SchemaError> {
         let text = value.to_string();
-        author.takes(text.len())?;
-        let draft = value.get("$schema").and_then(Value::as_str);
-        if draft.is_some_and(|draft| draft.contains("draft-04")) {
-            // There, any `id` moves what references are to.
-            return Err("the schema is of draft 4; write one of 2020-12".to_owned());
-        }
-        let shape = Shape::of(&value, author)?;
-        let limit = author.max_nodes();
-        if shape.nodes > limit {
-            return Err(format!(
-                "the schema has more than {limit} parts with all references in place"
-            ));
-        }
-        if author == Author::Script && shape.unevaluated > MAX_UNEVALUATED {
-            return Err(format!(
-                "the schema has \"unevaluatedProperties\" or \"unevaluatedItems\" on more than \
-                 {MAX_UNEVALUATED} levels"
-            ));
-        }
+        author.check_size(text.len())?;
+        let shape = bounded(&value, author).map_err(SchemaError)?;
         let patterns = PatternOptions::regex()
             .size_limit(MAX_PATTERN)
             .dfa_size_limit(MAX_PATTERN);
@@ -69,13 +52,15 @@ impl Schema {
             .with_pattern_options(patterns);
         let options = match author {
             Author::Script => options,
-            // Types do not tell them apart, and servers mean them loosely.
+            // TypeScript types have no formats, and servers use them loosely.
             Author::Server => options.should_validate_formats(false),
         };
         let validator = options.build(&value).map_err(|error| {
             let place = error.instance_path().to_string();
             let shown: String = error.masked().to_string().chars().take(200).collect();
-            format!("the schema is not a valid JSON Schema, at {place:?}: {shown}")
+            SchemaError(format!(
+                "the schema is not a valid JSON Schema, at {place:?}: {shown}"
+            ))
         })?;
         Ok(Self(Arc::new(Inner {
             value,
@@ -85,18 +70,17 @@ impl Schema {
         })))
     }
 
-    /// The schema.
     pub fn value(&self) -> &Value {
         &self.0.value
     }
 
-    /// The schema's JSON.
+    /// The schema as JSON text.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// The problems of a value that came as `bytes` bytes of JSON: none if the value
-    /// fits, else at most `max` of them, with the value's own words.
+    /// The problems of a value of `bytes` bytes of JSON: none if the value fits, else at most `max`,
+    /// with the value's own words.
     pub fn problems(&self, value: &Value, bytes: usize, max: usize) -> Vec<String> {
         if !self.can_match(bytes) {
             return vec!["the value is too long for the patterns of the schema".to_owned()];
@@ -105,8 +89,8 @@ impl Schema {
         let Err(first) = validator.validate(value) else {
             return Vec::new();
         };
-        // The validator makes all errors before it gives the first, and each part of
-        // the schema may have an error for each part of the value.
+        // The validator collects all errors before it returns the first, and each part of the schema
+        // may have an error for each part of the value.
         if self.0.shape.nodes.saturating_mul(bytes as u64) > MAX_ERRORS {
             return vec![problem(&first, &first)];
         }
@@ -119,13 +103,12 @@ impl Schema {
         self.0.shape.patterns.saturating_mul(bytes as u64) <= MAX_MATCHED
     }
 
-    /// Its size with references in place.
     pub(crate) fn shape(&self) -> Shape {
         self.0.shape
     }
 
-    /// True if a value fits. The time is in proportion to the parts of the schema and
-    /// those of the value, also for a recursive schema.
+    /// True if a value fits. The time is proportional to the parts of the schema and those of the
+    /// value, also for a recursive schema.
     pub(crate) fn fits(&self, value: &Value) -> bool {
         self.0.validator.is_valid(value)
     }
@@ -139,7 +122,7 @@ impl Schema {
         max: usize,
     ) -> Vec<String> {
         let Shape { nodes, loops, .. } = self.0.shape;
-        // Each loop is taken once more at each level.
+        // Each loop is followed once more at each level.
         let errors = nodes.saturating_mul(loops.max(1).saturating_pow(levels));
         if errors.saturating_mul(parts) > MAX_ERRORS {
             return Vec::new();
@@ -155,6 +138,29 @@ impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.text)
     }
+}
+
+/// Measures a schema, and refuses one over the limits.
+fn bounded(value: &Value, author: Author) -> Result<Shape, String> {
+    let draft = value.get("$schema").and_then(Value::as_str);
+    if draft.is_some_and(|draft| draft.contains("draft-04")) {
+        // In draft 4, any `id` changes the base of references.
+        return Err("the schema is of draft 4; write one of 2020-12".to_owned());
+    }
+    let shape = Shape::of(value, author)?;
+    let limit = author.max_nodes();
+    if shape.nodes > limit {
+        return Err(format!(
+            "the schema has more than {limit} parts with all references expanded"
+        ));
+    }
+    if author == Author::Script && shape.unevaluated > MAX_UNEVALUATED {
+        return Err(format!(
+            "the schema has \"unevaluatedProperties\" or \"unevaluatedItems\" on more than \
+             {MAX_UNEVALUATED} levels"
+        ));
+    }
+    Ok(shape)
 }
 
 /// One line: the place in the value, and the problem.

@@ -1,8 +1,8 @@
-//! The text that a type checker sees: the author's own, types and all, as one module.
+//! The text for a type checker: the author's own code with its types, as one module.
 //!
-//! Nothing is put around the author's code, so that namespaces, `declare` and whatever else belongs
-//! at the top of a module may stand there. The two things that a module cannot have are written
-//! over in place: a `return` at the top, and a function without a name that is not an expression.
+//! The author's code is not wrapped, so that namespaces, `declare` and other statements of a module's
+//! top level are valid. Two constructs that a module cannot have are overwritten in place: a `return`
+//! at the top level, and a function without a name that is not an expression.
 
 use serde::{Deserialize, Serialize};
 use swc_common::Span;
@@ -16,20 +16,20 @@ use crate::source::{Edits, Source};
 
 /// A script with its types, for a type checker.
 ///
-/// It is to be checked as one ES module, with `target` and `module` `esnext`.
-/// Lines end where JavaScript ends them: at U+2028 and U+2029 as well.
+/// Check it as one ES module, with `target` and `module` `esnext`. Lines end where JavaScript ends
+/// them, including U+2028 and U+2029.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkable {
-    /// TypeScript. Its first lines are not the author's, so comments of his that mean something at
-    /// the start of a file, such as `/// <reference …/>` and `// @ts-nocheck`, mean nothing.
+    /// TypeScript. Its first lines are generated, so comments with a meaning only at the start of a
+    /// file, such as `/// <reference …/>` and `// @ts-nocheck`, have no effect.
     pub text: String,
-    /// Lines of `text` that stand before the author's first line. Columns are the author's own.
+    /// Lines of `text` before the author's first line. Columns are the author's own.
     pub line_offset: u32,
     /// True if the code block is marked as JavaScript.
     pub is_javascript: bool,
 }
 
-/// The checkable text of statements, as they were parsed.
+/// The checkable text of statements.
 pub(crate) fn of_module(source: &Source, module: &Module) -> Checkable {
     let mut returns = TopReturns::default();
     module.visit_with(&mut returns);
@@ -37,28 +37,27 @@ pub(crate) fn of_module(source: &Source, module: &Module) -> Checkable {
     let mut edits = Edits::default();
     let end = returns.bare.first().map(|_| short_name(source.text()));
     for span in returns.with_value {
-        // A `throw` ends the statement list as a `return` does, and the checker
-        // looks at its value in the same way.
+        // A `throw` ends the statements like a `return`, and the checker checks its value too.
         let start = range(span).start;
         edits.write(start..start + "return".len(), "throw");
     }
     if let Some(end) = end {
-        // A `throw` needs a value and does not fit into six characters, but a call
-        // of a function that never returns does. The semicolon keeps it a statement.
+        // A `throw` needs a value and does not fit into six characters; a call of a function that
+        // never returns does. The semicolon keeps it a statement.
         head.push_str(&format!(" declare function {end}(): never;"));
         for span in returns.bare {
             edits.write(range(span), &format!("{end}();"));
         }
     }
-    under(&head, source, &edits)
+    with_head(&head, source, &edits)
 }
 
 /// The checkable text of a function expression without a name.
 pub(crate) fn of_function(source: &Source) -> Checkable {
-    under("export default", source, &Edits::default())
+    with_head("export default", source, &Edits::default())
 }
 
-fn under(head: &str, source: &Source, edits: &Edits) -> Checkable {
+fn with_head(head: &str, source: &Source, edits: &Edits) -> Checkable {
     Checkable {
         text: format!("{head}\n{}\n", source.code_with(edits)),
         line_offset: 1,
@@ -66,20 +65,20 @@ fn under(head: &str, source: &Source, edits: &Edits) -> Checkable {
     }
 }
 
-/// A name of up to three characters that the text does not have, if there is
-/// one: with it, a call and a semicolon are as wide as `return`.
+/// A name of up to three characters that is not in the text, if there is one: a call of it with a
+/// semicolon is as wide as `return`.
 fn short_name(text: &str) -> String {
     let characters = || ('a'..='z').chain('A'..='Z').chain('0'..='9');
     let two = characters().map(|last| format!("${last}"));
     let three =
         characters().flat_map(|middle| characters().map(move |last| format!("${middle}{last}")));
-    // A text that has them all has made its own diagnostics wrong.
+    // A text with all of these names gets wrong diagnostics, which harms only itself.
     two.chain(three)
         .find(|name| !text.contains(name.as_str()))
         .unwrap_or_else(|| "$$$".to_owned())
 }
 
-/// Finds `return` outside every function.
+/// Finds each `return` outside of functions.
 #[derive(Default)]
 struct TopReturns {
     with_value: Vec<Span>,

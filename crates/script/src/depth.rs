@@ -1,11 +1,10 @@
-//! The nesting depth of code: the parser's own recursion has a stack of the right size, and the
-//! passes over its tree afterwards only see trees of a bounded depth.
+//! Limits the nesting depth of code. The parser's recursion has a stack of sufficient size, and the
+//! later passes see only trees of a bounded depth.
 
 use swc_ecma_ast::{ClassMember, Expr, Module, Pat, Stmt, TsType};
 use swc_ecma_visit::{Visit, VisitWith};
 
-/// The deepest nesting of a script's code: expressions, statements, patterns
-/// and types in each other.
+/// Maximum nesting of expressions, statements, patterns and types.
 pub const MAX_DEPTH: usize = 1_000;
 
 /// The first place where code is nested deeper than [`MAX_DEPTH`], if any.

@@ -24,7 +24,7 @@ pub(crate) struct Place {
 pub enum ScriptErrorKind {
     /// The text is not TypeScript.
     Syntax,
-    /// The text is TypeScript, but uses something a script cannot have, such as an import.
+    /// The text is TypeScript, but uses a feature that scripts lack, such as an import.
     Unsupported,
     /// There is no code in the text.
     Empty,
@@ -37,7 +37,7 @@ pub enum ScriptErrorKind {
 }
 
 impl ScriptError {
-    /// An error of the script as a whole, for a parser that did not come to its end.
+    /// An error of the script as a whole, for a parser that did not finish.
     pub fn without_place(kind: ScriptErrorKind, message: impl Into<String>) -> Self {
         Self::new(kind, message, None)
     }
@@ -54,12 +54,11 @@ impl ScriptError {
         }
     }
 
-    /// An error with another message at the same place.
+    /// The same error with a different message.
     pub(crate) fn with_message(self, message: String) -> Self {
         Self { message, ..self }
     }
 
-    /// The kind of mistake.
     pub fn kind(&self) -> ScriptErrorKind {
         self.kind
     }
@@ -69,12 +68,12 @@ impl ScriptError {
         &self.message
     }
 
-    /// The line, from 1, as V8 and editors count: `None` for an error of the script as a whole.
+    /// The line, from 1; `None` for an error of the script as a whole.
     pub fn line(&self) -> Option<u32> {
         Some(self.place?.line)
     }
 
-    /// The column, from 1, in UTF-16 units, as V8 and editors count.
+    /// The column, from 1, in UTF-16 units like V8 and editors.
     pub fn column(&self) -> Option<u32> {
         Some(self.place?.column)
     }
@@ -91,12 +90,12 @@ impl fmt::Display for ScriptError {
     }
 }
 
-/// A text without characters that could steer a terminal: each is U+FFFD, as wide for a caret.
+/// Replaces each character that controls a terminal by U+FFFD, which keeps columns.
 pub fn printable(text: &str) -> String {
     let visible = |c: char| {
-        // Bidirectional controls could show a line in another order than it runs.
-        let steers = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if (c.is_control() && c != '\t') || steers {
+        // Bidirectional controls could show code in a different order than it runs.
+        let reorders = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if (c.is_control() && c != '\t') || reorders {
             '\u{fffd}'
         } else {
             c

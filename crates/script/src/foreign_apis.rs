@@ -1,12 +1,11 @@
-//! APIs of other runtimes that scripts lack, and their replacements.
+//! APIs and syntax of other runtimes that scripts lack, with advice.
 
 use swc_common::Span;
 use swc_ecma_ast::{AutoAccessor, Decorator, JSXElement, JSXFragment, Module};
 use swc_ecma_visit::{Visit, VisitWith};
 
-/// The replacement for a global of browsers, Node.js and similar runtimes; `None` for any other
-/// name.
-pub fn instead_of(name: &str) -> Option<&'static str> {
+/// Advice for a global of browsers, Node.js and similar runtimes; `None` for any other name.
+pub fn replacement_for(name: &str) -> Option<&'static str> {
     Some(match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" | "Request" | "Response"
         | "Headers" => "there is no network; call a tool that fetches",
@@ -22,7 +21,7 @@ pub fn instead_of(name: &str) -> Option<&'static str> {
         "__dirname" | "__filename" => "a script has no folder; call a tool that knows the files",
         "window" | "global" | "self" => "the global object is called globalThis",
         "document" | "navigator" | "location" | "alert" | "prompt" | "confirm" => {
-            "there is no page; print with console.log, and call tools for all else"
+            "there is no page; print with console.log, and call tools for other actions"
         }
         "localStorage" | "sessionStorage" | "indexedDB" => {
             "nothing is kept between scripts; call a tool that stores"
@@ -30,7 +29,7 @@ pub fn instead_of(name: &str) -> Option<&'static str> {
         "setImmediate" => "use queueMicrotask, or setTimeout without a delay",
         "eval" => "code in strings does not run; write it into the script",
         "Worker" | "SharedArrayBuffer" | "Atomics" => {
-            "there is one thread; let calls wait side by side with Promise.all"
+            "there is one thread; make concurrent calls with Promise.all"
         }
         "WebAssembly" => "there is no WebAssembly; write the code in TypeScript",
         "print" => "print with console.log",
@@ -38,8 +37,8 @@ pub fn instead_of(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Finds the first syntax in a module that V8 does not run, with advice. The module was parsed with
-/// all syntax of TypeScript.
+/// Finds the first syntax that V8 does not run, with advice, in a module that was parsed with all
+/// syntax of TypeScript.
 pub(crate) fn find_unsupported(module: &Module) -> Option<(Span, &'static str)> {
     let mut finder = Finder::default();
     module.visit_with(&mut finder);

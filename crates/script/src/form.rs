@@ -1,4 +1,4 @@
-//! The form of a script: what its value is, and what it cannot have.
+//! The form of a script, which determines its value, and the statements that it cannot have.
 
 use serde::{Deserialize, Serialize};
 use swc_common::{BytePos, Span, Spanned};
@@ -17,14 +17,14 @@ use crate::source::{Edits, Source};
 /// The form in which a script was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Form {
-    /// Statements; the value is what a top-level `return` gives, or a last expression that is there
-    /// for its value.
+    /// Statements; the value is that of a top-level `return`, or of a last expression without side
+    /// effects.
     Statements,
-    /// `export default`; a function is called, anything else is the value.
+    /// `export default`; a function is called, any other value is the script's.
     DefaultExport,
-    /// One function and nothing else; it is called.
+    /// Only one function; it is called.
     Function,
-    /// One expression and nothing else; it is the value.
+    /// Only one expression; it is the value.
     Expression,
 }
 
@@ -36,81 +36,42 @@ pub(crate) struct Wrapping {
     pub(crate) head: String,
     /// The wrapper's lines after the code.
     pub(crate) tail: String,
-    /// The byte of the text where the statement goes on that `head` begins.
+    /// The byte of the text where the statement continues that starts in `head`.
     pub(crate) value: Option<usize>,
-    /// The byte of the text before which [`RETURN`] is put in.
+    /// The byte of the text before which [`RETURN`] is inserted.
     pub(crate) returned: Option<usize>,
 }
 
-/// Put before the last expression of statements, whose value is that of the script.
+/// Inserted before the last expression of statements if its value is the script's.
 pub(crate) const RETURN: &str = "return(";
 
-/// The edits that make the code the body of an async function.
+/// The wrapping that makes the code the body of an async function.
 pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, ScriptError> {
     refuse(source, module)?;
-    let value = fresh_name(source.text());
-    let mut edits = Edits::default();
-    let mut runs: Vec<&ModuleItem> = Vec::new();
-    let mut default = None;
-    for (index, item) in module.body.iter().enumerate() {
-        match item {
-            ModuleItem::ModuleDecl(
-                export @ (ModuleDecl::ExportDefaultExpr(_) | ModuleDecl::ExportDefaultDecl(_)),
-            ) => {
-                if default.replace(export).is_some() {
-                    return Err(source.error(
-                        ScriptErrorKind::Syntax,
-                        "there is a second \"export default\"; keep one",
-                        offset(item.span().lo),
-                    ));
-                }
-                runs.push(item);
-            }
-            item if is_only_types(item) => erase(&mut edits, item.span(), runs.is_empty()),
-            ModuleItem::Stmt(Stmt::Empty(_)) => {}
-            ModuleItem::Stmt(Stmt::Expr(ExprStmt { expr, span }))
-                if matches!(**expr, Expr::Lit(Lit::Str(_))) && index + 1 < module.body.len() =>
-            {
-                // A directive says nothing that is not so already.
-                if runs.is_empty() {
-                    edits.blank(range(*span));
-                } else {
-                    runs.push(item);
-                }
-            }
-            item => runs.push(item),
-        }
-    }
-    let call_value =
-        format!("\n;return typeof {value} === \"function\" ? await {value}() : {value};\n}})");
-    let assigned = |form, edits, head: &str, at| Wrapping {
-        form,
-        edits,
-        head: format!(" let {value}{head}"),
-        tail: call_value.clone(),
-        value: at,
-        returned: None,
-    };
+    let name = fresh_name(source.text());
+    let Items {
+        mut edits,
+        running,
+        default,
+    } = Items::of(source, module)?;
     if let Some(default) = default {
-        let name = export_default(source, default, &value, &mut edits)?;
-        return Ok(match name {
-            None => assigned(Form::DefaultExport, edits, ";", None),
-            Some(name) => called(Form::DefaultExport, edits, &name),
+        let function = export_default(source, default, &name, &mut edits)?;
+        return Ok(match function {
+            None => assigned(Form::DefaultExport, edits, &name, ";", None),
+            Some(function) => called(Form::DefaultExport, edits, &function),
         });
     }
-    Ok(match runs.as_slice() {
-        [] => {
-            return Err(ScriptError::new(
-                ScriptErrorKind::Empty,
-                "there is no code in the script; write statements that call tools",
-                None,
-            ));
-        }
+    match running.as_slice() {
+        [] => Err(ScriptError::new(
+            ScriptErrorKind::Empty,
+            "there is no code in the script; write statements that call tools",
+            None,
+        )),
         [
             ModuleItem::Stmt(Stmt::Decl(Decl::Fn(FnDecl {
                 ident, function, ..
             }))),
-        ] if !function.is_generator => called(Form::Function, edits, &ident.sym),
+        ] if !function.is_generator => Ok(called(Form::Function, edits, &ident.sym)),
         // A sequence would need parentheses around it.
         [ModuleItem::Stmt(Stmt::Expr(ExprStmt { expr, .. }))]
             if !matches!(**expr, Expr::Seq(_)) =>
@@ -120,29 +81,96 @@ pub(crate) fn wrapping(source: &Source, module: &Module) -> Result<Wrapping, Scr
                 _ => Form::Expression,
             };
             let at = offset(expr.span_lo());
-            assigned(form, edits, &format!("; {value} ="), Some(at))
-        }
-        runs => {
-            let last = runs.last().and_then(|last| last_value(last, module));
-            if let Some(last) = last {
-                let range = range(last);
-                edits.write(range.start..range.start, RETURN);
-                edits.write(range.end..range.end, ")");
-            }
-            Wrapping {
-                form: Form::Statements,
+            Ok(assigned(
+                form,
                 edits,
-                head: String::new(),
-                tail: "\n})".to_owned(),
-                value: None,
-                returned: last.map(|last| offset(last.lo)),
-            }
+                &name,
+                &format!("; {name} ="),
+                Some(at),
+            ))
         }
-    })
+        running => Ok(statements(running, module, edits)),
+    }
 }
 
-/// The expression of a last statement that is there for its value: it does nothing, or it calls a
-/// function of the script, such as `main()`. Calls of all else are there for what they do.
+/// The items of a module by their role.
+#[derive(Default)]
+struct Items<'m> {
+    /// Erases declarations without a meaning at run time, and directives.
+    edits: Edits,
+    /// The items that have an effect at run time.
+    running: Vec<&'m ModuleItem>,
+    /// `export default`, which is also among the running ones.
+    default: Option<&'m ModuleDecl>,
+}
+
+impl<'m> Items<'m> {
+    fn of(source: &Source, module: &'m Module) -> Result<Self, ScriptError> {
+        let mut items = Self::default();
+        for (index, item) in module.body.iter().enumerate() {
+            let is_first = items.running.is_empty();
+            match item {
+                ModuleItem::ModuleDecl(
+                    export @ (ModuleDecl::ExportDefaultExpr(_) | ModuleDecl::ExportDefaultDecl(_)),
+                ) => {
+                    if items.default.replace(export).is_some() {
+                        return Err(source.error(
+                            ScriptErrorKind::Syntax,
+                            "there is a second \"export default\"; keep one",
+                            offset(item.span().lo),
+                        ));
+                    }
+                    items.running.push(item);
+                }
+                item if is_only_types(item) => erase(&mut items.edits, item.span(), is_first),
+                ModuleItem::Stmt(Stmt::Empty(_)) => {}
+                // A directive: a function in strict mode needs none.
+                ModuleItem::Stmt(Stmt::Expr(ExprStmt { expr, span }))
+                    if is_first
+                        && matches!(**expr, Expr::Lit(Lit::Str(_)))
+                        && index + 1 < module.body.len() =>
+                {
+                    items.edits.blank(range(*span));
+                }
+                item => items.running.push(item),
+            }
+        }
+        Ok(items)
+    }
+}
+
+/// The wrapping that assigns a value to the variable `name`, and calls it if it is a function.
+fn assigned(form: Form, edits: Edits, name: &str, head: &str, value: Option<usize>) -> Wrapping {
+    Wrapping {
+        form,
+        edits,
+        head: format!(" let {name}{head}"),
+        tail: format!("\n;return typeof {name} === \"function\" ? await {name}() : {name};\n}})"),
+        value,
+        returned: None,
+    }
+}
+
+/// The wrapping of statements, which returns the value of a last expression.
+fn statements(running: &[&ModuleItem], module: &Module, mut edits: Edits) -> Wrapping {
+    let last = running.last().and_then(|last| last_value(last, module));
+    if let Some(last) = last {
+        let range = range(last);
+        edits.write(range.start..range.start, RETURN);
+        edits.write(range.end..range.end, ")");
+    }
+    Wrapping {
+        form: Form::Statements,
+        edits,
+        head: String::new(),
+        tail: "\n})".to_owned(),
+        value: None,
+        returned: last.map(|last| offset(last.lo)),
+    }
+}
+
+/// The expression of a last statement if its value is the script's: it has no side effects, or it
+/// calls a function of the script, such as `main()`. Other calls count as side effects.
 fn last_value(last: &ModuleItem, module: &Module) -> Option<Span> {
     let ModuleItem::Stmt(Stmt::Expr(ExprStmt { expr, .. })) = last else {
         return None;
@@ -151,7 +179,7 @@ fn last_value(last: &ModuleItem, module: &Module) -> Option<Span> {
         Some(Expr::Arrow(_) | Expr::Fn(_)) => true,
         Some(Expr::Ident(name)) => module.body.iter().any(|item| declares(item, &name.sym)),
         Some(_) => false,
-        None => is_idle(expr),
+        None => is_pure(expr),
     };
     is_value.then(|| expr.span())
 }
@@ -159,7 +187,7 @@ fn last_value(last: &ModuleItem, module: &Module) -> Option<Span> {
 /// The function that an expression calls, before any `then`, `catch` or `finally` of its promise.
 fn called_first(expr: &Expr) -> Option<&Expr> {
     match without_parentheses(expr) {
-        Expr::Await(waits) => called_first(&waits.arg),
+        Expr::Await(awaited) => called_first(&awaited.arg),
         Expr::Call(CallExpr {
             callee: Callee::Expr(callee),
             ..
@@ -194,17 +222,17 @@ fn declares(item: &ModuleItem, name: &str) -> bool {
     }
 }
 
-/// True if an expression does nothing but have a value.
-fn is_idle(expr: &Expr) -> bool {
+/// True if an expression looks free of side effects.
+fn is_pure(expr: &Expr) -> bool {
     match without_parentheses(expr) {
         Expr::Ident(_) | Expr::Lit(_) | Expr::Tpl(_) | Expr::Object(_) | Expr::Array(_) => true,
-        Expr::Await(waits) => is_idle(&waits.arg),
-        Expr::Member(member) => is_idle(&member.obj),
-        Expr::Bin(both) => is_idle(&both.left) && is_idle(&both.right),
-        Expr::Cond(choice) => is_idle(&choice.cons) && is_idle(&choice.alt),
-        Expr::TsAs(cast) => is_idle(&cast.expr),
-        Expr::TsSatisfies(cast) => is_idle(&cast.expr),
-        Expr::TsNonNull(cast) => is_idle(&cast.expr),
+        Expr::Await(awaited) => is_pure(&awaited.arg),
+        Expr::Member(member) => is_pure(&member.obj),
+        Expr::Bin(both) => is_pure(&both.left) && is_pure(&both.right),
+        Expr::Cond(choice) => is_pure(&choice.cons) && is_pure(&choice.alt),
+        Expr::TsAs(cast) => is_pure(&cast.expr),
+        Expr::TsSatisfies(cast) => is_pure(&cast.expr),
+        Expr::TsNonNull(cast) => is_pure(&cast.expr),
         _ => false,
     }
 }
@@ -221,7 +249,7 @@ fn called(form: Form, edits: Edits, name: &str) -> Wrapping {
     }
 }
 
-/// The wrapping for a function expression without a name, which is no statement of its own.
+/// The wrapping for a function expression without a name, which is not a statement.
 pub(crate) fn function_expression(
     source: &Source,
     module: &Module,
@@ -238,8 +266,8 @@ pub(crate) fn function_expression(
     })
 }
 
-/// A name that the text does not have. A function without a name of its own gets it and bears it in
-/// stacks. With it, an assignment is no wider than `export`.
+/// A name that is not in the text. A function without a name gets this one, also in stacks. An
+/// assignment to it is no wider than `export`.
 fn fresh_name(text: &str) -> String {
     let numbered = (1_u32..).map(|number| format!("${number}_"));
     ["main".to_owned(), "$0".to_owned()]
@@ -251,12 +279,12 @@ fn fresh_name(text: &str) -> String {
 
 /// Erases a declaration that has no meaning at run time.
 fn erase(edits: &mut Edits, span: Span, first: bool) {
-    // Without its own end, the statement before could run on into the next.
+    // Without a semicolon, the statement before could continue in the next one.
     edits.write(range(span), if first { "" } else { ";" });
 }
 
-/// Turns `export default` into something a function body can have. Gives the
-/// name of the function to call, if it has one.
+/// Rewrites `export default` as a statement for a function body. Returns the name of the function to
+/// call, if it has one.
 fn export_default(
     source: &Source,
     export: &ModuleDecl,
@@ -293,20 +321,20 @@ fn export_default(
     };
     blank_words(source, edits, whole.lo, inner, &format!(";{value}="));
     if anonymous {
-        // As a declaration it ended with its brace; as a value it would run on into what follows.
+        // A declaration ends with its brace; as a value it needs a semicolon.
         let end = offset(whole.hi);
         edits.write(end..end, ";");
     }
     Ok(None)
 }
 
-/// Blanks `export default`, which stands in front of `inner`, and writes `write` over its start.
+/// Blanks `export default` before `inner`, and writes `write` over its start.
 fn blank_words(source: &Source, edits: &mut Edits, start: BytePos, inner: BytePos, write: &str) {
     let start = offset(start);
     let text = source.text().get(start..offset(inner)).unwrap_or_default();
     let first = start..start + "export".len();
     edits.write(first.clone(), write);
-    // Comments may stand between the words, and may say "default".
+    // Comments between the words may contain "default".
     let mut rest = text.get("export".len()..).unwrap_or_default();
     loop {
         rest = rest.trim_start();
@@ -325,7 +353,7 @@ fn blank_words(source: &Source, edits: &mut Edits, start: BytePos, inner: BytePo
     edits.blank(at..at + "default".len().min(rest.len()));
 }
 
-/// True if an item says nothing at run time.
+/// True if an item has no meaning at run time.
 fn is_only_types(item: &ModuleItem) -> bool {
     match item {
         ModuleItem::Stmt(Stmt::Decl(decl)) => is_type_declaration(decl),
@@ -357,15 +385,15 @@ fn without_parentheses(expr: &Expr) -> &Expr {
     expr
 }
 
-/// The advice about every way to import.
+/// Advice for imports.
 pub(crate) const USE_TOOLS: &str = "imports are not available; call tools as global functions, such as \
                          server_tool(input)";
 
-/// The advice about importing a type.
+/// Advice for imports of types.
 const USE_TYPES: &str =
     "imports are not available; the types of tools are global, use them by name";
 
-/// Refuses what no script can have.
+/// Refuses imports, exports and modules.
 fn refuse(source: &Source, module: &Module) -> Result<(), ScriptError> {
     let mut refusals = Refusals::default();
     module.visit_with(&mut refusals);
@@ -421,7 +449,7 @@ impl Visit for Refusals {
         );
     }
 
-    // A type checker would look for what these name among the files of its machine.
+    // A type checker would look for these names among the files of its machine.
     fn visit_ts_import_type(&mut self, import: &TsImportType) {
         self.add(import.span, USE_TYPES);
     }
@@ -444,7 +472,7 @@ impl Visit for Refusals {
         if let TsModuleName::Str(name) = &module.id {
             self.add(
                 name.span,
-                "modules are not available; declare types without a module around them",
+                "modules are not available; declare types outside of modules",
             );
         }
         module.visit_children_with(self);

@@ -1,13 +1,13 @@
-//! Number literals whose digits a double does not hold.
+//! Number literals with more digits than a double holds.
 
 use swc_common::Span;
 use swc_ecma_ast::{Module, Number};
 use swc_ecma_visit::{Visit, VisitWith};
 
-/// The most characters of a literal in a message.
+/// Maximum characters of a literal in a message.
 const SHOWN: usize = 60;
 
-/// The first integer literal that is another number when it runs, with advice.
+/// The first integer literal with a different value at run time, with advice.
 pub(crate) fn first(module: &Module) -> Option<(Span, String)> {
     let mut finder = Finder::default();
     module.visit_with(&mut finder);
@@ -35,7 +35,7 @@ impl Visit for Finder {
     }
 }
 
-/// False if a literal is an integer, and its value is another one.
+/// False if a literal is an integer with a different value.
 fn is_exact(raw: &str, value: f64) -> bool {
     let digits = raw.replace('_', "").to_ascii_lowercase();
     let of_radix = |prefix, radix| {

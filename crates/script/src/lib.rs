@@ -1,11 +1,10 @@
 //! Internal crate of Callgate: parses a TypeScript script, normalises its form, strips its types.
 //!
-//! [`prepare`] turns what an author wrote into the text of one async function expression, and says
-//! where each part of it stands in the author's text: one line higher in the same columns, wherever
-//! types can be blanked. Accepted are statements with `await` and `return` at the top, `export
-//! default`, one function, one expression, and a fenced code block around any of these. The
-//! author's text is parsed alone, before anything is put around it, and the result is parsed again
-//! the way V8 will read it, so that no text can end the function around it.
+//! [`prepare`] turns an author's text into one async function expression with a source map: where
+//! types can be blanked, code is one line lower in the same columns. Accepted are statements with
+//! `await` and `return` at the top level, `export default`, one function, one expression, and a fenced
+//! code block around any of these. The author's text is parsed before it is wrapped, and the result is
+//! parsed again like V8 parses it, so that no text can end the function around it.
 
 mod checkable;
 mod depth;
@@ -14,7 +13,7 @@ mod fence;
 mod foreign_apis;
 mod form;
 mod inexact_numbers;
-mod names;
+mod mentions;
 mod parse;
 mod parser_stack;
 mod positions;
@@ -28,19 +27,19 @@ use swc_ecma_ast::{Expr, Module, Script, Stmt};
 pub use checkable::Checkable;
 pub use depth::MAX_DEPTH;
 pub use error::{ScriptError, ScriptErrorKind, printable};
-pub use foreign_apis::instead_of;
+pub use foreign_apis::replacement_for;
 pub use form::Form;
-pub use names::{Mention, Named};
+pub use mentions::{Mention, Mentions};
 pub use parser_stack::{MAX_SCRIPT_BYTES, stack_bytes};
 pub use positions::{MappedRange, author_place};
-pub use source::line;
+pub use source::{line, line_and_column};
 pub use types::{MAX_TYPE_BYTES, TypeTextError, json_schema};
 
 use error::Place;
 use form::Wrapping;
 use parse::SyntaxErrors;
 use serde::{Deserialize, Serialize};
-use source::{Source, line_and_column};
+use source::Source;
 use strip::Stripped;
 use swc_sourcemap::SourceMap;
 
@@ -52,41 +51,40 @@ pub struct Prepared {
     pub code: String,
     /// Source map: ranges of `code` and their places in the author's text, in order.
     pub source_map: Vec<MappedRange>,
-    /// The form in which the script was written.
     pub form: Form,
-    /// The tools it names.
-    pub named: Named,
-    /// The script with its types, for a type checker.
+    pub mentions: Mentions,
     pub checkable: Checkable,
-    /// True if the script is not the text itself but [`rewritten`] code, which the places above
-    /// are in.
+    /// True if the script is not the text itself but [`rewritten`] code; all places are in that code.
     pub is_rewritten: bool,
 }
 
-/// The code that a text has in JSON, with HTML entities or with characters that look like others.
+/// The plain code of a text that has it in JSON, with HTML entities, or with lookalike characters.
 pub fn rewritten(source: &str) -> Option<String> {
-    rewritten::reading(source)?.code
+    rewritten::rewrite(source)?.code
 }
 
 /// Prepares a script for the sandbox. If the text is not a script but [`rewritten`] can turn it into
 /// one, that is used.
 ///
 /// Worst cases: time quadratic in the length or exponential in the nesting, and several hundred MiB
-/// of memory. Call it only in a process that can be killed.
-/// The error: [`ScriptError`] if the text is no TypeScript, uses what a script cannot have, or is
-/// beyond [`MAX_SCRIPT_BYTES`] or [`MAX_DEPTH`]. No text makes it panic.
+/// of memory. Call it only in a process that can be killed. No text makes it panic.
+///
+/// # Errors
+///
+/// The text is not TypeScript, uses a feature that scripts lack, or exceeds [`MAX_SCRIPT_BYTES`] or
+/// [`MAX_DEPTH`].
 pub fn prepare(source: &str) -> Result<Prepared, ScriptError> {
     if source.len() > MAX_SCRIPT_BYTES {
         return Err(ScriptError::new(
             ScriptErrorKind::TooLong,
             format!(
-                "the script is over {MAX_SCRIPT_BYTES} bytes, the most it may have; let it fetch its \
-                 data with tools"
+                "the script is over the limit of {MAX_SCRIPT_BYTES} bytes; let it fetch its data with \
+                 tools"
             ),
             None,
         ));
     }
-    let prepared = parser_stack::run(source, prepare_reading);
+    let prepared = parser_stack::run(source, prepare_or_rewrite);
     prepared.unwrap_or_else(|_panicked| Err(parser_failed(source)))
 }
 
@@ -95,7 +93,7 @@ fn internal(message: impl Into<String>) -> ScriptError {
 }
 
 fn parser_failed(text: &str) -> ScriptError {
-    // It is known to, on some of the comments that it refuses.
+    // The parser is known to panic on some of these comments.
     match (
         Source::new(text),
         text.find("<!--").or_else(|| text.find("-->")),
@@ -111,76 +109,34 @@ fn parser_failed(text: &str) -> ScriptError {
     }
 }
 
-fn prepare_reading(text: &str) -> Result<Prepared, ScriptError> {
-    let as_it_is = prepare_here(text);
-    let Some(reading) = rewritten::reading(text) else {
-        return as_it_is;
+fn prepare_or_rewrite(text: &str) -> Result<Prepared, ScriptError> {
+    let unchanged = prepare_code(text);
+    let Some(rewrite) = rewritten::rewrite(text) else {
+        return unchanged;
     };
-    let code = reading.code.as_deref().map(prepare_here);
-    match (code, as_it_is) {
+    let code = rewrite.code.as_deref().map(prepare_code);
+    match (code, unchanged) {
         (Some(Ok(prepared)), _) => Ok(Prepared {
             is_rewritten: true,
             ..prepared
         }),
         (Some(Err(inner)), Err(error)) => {
-            let message = format!("{} (in that code: {})", reading.advice, inner.message());
+            let message = format!("{} (in that code: {})", rewrite.advice, inner.message());
             Err(error.with_message(message))
         }
-        (None, Err(error)) => Err(error.with_message(reading.advice.to_owned())),
+        (None, Err(error)) => Err(error.with_message(rewrite.advice.to_owned())),
         (_, Ok(prepared)) => Ok(prepared),
     }
 }
 
-fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
+fn prepare_code(text: &str) -> Result<Prepared, ScriptError> {
     let source = Source::new(text)?;
-    let Alone {
-        wrapping,
-        named,
-        checkable,
-    } = match parse_alone(&source) {
-        Ok(parsed) => parsed,
-        Err(error) if error.kind() == ScriptErrorKind::Syntax => {
-            return Err(source.prose().unwrap_or(error));
-        }
-        Err(error) => return Err(error),
-    };
-    let Wrapping {
-        form,
-        edits,
-        head,
-        tail,
-        value,
-        returned,
-    } = wrapping;
-    let wrapped = format!(
-        "(async () => {{\"use strict\";{head}\n{}{tail}",
-        source.code_with(&edits)
-    );
-    let value = value.map(|at| {
-        let first_line = wrapped.split('\n').next().unwrap_or_default();
-        let statement = first_line.rfind("; ").map_or(0, |end| end + "; ".len());
-        let place = source.place(at);
-        let column = u32::try_from(statement + 1).unwrap_or(1);
-        (column, (place.line, place.column))
-    });
-    let returned = returned.map(|at| {
-        let place = source.place(at);
-        (place.line, place.column)
-    });
-    let in_place = positions::in_place(source.lines(), value, returned);
-    let (code, source_map) =
-        match strip::strip(&wrapped).map_err(|e| wrapped_error(&wrapped, &in_place, &e))? {
-            Stripped::InPlace(code) => (code, in_place),
-            Stripped::Printed { code, map } => {
-                let map = SourceMap::from_slice(map.as_bytes()).map_err(|error| {
-                    internal(format!("the script's source map cannot be read: {error}"))
-                })?;
-                // As a statement, the function is printed without parentheses.
-                let source_map = positions::through(&map, &in_place);
-                let code = format!("({})", code.trim_end().trim_end_matches(';'));
-                (code, source_map)
-            }
-        };
+    let parsed = parse_unwrapped(&source).map_err(|error| match error.kind() {
+        ScriptErrorKind::Syntax => source.prose().unwrap_or(error),
+        _ => error,
+    })?;
+    let (wrapped, in_place) = wrap(&source, &parsed.wrapping);
+    let (code, source_map) = strip_types(&wrapped, in_place)?;
     let script = parse::classic_script(&code)
         .map_err(|errors| wrapped_error(&code, &source_map, &errors))?;
     if !is_one_async_function(&script) {
@@ -191,22 +147,59 @@ fn prepare_here(text: &str) -> Result<Prepared, ScriptError> {
     Ok(Prepared {
         code,
         source_map,
-        form,
-        named,
-        checkable,
+        form: parsed.wrapping.form,
+        mentions: parsed.mentions,
+        checkable: parsed.checkable,
         is_rewritten: false,
     })
 }
 
-/// The author's code, parsed with nothing around it.
-struct Alone {
+/// The code inside an async function, and its source map.
+fn wrap(source: &Source, wrapping: &Wrapping) -> (String, Vec<MappedRange>) {
+    let (head, tail) = (&wrapping.head, &wrapping.tail);
+    let code = source.code_with(&wrapping.edits);
+    let wrapped = format!("(async () => {{\"use strict\";{head}\n{code}{tail}");
+    let place = |at| {
+        let place = source.place(at);
+        (place.line, place.column)
+    };
+    let value = wrapping.value.map(|at| {
+        let first_line = wrapped.split('\n').next().unwrap_or_default();
+        let statement = first_line.rfind("; ").map_or(0, |end| end + "; ".len());
+        (u32::try_from(statement + 1).unwrap_or(1), place(at))
+    });
+    let returned = wrapping.returned.map(place);
+    let source_map = positions::in_place(source.lines(), value, returned);
+    (wrapped, source_map)
+}
+
+/// The wrapped code without types, and its source map.
+fn strip_types(
+    wrapped: &str,
+    in_place: Vec<MappedRange>,
+) -> Result<(String, Vec<MappedRange>), ScriptError> {
+    match strip::strip(wrapped).map_err(|errors| wrapped_error(wrapped, &in_place, &errors))? {
+        Stripped::InPlace(code) => Ok((code, in_place)),
+        Stripped::Printed { code, map } => {
+            let map = SourceMap::from_slice(map.as_bytes()).map_err(|error| {
+                internal(format!("the script's source map cannot be read: {error}"))
+            })?;
+            let source_map = positions::through(&map, &in_place);
+            // As a statement, the function is printed without parentheses.
+            let code = format!("({})", code.trim_end().trim_end_matches(';'));
+            Ok((code, source_map))
+        }
+    }
+}
+
+/// The results of parsing the author's code before it is wrapped.
+struct Parsed {
     wrapping: Wrapping,
-    named: Named,
+    mentions: Mentions,
     checkable: Checkable,
 }
 
-/// Parses the author's code with nothing around it.
-fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
+fn parse_unwrapped(source: &Source) -> Result<Parsed, ScriptError> {
     let code = source.code();
     let first = match parse::module(&code) {
         Ok(module) => {
@@ -215,23 +208,23 @@ fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
             {
                 return Err(error);
             }
-            sound(source, &module)?;
-            return Ok(Alone {
+            check_runnable(source, &module)?;
+            return Ok(Parsed {
                 wrapping: form::wrapping(source, &module)?,
                 checkable: checkable::of_module(source, &module),
-                named: names::named(source, module)?,
+                mentions: mentions::find(source, module)?,
             });
         }
         Err(errors) => errors,
     };
-    // A function expression without a name is no statement.
+    // A function expression without a name is not a statement.
     match parse::function(&code) {
         Ok(Some(module)) => {
-            sound(source, &module)?;
-            Ok(Alone {
+            check_runnable(source, &module)?;
+            Ok(Parsed {
                 wrapping: form::function_expression(source, &module)?,
                 checkable: checkable::of_function(source),
-                named: names::named(source, module)?,
+                mentions: mentions::find(source, module)?,
             })
         }
         // An error past the end is in the parentheses around the code.
@@ -248,8 +241,8 @@ fn parse_alone(source: &Source) -> Result<Alone, ScriptError> {
     }
 }
 
-/// Refuses code that parses but cannot run: foreign APIs, deep nesting, inexact numbers.
-fn sound(source: &Source, module: &Module) -> Result<(), ScriptError> {
+/// Refuses code that parses but must not run: foreign syntax, deep nesting, inexact numbers.
+fn check_runnable(source: &Source, module: &Module) -> Result<(), ScriptError> {
     if let Some((span, message)) = foreign_apis::find_unsupported(module) {
         let at = parse::offset(span.lo);
         return Err(source.error(ScriptErrorKind::Unsupported, message, at));
@@ -273,7 +266,7 @@ fn syntax_error(source: &Source, errors: &SyntaxErrors) -> ScriptError {
 }
 
 fn wrapped_error(code: &str, source_map: &[MappedRange], errors: &SyntaxErrors) -> ScriptError {
-    let (line, column, _) = line_and_column(code, errors.position);
+    let (line, column) = line_and_column(code, errors.position);
     let place = author_place(source_map, line, column).map(|(line, column)| Place { line, column });
     ScriptError::new(ScriptErrorKind::Syntax, with_count(errors), place)
 }
@@ -286,7 +279,7 @@ fn with_count(errors: &SyntaxErrors) -> String {
     }
 }
 
-/// True if the code is one async function and nothing else.
+/// True if the code is only one async function.
 fn is_one_async_function(script: &Script) -> bool {
     let [Stmt::Expr(statement)] = script.body.as_slice() else {
         return false;

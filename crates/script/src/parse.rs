@@ -1,4 +1,4 @@
-//! The parser, and its messages in plain words.
+//! The parser, with messages in plain words.
 
 use swc_common::comments::{Comments, SingleThreadedComments};
 use swc_common::input::StringInput;
@@ -9,7 +9,7 @@ use swc_ecma_parser::{EsSyntax, Lexer, PResult, Parser, Syntax, TsSyntax};
 
 use crate::source::Edits;
 
-/// The syntax for scripts: TypeScript without JSX and decorators, neither of which V8 can run.
+/// The syntax for scripts: TypeScript without JSX and decorators, which V8 cannot run.
 pub(crate) const TYPESCRIPT: TsSyntax = TsSyntax {
     tsx: false,
     decorators: false,
@@ -22,8 +22,7 @@ pub(crate) const TYPESCRIPT: TsSyntax = TsSyntax {
 pub(crate) const OLD_COMMENT: &str = "\"<!--\" and \"-->\" start comments in old scripts; write \
                                       \"//\", or put spaces between the characters";
 
-/// Parses a text as a module of its own: strict, with `await` at the top. A
-/// `return` at the top is not an error.
+/// Parses a text as a module: strict, with top-level `await`. A top-level `return` is allowed.
 pub(crate) fn module(text: &str) -> Result<Module, SyntaxErrors> {
     let syntax = Syntax::Typescript(TYPESCRIPT);
     let (module, errors) = run(text, BytePos(1), syntax, None, |parser| {
@@ -49,8 +48,8 @@ fn is_top_return(error: &Error) -> bool {
     matches!(error.kind(), SyntaxError::ReturnNotAllowed)
 }
 
-/// Parses a text between parentheses, where a function needs no name. Every position is that of the
-/// text without them. `None` if the text is anything but one function.
+/// Parses a text between parentheses, where a function needs no name. Positions are those of the text
+/// without them. `None` if the text is not one function.
 pub(crate) fn function(text: &str) -> Result<Option<Module>, SyntaxErrors> {
     let text = format!("({}\n)", text.trim_end().trim_end_matches(';'));
     let syntax = Syntax::Typescript(TYPESCRIPT);
@@ -69,7 +68,7 @@ pub(crate) fn function(text: &str) -> Result<Option<Module>, SyntaxErrors> {
     Ok(is_function.then_some(module))
 }
 
-/// A text in which comments are blank, and all else stands where it was.
+/// The text with blanks instead of comments; positions stay.
 pub(crate) fn without_comments(text: &str) -> Result<String, SyntaxErrors> {
     let comments = SingleThreadedComments::default();
     let syntax = Syntax::Typescript(TYPESCRIPT);
@@ -103,7 +102,7 @@ pub(crate) struct SyntaxErrors {
     pub(crate) more: usize,
 }
 
-/// The byte of a text at which swc's position stands, for a text that was parsed alone.
+/// The byte of a text for a position of swc, which counts from 1.
 pub(crate) fn offset(position: BytePos) -> usize {
     position.0.saturating_sub(1) as usize
 }
@@ -155,7 +154,7 @@ fn checked<T>(
     }
 }
 
-/// The most commas in a list of expected tokens; a longer list does not help.
+/// Maximum commas in a list of expected tokens; a longer list does not help.
 const MAX_EXPECTED: usize = 4;
 
 /// The parser's message in plain words.
@@ -198,7 +197,7 @@ fn plain(error: &SyntaxError) -> String {
             let message = message
                 .trim_end_matches('.')
                 .replace("<eof>", "end of the script");
-            // Only a plain first word is put in lower case: TypeScript's own names keep theirs.
+            // Only a plain first word becomes lower case, not TypeScript's own names.
             let mut characters = message.chars();
             match (characters.next(), characters.clone().next()) {
                 (Some(first), Some(second))

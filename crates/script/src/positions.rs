@@ -1,4 +1,4 @@
-//! The places in the author's text of the code that runs.
+//! Source maps from the code that runs to the author's text.
 
 #[cfg(test)]
 mod tests;
@@ -8,26 +8,25 @@ use swc_sourcemap::SourceMap;
 
 use crate::form::RETURN;
 
-/// A range of the code that runs, from a place on until the next range
-/// begins, and where it stands in the author's text.
+/// A range of the code that runs, up to the start of the next range, and its place in the author's
+/// text.
 ///
-/// Places keep their distance to where the range begins: on its first line by
-/// columns, and below that by lines, in columns of their own.
+/// Places keep their distance to the start of the range: in columns on its first line, and in lines,
+/// with unchanged columns, below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MappedRange {
-    /// The line of the code where it begins, from 1.
+    /// The line of the code, from 1.
     pub line: u32,
-    /// Its column, from 1, in UTF-16 units.
+    /// The column of the code, from 1, in UTF-16 units.
     pub column: u32,
     /// Line and column in the author's text, both from 1. `None` for generated code.
     pub author: Option<(u32, u32)>,
 }
 
-/// The source_map of code in which the author's text stands as it is, one line lower, with a line in
-/// front of it and lines after it that are not the author's. `value` is the column in the line in
-/// front where a statement begins, and the author's place where the statement goes on: V8 reports
-/// a call of an undefined function at the beginning of its statement. `returned` is the author's
-/// place before which [`RETURN`] is put in.
+/// The source map of code that has the author's text unchanged, one line lower, with one generated
+/// line before it and some after it. `value` is the column in the first line where a statement starts,
+/// and the author's place where it continues: V8 reports a call of an undefined function at the start
+/// of its statement. `returned` is the author's place before which [`RETURN`] is inserted.
 pub(crate) fn in_place(
     source_lines: u32,
     value: Option<(u32, (u32, u32))>,
@@ -50,15 +49,15 @@ pub(crate) fn in_place(
         .collect()
 }
 
-/// The source_map of reprinted code, once a parenthesis is put in front of it. `map` leads from
-/// that code to a text that stands in the source_map `in_place`.
+/// The source map of reprinted code with a parenthesis before it. `map` leads from that code to a text
+/// with the source map `in_place`.
 pub(crate) fn through(map: &SourceMap, in_place: &[MappedRange]) -> Vec<MappedRange> {
     let mut places: Vec<((u32, u32), (u32, u32))> = map
         .tokens()
         .filter(swc_sourcemap::Token::has_source)
         .map(|token| (token.get_dst(), token.get_src()))
         .collect();
-    // One token may begin where another ends: the last entry of a place is of the one that begins.
+    // One token may start where the previous one ends: the last entry of a place is the new token's.
     places.reverse();
     places.sort_by_key(|(code, _)| *code);
     places.dedup_by_key(|(code, _)| *code);
@@ -69,8 +68,7 @@ pub(crate) fn through(map: &SourceMap, in_place: &[MappedRange]) -> Vec<MappedRa
         let column = if line == 1 { column + 1 } else { column };
         let author = author_place(in_place, text.0, text.1);
         if let Some(last) = source_map.last().copied() {
-            // A line without a place of its own was generated: it takes
-            // that of what stands before it, and keeps no distance.
+            // A line without a token was generated: it gets the place of the code before it.
             for between in last.line + 1..line {
                 source_map.push(MappedRange {
                     line: between,
@@ -91,12 +89,12 @@ pub(crate) fn through(map: &SourceMap, in_place: &[MappedRange]) -> Vec<MappedRa
     source_map
 }
 
-/// A place from 1 of a source map's, which is from 0. The map ends no line at U+2028 and U+2029.
+/// Converts a place of a source map, which counts from 0. For the map, U+2028 and U+2029 end no line.
 fn from_one((line, column): (u32, u32)) -> (u32, u32) {
     (line.saturating_add(1), column.saturating_add(1))
 }
 
-/// The author's line and column of a place in the code; `None` if it is not the author's.
+/// The author's line and column of a place in the code; `None` for generated code.
 pub fn author_place(source_map: &[MappedRange], line: u32, column: u32) -> Option<(u32, u32)> {
     let after = source_map.partition_point(|s| (s.line, s.column) <= (line, column));
     let range = source_map.get(after.checked_sub(1)?)?;

@@ -1,11 +1,11 @@
-//! Texts in which code is wrapped or spelled as a program would do it, not an author: JSON, HTML
-//! entities, escaped line ends, quotes and spaces of a word processor.
+//! Texts in which a program has wrapped or respelled the code: JSON, HTML entities, escaped line ends,
+//! quotes and spaces of a word processor.
 
 use serde_json::{Map, Value};
 
-/// Keys of a JSON object under which code stands.
+/// Keys of a JSON object for code.
 const KEYS: [&str; 5] = ["code", "script", "source", "typescript", "javascript"];
-/// Keys under which a call of a tool has its arguments.
+/// Keys of a tool call for its arguments.
 const ARGUMENTS: [&str; 4] = ["arguments", "input", "args", "parameters"];
 const ENTITIES: [(&str, char); 12] = [
     ("&lt;", '<'),
@@ -23,16 +23,16 @@ const ENTITIES: [(&str, char); 12] = [
 ];
 const ESCAPES: [(&str, char); 3] = [("\\r\\n", '\n'), ("\\n", '\n'), ("\\t", '\t')];
 
-/// Another reading of a text that is not a script, or means nothing as one.
-pub(crate) struct Reading {
-    /// The kind of the text, and the advice.
+/// A text with wrapped or respelled code.
+pub(crate) struct Rewrite {
+    /// Names the kind of text and the remedy.
     pub(crate) advice: &'static str,
-    /// The code in it, if there is no doubt.
+    /// The plain code, unless it is ambiguous.
     pub(crate) code: Option<String>,
 }
 
-/// The other reading of a text, if there is one.
-pub(crate) fn reading(text: &str) -> Option<Reading> {
+/// Finds wrapped or respelled code in a text.
+pub(crate) fn rewrite(text: &str) -> Option<Rewrite> {
     let trimmed = text.trim_start_matches('\u{feff}').trim();
     let block = trimmed
         .strip_prefix("```json")
@@ -41,7 +41,7 @@ pub(crate) fn reading(text: &str) -> Option<Reading> {
     if json.starts_with('{')
         && let Ok(object) = serde_json::from_str::<Map<String, Value>>(json)
     {
-        return Some(Reading {
+        return Some(Rewrite {
             advice: "the text is a JSON object; send the code alone, without JSON around it",
             code: code_in(&object),
         });
@@ -52,16 +52,16 @@ pub(crate) fn reading(text: &str) -> Option<Reading> {
         let is_code = ["(", ";", "return ", "await "]
             .iter()
             .any(|part| string.contains(part));
-        return is_code.then_some(Reading {
+        return is_code.then_some(Rewrite {
             advice: "the text is a JSON string; send the code in it, without quotes and escapes",
             code: Some(string),
         });
     }
-    if let Some(decoded) = rewrite_code(text, one_of(&ENTITIES)) {
+    if let Some(decoded) = replace_in_code(text, one_of(&ENTITIES)) {
         // In a text without plain `<` and `>`, the strings are escaped, too.
         let is_all = !text.contains(['<', '>']);
-        let all = || rewrite(text, one_of(&ENTITIES));
-        return Some(Reading {
+        let all = || replace(text, one_of(&ENTITIES));
+        return Some(Rewrite {
             advice: "the code has HTML entities such as \"&lt;\"; write the characters themselves",
             code: Some(if is_all { all() } else { decoded }),
         });
@@ -69,15 +69,15 @@ pub(crate) fn reading(text: &str) -> Option<Reading> {
     if !trimmed.contains('\n') {
         let whole = || serde_json::from_str(&format!("\"{trimmed}\"")).ok();
         let whole = trimmed.contains("\\\"").then(whole).flatten();
-        if let Some(code) = whole.or_else(|| rewrite_code(trimmed, one_of(&ESCAPES))) {
-            return Some(Reading {
+        if let Some(code) = whole.or_else(|| replace_in_code(trimmed, one_of(&ESCAPES))) {
+            return Some(Rewrite {
                 advice: "the code has \"\\n\" in place of line ends; send line ends",
                 code: Some(code),
             });
         }
     }
-    let code = rewrite_code(text, plain)?;
-    Some(Reading {
+    let code = replace_in_code(text, plain)?;
+    Some(Rewrite {
         advice: "the code has characters that only look like quotes, spaces or signs, such as U+201C \
                  or U+200B; write plain ones",
         code: Some(code),
@@ -96,7 +96,7 @@ fn code_in(object: &Map<String, Value>) -> Option<String> {
     inner.find_map(code_in)
 }
 
-/// Finds one of these spellings of characters at the beginning of a text.
+/// Finds one of these spellings of characters as the prefix of a text.
 fn one_of(spellings: &[(&str, char)]) -> impl Fn(&str) -> Option<(usize, char)> {
     move |rest| {
         let found = spellings
@@ -106,7 +106,7 @@ fn one_of(spellings: &[(&str, char)]) -> impl Fn(&str) -> Option<(usize, char)> 
     }
 }
 
-/// The plain character for one that looks like it. Both are as wide in UTF-16.
+/// The plain character for a lookalike at the start of a text. Both are equally wide in UTF-16.
 fn plain(rest: &str) -> Option<(usize, char)> {
     let first = rest.chars().next()?;
     let plain = match first {
@@ -123,12 +123,12 @@ fn plain(rest: &str) -> Option<(usize, char)> {
     Some((first.len_utf8(), plain))
 }
 
-/// The text with what `replace` finds at the beginning of any rest of it replaced.
-fn rewrite(text: &str, replace: impl Fn(&str) -> Option<(usize, char)>) -> String {
+/// Replaces each prefix of a remaining text that `find` knows.
+fn replace(text: &str, find: impl Fn(&str) -> Option<(usize, char)>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let (length, character) = replace(rest).unwrap_or((first.len_utf8(), first));
+        let (length, character) = find(rest).unwrap_or((first.len_utf8(), first));
         out.push(character);
         rest = rest.get(length..).unwrap_or_default();
     }
@@ -139,7 +139,7 @@ fn rewrite(text: &str, replace: impl Fn(&str) -> Option<(usize, char)>) -> Strin
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Code,
-    /// A string, by its quote. True if that was spelled in another way, as its end may be.
+    /// A string, by its quote. True if the quote was replaced, so that the closing one may be.
     String(char, bool),
     /// A regular expression. True in a class, where a slash does not end it.
     Pattern(bool),
@@ -147,13 +147,13 @@ enum Inside {
     Comment,
 }
 
-/// As [`rewrite`], outside strings, patterns and comments; `None` if there is nothing to replace.
+/// Like [`replace`], outside of strings, patterns and comments; `None` if there is nothing to replace.
 /// A replacement may itself be a quote, or a line end that ends a comment.
-fn rewrite_code(text: &str, replace: impl Fn(&str) -> Option<(usize, char)>) -> Option<String> {
+fn replace_in_code(text: &str, find: impl Fn(&str) -> Option<(usize, char)>) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let (mut rest, mut inside, mut is_changed) = (text, Inside::Code, false);
     while let Some(first) = rest.chars().next() {
-        let found = replace(rest).filter(|(_, character)| match inside {
+        let found = find(rest).filter(|(_, character)| match inside {
             Inside::Code => true,
             Inside::String(quote, is_other) => is_other && *character == quote,
             Inside::LineComment => *character == '\n',
@@ -185,7 +185,7 @@ fn rewrite_code(text: &str, replace: impl Fn(&str) -> Option<(usize, char)>) -> 
     is_changed.then_some(out)
 }
 
-/// True if a slash after this code begins a regular expression: a value does not stand before it.
+/// True if a slash after this code starts a regular expression: there is no value before it.
 fn is_before_value(code: &str) -> bool {
     let code = code.trim_end();
     let end = code.rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$')));

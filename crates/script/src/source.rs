@@ -1,4 +1,4 @@
-//! The author's text: where its code is, and where a byte of it stands.
+//! The author's text: the range of its code, and the places of its bytes.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ pub(crate) struct Source {
     text: String,
     /// The code: all of the text, or the inside of a fence.
     code: Range<usize>,
-    /// True if the fence says that the code is JavaScript.
+    /// True if the fence marks the code as JavaScript.
     is_javascript: bool,
     /// The start of prose before a fence, if the text looks like prose.
     prose: Option<usize>,
@@ -27,17 +27,17 @@ impl Source {
             text,
         };
         source.code = unwrapped(&source.text);
-        let begun = source
+        let code = source
             .text
             .get(source.code.clone())
             .unwrap_or_default()
             .trim_start();
         if let Some(name) = THOUGHTS
             .iter()
-            .find(|name| begun.starts_with(&format!("<{name}>")))
+            .find(|name| code.starts_with(&format!("<{name}>")))
         {
             let message = format!("<{name}> is not closed; send the code alone");
-            let at = source.code.end - begun.len();
+            let at = source.code.end - code.len();
             return Err(source.error(ScriptErrorKind::Syntax, message, at));
         }
         if let Some(code) = source.fenced()? {
@@ -49,30 +49,27 @@ impl Source {
         Ok(source)
     }
 
-    /// The whole text with these edits, and blank outside the code. Every character of the code
+    /// The whole text with these edits, and blanks outside of the code. Every character of the code
     /// keeps the author's line and column, except after inserted text.
     pub(crate) fn code_with(&self, edits: &Edits) -> String {
         let around = [0..self.code.start, self.code.end..self.text.len()];
         edits.apply(&self.text, around)
     }
 
-    /// The number of lines of the text.
     pub(crate) fn lines(&self) -> u32 {
         u32::try_from(line_ends(&self.text).count()).unwrap_or(u32::MAX - 2) + 1
     }
 
-    /// The author's text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The code alone, every byte of it where it is in the text.
+    /// The code alone; its bytes keep their offsets.
     pub(crate) fn code(&self) -> String {
         let code = self.text.get(self.code.clone()).unwrap_or_default();
         " ".repeat(self.code.start) + code
     }
 
-    /// True if the text says that the code is JavaScript.
     pub(crate) fn is_javascript(&self) -> bool {
         self.is_javascript
     }
@@ -88,13 +85,12 @@ impl Source {
         })
     }
 
-    /// Line and column of a byte of the text.
     pub(crate) fn place(&self, position: usize) -> Place {
         let position = (0..=position.min(self.text.len()))
             .rev()
             .find(|at| self.text.is_char_boundary(*at))
             .unwrap_or(0);
-        let (line, column, _) = line_and_column(&self.text, position);
+        let (line, column) = line_and_column(&self.text, position);
         Place { line, column }
     }
 
@@ -126,7 +122,7 @@ impl Source {
         let is_known = self.is_javascript || TYPESCRIPT.contains(&language.as_str());
         let before = self.text.get(self.code.start..open).unwrap_or_default();
         if !before.trim().is_empty() {
-            // It may as well be a line inside a template literal.
+            // The fence may also be a line inside a template literal.
             if is_known && !language.is_empty() {
                 self.prose = Some(open - before.trim_start().len());
             }
@@ -143,9 +139,9 @@ impl Source {
                 format!("the code block is marked {language:?}; send TypeScript or JavaScript");
             return refused(ScriptErrorKind::Unsupported, &message, open);
         }
-        // Shorter or other fences are part of the code.
+        // Shorter and different fences are part of the code.
         fences.retain(|(_, _, other)| other.mark == fence.mark && other.length >= fence.length);
-        // The last fence closes the block: those between are in its code.
+        // The last fence closes the block; those before it are in its code.
         let mut others = fences.iter().skip(1);
         let Some(&(close, after, _)) = others.rfind(|(_, _, other)| other.info.is_empty()) else {
             let end = fence.mark.to_string().repeat(fence.length);
@@ -207,8 +203,7 @@ impl<'t> Fence<'t> {
         (length >= 3).then_some(Self { mark, length, info })
     }
 
-    /// The first word, as in `ts`, `ts title="a"`, `ts:a.ts` and `{.ts}`; empty if there are
-    /// only attributes.
+    /// The first word, as in `ts`, `ts title="a"`, `ts:a.ts` and `{.ts}`; empty for attributes alone.
     fn language(self) -> &'t str {
         let info = self.info.trim_start_matches(['{', '.', ' ']);
         let end = info.find(|c: char| !c.is_alphanumeric() && !matches!(c, '+' | '#' | '-' | '_'));
@@ -217,7 +212,7 @@ impl<'t> Fence<'t> {
     }
 }
 
-/// The part of a text after the thoughts at its beginning, and inside the elements around it.
+/// The part of a text after leading thoughts, and inside the elements around it.
 fn unwrapped(text: &str) -> Range<usize> {
     let after_thoughts = THOUGHTS.iter().find_map(|name| {
         let rest = text.trim_start().strip_prefix(&format!("<{name}>"))?;
@@ -255,13 +250,12 @@ impl Edits {
         self.edits.push((range, String::new()));
     }
 
-    /// Blanks a range and writes ASCII text over its start. Over an empty
-    /// range, the text is put in.
+    /// Blanks a range and writes ASCII text over its start. An empty range inserts the text.
     pub(crate) fn write(&mut self, range: Range<usize>, text: &str) {
         self.edits.push((range, text.to_owned()));
     }
 
-    /// The text with these changes, and with more of it blanked.
+    /// Makes these changes, and blanks further ranges.
     pub(crate) fn apply(
         &self,
         text: &str,
@@ -298,8 +292,8 @@ impl Edits {
     }
 }
 
-/// Line and column of a byte of a text, and the byte at which its line starts.
-pub(crate) fn line_and_column(text: &str, position: usize) -> (u32, u32, usize) {
+/// Line and column of a byte of a text, both from 1; columns are in UTF-16 units.
+pub fn line_and_column(text: &str, position: usize) -> (u32, u32) {
     let mut line = 1;
     let mut start = 0;
     for (at, length) in line_ends(text) {
@@ -311,12 +305,11 @@ pub(crate) fn line_and_column(text: &str, position: usize) -> (u32, u32, usize) 
     }
     let before = text.get(start..position).unwrap_or_default();
     let column = u32::try_from(before.encode_utf16().count()).unwrap_or(u32::MAX - 1) + 1;
-    (line, column, start)
+    (line, column)
 }
 
-/// A line of a script, from 1, as positions count them: a line ends wherever
-/// JavaScript ends it, and a byte order mark is not a part of the first. `None` for
-/// line 0, and nothing past the last line.
+/// A line of a script, from 1. Lines end where JavaScript ends them, and a byte order mark is not
+/// part of the first. `None` for line 0; empty past the last line.
 pub fn line(text: &str, line: u32) -> Option<&str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut ends = line_ends(text);

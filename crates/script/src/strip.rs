@@ -1,5 +1,4 @@
-//! Types out of the wrapped code: blanked in place where they can be, and by
-//! transformation where they cannot.
+//! Removes types from the wrapped code: blanks them in place, or else transforms the code.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +11,7 @@ use crate::parse::{self, SyntaxErrors, TYPESCRIPT, offset};
 
 /// JavaScript without types.
 pub(crate) enum Stripped {
-    /// The code with every line and column in its place.
+    /// The code with unchanged lines and columns.
     InPlace(String),
     /// The code, reprinted.
     Printed {
@@ -22,13 +21,12 @@ pub(crate) enum Stripped {
     },
 }
 
-/// Takes the types out of a text.
 pub(crate) fn strip(text: &str) -> Result<Stripped, SyntaxErrors> {
     match attempt(text, Mode::StripOnly) {
         Ok(output) => Ok(Stripped::InPlace(output.code)),
         Err((ErrorCode::UnsupportedSyntax, _)) => {
-            // When swc makes a map, it prints comments, and between `return`
-            // and its value a comment of two lines would end the statement.
+            // When swc makes a map, it prints comments, and a comment of two lines between `return`
+            // and its value would end the statement.
             let text = parse::without_comments(text)?;
             attempt(&text, Mode::Transform)
                 .map(|output| Stripped::Printed {

@@ -1,34 +1,32 @@
-//! The JSON Schema of a TypeScript type in text, for the types that
-//! [`json_schema`] lists and no others.
+//! The JSON Schema of a TypeScript type in text, for the types that [`json_schema`] lists.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use swc_common::{Span, Spanned as _};
 use swc_ecma_ast::{
-    Decl, Expr, Lit, ModuleItem, Stmt, TsArrayType, TsEntityName, TsFnParam, TsKeywordTypeKind,
-    TsLit, TsType, TsTypeElement, TsTypeLit, TsTypeOperatorOp, TsTypeParamInstantiation, TsTypeRef,
-    TsUnionOrIntersectionType, TsUnionType,
+    Decl, Expr, Lit, ModuleItem, Stmt, TsArrayType, TsEntityName, TsFnParam, TsKeywordType,
+    TsKeywordTypeKind, TsLit, TsTupleType, TsType, TsTypeElement, TsTypeLit, TsTypeOperatorOp,
+    TsTypeParamInstantiation, TsTypeRef, TsUnionOrIntersectionType, TsUnionType,
 };
 
 use crate::parse;
 use crate::parser_stack;
 
-/// The most bytes of a type: 8 KiB.
+/// Maximum bytes of a type: 8 KiB.
 pub const MAX_TYPE_BYTES: usize = 8 << 10;
 const MAX_TYPE_DEPTH: usize = 32;
 /// The text before the type for the parser.
 const BEFORE: &str = "type T = (";
-/// The prefix of the private keys of `serde_json`: a reader of the schema would take a
-/// property with such a name for one of them.
+/// The prefix of the private keys of `serde_json`, which would misread a property with such a name.
 const RESERVED: &str = "$serde_json::private::";
 
-/// The reason why a text has no JSON Schema as a type.
+/// The reason why a text cannot be converted to a JSON Schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]
 pub struct TypeTextError(String);
 
 impl TypeTextError {
-    /// An error in these words, for a parser that did not come to its end.
+    /// An error with this message, for a parser that did not finish.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -36,13 +34,16 @@ impl TypeTextError {
 
 /// The JSON Schema (2020-12) of the values of a type.
 ///
-/// Known are `string`, `number`, `boolean`, `null`, `any`, `unknown`, `object`; texts, numbers,
-/// `true` and `false` as types; `T[]`, `Array<T>`, `ReadonlyArray<T>` and tuples; objects of
-/// properties, optional or not, and of an index signature over `string`; `Record<string, T>`;
-/// unions; parentheses and `readonly`. An object has no properties but those that are written.
-/// The error: [`TypeTextError`] for a text that is no type, for any other type, and for one of more
-/// than [`MAX_TYPE_BYTES`] or 32 levels. No text makes it panic, but on some it takes as long as
-/// [`prepare`](crate::prepare).
+/// Known are `string`, `number`, `boolean`, `null`, `any`, `unknown`, `object`; literal types of
+/// texts, numbers, `true` and `false`; `T[]`, `Array<T>`, `ReadonlyArray<T>` and tuples; objects with
+/// properties, optional or not, and an index signature over `string`; `Record<string, T>`; unions;
+/// parentheses and `readonly`. An object has only the properties that are written.
+///
+/// No text makes it panic, but some take as long as with [`prepare`](crate::prepare).
+///
+/// # Errors
+///
+/// The text is not a type, is not one of these types, or exceeds [`MAX_TYPE_BYTES`] or 32 levels.
 pub fn json_schema(text: &str) -> Result<Value, TypeTextError> {
     if text.len() > MAX_TYPE_BYTES {
         let bytes = text.len();
@@ -66,7 +67,7 @@ fn read(text: &str) -> Result<Value, TypeTextError> {
         return failed("the text is more than one TypeScript type".to_owned());
     };
     let reader = Reader { whole: &whole };
-    // The parentheses are ours, and reach to the end.
+    // The parentheses were added above, and reach to the end.
     match &*alias.type_ann {
         TsType::TsParenthesizedType(own) if parse::range(own.span).end + 1 == whole.len() => {
             reader.schema(&own.type_ann, 0)
@@ -92,20 +93,7 @@ impl Reader<'_> {
         }
         let inner = |ty: &TsType| self.schema(ty, depth + 1);
         match ty {
-            TsType::TsKeywordType(keyword) => match keyword.kind {
-                TsKeywordTypeKind::TsStringKeyword => Ok(json!({ "type": "string" })),
-                TsKeywordTypeKind::TsNumberKeyword => Ok(json!({ "type": "number" })),
-                TsKeywordTypeKind::TsBooleanKeyword => Ok(json!({ "type": "boolean" })),
-                TsKeywordTypeKind::TsNullKeyword => Ok(json!({ "type": "null" })),
-                TsKeywordTypeKind::TsObjectKeyword => Ok(json!({ "type": "object" })),
-                TsKeywordTypeKind::TsAnyKeyword | TsKeywordTypeKind::TsUnknownKeyword => {
-                    Ok(json!({}))
-                }
-                TsKeywordTypeKind::TsUndefinedKeyword => {
-                    self.refused(ty.span(), "write an optional property with \"?\", or null")
-                }
-                _ => self.refused(ty.span(), "JSON has no such values"),
-            },
+            TsType::TsKeywordType(keyword) => self.keyword(keyword),
             TsType::TsLitType(literal) => self.literal(&literal.lit),
             TsType::TsParenthesizedType(own) => inner(&own.type_ann),
             TsType::TsArrayType(TsArrayType { elem_type, .. }) => {
@@ -114,25 +102,7 @@ impl Reader<'_> {
             TsType::TsTypeOperator(operator) if operator.op == TsTypeOperatorOp::ReadOnly => {
                 inner(&operator.type_ann)
             }
-            TsType::TsTupleType(tuple) => {
-                let mut items = Vec::new();
-                for element in &tuple.elem_types {
-                    if matches!(
-                        &*element.ty,
-                        TsType::TsOptionalType(_) | TsType::TsRestType(_)
-                    ) {
-                        let span = element.span;
-                        return self.refused(span, "a tuple here has elements that are all there");
-                    }
-                    items.push(inner(&element.ty)?);
-                }
-                let count = items.len();
-                let mut schema = json!({ "type": "array", "minItems": count, "maxItems": count });
-                if count > 0 {
-                    schema["prefixItems"] = items.into();
-                }
-                Ok(schema)
-            }
+            TsType::TsTupleType(tuple) => self.tuple(tuple, depth),
             TsType::TsTypeLit(object) => self.object(object, depth),
             TsType::TsUnionOrIntersectionType(TsUnionOrIntersectionType::TsUnionType(union)) => {
                 self.union(union, depth)
@@ -145,11 +115,47 @@ impl Reader<'_> {
         }
     }
 
+    fn keyword(&self, keyword: &TsKeywordType) -> Result<Value, TypeTextError> {
+        match keyword.kind {
+            TsKeywordTypeKind::TsStringKeyword => Ok(json!({ "type": "string" })),
+            TsKeywordTypeKind::TsNumberKeyword => Ok(json!({ "type": "number" })),
+            TsKeywordTypeKind::TsBooleanKeyword => Ok(json!({ "type": "boolean" })),
+            TsKeywordTypeKind::TsNullKeyword => Ok(json!({ "type": "null" })),
+            TsKeywordTypeKind::TsObjectKeyword => Ok(json!({ "type": "object" })),
+            TsKeywordTypeKind::TsAnyKeyword | TsKeywordTypeKind::TsUnknownKeyword => Ok(json!({})),
+            TsKeywordTypeKind::TsUndefinedKeyword => self.refused(
+                keyword.span,
+                "write an optional property with \"?\", or null",
+            ),
+            _ => self.refused(keyword.span, "JSON has no such values"),
+        }
+    }
+
+    fn tuple(&self, tuple: &TsTupleType, depth: usize) -> Result<Value, TypeTextError> {
+        let mut items = Vec::new();
+        for element in &tuple.elem_types {
+            if matches!(
+                &*element.ty,
+                TsType::TsOptionalType(_) | TsType::TsRestType(_)
+            ) {
+                let advice = "optional and rest elements of a tuple are not supported";
+                return self.refused(element.span, advice);
+            }
+            items.push(self.schema(&element.ty, depth + 1)?);
+        }
+        let count = items.len();
+        let mut schema = json!({ "type": "array", "minItems": count, "maxItems": count });
+        if count > 0 {
+            schema["prefixItems"] = items.into();
+        }
+        Ok(schema)
+    }
+
     fn literal(&self, literal: &TsLit) -> Result<Value, TypeTextError> {
         match literal {
             TsLit::Str(text) => match text.value.as_str() {
                 Some(text) => Ok(json!({ "const": text })),
-                None => self.refused(text.span, "it is not text of Unicode"),
+                None => self.refused(text.span, "the text has a lone surrogate"),
             },
             TsLit::Number(number) => match serde_json::Number::from_f64(number.value) {
                 Some(_) => Ok(json!({ "const": plain_number(number.value) })),
@@ -172,7 +178,7 @@ impl Reader<'_> {
                     };
                     if name.starts_with(RESERVED) {
                         return failed(format!(
-                            "the property {name:?} has a name that is reserved; give it another"
+                            "the property {name:?} has a reserved name; use a different name"
                         ));
                     }
                     let schema = match &property.type_ann {
@@ -183,7 +189,7 @@ impl Reader<'_> {
                         required.push(Value::from(name.as_str()));
                     }
                     if properties.insert(name.clone(), schema).is_some() {
-                        return failed(format!("the property {name:?} stands twice in one object"));
+                        return failed(format!("the property {name:?} is declared twice"));
                     }
                 }
                 TsTypeElement::TsIndexSignature(signature) => {
@@ -221,7 +227,7 @@ impl Reader<'_> {
         for ty in &union.types {
             all.push(self.schema(ty, depth + 1)?);
         }
-        // Nothing but constants is a list of them.
+        // A union of constants is an enum.
         let constants = all.iter().map(|schema| schema.get("const").cloned());
         match constants.collect::<Option<Vec<Value>>>() {
             Some(constants) => Ok(json!({ "enum": constants })),
@@ -276,7 +282,7 @@ fn property_name(key: &Expr, computed: bool) -> Option<String> {
     }
 }
 
-/// A number as JSON writes it: whole ones without a point.
+/// A JSON number; whole numbers have no fraction.
 fn plain_number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9.0e15 {
         Value::from(number as i64)

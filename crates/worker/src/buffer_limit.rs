@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use deno_core::v8;
 
-/// Counts the bytes of all array buffers and refuses those over a limit; the script then gets a
-/// `RangeError`.
+/// Counts the bytes of all array buffers, and refuses a buffer over the limit; the script then gets
+/// a `RangeError`.
 pub(super) struct BufferLimit {
     used: AtomicUsize,
     limit: AtomicUsize,
@@ -16,7 +16,7 @@ pub(super) struct BufferLimit {
 }
 
 impl BufferLimit {
-    /// A counter without a limit; [`Self::set`] sets the limit of the script.
+    /// A counter without a limit until [`Self::set`].
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             used: AtomicUsize::new(0),
@@ -64,7 +64,7 @@ impl BufferLimit {
         if !self.take(bytes) {
             return std::ptr::null_mut();
         }
-        // A buffer of no bytes still needs an address of its own.
+        // An empty buffer still needs its own address.
         let size = bytes.max(1);
         // SAFETY: sizes are not zero; the result is checked.
         let memory = unsafe {

@@ -1,14 +1,11 @@
-//! Console output, bounded where it is made: the head is sent at once, and the tail of the rest is
-//! kept.
+//! Console output, bounded in the worker: the head is sent at once, and the tail of the rest is kept.
 //!
-//! It is shared with the thread that reads the socket, which sends the tail when the script
-//! is stuck.
+//! It is shared with the thread that reads the socket, which sends the tail of a stuck script.
 
 use std::collections::VecDeque;
 
 use callgate_sandbox::wire::OutputEnd;
 
-/// The bounded output of one script.
 #[derive(Debug, Default)]
 pub(super) struct Console {
     head: Room,
@@ -21,16 +18,15 @@ pub(super) struct Console {
     cut_lines: u64,
     missing_bytes: u64,
     closed: bool,
-    /// Bytes that follow the head and still go to the host in any case.
+    /// Bytes after the head that may still be sent at once.
     more_bytes: usize,
 }
 
 /// The parts of a message that are sent to the host at once.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
-    /// The end of the head, or a part of it.
     pub(super) head: Option<String>,
-    /// The text that follows it.
+    /// The text after the head.
     pub(super) more: Option<String>,
 }
 
@@ -42,8 +38,8 @@ struct Room {
 }
 
 impl Console {
-    /// Half of the room is for the head, half for the tail; of what follows the head, so many bytes
-    /// go to the host in any case.
+    /// Half of `bytes` and `lines` is for the head, half for the tail; `more_bytes` after the head
+    /// are sent at once.
     pub(super) fn new(bytes: u64, lines: u64, more_bytes: u64) -> Self {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let lines = usize::try_from(lines).unwrap_or(usize::MAX);
@@ -61,8 +57,7 @@ impl Console {
         }
     }
 
-    /// Takes a message, of which so many bytes are missing already, and gives back what of it goes to
-    /// the host now.
+    /// Adds a message, which lacks `missing` bytes already, and returns the parts to send now.
     pub(super) fn push(&mut self, mut message: String, missing: u64) -> Sent {
         let mut sent = Sent::default();
         if self.closed {
@@ -82,7 +77,7 @@ impl Console {
             sent.head = Some(message);
             return sent;
         }
-        // The head is full with this message; what follows belongs to the tail even if it would fit.
+        // The head is full now; later messages belong to the tail even if they would fit.
         self.head = Room::default();
         let rest = message.split_off(fits);
         sent.more = self.more(&rest);
@@ -91,17 +86,17 @@ impl Console {
         sent
     }
 
-    /// As much of the text as goes to the host in any case.
+    /// The part of a text after the head that is sent at once.
     fn more(&mut self, text: &str) -> Option<String> {
         let fits = text.floor_char_boundary(self.more_bytes);
-        // Nothing goes after a gap.
+        // Nothing is sent after a gap.
         let is_whole = fits == text.len();
         self.more_bytes = if is_whole { self.more_bytes - fits } else { 0 };
         let more = text.get(..fits)?;
         (!more.is_empty()).then(|| more.to_owned())
     }
 
-    /// Gives back the tail, once. Nothing is taken after it.
+    /// Returns the tail, once. Later messages are ignored.
     pub(super) fn close(&mut self) -> Option<OutputEnd> {
         if std::mem::replace(&mut self.closed, true) {
             return None;
@@ -129,7 +124,7 @@ impl Console {
         self.kept_bytes += message.len();
         self.kept_lines += lines;
         self.kept.push_back((message, lines));
-        // Whole messages that cannot be part of the tail any more.
+        // Drops whole messages that can no longer be part of the tail.
         while let Some((first, lines)) = self.kept.front() {
             let (bytes, lines) = (first.len(), *lines);
             let needed = self.kept_bytes - bytes < self.tail.bytes
@@ -150,7 +145,7 @@ fn line_feeds(text: &str) -> usize {
     text.matches('\n').count()
 }
 
-/// Bytes of the longest beginning that fits, at the end of a character.
+/// Bytes of the longest prefix that fits, cut between two characters.
 fn prefix(text: &str, room: Room) -> usize {
     if room.lines == 0 {
         return 0;
@@ -160,10 +155,10 @@ fn prefix(text: &str, room: Room) -> usize {
     text.floor_char_boundary(by_lines.min(room.bytes))
 }
 
-/// Bytes of the longest end that fits, at the beginning of a character.
+/// Bytes of the longest suffix that fits, cut between two characters.
 fn suffix(text: &str, room: Room) -> usize {
-    // The last message ends with a line feed, so the line feed before the first kept line is one
-    // further away than there are lines.
+    // The last message ends with a line feed, so the one before the first kept line is number
+    // `lines`, counted from 0 at the end.
     let first = text.rmatch_indices('\n').nth(room.lines);
     let by_lines = first.map_or(text.len(), |(at, _)| text.len() - at - 1);
     let from = text.len() - by_lines.min(room.bytes);

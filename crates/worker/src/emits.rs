@@ -6,23 +6,22 @@ use callgate_sandbox::is_base64;
 #[derive(Debug, Default)]
 pub(super) struct Emits {
     max: u64,
-    most_bytes: u64,
+    max_bytes: u64,
     count: u64,
     bytes: u64,
 }
 
 impl Emits {
-    /// So many blocks, with so many bytes together.
-    pub(super) fn new(max: u64, most_bytes: u64) -> Self {
+    /// `max_bytes` is for all blocks together.
+    pub(super) fn new(max: u64, max_bytes: u64) -> Self {
         Self {
             max,
-            most_bytes,
+            max_bytes,
             ..Self::default()
         }
     }
 
-    /// Counts a block, whose `data` is to be base64.
-    /// The error: why it cannot be emitted; nothing is counted then.
+    /// Counts a block, unless its `data` is not base64 or a limit is reached.
     pub(super) fn take(&mut self, block: &str, data: &str) -> Result<(), String> {
         if !is_base64(data) {
             return Err("the data is not base64 (RFC 4648, with padding)".to_owned());
@@ -34,12 +33,12 @@ impl Emits {
             ));
         }
         let bytes = self.bytes.saturating_add(block.len() as u64);
-        if bytes > self.most_bytes {
+        if bytes > self.max_bytes {
             return Err(format!(
                 "with this block of {} bytes the script would have emitted {bytes}, over the limit \
                  of {} bytes",
                 block.len(),
-                self.most_bytes
+                self.max_bytes
             ));
         }
         self.count += 1;

@@ -1,7 +1,7 @@
 //! Last messages of a worker that cannot go on: memory is out, or it panicked.
 //!
-//! V8 ends the process when it cannot have the memory it needs. The host is told before that, so that
-//! the run ends on its limit and not as crashed.
+//! V8 ends the process when it cannot get the memory it needs. This module reports that to the host
+//! first, so that the run ends at its limit and not as crashed.
 
 use std::ffi::{c_char, c_int};
 use std::io::Write as _;
@@ -11,14 +11,14 @@ use deno_core::v8;
 
 use super::host_channel::HostChannel;
 
-/// A block of memory that can be had as long as memory is not out.
+/// Memory counts as out if a block of this size cannot be mapped.
 const LAST_BLOCK_BYTES: usize = 16 << 20;
 
-/// The channel, and the limit of the heap. None of the functions that V8 calls has data of its own.
+/// The channel, and the limit of the heap. A static, because V8 passes no data to its callbacks.
 static CHANNEL: OnceLock<(Arc<HostChannel>, usize)> = OnceLock::new();
 
-/// Has a panic say what happened on standard error, without the place: it is a path of the machine
-/// that the worker was built on.
+/// Makes panics print their message to standard error without the place, which is a path of the
+/// machine that the worker was built on.
 pub(super) fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let what = panic.payload_as_str().unwrap_or("unknown");
@@ -26,12 +26,12 @@ pub(super) fn report_panics() {
     }));
 }
 
-/// Has the host told when memory is out, from when the script is there.
+/// Makes the worker report to the host when memory is out, from now on.
 pub(super) fn report_memory(isolate: &mut v8::Isolate, channel: Arc<HostChannel>, heap: usize) {
-    let _first = CHANNEL.set((channel, heap));
+    let _ = CHANNEL.set((channel, heap));
     isolate.set_oom_error_handler(heap_is_out);
     // SAFETY: neither handler unwinds, and both live as long as the process. The handler of the
-    // signal ends the process in any case, so that what it interrupts does not go on.
+    // signal ends the process in any case, so that the interrupted code does not go on.
     unsafe {
         set_new_handler(allocation_failed);
         let handler = access_failed as *const () as libc::sighandler_t;
@@ -53,24 +53,25 @@ unsafe extern "C" fn heap_is_out(_location: *const c_char, _details: &v8::OomDet
     send_memory_limit();
 }
 
-/// Called when C++ code outside of the heap gets no memory, which would abort the process.
+/// Called when C++ code outside the heap gets no memory, which would abort the process.
 extern "C" fn allocation_failed() {
     send_memory_limit();
     exit(1);
 }
 
-/// C code, ICU's above all, may go on with a null pointer when it gets no memory.
+/// C code, ICU's above all, may use a null pointer when it gets no memory.
 extern "C" fn access_failed(signal: c_int) {
     send_if_memory_is_out();
-    // SAFETY: system calls with numbers. The signal comes again, and ends the process.
+    // SAFETY: system calls with numbers. The signal is raised again and ends the process.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
     }
 }
 
-/// A check of V8 or an access to memory failed. That memory is out may be the cause.
+/// Called after a failed check of V8 or a failed access to memory, which can be caused by lack of
+/// memory.
 fn send_if_memory_is_out() {
-    // SAFETY: a new mapping, which touches no other memory, and its end.
+    // SAFETY: makes and removes a mapping that touches no other memory.
     let has_memory = unsafe {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -89,8 +90,8 @@ fn send_memory_limit() {
     }
 }
 
-/// Ends the process without running destructors: taking V8 down in order would take longer than
-/// the run of a small script.
+/// Ends the process without running destructors: shutting V8 down would take longer than the run of
+/// a small script.
 pub(super) fn exit(code: i32) -> ! {
     // SAFETY: takes a number and does not return.
     unsafe { libc::_exit(code) }

@@ -17,8 +17,8 @@ use deno_core::{JsRuntime, PollEventLoopOptions, RuntimeOptions, v8, v8_set_flag
 
 use super::buffer_limit::BufferLimit;
 use super::failures::{self, exit};
-use super::host_channel::to_usize;
-use super::host_channel::{HostChannel, IsolateLink};
+use super::host_channel::{HostChannel, to_usize};
+use super::isolate_link::IsolateLink;
 use super::jail::Jail;
 use super::{parse, rejections, replies};
 use crate::ops::{self, Link};
@@ -26,23 +26,23 @@ use callgate_sandbox::wire::FrameReader;
 
 static SNAPSHOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/isolate.snapshot"));
 
-/// A frame of the host can be a result of the largest size there is.
+/// A frame of the host can be a result of the maximum size.
 const MAX_HOST_FRAME: usize = u32::MAX as usize;
 
-/// Heap that is added, a few times, when the limit is reached, so that the script can be stopped
-/// instead of V8 aborting the process.
+/// Heap that is added when the limit is reached, so that the script can be stopped instead of V8
+/// aborting the process.
 const HEADROOM_BYTES: usize = 16 << 20;
 
-/// The most times that `HEADROOM_BYTES` are added.
+/// Maximum number of times that `HEADROOM_BYTES` are added.
 const HEADROOM_TIMES: u32 = 4;
 
-/// Native code in place of a script, for tests of the jail: it gets the code of the script, and its
-/// answer is the JSON that the run returns.
+/// Native code in place of a script, for tests of the jail: it gets the code of the script and
+/// returns the JSON of the run's value.
 #[doc(hidden)]
 pub type NativeCode = fn(&str) -> String;
 
 thread_local! {
-    /// The function that writes stacks; V8's callback has no data of its own either.
+    /// The function that writes stacks. V8 passes no data to its callback.
     static PREPARE_STACK_TRACE: RefCell<Option<v8::Global<v8::Function>>> = const { RefCell::new(None) };
 }
 
@@ -78,7 +78,7 @@ pub(super) fn run(
             match poll_fn(|context| poll_frame(&mut isolate.inbox, context)).await {
                 HostFrame::Read(read) => channel.send(parse::read(&read)),
                 HostFrame::Start(start) => break start,
-                // Nothing was called yet.
+                // No call has been made yet.
                 HostFrame::Reply(_) => return 1,
             }
         };
@@ -105,7 +105,7 @@ struct Isolate {
     fail: v8::Global<v8::Function>,
     deliver: v8::Global<v8::Function>,
     fire_timer: v8::Global<v8::Function>,
-    /// The worker's estimate of the moments at which two limits end the run: `script_end` without
+    /// The worker's estimate of when two limits end the run: `script_end` without
     /// [`OpenCalls::waited`](super::open_calls::OpenCalls::waited) and without further calls;
     /// `run_end` with all waiting.
     script_end: Instant,
@@ -118,52 +118,15 @@ impl Isolate {
         channel: Arc<HostChannel>,
         inbox: FrameReader<HostFrame>,
     ) -> Result<Self, &'static str> {
-        let mut flags = vec![
-            String::new(),
-            // One script per process: what is compiled is not worth a second compiler's thread as
-            // long as it is short, and the stack of a deep recursion stays well within the thread's.
-            "--stack-size=900".to_owned(),
-        ];
-        match settings.jit {
-            Jit::Keys => {}
-            Jit::NoKeys => flags.push("--no-memory-protection-keys".to_owned()),
-            Jit::Off => flags.push("--jitless".to_owned()),
-        }
-        let _unknown = v8_set_flags(flags);
+        set_flags(settings.jit);
         JsRuntime::init_platform(None);
-
         let heap = to_usize(settings.heap_bytes);
         let buffer_limit = BufferLimit::new();
+        let mut runtime = new_runtime(heap, &buffer_limit)?;
         let link = Rc::new(IsolateLink::new(Arc::clone(&channel)));
-        let mut runtime = JsRuntime::try_new(RuntimeOptions {
-            extensions: vec![ops::extension(Vec::new())],
-            startup_snapshot: Some(SNAPSHOT),
-            create_params: Some(
-                v8::CreateParams::default()
-                    .heap_limits(0, heap)
-                    .array_buffer_allocator(buffer_limit.allocator()),
-            ),
-            ..RuntimeOptions::default()
-        })
-        .map_err(|_| "the isolate cannot be made")?;
         let state = runtime.op_state();
         state.borrow_mut().put::<Rc<dyn Link>>(link.clone());
-
-        let handle = runtime.v8_isolate().thread_safe_handle();
-        let mut times = 0;
-        let refusing = Arc::clone(&buffer_limit);
-        runtime.add_near_heap_limit_callback(move |current, _initial| {
-            if times == 0 {
-                // V8 calls this, too, for a buffer that could not be had.
-                let (limit, observed) = refusing.refused().unwrap_or((heap, current));
-                channel.send_memory_limit(limit, observed);
-            }
-            channel.set_terminated();
-            handle.terminate_execution();
-            times += 1;
-            let has_headroom = times <= HEADROOM_TIMES;
-            current + if has_headroom { HEADROOM_BYTES } else { 0 }
-        });
+        stop_at_heap_limit(&mut runtime, heap, channel, Arc::clone(&buffer_limit));
         let isolate = runtime.v8_isolate();
         isolate.set_prepare_stack_trace_callback(prepare_stack_trace);
         isolate.set_promise_reject_callback(rejections::promise_rejected);
@@ -239,17 +202,17 @@ impl Isolate {
         if let Some(done) = self.ended() {
             return Poll::Ready(done);
         }
-        // From here the script may be busy, and then waits for no timer.
+        // From here on the script may be busy, and then it waits for no timer.
         self.link.channel.set_timers(Vec::new());
         let mut replies = Vec::new();
         while let Poll::Ready(frame) = poll_frame(&mut self.inbox, context) {
             match frame {
-                // A late reply, to a call that the script no longer waits for, is dropped below.
+                // Drops a late reply, to a call that the script no longer waits for.
                 HostFrame::Reply(reply) if self.link.calls.settle(reply.call) => {
                     replies.push(reply)
                 }
                 HostFrame::Reply(_) => {}
-                // A second script.
+                // There is only one script in a worker.
                 HostFrame::Read(_) | HostFrame::Start(_) => exit(1),
             }
         }
@@ -267,15 +230,15 @@ impl Isolate {
             return Poll::Ready(done);
         }
         self.link.channel.set_timers(self.link.timers.left());
-        // A script that has returned may have left calls and timers alone, such as those of an async
-        // function that it did not await. They are waited for, with all that follows from them: a
-        // write that is dropped without a word would be worse than a wait. Many a script leaves a
-        // timer behind that was only to limit a wait, so one that cannot fire within the limits
-        // is not waited for, unless what goes on has set it.
+        // A script that has returned may have open calls and timers, such as those of an async
+        // function that it did not await. The run waits for them and for what they cause: silently
+        // dropping a write would be worse than a wait. Many scripts leave a timer behind that only
+        // limited a wait, so the run does not wait for a timer that cannot fire within the limits,
+        // unless it was set after the return.
         let calls = self.link.channel.calls.load(Ordering::Relaxed);
         let end = self.run_end.min(self.script_end + self.link.calls.waited());
         if calls == 0
-            && !self.link.timers.go_on(end)
+            && !self.link.timers.keep_returned_alive(end)
             && let Some(value) = self.link.returned.borrow_mut().take()
         {
             return Poll::Ready(Done::Returned(value));
@@ -283,11 +246,11 @@ impl Isolate {
         self.link.timers.wake_when_due(context);
         match polled {
             Poll::Pending => Poll::Pending,
-            // The event loop knows nothing of calls and timers.
+            // The event loop does not count calls and timers.
             Poll::Ready(Ok(())) if calls > 0 || self.link.timers.keep_alive() => Poll::Pending,
             Poll::Ready(Ok(())) => Poll::Ready(Done::NeverSettled),
-            // Every error of a script goes to `fail` in 99_start.js, so this is one of the event
-            // loop itself.
+            // Every error of a script goes to `fail` in 99_start.js, so this error is the event
+            // loop's own.
             Poll::Ready(Err(error)) => Poll::Ready(threw(&error.to_string())),
         }
     }
@@ -296,8 +259,8 @@ impl Isolate {
     fn fire_timers(&mut self) {
         let now = Instant::now();
         while let Some(timer) = self.link.timers.take(now) {
-            // `fireTimer` throws nothing, and `has_ended` sees a stop.
-            let _stopped = call(&mut self.runtime, &self.fire_timer, |scope| {
+            // `fireTimer` does not throw, and `has_ended` detects a stop.
+            let _ = call(&mut self.runtime, &self.fire_timer, |scope| {
                 Some(vec![v8::Number::new(scope, timer as f64).into()])
             });
             self.runtime.v8_isolate().perform_microtask_checkpoint();
@@ -313,7 +276,7 @@ impl Isolate {
         let Some(promise) = rejections::take() else {
             return;
         };
-        let _stopped = call(&mut self.runtime, &self.fail, |scope| {
+        let _ = call(&mut self.runtime, &self.fail, |scope| {
             let promise = v8::Local::new(scope, promise);
             Some(vec![promise.result(scope)])
         });
@@ -323,10 +286,10 @@ impl Isolate {
         self.link.channel.is_terminated() || self.link.done.borrow().is_some()
     }
 
-    /// Hands replies to the script, whose turn comes with the event loop's next.
+    /// Passes replies to the script, which runs in the event loop's next turn.
     fn deliver(&mut self, replies: Vec<Reply>) {
-        // `deliver` throws nothing, and `ended` sees a stop.
-        let _stopped = call(&mut self.runtime, &self.deliver, |scope| {
+        // `deliver` does not throw, and `ended` detects a stop.
+        let _ = call(&mut self.runtime, &self.deliver, |scope| {
             Some(vec![replies::to_list(scope, replies)?])
         });
     }
@@ -338,7 +301,7 @@ impl Isolate {
         self.link.done.borrow_mut().take()
     }
 
-    /// Compiles the code, calls what it evaluates to; false if that was stopped.
+    /// Compiles the code and calls the function that it evaluates to; false if that was stopped.
     fn start_script(&mut self, start: &Start) -> bool {
         let (run, fail) = (self.run.clone(), self.fail.clone());
         deno_core::scope!(scope, &mut self.runtime);
@@ -369,8 +332,56 @@ impl Isolate {
     }
 }
 
-/// The next frame of the host. Without one, or with one that sends something else than frames,
-/// there is nothing left to do, so either ends the process.
+/// Sets the flags of V8, which hold for the whole process.
+fn set_flags(jit: Jit) {
+    // The stack of a deep recursion must stay well within that of the main thread.
+    let mut flags = vec![String::new(), "--stack-size=900".to_owned()];
+    match jit {
+        Jit::Keys => {}
+        Jit::NoKeys => flags.push("--no-memory-protection-keys".to_owned()),
+        Jit::Off => flags.push("--jitless".to_owned()),
+    }
+    let _ = v8_set_flags(flags);
+}
+
+/// A runtime out of the snapshot, with limits for its heap and its array buffers.
+fn new_runtime(heap: usize, buffers: &Arc<BufferLimit>) -> Result<JsRuntime, &'static str> {
+    let limits = v8::CreateParams::default()
+        .heap_limits(0, heap)
+        .array_buffer_allocator(buffers.allocator());
+    JsRuntime::try_new(RuntimeOptions {
+        extensions: vec![ops::extension(Vec::new())],
+        startup_snapshot: Some(SNAPSHOT),
+        create_params: Some(limits),
+        ..RuntimeOptions::default()
+    })
+    .map_err(|_| "the isolate cannot be made")
+}
+
+/// Makes V8 stop the script near the limit of the heap, and report that to the host.
+fn stop_at_heap_limit(
+    runtime: &mut JsRuntime,
+    heap: usize,
+    channel: Arc<HostChannel>,
+    buffers: Arc<BufferLimit>,
+) {
+    let handle = runtime.v8_isolate().thread_safe_handle();
+    let mut times = 0;
+    runtime.add_near_heap_limit_callback(move |current, _initial| {
+        if times == 0 {
+            // V8 also calls this for a refused buffer.
+            let (limit, observed) = buffers.refused().unwrap_or((heap, current));
+            channel.send_memory_limit(limit, observed);
+        }
+        channel.set_terminated();
+        handle.terminate_execution();
+        times += 1;
+        let has_headroom = times <= HEADROOM_TIMES;
+        current + if has_headroom { HEADROOM_BYTES } else { 0 }
+    });
+}
+
+/// The next frame of the host. The end of the stream and an invalid frame end the process.
 fn poll_frame(inbox: &mut FrameReader<HostFrame>, context: &mut Context<'_>) -> Poll<HostFrame> {
     loop {
         match inbox.next_read() {
@@ -451,7 +462,7 @@ where
     object.get(scope, key.into())?.try_into().ok()
 }
 
-/// Calls one of ours; `None` if it threw or was stopped.
+/// Calls a function of `runtime-js`; `None` if it threw or was stopped.
 fn call(
     runtime: &mut JsRuntime,
     function: &v8::Global<v8::Function>,
@@ -479,7 +490,7 @@ fn prepare_stack_trace<'s>(
         let undefined = v8::undefined(scope).into();
         function.call(scope, undefined, &[error, sites.into()])
     });
-    // V8 wants a value, also when the script is being stopped.
+    // V8 needs a value, even while the script is being stopped.
     made.unwrap_or_else(|| v8::String::empty(scope).into())
 }
 

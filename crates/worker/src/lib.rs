@@ -1,7 +1,7 @@
 //! Internal crate of Callgate: the worker program. One process, one isolate, one script.
 //!
 //! It knows no MCP: a call is a function name and JSON text over the socket to the host, which is
-//! `callgate-sandbox`. The jail is entered before V8 starts, and shut before a script comes.
+//! `callgate-sandbox`. The jail is entered before V8 starts, and shut before a script arrives.
 
 mod buffer_limit;
 mod console;
@@ -9,6 +9,7 @@ mod emits;
 mod failures;
 mod host_channel;
 mod isolate;
+mod isolate_link;
 mod jail;
 mod open_calls;
 mod ops;
@@ -27,21 +28,20 @@ use failures::exit;
 pub use isolate::NativeCode;
 use jail::Jail;
 
-/// The descriptor of the socket to the host: standard input, which every way to start a process
-/// hands on.
+/// The descriptor of the socket to the host: standard input, which a child always inherits.
 const SOCKET: i32 = 0;
 
-/// Becomes a worker if this process was started as one, and then never returns.
+/// Turns this process into a worker if it was started as one, and then never returns.
 ///
-/// A host that uses its own executable for the workers calls this first thing in `main`, before any
-/// thread is started. It returns at once unless argument 0 and 1 are the ones a host gives, and
-/// standard input is a socket.
+/// A host that uses its own executable for the workers calls this first in `main`, before any thread
+/// is started. It returns at once unless the arguments 0 and 1 are those of a worker and standard
+/// input is a socket.
 pub fn worker_main_if_requested() {
     become_worker_if_requested(None);
 }
 
-/// Does as [`worker_main_if_requested`], with native code in place of scripts, like a worker that a
-/// script has taken over.
+/// [`worker_main_if_requested`] with native code in place of scripts, as in a worker that a script
+/// has taken over.
 #[doc(hidden)]
 pub fn native_worker_main_if_requested(code: NativeCode) {
     become_worker_if_requested(Some(code));
@@ -85,7 +85,7 @@ fn run(settings: Settings, host: u32, code: Option<NativeCode>) -> ! {
     exit(code)
 }
 
-/// Ends a worker that cannot begin. The host reads the message from standard error.
+/// Ends a worker that cannot start. The host reads the message from standard error.
 fn fail(message: &str) -> ! {
     let message = format!("{message}\n");
     // SAFETY: writes the message, which lives through the call.

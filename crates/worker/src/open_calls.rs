@@ -10,7 +10,7 @@ use super::host_channel::HostChannel;
 use crate::ops::NewCall;
 use callgate_sandbox::wire::{Call, WorkerFrame};
 
-/// Bytes of a call's frame besides its name and its input, with some to spare.
+/// Maximum bytes of a call's frame besides its name and its input.
 const FRAME_BYTES: usize = 64;
 
 /// The calls of the script that have no answer yet.
@@ -18,10 +18,11 @@ pub(super) struct OpenCalls {
     channel: Arc<HostChannel>,
     last: Cell<u64>,
     open: RefCell<HashSet<u64>>,
-    /// Cancelled calls that the host is not told of yet.
+    /// Cancelled calls that are not reported to the host yet.
     cancelled: RefCell<Vec<u64>>,
-    /// The time with open calls that is over, and the beginning of that which is not.
+    /// Time with open calls, without the current wait.
     waited: Cell<Duration>,
+    /// The start of the current wait.
     waits_since: Cell<Option<Instant>>,
 }
 
@@ -37,12 +38,12 @@ impl OpenCalls {
         }
     }
 
-    /// The time with open calls, up to the last time that there were none.
+    /// Time with open calls, without the current wait.
     pub(super) fn waited(&self) -> Duration {
         self.waited.get()
     }
 
-    /// Sends a call and returns its number. The script catches an error.
+    /// Sends a call and returns its id. The script catches an error.
     pub(super) fn make(&self, call: NewCall) -> Result<u64, String> {
         let limit = self.channel.frame_bytes();
         let bytes = call.tool.len().saturating_add(call.input.len());
@@ -74,7 +75,7 @@ impl OpenCalls {
         }
     }
 
-    /// Tells the host which calls to drop, at the end of a turn of the script. All cancels leave
+    /// Reports cancelled calls to the host at the end of a turn of the event loop. They are sent
     /// together, so that the host does not begin one of the calls in between.
     pub(super) fn send_cancels(&self) {
         let cancelled = self.cancelled.take();

@@ -1,7 +1,7 @@
-//! The ops: everything that JavaScript in the isolate can ask of the worker.
+//! The ops: every function of the worker that JavaScript in the isolate can call.
 //!
-//! The build script uses this file too, for the snapshot, so it knows the rest of the worker only
-//! as [`Link`].
+//! The build script uses this file too, for the snapshot, so it reaches the rest of the worker only
+//! through [`Link`].
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -15,52 +15,48 @@ use deno_error::JsErrorBox;
 
 /// The functions of the worker that the ops call.
 pub(crate) trait Link {
-    /// Sends a call and says its number; the reply goes to `deliver` in `20_mcp.js`. An error is for
-    /// the script to catch.
+    /// Sends a call and returns its id; the reply goes to `deliver` in `20_mcp.js`. The script
+    /// catches an error.
     fn call(&self, call: NewCall) -> Result<u64, String>;
-    /// Notes that the script no longer waits for the call with this number.
+    /// Records that the script no longer waits for the call with this id.
     fn cancel(&self, call: u64);
-    /// Takes one console message, of which so many bytes are left out.
+    /// Takes one console message, which lacks `missing` bytes.
     fn print(&self, message: String, missing: u64);
-    /// Hands a block, as JSON text, to the caller; `data` is its base64 part. An error
-    /// is for the script to catch.
+    /// Sends a block, as JSON text, to the caller; `data` is its base64 part. The script catches an
+    /// error.
     fn emit(&self, block: String, data: &str) -> Result<(), String>;
-    /// Calls `fireTimer` in `32_web.js` with this number in so many milliseconds. `kind` is one of
-    /// the numbers there; `line` is where the author set it, or 0.
+    /// Sets a timer that calls `fireTimer` in `32_web.js` with its id. `kind` is one of the numbers
+    /// there; `line` is the author's line that set it, or 0.
     fn set_timer(&self, timer: u64, after_ms: f64, kind: u32, line: u32);
-    /// Drops a timer; one that is not there is ignored.
+    /// Drops a timer. An unknown id is ignored.
     fn clear_timer(&self, timer: u64);
     /// Takes the first promise that was rejected and has no handler, once.
     fn take_rejected(&self) -> Option<v8::Global<v8::Promise>>;
     /// Takes the end of the script.
-    fn done(&self, done: Told);
+    fn done(&self, end: ScriptEnd);
 }
 
 /// A call as `20_mcp.js` makes it.
 pub(crate) struct NewCall {
-    /// Name of the function.
     pub(crate) tool: String,
     /// JSON text.
     pub(crate) input: String,
-    /// Milliseconds that the script gives it.
     pub(crate) timeout_ms: Option<u64>,
-    /// True if the script may cancel it.
     pub(crate) cancellable: bool,
-    /// Where the script makes it, in its author's text.
+    /// Line and column of the call in the author's text.
     pub(crate) place: Option<(u32, u32)>,
 }
 
 /// The end of the script, as `99_start.js` reports it.
-pub(crate) struct Told {
+pub(crate) struct ScriptEnd {
     /// One of the numbers at the top of `99_start.js`.
     pub(crate) kind: u32,
     /// JSON, shown value or message.
     pub(crate) text: String,
     pub(crate) name: String,
     pub(crate) stack: String,
-    /// Line of its first frame.
+    /// Line and column of the first frame of the stack.
     pub(crate) line: u32,
-    /// Column of its first frame.
     pub(crate) column: u32,
 }
 
@@ -89,12 +85,12 @@ pub(crate) fn extension(files: Vec<ExtensionFileSource>) -> Extension {
 /// The ops of deno_core that work; all others throw when they are called.
 ///
 /// None of them fills an array by index: a setter that a script puts on `Array.prototype` would get
-/// the values, and run in the middle of the op.
+/// the values, and run inside the op.
 const ALLOWED_BUILTINS: [&str; 3] = [
     // Needed by deno_core's own start-up and event loop.
     "op_get_ext_import_meta_proto op_get_extras_binding_object op_run_microtasks \
      op_set_captured_bootstrap",
-    // Looking at values without running any of their code.
+    // Inspecting values without running any of their code.
     "op_is_any_array_buffer op_is_arguments_object op_is_array_buffer op_is_async_function \
      op_is_big_int_object op_is_boolean_object op_is_boxed_primitive op_is_date \
      op_is_generator_function op_is_map op_is_native_error op_is_number_object op_is_promise \
@@ -162,7 +158,7 @@ fn string<'a>(
         .ok_or_else(|| JsErrorBox::range_error("the text is longer than a string can be"))
 }
 
-/// Makes a call and gives its number. A timeout of 0 is none.
+/// Makes a call and returns its id. A timeout of 0 means no limit of the script.
 #[op2(fast)]
 fn op_callgate_call(
     scope: &mut v8::PinScope<'_, '_>,
@@ -184,21 +180,21 @@ fn op_callgate_call(
     Ok(id as f64)
 }
 
-/// The script no longer waits for the call with this number.
+/// Cancels the call with this id.
 #[op2(fast)]
 fn op_callgate_cancel(state: &mut OpState, call: f64) {
     state.borrow::<Rc<dyn Link>>().cancel(call as u64);
 }
 
-/// Frames of a stack that are looked at for the script's: ours come first.
+/// Frames of a stack that are searched for the script's: those of `runtime-js` come first.
 const FRAMES: usize = 4;
 
 thread_local! {
-    /// V8's number of the script, once a frame of it was seen: names of frames cost more.
+    /// V8's id of the script, once a frame of it was seen: comparing names costs more.
     static SCRIPT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// The author's place of the innermost frame of the script, if it is near.
+/// The author's place of the innermost frame of the script, if it is among the first [`FRAMES`].
 fn place_of_call(scope: &mut v8::PinScope<'_, '_>) -> Option<(u32, u32)> {
     let stack = v8::StackTrace::current_stack_trace(scope, FRAMES)?;
     let script = SCRIPT.get();
@@ -221,7 +217,6 @@ fn place_of_call(scope: &mut v8::PinScope<'_, '_>) -> Option<(u32, u32)> {
     None
 }
 
-/// Hands a block to the caller of the script.
 #[op2(fast)]
 fn op_callgate_emit(
     state: &mut OpState,
@@ -244,7 +239,7 @@ fn op_callgate_set_timer(state: &mut OpState, timer: f64, after_ms: f64, kind: u
     link.set_timer(timer as u64, after_ms, kind, line);
 }
 
-/// The author's line that is running; 0 where it is not known.
+/// The author's line of the running code; 0 if it is unknown.
 #[op2(fast)]
 fn op_callgate_line(scope: &mut v8::PinScope<'_, '_>) -> u32 {
     place_of_call(scope).map_or(0, |(line, _)| line)
@@ -255,8 +250,7 @@ fn op_callgate_clear_timer(state: &mut OpState, timer: f64) {
     state.borrow::<Rc<dyn Link>>().clear_timer(timer as u64);
 }
 
-/// The reason of the first rejection without a handler, in an array; an empty array if there is
-/// none.
+/// The reason of the first rejection without a handler, in an array, which may be empty.
 #[op2]
 fn op_callgate_rejection<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -277,7 +271,7 @@ fn op_callgate_done(
     line: u32,
     column: u32,
 ) {
-    state.borrow::<Rc<dyn Link>>().done(Told {
+    state.borrow::<Rc<dyn Link>>().done(ScriptEnd {
         kind,
         text,
         name,
@@ -291,12 +285,11 @@ fn op_callgate_done(
 type Places = Box<dyn Fn(u32, u32) -> Option<(u32, u32)>>;
 
 thread_local! {
-    /// Where the script stands in its author's text. Not in the state of the ops, which may be in
-    /// use when V8 asks for a stack.
+    /// Maps the script's code to its author's text. Not in the state of the ops, which may be
+    /// borrowed when V8 requests a stack.
     static PLACES: RefCell<Option<Places>> = const { RefCell::new(None) };
 }
 
-/// Sets the places of the script's code in its author's text.
 pub(crate) fn set_places(places: impl Fn(u32, u32) -> Option<(u32, u32)> + 'static) {
     PLACES.with(|slot| *slot.borrow_mut() = Some(Box::new(places)));
 }
@@ -305,11 +298,11 @@ fn author_place(line: u32, column: u32) -> Option<(u32, u32)> {
     PLACES.with(|slot| slot.borrow().as_ref()?(line, column))
 }
 
-/// The factor that `00_capture.js` takes a line and a column apart by.
+/// The factor with which `op_callgate_place` packs a line and a column into one number.
 const COLUMNS: u32 = 1 << 20;
 
-/// The author's place of a place in the code: the line times `COLUMNS`, and the column; 0 if it is
-/// not the author's.
+/// The author's place of a place in the code: the line times `COLUMNS`, plus the column; 0 for
+/// generated code.
 #[op2(fast)]
 fn op_callgate_place(line: u32, column: u32) -> f64 {
     let place = author_place(line, column);
@@ -334,7 +327,7 @@ fn op_callgate_time_origin(state: &mut OpState) -> f64 {
 /// Fills the buffer with random bytes of the kernel.
 #[op2(fast)]
 fn op_callgate_random(#[buffer] buffer: &mut [u8]) -> Result<(), JsErrorBox> {
-    // The most that the system gives at a time.
+    // `getentropy` gives at most 256 bytes at a time.
     for part in buffer.chunks_mut(256) {
         // SAFETY: the pointer and the length are those of one live slice.
         if unsafe { libc::getentropy(part.as_mut_ptr().cast(), part.len()) } != 0 {
@@ -355,7 +348,7 @@ fn op_callgate_proxy_target<'s>(
     v8::Array::new_with_elements(scope, target.as_slice())
 }
 
-/// 0 for a pending promise; 1 or 2 and the value or the reason of a settled one; in an array.
+/// An array: 0 for a pending promise; 1 and the value, or 2 and the reason, for a settled one.
 #[op2]
 fn op_callgate_promise_details<'s>(
     scope: &mut v8::PinScope<'s, '_>,
@@ -414,7 +407,7 @@ fn op_callgate_clone<'s>(
         let written = serializer.write_value(context, value);
         if scope.has_caught() {
             scope.rethrow();
-            // Dropped for what was thrown.
+            // Ignored, because an exception is pending.
             return Ok(v8::undefined(scope).into());
         }
         if written != Some(true) {
@@ -437,7 +430,7 @@ fn op_callgate_encode(#[string] text: String, #[buffer] buffer: &mut [u8]) {
     }
 }
 
-/// The text in these bytes of UTF-8; null when it has errors and they are fatal.
+/// Decodes UTF-8; null if `fatal` and the bytes are invalid.
 #[op2]
 #[string]
 fn op_callgate_decode(#[buffer] bytes: &[u8], fatal: bool) -> Option<String> {
@@ -448,7 +441,7 @@ fn op_callgate_decode(#[buffer] bytes: &[u8], fatal: bool) -> Option<String> {
     }
 }
 
-/// The parts of a URL in the order that `31_url.js` knows, or null.
+/// The parts of a URL in the order of `31_url.js`, or null if the URL is invalid.
 #[op2]
 fn op_callgate_url_parse(
     #[string] text: String,
@@ -462,7 +455,7 @@ fn op_callgate_url_parse(
     Strings(url.ok().map(|url| parts(&url)))
 }
 
-/// The same after one part was set, or null when it cannot be set to this.
+/// The parts of a URL after one was set, or null if the value is invalid.
 #[op2]
 fn op_callgate_url_set(#[string] href: String, part: u32, #[string] value: String) -> Strings {
     let Ok(mut url) = Url::parse(&href) else {
@@ -507,7 +500,7 @@ fn parts(url: &Url) -> Vec<String> {
     .into()
 }
 
-/// Names and values in turn.
+/// Names and values in alternation.
 #[op2]
 fn op_callgate_form_parse(#[string] text: String) -> Strings {
     let pairs = form_urlencoded::parse(text.as_bytes());

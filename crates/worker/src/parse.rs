@@ -1,5 +1,4 @@
-//! Parses scripts and types for the host, so that the damage that a text does to the parser ends
-//! with the worker process.
+//! Parses scripts and types for the host, so that damage to the parser ends with the worker process.
 
 use callgate_sandbox::wire::{Read, Readable, WorkerFrame, max_read_bytes};
 use callgate_script::{ScriptError, ScriptErrorKind, TypeTextError};
@@ -9,32 +8,32 @@ use serde::Serialize;
 pub(super) fn read(read: &Read) -> WorkerFrame {
     let max = max_read_bytes(read.what);
     let outcome = match read.what {
-        Readable::Script => written(callgate_script::prepare(&read.text), max, |what| {
-            ScriptError::without_place(ScriptErrorKind::TooComplex, format!("the script {what}"))
+        Readable::Script => to_json(callgate_script::prepare(&read.text), max, |fault| {
+            ScriptError::without_place(ScriptErrorKind::TooComplex, format!("the script {fault}"))
         }),
-        Readable::Type => written(callgate_script::json_schema(&read.text), max, |what| {
-            TypeTextError::new(format!("the type {what}"))
+        Readable::Type => to_json(callgate_script::json_schema(&read.text), max, |fault| {
+            TypeTextError::new(format!("the type {fault}"))
         }),
     };
     WorkerFrame::Read { outcome }
 }
 
 /// The outcome as JSON, or an error that it is too long.
-fn written<T: Serialize, E: Serialize>(
+fn to_json<T: Serialize, E: Serialize>(
     outcome: Result<T, E>,
     max: usize,
-    refused: impl FnOnce(String) -> E,
+    error: impl FnOnce(String) -> E,
 ) -> String {
-    // Values of plain types, which JSON has room for. The host takes an empty text for no outcome.
-    let written = |outcome: &Result<T, E>| serde_json::to_string(outcome).unwrap_or_default();
-    let text = written(&outcome);
+    // Values of plain types always have a JSON form. The host refuses an empty text.
+    let json = |outcome: &Result<T, E>| serde_json::to_string(outcome).unwrap_or_default();
+    let text = json(&outcome);
     if text.len() <= max {
         return text;
     }
     let bytes = text.len();
     drop((text, outcome));
-    written(&Err(refused(format!(
-        "comes to {bytes} bytes when it is read, over the limit of {max}; write it in simpler pieces"
+    json(&Err(error(format!(
+        "has {bytes} bytes after parsing, over the limit of {max}; write it in simpler pieces"
     ))))
 }
 
@@ -42,18 +41,18 @@ fn written<T: Serialize, E: Serialize>(
 mod tests {
     use super::*;
 
-    /// Constants of an enum come to 80 MiB where each of their characters is written as an
-    /// escape, and once more in JSON.
+    /// Constants of an enum can grow to 80 MiB: each character becomes an escape, and again in JSON.
     #[test]
     fn oversized_read_result_is_refused() {
-        let told = |max| {
+        let outcome = |max| {
             let read: Result<&str, String> = Ok("\u{1}\u{1}");
-            written(read, max, |what| format!("the script {what}"))
+            to_json(read, max, |fault| format!("the script {fault}"))
         };
-        assert_eq!(told(21), r#"{"Ok":"\u0001\u0001"}"#);
-        assert_eq!(
-            told(20),
-            r#"{"Err":"the script comes to 21 bytes when it is read, over the limit of 20; write it in simpler pieces"}"#
+        assert_eq!(outcome(21), r#"{"Ok":"\u0001\u0001"}"#);
+        let error = outcome(20);
+        assert!(
+            error.contains("21 bytes after parsing, over the limit of 20"),
+            "{error}"
         );
     }
 }

@@ -1,9 +1,9 @@
-//! Hands replies to the isolate in one list.
+//! Converts replies to one JavaScript list.
 
 use callgate_sandbox::wire::{ErrorClass, Reply};
 use deno_core::v8;
 
-/// The kinds of reply that `deliver` in `20_mcp.js` takes; that file has the same numbers.
+/// The kinds of reply for `deliver` in `20_mcp.js`, which has the same numbers.
 const VALUE: i32 = 0;
 const TOOL: i32 = 1;
 const PROTOCOL: i32 = 2;
@@ -13,8 +13,8 @@ const DRY_RUN: i32 = 5;
 const EXTRACT: i32 = 6;
 const BROKEN: i32 = 7;
 
-/// Number, kind and value of each reply, one after the other. The value is the result's JSON text,
-/// or the error's message and fields, or what is wrong with the reply. `None` if V8 is stopped.
+/// Id, kind and value of each reply, flat. The value is the result's JSON text, or the error's message
+/// and fields, or the fault of the reply. `None` if V8 is stopped.
 pub(super) fn to_list<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     replies: Vec<Reply>,
@@ -55,7 +55,7 @@ pub(super) fn to_list<'s>(
 
 fn broken<'s>(
     scope: &mut v8::PinScope<'s, '_>,
-    what: &str,
+    fault: &str,
 ) -> Option<(i32, v8::Local<'s, v8::Value>)> {
-    Some((BROKEN, v8::String::new(scope, what)?.into()))
+    Some((BROKEN, v8::String::new(scope, fault)?.into()))
 }

@@ -1,4 +1,4 @@
-//! The timers of the script, with the time each is due. `32_web.js` has their callbacks.
+//! The timers of the script. `32_web.js` has their callbacks.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -10,35 +10,35 @@ use tokio::time::Sleep;
 
 use callgate_sandbox::wire::LeftTimer;
 
-/// The longest time of a timer, as in browsers and Node.js; a longer one is due at once.
-const LONGEST_MS: f64 = 2_147_483_647.0;
+/// Maximum delay of a timer, as in browsers and Node.js; a longer delay counts as 1 ms.
+const MAX_DELAY_MS: f64 = 2_147_483_647.0;
 
 /// A timer that is not reported: a signal's time limit. The same numbers are in `32_web.js`.
 const QUIET: u32 = 0;
 /// A timer of `setInterval`, which does not keep a script running after its return.
 const REPEATS: u32 = 1;
 
-/// Timers that are searched for the ones to report.
-const LOOKED_AT: usize = 64;
+/// Number of timers that are searched for those to report.
+const SEARCHED: usize = 64;
 
-/// Timers that are not due yet.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     due: RefCell<Due>,
-    /// Wakes the event loop for the first of them.
+    /// Wakes the event loop for the first timer.
     sleep: RefCell<Option<Pin<Box<Sleep>>>>,
 }
 
 #[derive(Debug, Default)]
 struct Due {
-    /// The timers by due time; timers with the same time are in the order they were set.
+    /// The timers by due time, then by the order in which they were set.
     timers: BTreeMap<(Instant, u64), Timer>,
     moments: HashMap<u64, (Instant, u64)>,
     set: u64,
-    /// Numbers of timers: `keep_alive` of those that are not `QUIET`; `once` of those that do not
-    /// repeat either; `late` of the latter that were set after the script had returned.
+    /// Number of timers that are not `QUIET`.
     keep_alive: usize,
+    /// Number of those that do not repeat.
     once: usize,
+    /// Number of those that were set after the script had returned.
     late: usize,
 }
 
@@ -61,10 +61,10 @@ impl Timer {
 }
 
 impl Timers {
-    /// Sets a timer. Less than a millisecond counts as one. `is_late`: the script has returned.
+    /// Sets a timer. A delay below a millisecond counts as one. `is_late`: the script has returned.
     pub(super) fn set(&self, id: u64, after_ms: f64, kind: u32, line: u32, is_late: bool) {
         let after_ms = match after_ms {
-            1.0..=LONGEST_MS => after_ms.trunc(),
+            1.0..=MAX_DELAY_MS => after_ms.trunc(),
             _ => 1.0,
         };
         let at = Instant::now() + Duration::from_secs_f64(after_ms / 1000.0);
@@ -97,14 +97,14 @@ impl Timers {
         }
     }
 
-    /// True if the script is not at its end because of a timer.
+    /// True if a timer keeps the script running.
     pub(super) fn keep_alive(&self) -> bool {
         self.due.borrow().keep_alive > 0
     }
 
-    /// True if a script that has returned goes on: a timer that does not repeat fires by this
-    /// moment, or was set by what went on since.
-    pub(super) fn go_on(&self, moment: Instant) -> bool {
+    /// True if a timer keeps a script running that has returned: one that does not repeat, and fires
+    /// by this moment or was set after the return.
+    pub(super) fn keep_returned_alive(&self, moment: Instant) -> bool {
         let due = self.due.borrow();
         if due.late > 0 {
             return true;
@@ -113,10 +113,10 @@ impl Timers {
         due.once > 0 && first.next().is_some_and(|((at, _), _)| *at <= moment)
     }
 
-    /// The timers that are set, those of one line once, without quiet ones.
+    /// The timers to report: those that are not quiet, once for each line.
     pub(super) fn left(&self) -> Vec<LeftTimer> {
         let due = self.due.borrow();
-        let set = due.timers.values().take(LOOKED_AT);
+        let set = due.timers.values().take(SEARCHED);
         let mut left: Vec<LeftTimer> = Vec::new();
         for timer in set.filter(|timer| timer.keeps_alive()) {
             let timer = LeftTimer {
@@ -140,7 +140,7 @@ impl Timers {
         Some(id)
     }
 
-    /// Has the task woken when the first timer is due.
+    /// Wakes the task when the first timer is due.
     pub(super) fn wake_when_due(&self, context: &mut Context<'_>) {
         let Some((at, _id)) = self.first() else {
             return;
@@ -187,7 +187,8 @@ mod tests {
         assert_eq!(timers.take(Instant::now() - Duration::from_secs(1)), None);
         assert!(timers.keep_alive());
         let in_seconds = |seconds| Instant::now() + Duration::from_secs(seconds);
-        assert!(!timers.go_on(in_seconds(30)) && timers.go_on(in_seconds(50)));
+        let keeps = |seconds| timers.keep_returned_alive(in_seconds(seconds));
+        assert!(!keeps(30) && keeps(50));
         let left: Vec<_> = timers
             .left()
             .iter()
@@ -195,9 +196,9 @@ mod tests {
             .collect();
         assert_eq!(left, [(4, true), (1, false), (2, false)]);
         assert_eq!(due(&timers), [3, 4, 1, 2]);
-        assert!(!timers.go_on(in_seconds(90)));
+        assert!(!keeps(90));
         timers.set(7, 90_000.0, 2, 7, true);
-        assert!(timers.go_on(in_seconds(30)));
+        assert!(keeps(30));
         timers.clear(7);
         assert!(!timers.keep_alive());
     }

@@ -1,4 +1,4 @@
-//! Calls: many at once, in turn, aborted, left alone.
+//! Calls: concurrent, in sequence, aborted, not awaited.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
 async fn a_hundred_calls_are_in_flight_together() {
-    // No call of `gate` is answered before a hundred are there.
+    // No call of `gate` is answered before a hundred are in flight.
     let script = "const all = await Promise.all(Array.from({ length: 100 }, () => gate({ n: 100 })));\n\
          return [all.length, new Set(all).size];";
     assert_eq!(shown(&run(script).await), "=> [100,100]\n");
@@ -58,7 +58,7 @@ async fn spares_serve_many_runs_side_by_side() {
     let runs = (0..12).map(|n| {
         let mut job = job(&format!("return (await echo({{ n: {n} }})).n;"));
         if n % 2 == 0 {
-            // A heap that no spare has.
+            // A heap size that differs from the spares'.
             job.limits.heap_bytes = 64 << 20;
         }
         let launcher = launcher.clone();
@@ -117,7 +117,7 @@ async fn call_aborted_while_queued_is_not_made() {
 
 #[tokio::test]
 async fn long_lived_signal_does_not_retain_calls() {
-    // Kept, the results alone would be three times the heap.
+    // Without garbage collection, the results alone would be three times the heap.
     let mut job = job("const { signal } = new AbortController();
          let bytes = 0;
          for (let i = 0; i < 100; i++) bytes += (await big({ bytes: 1_000_000 }, { signal })).length;

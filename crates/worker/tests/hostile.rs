@@ -1,4 +1,4 @@
-//! A worker that has been taken over: whatever it sends, the host ends it with a typed end.
+//! A worker that has been taken over: the host ends it with a typed end in every case.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -28,6 +28,7 @@ async fn run_in(jail: JailOptions, script_time: Duration, bytes: &[u8]) -> Ended
     let launcher = Launcher::new(program, options);
     let mut job = job("");
     job.limits.script_time = script_time;
+    job.limits.wait_time = script_time;
     let handler = Arc::new(Handler::default());
     run_by(&launcher, job, handler, CancellationToken::new()).await
 }
@@ -40,8 +41,7 @@ fn bytes(frames: Vec<WorkerFrame>) -> Vec<u8> {
         .collect()
 }
 
-/// Expects the worker that sends these bytes, and then waits for a minute, to be ended for this
-/// reason.
+/// Expects this reason for the end of a worker that sends these bytes and then waits for a minute.
 async fn check(name: &str, bytes: &[u8], expected: &str) {
     let ended = run(bytes).await;
     let (End::Crashed { reason } | End::NotStarted { reason }) = ended.end else {
@@ -99,8 +99,8 @@ async fn broken_frames() {
     let twice = WorkerFrame::Ready(Ready::default());
     let name = "x".repeat(5000);
     for (frame, expected) in [
-        (read, "it reads what it was not given"),
-        (twice, "it says twice that it is ready"),
+        (read, "it was given no text to parse"),
+        (twice, "it is ready for the second time"),
         (call("echo", "{]"), "the input of a call is not JSON"),
         (
             call(&name, "{}"),
@@ -125,7 +125,7 @@ async fn broken_frames() {
         ),
         (
             encoded(call("echo", "{}")),
-            "it speaks before it is ready".to_owned(),
+            "it sends another frame before it is ready".to_owned(),
         ),
         ([bytes(vec![]), vec![0xff; 64]].concat(), over(17_825_792)),
     ] {
@@ -198,7 +198,7 @@ async fn a_flood_of_calls_ends() {
 
 #[tokio::test]
 async fn flood_of_cancels_is_ignored() {
-    // Of calls that were never made, made twice under one number, and cancelled before.
+    // Cancels of calls that were never made, were made twice with one id, or were cancelled before.
     let mut frames = vec![call("never", "{}"); 2];
     frames.extend((0..20_000).map(|n| WorkerFrame::Cancel { call: n % 3 }));
     frames.extend([call("never", "{}"), WorkerFrame::Done(Done::NeverSettled)]);
@@ -207,7 +207,7 @@ async fn flood_of_cancels_is_ignored() {
 }
 
 #[tokio::test]
-async fn silence_after_ready_is_script_time() {
+async fn silence_after_ready_ends_the_run() {
     let limit = Duration::from_millis(500);
     let ended = run_in(JailOptions::process_only(), limit, &bytes(vec![])).await;
     let end = ended.end;

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use support::{Handler, job, launcher, run_by, run_with, shown};
 use tokio_util::sync::CancellationToken;
 
-/// Looks at the worker while its script waits for a call.
+/// Inspects the worker while its script waits for a call.
 #[derive(Default)]
 struct Look {
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -96,7 +96,7 @@ fn children() -> Vec<i32> {
     found
 }
 
-/// Waits until no worker is there, alive or as a zombie.
+/// Waits until there is no worker, not even a zombie.
 async fn no_children_are_left(pids: &[i32]) {
     let deadline = std::time::Instant::now() + Duration::from_secs(5);
     let there = |pid: &i32| std::path::Path::new(&format!("/proc/{pid}")).exists();
@@ -111,7 +111,7 @@ async fn no_children_are_left(pids: &[i32]) {
 async fn worker_has_no_environment_files_or_privileges() {
     // SAFETY: no other thread of this test reads the environment.
     unsafe { std::env::set_var("CALLGATE_TEST_SECRET", "hunter2") };
-    // A descriptor that a careless library would leave open to children.
+    // A descriptor that a careless library would pass to children.
     let (reader, _writer) = std::io::pipe().unwrap();
     // SAFETY: a plain system call on an open descriptor.
     unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&reader), libc::F_SETFD, 0) };
@@ -125,16 +125,15 @@ async fn worker_has_no_environment_files_or_privileges() {
     let [seen] = seen.as_slice() else {
         panic!("one worker, not {seen:?}")
     };
-    // The worker is not dumpable, so only root can look; anyone else is refused, which is as good.
+    // The worker is not dumpable, so only root can inspect it; a refusal also passes.
     // SAFETY: no arguments.
     let root = unsafe { libc::geteuid() } == 0;
     match (&seen.environ, &seen.fds) {
         (Ok(environ), Ok(fds)) => {
             assert_eq!(String::from_utf8_lossy(environ), "TZ=UTC\0");
             let shown = fds.iter().map(|(fd, kind)| format!("{fd} {kind}"));
-            // 0 is the socket to the host, and 4 and 5 are the same one, for writing and for reading.
-            // 3 was closed when the jail was shut. The others lead nowhere: by them the runtime waits,
-            // and wakes itself.
+            // 0, 4 and 5 are the socket to the host: inherited, for writing and for reading. 3 was
+            // closed when the jail was shut. The runtime waits on the others and wakes itself by them.
             assert_eq!(
                 shown.collect::<Vec<_>>().join(", "),
                 "0 socket, 1 /dev/null, 2 pipe, 4 socket, 5 socket, 6 [eventpoll], 7 [eventfd], \
@@ -226,8 +225,8 @@ fn a_normal_start_is_no_worker() {
     }
 }
 
-/// V8 aborts in its set-up on some machines: a worker that dies so is started again, first without
-/// protection keys, then without machine code, and this is remembered.
+/// V8 aborts in its set-up on some machines: the worker is then started again, first without
+/// protection keys, then without machine code, and later workers too.
 #[tokio::test]
 async fn worker_falls_back_when_v8_aborts() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Workers parse texts: the damage that a text does to the parser ends with its worker.
+//! Workers parse texts: damage to the parser ends with its worker.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use callgate_sandbox::wire::{Ready, WorkerFrame};
 use callgate_sandbox::{
-    JailOptions, Launcher, LauncherOptions, Limits, NotRead, ReadyWorker, WorkerProgram,
+    JailOptions, Launcher, LauncherOptions, Limits, ReadError, ReadyWorker, WorkerProgram,
 };
 use support::{Handler, encoded, job, launcher, pretender, shown};
 use tokio_util::sync::CancellationToken;
@@ -19,12 +19,12 @@ async fn take(launcher: &Launcher) -> ReadyWorker {
     launcher.take(&Limits::default()).await.unwrap()
 }
 
-/// The end of a text that was not read.
-fn told<T, E: std::fmt::Display>(read: Result<T, NotRead<E>>) -> String {
+/// The error of a text that was not read.
+fn error<T, E: std::fmt::Display>(read: Result<T, ReadError<E>>) -> String {
     match read {
         Ok(_) => "it was read".to_owned(),
-        Err(NotRead::Refused(error)) => error.to_string(),
-        Err(NotRead::Ended(end)) => format!("{end:?}"),
+        Err(ReadError::Refused(error)) => error.to_string(),
+        Err(ReadError::Ended(end)) => format!("{end:?}"),
     }
 }
 
@@ -50,7 +50,7 @@ async fn invalid_scripts_and_types_are_refused() {
     let launcher = launcher(0);
     let read = take(&launcher).await.read_script("let = = 1").await;
     let expected = callgate_script::prepare("let = = 1").unwrap_err();
-    assert_eq!(told(read), expected.to_string());
+    assert_eq!(error(read), expected.to_string());
     let read = take(&launcher).await.read_type("{ a?: string[] }").await;
     let expected = serde_json::json!({
         "type": "object",
@@ -60,12 +60,12 @@ async fn invalid_scripts_and_types_are_refused() {
     assert_eq!(read.unwrap(), expected);
     let read = take(&launcher).await.read_type("Date").await;
     assert_eq!(
-        told(read),
+        error(read),
         "the type \"Date\" cannot be a JSON Schema: JSON has no dates; write string"
     );
 }
 
-/// The time of the parser doubles with each level of these: it would take hours.
+/// The parser's time doubles with each level of these: it would take hours.
 #[tokio::test]
 async fn slow_parsing_text_is_refused() {
     let options = LauncherOptions {
@@ -86,20 +86,20 @@ async fn slow_parsing_text_is_refused() {
     ] {
         let read = take(&launcher).await.read_script(&script).await;
         assert_eq!(
-            told(read),
+            error(read),
             "the script takes longer than 0.5 s to parse; write it in simpler pieces"
         );
     }
     let ty = nested("(infer U extends ", " ? b : c)");
     assert_eq!(
-        told(take(&launcher).await.read_type(&ty).await),
+        error(take(&launcher).await.read_type(&ty).await),
         "the type takes longer than 0.5 s to parse; write it in simpler pieces"
     );
 }
 
-/// A script's own limit of time is one for its parser, too.
+/// The script's own time limit applies to its parser, too.
 #[tokio::test]
-async fn reading_takes_no_longer_than_the_script_may() {
+async fn script_time_limits_reading() {
     let launcher = Launcher::new(
         WorkerProgram::Path(env!("CARGO_BIN_EXE_test-worker").into()),
         LauncherOptions {
@@ -115,7 +115,7 @@ async fn reading_takes_no_longer_than_the_script_may() {
     let worker = launcher.take(&limits).await.unwrap();
     let bomb = format!("{}0{}", "async<U>(b=".repeat(50), ")".repeat(50));
     assert_eq!(
-        told(worker.read_script(&bomb).await),
+        error(worker.read_script(&bomb).await),
         "the script takes longer than 0.3 s to parse; write it in simpler pieces"
     );
 }
@@ -132,8 +132,8 @@ async fn workers_failing_to_read_are_reported() {
     };
     let late = "the script takes longer than 0.5 s to parse; write it in simpler pieces";
     let protocol = "the worker breaks the protocol: it ";
-    let other = format!("{protocol}has read something else than a text");
-    let early = format!("{protocol}speaks before it has read");
+    let other = "the worker breaks the protocol: the outcome of its parser is invalid";
+    let early = format!("{protocol}sends another frame before the outcome of its parser");
     for (then, more, expected) in [
         (
             dies,
@@ -152,8 +152,8 @@ async fn workers_failing_to_read_are_reported() {
             None,
             "the worker closed its socket before the script ended",
         ),
-        (waits, Some(read("nothing")), &other),
-        (waits, Some(read("")), &other),
+        (waits, Some(read("nothing")), other),
+        (waits, Some(read("")), other),
         (waits, Some(ready()), &early),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -166,8 +166,8 @@ async fn workers_failing_to_read_are_reported() {
         };
         let launcher = Launcher::new(pretender(folder.path(), &sent, then), options);
         let read = take(&launcher).await.read_script("return 1").await;
-        let told = told(read);
+        let error = error(read);
         let crashed = format!("Crashed {{ reason: {expected:?} }}");
-        assert!(told == expected || told == crashed, "{then}: {told}");
+        assert!(error == expected || error == crashed, "{then}: {error}");
     }
 }

@@ -42,7 +42,7 @@ async fn check_cases(name: &str) {
     expect_file![path].assert_eq(&found);
 }
 
-/// `2:1=10:1`, `2:1` for code that is not the author's, or `none`.
+/// `2:1=10:1`, `2:1` for generated code, or `none`.
 fn range(row: &str) -> Option<MappedRange> {
     let place = |text: &str| {
         let (line, column) = text.split_once(':')?;
@@ -72,7 +72,7 @@ tests! { check_cases: call_options ends positions tampering }
 
 #[tokio::test]
 async fn thrown_values_are_bounded() {
-    // A name that is long and stands many times in what is shown.
+    // A long name that the output repeats many times.
     let name = "N".repeat(300);
     let many = format!(
         "class {name} {{ x = 1; get [Symbol.toStringTag]() {{ return 't'.repeat(300); }} }}

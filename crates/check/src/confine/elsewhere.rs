@@ -1,4 +1,4 @@
-//! The place of the kernel layers on systems other than Linux, which have none of them.
+//! Stub of the kernel layers for systems other than Linux, which have none of them.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use callgate_process::Restrictions;
 use super::{Confinement, LIMITS, LayerUse};
 use crate::error::Unavailable;
 
-/// The limits alone, where no layer is required.
+/// Only the resource limits; an error if a layer is required.
 pub(super) fn restrictions(
     confinement: Confinement,
     _program: &Path,

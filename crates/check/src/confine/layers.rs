@@ -17,8 +17,8 @@ use seccompiler::{
 use super::{Confinement, LIMITS, LayerUse};
 use crate::error::Unavailable;
 
-/// The flags with which Go starts a thread, besides `CLONE_SETTLS`, which it
-/// uses on some processors only.
+/// The flags with which Go starts a thread, without `CLONE_SETTLS`, which it uses only on some
+/// processors.
 const THREAD: libc::c_int = {
     use libc::{CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VM};
     CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_SYSVSEM | CLONE_THREAD
@@ -31,7 +31,7 @@ const ALLOWED: &[libc::c_long] = &[
     // Memory. Go returns and names parts of it.
     libc::SYS_munmap,
     libc::SYS_madvise,
-    // Threads, and waiting for each other.
+    // Threads and locks.
     libc::SYS_futex,
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
@@ -42,7 +42,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_exit_group,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_arch_prctl,
-    // Signals, which Go uses to interrupt its own threads.
+    // Signals, with which Go interrupts its own threads.
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
@@ -56,23 +56,23 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,
     libc::SYS_eventfd2,
-    // Where the kernel does not give the time without a system call.
+    // The time, on machines where reading it takes a system call.
     libc::SYS_clock_gettime,
     libc::SYS_getrandom,
-    // Where its own program is, and whether its library is there, without which
-    // it does not start. They tell of a path whether it exists, and open nothing.
+    // Start-up needs the path of its own program and checks for its library. These calls tell whether
+    // a path exists, and open nothing.
     libc::SYS_readlinkat,
     libc::SYS_getcwd,
     libc::SYS_newfstatat,
 ];
 
-/// The layers for one process, made by the host.
+/// The layers for one process.
 pub(super) fn restrictions(
     confinement: Confinement,
     program: &Path,
 ) -> Result<Restrictions, Unavailable> {
-    let lacks = |layer: &str, why: &dyn fmt::Display| {
-        Unavailable::Confinement(format!("the kernel lacks {layer}: {why}"))
+    let lacks = |layer: &str, reason: &dyn fmt::Display| {
+        Unavailable::Confinement(format!("the kernel lacks {layer}: {reason}"))
     };
     let landlock = match confinement.landlock {
         LayerUse::Off => None,
@@ -95,14 +95,14 @@ pub(super) fn restrictions(
     })
 }
 
-/// A ruleset that allows to execute this program and nothing else.
+/// A ruleset that only allows executing this program.
 fn landlock(layer: LayerUse, program: PathFd) -> Result<RulesetCreated, RulesetError> {
-    let floor = match layer {
+    let level = match layer {
         LayerUse::Required => CompatLevel::HardRequirement,
         _ => CompatLevel::BestEffort,
     };
     Ruleset::default()
-        .set_compatibility(floor)
+        .set_compatibility(level)
         .handle_access(AccessFs::from_all(ABI::V1))?
         // Rights that newer kernels handle.
         .set_compatibility(CompatLevel::BestEffort)
@@ -110,7 +110,7 @@ fn landlock(layer: LayerUse, program: PathFd) -> Result<RulesetCreated, RulesetE
         .handle_access(AccessNet::from_all(ABI::V6))?
         .scope(Scope::from_all(ABI::V6))?
         .create()?
-        // The kernel wants both rights to execute it.
+        // The kernel needs both rights to execute it.
         .add_rule(PathBeneath::new(
             program,
             AccessFs::Execute | AccessFs::ReadFile,
@@ -123,8 +123,8 @@ fn has_seccomp() -> bool {
         .is_ok_and(|actions| actions.split_whitespace().any(|action| action == "errno"))
 }
 
-/// A filter that allows what the Go runtime needs, and answers all other calls
-/// with EPERM: a runtime of another version may try more and do without.
+/// A filter that allows the calls of the Go runtime. Other calls fail with EPERM: a different version
+/// of the runtime may try them and continue without them.
 fn seccomp() -> Result<BpfProgram, BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
@@ -135,20 +135,20 @@ fn seccomp() -> Result<BpfProgram, BackendError> {
     let has =
         |argument, value: libc::c_int| is(argument, u64::MAX, u64::from(value.unsigned_abs()));
     let lacks = |argument, flags: libc::c_int| is(argument, u64::from(flags.unsigned_abs()), 0);
-    // Private memory that is not executable.
+    // Only private memory that is not executable.
     let private = [lacks(2, libc::PROT_EXEC)?, lacks(3, libc::MAP_SHARED)?];
     rules.insert(libc::SYS_mmap, vec![SeccompRule::new(private.into())?]);
-    // A thread, and no process.
+    // Only threads, not processes.
     let besides = !u64::from(libc::CLONE_SETTLS.unsigned_abs());
     let thread = is(0, besides, u64::from(THREAD.unsigned_abs()));
     rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![thread?])?]);
-    // A signal that a process ignores unless it expects it.
+    // Only the signal that processes ignore by default.
     let urgent = has(2, libc::SIGURG);
     rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![urgent?])?]);
-    // Its limits, which it may read and not set.
+    // Reading its own limits, not setting them.
     let read = [has(0, 0)?, has(2, 0)?];
     rules.insert(libc::SYS_prlimit64, vec![SeccompRule::new(read.into())?]);
-    // The flags of its pipes.
+    // Only the flags of its pipes.
     let flags = [libc::F_GETFD, libc::F_GETFL, libc::F_SETFL];
     let flags = flags.map(|command| SeccompRule::new(vec![has(1, command)?]));
     let flags = flags.into_iter().collect::<Result<_, _>>()?;
@@ -172,7 +172,7 @@ mod tests {
     /// A system call with its first arguments.
     type Probe = (libc::c_long, [usize; 4]);
 
-    /// Those of the calls that a confined process may make, or that fail with another error than `refusal`.
+    /// The calls that do not fail with `refusal` in a confined process.
     fn allowed(confinement: Confinement, refusal: libc::c_int, probes: Vec<Probe>) -> Vec<Probe> {
         let program = Path::new("/bin/true");
         let is_allowed = |probe: &Probe| {
@@ -180,15 +180,13 @@ mod tests {
             let mut restrictions = restrictions(confinement, program).expect("the kernel has it");
             let code = move || {
                 restrictions.enter()?;
-                // SAFETY: the pointers among the arguments are null or to a text
-                // that outlives the call; what the call does ends with this child.
+                // SAFETY: the pointers among the arguments are null or to a text that outlives the
+                // call; the effects of the call end with this child.
                 let returned = unsafe { libc::syscall(call, a, b, c, d, 0, 0) };
                 let error = io::Error::last_os_error().raw_os_error();
                 let is_refused = returned == -1 && error == Some(refusal);
-                Err(io::Error::from_raw_os_error(match is_refused {
-                    true => libc::ERANGE,
-                    false => libc::EDOM,
-                }))
+                let code = if is_refused { libc::ERANGE } else { libc::EDOM };
+                Err(io::Error::from_raw_os_error(code))
             };
             // SAFETY: the code makes system calls only and allocates nothing.
             let spawned = unsafe { std::process::Command::new(program).pre_exec(code).spawn() };
@@ -274,7 +272,7 @@ mod tests {
         let write = libc::O_WRONLY as usize;
         let probes = vec![
             (libc::SYS_openat, [here, shell, 0, 0]),
-            // Not a program that runs somewhere: writing to one is refused with another error.
+            // Not a program: writing to a running one fails with a different error.
             (libc::SYS_openat, [here, data, write, 0]),
             (libc::SYS_unlinkat, [here, shell, 0, 0]),
             (libc::SYS_execve, [shell, 0, 0, 0]),

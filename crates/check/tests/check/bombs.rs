@@ -64,13 +64,13 @@ fn slow_scripts_delay_others_only_at_full_capacity() {
 
 #[test]
 fn check_over_memory_limit_ends() {
-    // The parser tries each of them in two ways.
+    // The parser tries two readings of each.
     let text = "async<a>(".repeat(40) + "1" + &")".repeat(40);
     let found = runtime().block_on(checker().check(script(&text, "")));
     assert_eq!(found, Err(CheckError::GaveUp(Failure::Died)));
 }
 
-/// A judgement of an error may read the whole script.
+/// The decision about one error may read the whole script.
 #[test]
 fn harmless_errors_beyond_a_limit_stop_the_script() {
     let begin = "declare function f(x: 'a' | 'b'): void;\nconst s = 'a' as string;\n";

@@ -36,8 +36,8 @@ fn columns_are_utf16_units() {
         "const é = '日本😀'; const n: number = '😀';\r\n\t/* 😀 */ nope;\u{2028}  nope2;",
         expect![[r#"
             1:25 type `string` is not assignable to type `number`
-            2:11 cannot find name `nope`: no tool is named so, and the sandbox does not have it
-            3:3 cannot find name `nope2`: no tool is named so, and the sandbox does not have it
+            2:11 cannot find name `nope`: neither a tool nor the sandbox has this name
+            3:3 cannot find name `nope2`: neither a tool nor the sandbox has this name
         "#]],
     );
 }

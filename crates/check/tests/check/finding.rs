@@ -73,7 +73,7 @@ fn configured_program_is_the_only_candidate() {
     let is_none = |path: &str, why: &str| {
         format!(r#"{path} is not native TypeScript: {why}; change "check", "typescript""#)
     };
-    let place = "it does not lie in the lib folder of its package, as lib/tsc does";
+    let place = "it is not in the lib folder of its package, as lib/tsc is";
     let lacks = "it has neither lib/tsc nor node_modules with TypeScript 7";
     let old = "TypeScript 6.9.0 in /opt/old/lib/tsc is too old; install version 7 or later with \
                `npm install typescript@7`";
@@ -132,7 +132,7 @@ fn project_and_parent_folders_are_searched() {
         "7.0.2 /project/node_modules/@typescript/PLATFORM/lib/tsc",
     );
     tree.check(None, "bin/callgate", "elsewhere", NOT_FOUND);
-    // The nearest one that will do.
+    // The nearest usable program.
     tree.manifest("project/a/node_modules/typescript", "5.9.3");
     tree.check(
         None,
@@ -179,8 +179,8 @@ fn program_of_another_user_is_refused() {
         "bin/callgate",
         "shared/app/src",
         "TypeScript 7.0.2 in /shared/app/node_modules/@typescript/PLATFORM/lib/tsc is in a folder \
-         that other users may write to (/shared/app/node_modules), who can put another one in its \
-         place; name it under \"check\", \"typescript\" in the configuration if it is to be used",
+         that other users may write to (/shared/app/node_modules), who can replace it; name it \
+         under \"check\", \"typescript\" in the configuration to use it",
     );
     tree.native("bin/typescript", "7.1.0");
     // Only root can give files away.
@@ -190,7 +190,7 @@ fn program_of_another_user_is_refused() {
             "bin/callgate",
             "elsewhere",
             "TypeScript 7.1.0 in /bin/typescript/lib/tsc may come from another user; name it under \
-             \"check\", \"typescript\" in the configuration if it is to be used",
+             \"check\", \"typescript\" in the configuration to use it",
         );
         chown(tree.path("bin"), Some(4242), None).expect("an owner");
         tree.check(

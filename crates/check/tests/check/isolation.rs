@@ -4,7 +4,7 @@ use callgate_check::Script;
 
 use crate::support::{self, runtime, shown};
 
-/// Checks a script without a first line of ours, so that comments at its start count.
+/// Checks a script without a generated first line, so that comments at its start have an effect.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let said = runtime().block_on(async {
@@ -29,7 +29,7 @@ fn no_file_is_read_for_a_script() {
     for kind in ["path", "types"] {
         check(
             &format!("/// <reference {kind}=\"{path}\" />\nexport {{}};\nsecret.key = 1;"),
-            "3:1 cannot find name `secret`: no tool is named so, and the sandbox does not have it\n",
+            "3:1 cannot find name `secret`: neither a tool nor the sandbox has this name\n",
         );
     }
     for (text, file, column) in [
@@ -55,7 +55,7 @@ fn no_file_is_read_for_a_script() {
 
 #[test]
 fn diagnostics_do_not_name_checker_files() {
-    // Related places lie in files of the checker's own.
+    // Related places are in files of the checker.
     check(
         "export {}; const Map = 1; declare global { var Promise: 1; }",
         "1:48 subsequent variable declarations must have the same type; variable `Promise` must be of type `PromiseConstructor`, but here has type `1`\n",

@@ -1,5 +1,5 @@
-//! Programs in TypeScript's place that hang, die, or say what it never would:
-//! each costs an error, soon, and nothing else.
+//! Programs in place of TypeScript that hang, die or send invalid messages: each causes only a quick
+//! error.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +18,7 @@ const OFF: Confinement = Confinement {
     seccomp: LayerUse::Off,
 };
 
-/// A package that is laid out as TypeScript's and holds a shell script.
+/// A package with the layout of TypeScript's and a shell script as its program.
 fn package(folder: &Path, program: &str) -> PathBuf {
     let lib = folder.join("lib");
     std::fs::create_dir_all(&lib).expect("a folder");
@@ -39,7 +39,7 @@ fn checker(folder: &Path, program: &str) -> TypeScript {
     TypeScript::new(&pretender(folder, program), OFF)
 }
 
-/// A program that fails before it is given a script.
+/// A program that fails before it gets a script.
 #[track_caller]
 fn check(program: &str, expected: Failure) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -49,7 +49,7 @@ fn check(program: &str, expected: Failure) {
     assert_eq!(found, expected, "{program}");
 }
 
-/// The first lines of a program that checks an empty script, and no other.
+/// The first lines of a program that only checks an empty script.
 fn starts() -> String {
     [
         r#"{"id":1,"result":{"snapshot":1,"projects":[{"id":"p"}]}}"#,
@@ -60,7 +60,7 @@ fn starts() -> String {
     .join("\n")
 }
 
-/// A program that goes on so when it is given a script.
+/// A program that behaves like this when it gets a script.
 #[track_caller]
 fn check_later(program: &str, time: Duration, expected: Failure) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -89,16 +89,16 @@ fn check_without_answer_is_given_up() {
     let time = Duration::from_secs(60);
     let short = Duration::from_millis(200);
     check_later("exec sleep 600", short, Failure::TimedOut(short));
-    // Each question has two lines of headers; it ends with the fourth question.
+    // Each request has two lines of headers; the program ends at the fourth request.
     let dies = "for line in 1 2 3 4 5 6 7 8; do read x; done; exit 1";
     check_later(dies, time, Failure::Died);
     let refusal = says(r#"{"id":4,"error":{"code":1,"message":"panic"}}"#);
     let refuses = format!("{refusal}; exec sleep 600");
     check_later(&refuses, time, unusable("panic"));
-    // It answers, but never the question.
+    // It sends messages, but no response.
     let notice = says(r#"{"method":"x"}"#);
     let notices = format!("while {notice}; do :; done");
-    check(&notices, unusable("questions without end"));
+    check(&notices, unusable("too many requests before a response"));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn dead_checker_gives_no_answer() {
     check("exit 1", Failure::Died);
     check("kill -9 $$", Failure::Died);
     check("printf 'Content-Length: 100\\r\\n\\r\\n{'", Failure::Died);
-    // It closes its output and lives, so that it is not found dead before that is read.
+    // It closes its output and keeps running, so that its output is read before its end is noticed.
     let closes = "printf 'Content-Len'; exec sleep 600 >&-";
     check(closes, unusable("a header that does not end"));
 }
@@ -126,7 +126,7 @@ fn malformed_answers_are_unusable() {
         (&says("[1"), "EOF while parsing a list at line 1 column 2"),
         (
             &says(r#"{"id":7,"result":null}"#),
-            "an answer to no question",
+            "a response without a request",
         ),
         (&empty, "not one project"),
         (&refuses, "no way"),
@@ -141,7 +141,7 @@ fn malformed_answers_are_unusable() {
 
 #[test]
 fn diagnostics_of_any_content_are_bounded() {
-    // The question about the next snapshot, about the last one's end, and about syntax.
+    // The requests for the next snapshot, for the release of the last one, and for syntax errors.
     let opened = says(r#"{"id":4,"result":{"snapshot":2,"projects":[{"id":"p"}]}}"#);
     let released = says(r#"{"id":5,"result":null}"#);
     let none = says(r#"{"id":6,"result":null}"#);
@@ -224,7 +224,7 @@ fn processes(folder: &Path) -> Vec<i32> {
         .collect()
 }
 
-/// A program that finds nothing wrong with its first script, then reads on.
+/// A program that reports no errors of its first script, then waits.
 fn content() -> String {
     let answers = [
         r#"{"id":4,"result":{"snapshot":2,"projects":[{"id":"p"}]}}"#,

@@ -1,6 +1,6 @@
 //! The type errors that stop a script, in TypeScript and in JavaScript.
 
-use callgate_check::{Language, Script};
+use callgate_check::Script;
 
 use crate::support;
 
@@ -12,27 +12,30 @@ declare function raw_get(input?: object): Promise<unknown>;
 ";
 
 /// The type errors of each script, checked by itself.
-fn said(language: Language, scripts: &[&str]) -> Vec<String> {
+fn errors_of(is_javascript: bool, scripts: &[&str]) -> Vec<String> {
     support::runtime().block_on(async {
         let checker = support::checker();
-        let mut said = Vec::new();
+        let mut errors = Vec::new();
         for text in scripts {
-            let script = support::script(text, TOOLS);
-            let checked = checker.check(Script { language, ..script }).await;
-            said.push(support::shown(&checked.expect("an answer")));
+            let script = Script {
+                is_javascript,
+                ..support::script(text, TOOLS)
+            };
+            let checked = checker.check(script).await;
+            errors.push(support::shown(&checked.expect("an answer")));
         }
-        said
+        errors
     })
 }
 
 #[track_caller]
-fn check_passes(language: Language, scripts: &[&str]) {
-    for (script, said) in scripts.iter().zip(said(language, scripts)) {
-        assert_eq!(said, "", "{script}");
+fn check_passes(is_javascript: bool, scripts: &[&str]) {
+    for (script, errors) in scripts.iter().zip(errors_of(is_javascript, scripts)) {
+        assert_eq!(errors, "", "{script}");
     }
 }
 
-/// Scripts that say too little for TypeScript, and use no tool wrongly.
+/// Scripts that lack types, and use no tool wrongly.
 const LOOSE: &[&str] = &[
     "function add(a, b) { return a + b; } add(1, 2);",
     "const counts = {}; counts['x'] = 1; counts.y = 2; counts['x']++;",
@@ -61,14 +64,14 @@ const LOOSE: &[&str] = &[
 
 #[test]
 fn implicit_any_never_stops_a_script() {
-    check_passes(Language::TypeScript, LOOSE);
-    check_passes(Language::JavaScript, LOOSE);
+    check_passes(false, LOOSE);
+    check_passes(true, LOOSE);
 }
 
 #[test]
 fn javascript_fails_only_on_tool_and_name_errors() {
     check_passes(
-        Language::JavaScript,
+        true,
         &[
             "function show(note, options) { return note ?? options; } show(1);",
             "const o = { a: 1 }; o.b = 2; console.log(o.b);",
@@ -107,9 +110,9 @@ fn wrong_tool_uses_fail_in_any_language() {
         "await notes_get({});",
         "const note = await notes_get({ id: 1 }); console.log(note.list); note.title = 'a';",
     ];
-    for language in [Language::TypeScript, Language::JavaScript] {
-        for (script, said) in scripts.iter().zip(said(language, &scripts)) {
-            assert_eq!(said.lines().count(), 1, "{script}: {said}");
+    for is_javascript in [false, true] {
+        for (script, errors) in scripts.iter().zip(errors_of(is_javascript, &scripts)) {
+            assert_eq!(errors.lines().count(), 1, "{script}: {errors}");
         }
     }
 }
@@ -122,7 +125,7 @@ fn other_type_errors_stop_typescript() {
         "console.lgo('x');",
         "const note: { a: number } = { a: 1 }; note.b;",
     ];
-    for (script, said) in scripts.iter().zip(said(Language::TypeScript, &scripts)) {
-        assert_eq!(said.lines().count(), 1, "{script}: {said}");
+    for (script, errors) in scripts.iter().zip(errors_of(false, &scripts)) {
+        assert_eq!(errors.lines().count(), 1, "{script}: {errors}");
     }
 }

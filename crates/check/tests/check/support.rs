@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_check::{Checked, Confinement, Executable, Language, Script, TypeScript, find};
+use callgate_check::{Checked, Confinement, Executable, Script, TypeScript, find};
 
 /// The TypeScript that set-up installed.
 pub fn executable() -> Executable {
@@ -21,19 +21,19 @@ pub fn checker() -> TypeScript {
     TypeScript::new(&executable(), Confinement::default())
 }
 
-/// A script of statements, as `callgate-script` hands it over.
+/// A script of statements, in the form of `callgate-script`.
 pub fn script(text: &str, declarations: &str) -> Script {
     Script {
         text: format!("export {{}};\n{text}\n"),
         line_offset: 1,
-        language: Language::TypeScript,
+        is_javascript: false,
         declarations: Arc::from(declarations),
         untyped: Arc::from(untyped(declarations)),
         time: Duration::from_secs(60),
     }
 }
 
-/// The functions of declarations as values of any type.
+/// The functions of declarations as values of type `any`.
 fn untyped(declarations: &str) -> String {
     let names = declarations.split("declare function ").skip(1);
     let names = names.filter_map(|rest| rest.split_once('('));
@@ -42,7 +42,7 @@ fn untyped(declarations: &str) -> String {
         .collect()
 }
 
-/// One line an error, and the count of the rest.
+/// One line for each error, and the number of further errors.
 pub fn shown(checked: &Checked) -> String {
     let mut text = String::new();
     for error in &checked.diagnostics {

@@ -1,4 +1,4 @@
-//! Vectors of texts, and answers that are none.
+//! Vectors of texts, and invalid answers.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ async fn empty_text_list_sends_no_request() {
 async fn malformed_vector_answers_are_refused() {
     let odd = |second: Value| json!({ "data": [{ "embedding": [1, 2] }, second] });
     let pair = |second| vectors(&[(0, [1.0, 0.0]), second]);
-    let no_number = "a vector with something that is not a number";
+    let no_number = "a vector with an element that is not a number";
     let no_list = "an \"embedding\" that is not a list of numbers";
     for (answer, expected) in [
         (json!([]), "no list of vectors in \"data\""),

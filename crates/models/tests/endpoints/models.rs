@@ -1,4 +1,4 @@
-//! Small models over either API, and answers that say nothing.
+//! Small models over both APIs, and answers without text.
 
 use callgate_models::{Api, Model, Prompt};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Endpoints that refuse, are busy, do not end, or are not there.
+//! Endpoints that refuse, are busy, do not finish, or are missing.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn misbehaving_endpoint_gives_a_clean_error() {
             vec![Do::Answer(401, key)],
             "it answered 401 Unauthorized; is the key right?",
         ),
-        // It says itself when to come back, and that is too late.
+        // It requests a wait beyond the time limit.
         (vec![], "it answered 500 Internal Server Error"),
         (
             vec![busy(), busy(), busy()],
@@ -72,7 +72,7 @@ async fn silent_endpoint_times_out() {
         .await;
     let expected = "model endpoint ORIGIN: gave no answer within 50 ms";
     let error = asked.unwrap_err();
-    assert!(error.is_late());
+    assert!(error.is_timeout());
     assert_eq!(plain(&fake, &error), expected);
 }
 
@@ -98,7 +98,7 @@ async fn unreachable_endpoint_is_an_error() {
         .embed(&texts(1))
         .await;
     let error = asked.unwrap_err();
-    assert!(!error.is_late());
+    assert!(!error.is_timeout());
     let expected = format!("model endpoint {url}: cannot be reached");
     assert_eq!(error.to_string(), expected);
 }

@@ -1,4 +1,4 @@
-//! URLs that nothing is sent to, and keys that are not shown.
+//! URLs that are refused, and keys that are not shown.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::KEY;
 #[test]
 fn unsafe_endpoint_urls_are_refused() {
     let insecure = "the URL must be https, or http on loopback";
-    let user = "the URL holds a user name or password; use a key";
+    let user = "the URL has a user name or password; use a key";
     let fragment = "the URL has a fragment; remove it";
     let none = "this is not a URL; write one such as https://api.example.com/v1";
     for (url, shown, error) in [
@@ -53,6 +53,6 @@ fn keys_are_not_shown() {
     let model = Model::new(endpoint(KEY).unwrap(), "small");
     assert!(!format!("{model:?}").contains(KEY));
     let unfit =
-        "model endpoint https://example.com: the key holds characters that no header can hold";
+        "model endpoint https://example.com: the key has characters that a header cannot have";
     assert_eq!(endpoint("a\nb").unwrap_err().to_string(), unfit);
 }

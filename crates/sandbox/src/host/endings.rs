@@ -1,4 +1,4 @@
-//! The end of a run: told by its worker, or read off the death of its worker.
+//! The end of a run: reported by its worker, or derived from how the worker's process ended.
 
 use crate::wire::{Done, ReturnValue, ScriptException};
 use serde_json::value::RawValue;
@@ -8,72 +8,38 @@ use crate::ended::{End, Returned, WhichLimit};
 use crate::job::Limits;
 use crate::wire::REFUSED_CALL;
 
-/// Bytes of the name of an exception. An honest worker cuts it sooner.
+/// Bytes of an exception's name. An honest worker cuts it sooner.
 const EXCEPTION_NAME_BYTES: usize = 1 << 10;
 
-/// Bytes of its message, and of its stack; likewise.
+/// Bytes of an exception's message, and of its stack. An honest worker cuts both sooner.
 const EXCEPTION_TEXT_BYTES: usize = 64 << 10;
 
 /// Entries that V8 can hold in one array, and about as many in a table. A script that makes a larger
 /// one at once, such as with `split`, ends its process.
 const ENTRIES: u64 = 1 << 27;
 
-/// Bytes of memory that a worker may take beside those that have a limit of their own.
-const MEMORY_BESIDE: u64 = 256 << 20;
+/// Bytes of memory for V8 and the worker, besides the parts that have a limit of their own.
+const OTHER_MEMORY: u64 = 256 << 20;
 
 /// Bytes of memory that the whole process of a worker may take: twice the heap, for collections that
-/// copy; the buffers; one result in whole; and what V8 and the worker need beside.
+/// copy; the buffers; one whole result; and [`OTHER_MEMORY`].
 pub(super) fn data_bytes(limits: &Limits) -> u64 {
     let heap = limits.heap_bytes.saturating_mul(2);
     let with_buffers = heap.saturating_add(limits.buffer_bytes);
     with_buffers
         .saturating_add(limits.reply_bytes)
-        .saturating_add(MEMORY_BESIDE)
+        .saturating_add(OTHER_MEMORY)
 }
 
-/// The end that the worker told, checked.
-pub(super) fn told(done: Done, limits: &Limits) -> End {
-    let to_usize = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let shown = to_usize(limits.result_bytes);
-    let limit = shown.max(to_usize(limits.whole_bytes));
-    let too_long = || End::Crashed {
-        reason: "the worker breaks the protocol: its result is over the limit".to_owned(),
-    };
+/// The end that the worker reports, checked.
+pub(super) fn reported(done: Done, limits: &Limits) -> End {
     match done {
-        Done::Returned(ReturnValue::Undefined) => End::Returned(Returned::Undefined),
-        Done::Returned(ReturnValue::Json(text) | ReturnValue::Shown(text))
-            if text.len() > shown && text.len() <= limit =>
-        {
-            End::Returned(cut_in_middle(text, shown))
-        }
-        Done::Returned(ReturnValue::Json(json)) if json.len() <= shown => {
-            match RawValue::from_string(json) {
-                Ok(json) => End::Returned(Returned::Json(json)),
-                Err(_) => End::Crashed {
-                    reason: "the worker breaks the protocol: its result is not JSON".to_owned(),
-                },
-            }
-        }
-        Done::Returned(ReturnValue::Shown(text)) if text.len() <= shown => {
-            End::Returned(Returned::Shown(text))
-        }
-        Done::Returned(ReturnValue::Cut {
-            head,
-            tail,
-            total_bytes,
-        }) if head.len().saturating_add(tail.len()) <= limit => {
-            // It was over the larger of the two limits, and is shown within the smaller.
-            let from = tail.len().saturating_sub(shown - shown / 2);
-            let end = tail.get(tail.ceil_char_boundary(from)..);
-            let head_text = head.get(..head.floor_char_boundary(shown / 2));
-            End::Returned(Returned::Cut {
-                head: head_text.unwrap_or_default().to_owned(),
-                tail: end.unwrap_or_default().to_owned(),
-                total_bytes,
-                whole: None,
-            })
-        }
-        Done::Returned(_) => too_long(),
+        Done::Returned(value) => match returned(value, limits) {
+            Ok(value) => End::Returned(value),
+            Err(fault) => End::Crashed {
+                reason: format!("the worker breaks the protocol: its result {fault}"),
+            },
+        },
         Done::Threw(exception) => End::Threw(ScriptException {
             name: cut(exception.name, EXCEPTION_NAME_BYTES),
             message: cut(exception.message, EXCEPTION_TEXT_BYTES),
@@ -82,12 +48,51 @@ pub(super) fn told(done: Done, limits: &Limits) -> End {
         }),
         Done::NeverSettled => End::NeverSettled,
         Done::Terminated => End::Crashed {
-            reason: "the worker stopped the script without being told to".to_owned(),
+            reason: "the worker stopped the script without a request of the host".to_owned(),
         },
     }
 }
 
-/// A value that is longer than the part that is shown.
+/// The returned value within its limits, or the fault of a worker that breaks the protocol.
+fn returned(value: ReturnValue, limits: &Limits) -> Result<Returned, &'static str> {
+    const TOO_LONG: &str = "is over the limit";
+    let to_usize = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let shown = to_usize(limits.result_bytes);
+    let max = shown.max(to_usize(limits.whole_bytes));
+    match value {
+        ReturnValue::Undefined => Ok(Returned::Undefined),
+        ReturnValue::Json(text) | ReturnValue::Shown(text) if text.len() > max => Err(TOO_LONG),
+        ReturnValue::Json(text) | ReturnValue::Shown(text) if text.len() > shown => {
+            Ok(cut_in_middle(text, shown))
+        }
+        ReturnValue::Json(json) => match RawValue::from_string(json) {
+            Ok(json) => Ok(Returned::Json(json)),
+            Err(_) => Err("is not JSON"),
+        },
+        ReturnValue::Shown(text) => Ok(Returned::Shown(text)),
+        ReturnValue::Cut { head, tail, .. } if head.len().saturating_add(tail.len()) > max => {
+            Err(TOO_LONG)
+        }
+        ReturnValue::Cut {
+            head,
+            tail,
+            total_bytes,
+        } => {
+            // The value was over the larger of the two limits, and is shown within the smaller.
+            let from = tail.len().saturating_sub(shown - shown / 2);
+            let end = tail.get(tail.ceil_char_boundary(from)..);
+            let start = head.get(..head.floor_char_boundary(shown / 2));
+            Ok(Returned::Cut {
+                head: start.unwrap_or_default().to_owned(),
+                tail: end.unwrap_or_default().to_owned(),
+                total_bytes,
+                whole: None,
+            })
+        }
+    }
+}
+
+/// Cuts a value that is longer than the part that is shown.
 fn cut_in_middle(text: String, shown: usize) -> Returned {
     let head = text.floor_char_boundary(shown / 2);
     let tail = text.ceil_char_boundary(text.len().saturating_sub(shown - shown / 2));
@@ -99,7 +104,7 @@ fn cut_in_middle(text: String, shown: usize) -> Returned {
     }
 }
 
-/// The beginning of the text, with a mark if it is not all.
+/// The first part of the text, with a mark if some is missing.
 fn cut(mut text: String, bytes: usize) -> String {
     if text.len() > bytes {
         text.truncate(text.floor_char_boundary(bytes));
@@ -108,19 +113,19 @@ fn cut(mut text: String, bytes: usize) -> String {
     text
 }
 
-/// The reasons why a worker is lost to its run.
+/// The reasons why a run lost its worker.
 #[derive(Debug)]
 pub(super) enum Lost {
     /// The worker closed the socket.
     Gone,
     /// The worker sent nothing in its time.
     Late,
-    /// The worker broke the protocol.
+    /// The worker broke the protocol in this way.
     Violation(String),
 }
 
 impl Lost {
-    /// The end of a run that lost its worker by this.
+    /// The end of a run that lost its worker.
     pub(super) fn end(self, death: &Death, limits: &Limits) -> End {
         match self {
             Self::Gone | Self::Late => crashed(death, limits),
@@ -135,8 +140,8 @@ impl Lost {
         match self {
             Self::Gone => with_stderr(died(death), death),
             Self::Late => with_stderr(
-                "the worker did not come up; the machine may be too busy for it, or the program \
-                 does not call worker_main_if_requested first thing in its main"
+                "the worker was not ready in time; the machine may be overloaded, or the program \
+                 does not call worker_main_if_requested first in its main"
                     .to_owned(),
                 death,
             ),
@@ -146,25 +151,25 @@ impl Lost {
 }
 
 /// True if the worker ended because it got no more memory, by the message of Rust. A worker that
-/// lies here ends its run on a limit instead of as crashed, and gains nothing.
+/// lies here ends its run at a limit instead of as crashed, and gains nothing.
 pub(super) fn out_of_memory(death: &Death) -> bool {
     death.signal() == Some(libc::SIGABRT) && death.stderr.starts_with("memory allocation of ")
 }
 
-/// Entries that the worker was to make room for, if it ended because V8 cannot hold as many.
-/// V8 says so on standard error and in no other way.
+/// The number of entries that the worker needed, if it ended because V8 cannot hold as many.
+/// V8 reports that on standard error only.
 fn too_many_entries(death: &Death) -> Option<u64> {
     death.signal()?;
     let mut lines = death.stderr.lines();
-    let said = lines.find_map(|line| {
+    let message = lines.find_map(|line| {
         line.trim_start_matches(['#', ' '])
             .strip_prefix("Fatal JavaScript invalid ")
     })?;
-    let mut numbers = said.split(' ').filter_map(|word| word.parse().ok());
+    let mut numbers = message.split(' ').filter_map(|word| word.parse().ok());
     Some(numbers.next().unwrap_or(ENTRIES).max(ENTRIES))
 }
 
-/// The end of a run whose worker died without telling an end.
+/// The end of a run whose worker died without reporting an end.
 fn crashed(death: &Death, limits: &Limits) -> End {
     if out_of_memory(death) {
         return End::Limit {
@@ -214,14 +219,14 @@ fn refused_call(stderr: &str) -> Option<String> {
     Some(number.to_string())
 }
 
-/// The reason, with the first line of standard error that says anything. Lines with a path are left
-/// out: it is one of the machine that V8 or the worker was built on.
+/// The reason, with the first informative line of standard error. Lines with a path are left out:
+/// the path is of the machine that V8 or the worker was built on.
 fn with_stderr(mut reason: String, death: &Death) -> String {
     let lines = death.stderr.lines();
-    let mut said = lines
+    let mut lines = lines
         .map(|line| line.trim_matches(['#', ' ']))
         .filter(|line| !line.is_empty() && !line.ends_with(':') && !line.contains('/'));
-    if let Some(line) = said.next() {
+    if let Some(line) = lines.next() {
         reason.push_str(": ");
         reason.extend(line.chars().take(200));
     }

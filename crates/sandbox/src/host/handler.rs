@@ -9,10 +9,8 @@ use crate::wire::{ErrorClass, Thrown};
 
 /// Answers the calls of scripts.
 pub trait CallHandler: Send + Sync {
-    /// Answers one call.
-    ///
     /// The future is dropped when the script cancels the call, or when the run ends first. It must
-    /// not block: the task that polls it also holds the limits of the run.
+    /// not block: the task that polls it also enforces the limits of the run.
     fn call(&self, call: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>>;
 
     /// Makes the error that the script catches for a call or an answer that is not passed on. The
@@ -47,7 +45,7 @@ pub struct ScriptCall {
     pub input: Box<RawValue>,
     /// The time limit that the script gives the call, if any. The handler must keep it.
     pub timeout: Option<Duration>,
-    /// Line and column of the call in the author's text, if the worker says so. They may be any
-    /// numbers.
+    /// Line and column of the call in the author's text, if the worker reports them. They may be
+    /// any numbers.
     pub place: Option<(u32, u32)>,
 }

@@ -12,7 +12,7 @@ use crate::wire::{Jit, Settings};
 /// The jail that workers get.
 ///
 /// The default uses every layer that the kernel has, and requires Landlock and seccomp: a worker
-/// without one of them is given no script.
+/// that lacks one of them gets no script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JailOptions {
@@ -41,7 +41,7 @@ impl JailOptions {
         }
     }
 
-    /// Its layers, as bits.
+    /// The layers to use, as bits.
     pub(super) fn layers(&self) -> u8 {
         let layers = self.layers.iter();
         layers.fold(0, |all, layer| all | layer.bit())
@@ -64,17 +64,17 @@ pub struct Jail {
 }
 
 /// The ways in which V8 makes machine code in a worker. With each of them, no memory becomes
-/// executable while a script runs: V8 has its pages for code before.
+/// executable while a script runs: V8 gets its pages for code before that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum MachineCode {
-    /// By a compiler; its code is written under a memory protection key. That holds against a script
-    /// that can write to memory, not against native code.
+    /// A compiler writes code under a memory protection key. That protects against a script that
+    /// can write to memory, not against native code.
     Keys,
-    /// By a compiler; the processor has no protection keys, so code pages stay writable.
+    /// A compiler writes code to pages that stay writable: the processor has no protection keys.
     Mprotect,
-    /// Not at all.
+    /// V8 only interprets.
     None,
 }
 
@@ -111,8 +111,8 @@ impl Jail {
 /// Keeps other processes of the same user from reading this one's memory and environment, and from
 /// tracing it (`PR_SET_DUMPABLE`; Linux only). Children are not affected.
 ///
-/// A host calls this first thing, because it holds the credentials. There are no core dumps of it
-/// any more, and a debugger needs the rights of root.
+/// A host calls this first, because it holds the credentials. Afterwards it makes no core dumps, and
+/// a debugger needs the rights of root.
 pub fn forbid_inspection() -> io::Result<()> {
     // SAFETY: a system call with numbers.
     #[cfg(target_os = "linux")]
@@ -122,7 +122,7 @@ pub fn forbid_inspection() -> io::Result<()> {
     Ok(())
 }
 
-/// The layers in force around a worker that says it is ready.
+/// The layers in force around a worker that reports that it is ready.
 pub(super) fn check(
     ready: &Ready,
     worker: u32,
@@ -160,29 +160,29 @@ pub(super) fn check(
     Ok(in_force)
 }
 
-/// Compares the worker's word with the kernel's.
+/// Compares the worker's report with the kernel's.
 ///
-/// The kernel puts a filter on all threads or on none, so the main thread stands for all. Looking at
-/// each thread would cost milliseconds: the kernel takes long to forget a process whose threads were
-/// looked at. Where `/proc` is hidden from the host there is nothing to compare; the worker has run no
-/// script yet, so its own word is good.
+/// The kernel puts a filter on all threads or on none, so the main thread is enough. Reading the
+/// status of each thread would cost milliseconds: the kernel then takes long to remove the process.
+/// Where `/proc` is hidden from the host, the worker's report is trusted, because it has run no script
+/// yet.
 fn check_status(status: &str, seccomp: bool) -> Result<(), String> {
     let Ok(status) = std::fs::read_to_string(status) else {
         return Ok(());
     };
-    let says = |line| status.lines().any(|found| found == line);
+    let has = |line| status.lines().any(|found| found == line);
     // A process of the same user can attach before the worker forbids it.
-    if status.contains("\nTracerPid:") && !says("TracerPid:\t0") {
+    if status.contains("\nTracerPid:") && !has("TracerPid:\t0") {
         return Err(
-            "another process traces it (ptrace), and could change all that it does; run without a \
+            "another process traces it (ptrace) and can change what it does; run without a \
              debugger, and end processes that attach to others"
                 .to_owned(),
         );
     }
     for line in ["NoNewPrivs:\t1", "Seccomp:\t2"] {
-        if seccomp && !says(line) {
+        if seccomp && !has(line) {
             return Err(format!(
-                "it is not in the jail: the kernel does not say {line:?}"
+                "it is not in the jail: the kernel does not report {line:?}"
             ));
         }
     }

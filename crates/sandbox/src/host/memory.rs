@@ -15,7 +15,6 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget of so many bytes.
     pub fn new(bytes: u64) -> Arc<Self> {
         let total = kib(bytes).max(1);
         Arc::new(Self {
@@ -24,8 +23,8 @@ impl MemoryBudget {
         })
     }
 
-    /// The share of one user: all of the budget, or half of it if there are other users. A user
-    /// without an end of work then leaves the other half to them.
+    /// The share of one user: all of the budget, or half of it if there are other users, so that
+    /// one busy user cannot take the memory of all.
     pub fn share(self: &Arc<Self>, has_others: bool) -> MemoryShare {
         let divisor = if has_others { 2 } else { 1 };
         let max = (self.total / divisor).max(1);
@@ -50,8 +49,8 @@ pub struct MemoryShare {
 }
 
 impl MemoryShare {
-    /// Takes so many bytes, when they are free and it is this user's turn. More than the share has
-    /// counts as all of it.
+    /// Takes this number of bytes, at most the whole share, when they are free and it is this
+    /// user's turn.
     pub async fn take(&self, bytes: u64) -> TakenMemory {
         let amount = kib(bytes).min(self.max);
         let _turn = self.turn.lock().await;
@@ -77,7 +76,8 @@ pub struct TakenMemory {
 }
 
 impl TakenMemory {
-    /// Makes it so many bytes; false, without a change, if they are not free now.
+    /// Changes the taken memory to this number of bytes; false, without a change, if they are not
+    /// free now.
     pub fn try_resize(&mut self, bytes: u64) -> bool {
         let amount = kib(bytes).min(self.share.max) as usize;
         let (Some(own), Some(all)) = (&mut self.own, &mut self.all) else {
@@ -106,7 +106,7 @@ fn kib(bytes: u64) -> u32 {
 }
 
 /// Bytes of memory that this process and its children may use together: those of the machine, or
-/// of the smallest control group around the process. `None` where the kernel does not say.
+/// of the smallest control group around the process. `None` where the kernel does not report them.
 pub fn machine_memory() -> Option<u64> {
     memory_under(Path::new("/"))
 }

@@ -1,4 +1,4 @@
-//! The host side: starts workers, gives each one script, and holds every limit.
+//! The host side: starts workers, gives each one script, and enforces every limit.
 
 mod endings;
 mod handler;
@@ -21,8 +21,8 @@ pub use handler::{CallHandler, ScriptCall, Undelivered};
 pub use jail::{Jail, JailOptions, MachineCode, forbid_inspection};
 pub use memory::{MemoryBudget, MemoryShare, TakenMemory, machine_memory};
 use pool::Pool;
-use ready_worker::NotUp;
-pub use ready_worker::{NotRead, ReadyWorker};
+use ready_worker::NotReady;
+pub use ready_worker::{ReadError, ReadyWorker};
 pub use worker_process::WorkerProgram;
 
 /// Time that a run waits for its memory.
@@ -35,14 +35,14 @@ pub struct LauncherOptions {
     ///
     /// A waiting worker costs about 30 MB of memory, most of it shared with the other workers, and
     /// no processor time. It is started with the heap limit and the `jit` setting of the run before
-    /// it; a run with others starts its own worker.
+    /// it; a run with different settings starts its own worker.
     pub spares: usize,
     /// Heap limit of the first spares, in bytes. Default as in [`Limits`].
     pub heap_bytes: u64,
     /// `jit` of the first spares. Default as in [`Limits`].
     pub jit: bool,
-    /// Time that a worker has to read a text, by the clock. Default 5 s. A text has no more time of a
-    /// processor than [`Limits::script_time`] either.
+    /// Wall time that a worker has to read a text. Default 5 s. The processor time for it is limited
+    /// by [`Limits::script_time`].
     ///
     /// Reading takes milliseconds. For some texts the time doubles with each level of nesting; a
     /// text that takes longer is refused.
@@ -73,8 +73,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// A launcher whose spares are being started when this returns. A program that cannot be
-    /// started shows in the first run.
+    /// Begins to start the spares. A program that cannot be started is reported by the first run.
     ///
     /// # Panics
     ///
@@ -87,8 +86,8 @@ impl Launcher {
         Self { pool, memory: None }
     }
 
-    /// The same workers, whose memory is taken from this share: of each the heap and the buffers
-    /// that the limits of its run allow. Without a share it is not counted.
+    /// The same workers, whose memory is taken from this share: the heap and the buffers that the
+    /// limits of a run allow. Without a share it is not counted.
     #[must_use]
     pub fn with_memory(&self, memory: Option<MemoryShare>) -> Self {
         Self {
@@ -97,29 +96,43 @@ impl Launcher {
         }
     }
 
-    /// A worker for a run with these limits. The worker is up, and its jail is as required. If none
-    /// waits, one is started: in the order of the calls, and at most one for each processor at the
-    /// same time.
-    pub async fn take(&self, limits: &Limits) -> Result<ReadyWorker, String> {
+    /// A worker for a run with these limits. The worker is ready, and its jail is as required. If no
+    /// spare waits, one is started: in the order of the calls, and at most one for each processor at
+    /// the same time.
+    pub async fn take(&self, limits: &Limits) -> Result<ReadyWorker, StartError> {
         let memory = match &self.memory {
             Some(share) => {
                 let bytes = limits.heap_bytes.saturating_add(limits.buffer_bytes);
                 let taken = tokio::time::timeout(MEMORY_TIME, share.take(bytes)).await;
-                Some(taken.map_err(|_late| {
-                    "the server's memory for scripts is in use; run the script again later, or end \
-                     another one"
-                })?)
+                Some(taken.map_err(|_late| StartError::Memory)?)
             }
             None => None,
         };
         loop {
             let settings = self.pool.settings(limits);
-            let worker = self.pool.take(settings).await?;
-            match ReadyWorker::come_up(worker, Arc::clone(&self.pool), limits.script_time).await {
-                Ok(reserved) => return Ok(reserved.with_memory(memory)),
-                Err(NotUp::Trapped(_)) if pool::use_simpler_than(settings.jit) => {}
-                Err(NotUp::Trapped(reason) | NotUp::Other(reason)) => return Err(reason),
+            let worker = self.pool.take(settings).await.map_err(StartError::Worker)?;
+            let pool = Arc::clone(&self.pool);
+            match ReadyWorker::wait(worker, pool, limits.script_time).await {
+                Ok(ready) => return Ok(ready.with_memory(memory)),
+                Err(NotReady::Trapped(_)) if pool::use_simpler_than(settings.jit) => {}
+                Err(NotReady::Trapped(reason) | NotReady::Other(reason)) => {
+                    return Err(StartError::Worker(reason));
+                }
             }
         }
     }
+}
+
+/// The reasons why [`Launcher::take`] has no worker.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// Other scripts have the memory.
+    #[error(
+        "the server's memory for scripts is in use; run the script again later, or end a running \
+         script"
+    )]
+    Memory,
+    /// The process could not be started, did not become ready, or lacks a required jail layer.
+    #[error("{0}")]
+    Worker(String),
 }

@@ -9,14 +9,14 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// The most bytes of an answer that fit into a frame.
-pub(super) const LONGEST_ANSWER: usize = u32::MAX as usize - (1 << 10);
+/// Maximum bytes of an answer, so that it fits into a frame.
+pub(super) const MAX_ANSWER_BYTES: usize = u32::MAX as usize - (1 << 10);
 
 /// Bytes that may wait for the worker to read them. A worker that makes calls and reads no answers
 /// must not fill the host's memory with them.
 const UNREAD_BYTES: usize = 256 << 20;
 
-/// Frames that are written at once, at most.
+/// Maximum number of frames in one system call.
 const FRAMES_AT_ONCE: usize = 64;
 
 /// The frames that wait to be written.
@@ -34,8 +34,8 @@ impl Outbox {
     }
 
     /// Checks that an answer of this length may wait; the error is the number of bytes that wait
-    /// already. If none wait, there is room for any length.
-    pub(super) fn has_room(&self, bytes: usize) -> Result<(), usize> {
+    /// already. An empty outbox has room for any length.
+    pub(super) fn check_room(&self, bytes: usize) -> Result<(), usize> {
         match self.unread {
             0 => Ok(()),
             unread if unread.saturating_add(bytes) <= UNREAD_BYTES => Ok(()),
@@ -51,7 +51,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Writes as much as the socket takes without a wait.
+    /// Writes as much as the socket accepts without blocking.
     pub(super) fn flush(&mut self, mut socket: &UnixStream) {
         while !self.is_empty() {
             let frames = self.frames.iter().take(FRAMES_AT_ONCE);
@@ -60,13 +60,13 @@ impl Outbox {
                 Ok(written) => self.remove(written),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A worker that is gone shows on the reading side, and reads nothing more.
+                // The reading side reports a worker that is gone; it reads nothing more.
                 Err(_) => *self = Self::default(),
             }
         }
     }
 
-    /// Removes so many bytes from the front.
+    /// Removes written bytes from the front.
     fn remove(&mut self, mut bytes: usize) {
         self.unread = self.unread.saturating_sub(bytes);
         while let Some(frame) = self.frames.front_mut() {
@@ -79,8 +79,8 @@ impl Outbox {
         }
     }
 
-    /// Waits until the socket takes more, on a descriptor of its own: the runtime waits for one thing
-    /// on each.
+    /// Waits until the socket accepts more, on a descriptor of its own: the runtime waits for one
+    /// kind of event on each.
     pub(super) async fn room(socket: UnixStream) -> io::Result<()> {
         // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::WRITABLE) }?;
@@ -105,13 +105,13 @@ mod tests {
     #[test]
     fn unread_frames_are_bounded() {
         let mut outbox = Outbox::default();
-        assert_eq!(outbox.has_room(usize::MAX), Ok(()));
+        assert_eq!(outbox.check_room(usize::MAX), Ok(()));
         outbox.push(answer(1 << 20)).expect("it is short enough");
         let unread = outbox.unread;
         assert!(unread > 1 << 20);
-        assert_eq!(outbox.has_room(UNREAD_BYTES - unread), Ok(()));
-        assert_eq!(outbox.has_room(UNREAD_BYTES - unread + 1), Err(unread));
-        assert_eq!(outbox.has_room(usize::MAX), Err(unread));
+        assert_eq!(outbox.check_room(UNREAD_BYTES - unread), Ok(()));
+        assert_eq!(outbox.check_room(UNREAD_BYTES - unread + 1), Err(unread));
+        assert_eq!(outbox.check_room(usize::MAX), Err(unread));
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Printed and emitted output of a worker, bounded once more.
+//! Printed and emitted output of a worker. The worker bounds it too; the host does not rely on that.
 
 use serde_json::value::RawValue;
 
@@ -14,9 +14,9 @@ pub(super) struct Printed {
     tail_bytes: usize,
     /// Bytes that are missing within messages.
     missing_bytes: u64,
-    /// The text that follows the head, whether it is in the tail or not, if it is kept.
+    /// The text that follows the head, if it is kept. The tail may have a part of it too.
     more: Option<String>,
-    /// Bytes of it that may still come.
+    /// Bytes of that text that may still come.
     more_bytes: usize,
 }
 
@@ -113,8 +113,8 @@ pub(super) struct Emitted {
 }
 
 impl Emitted {
-    /// Takes a block.
-    /// The error: a breach of the protocol: an honest worker throws in the script instead.
+    /// Takes a block. An error is a breach of the protocol: an honest worker throws in the script
+    /// instead.
     pub(super) fn take(&mut self, block: String, limits: &Limits) -> Result<(), &'static str> {
         self.bytes = self.bytes.saturating_add(block.len() as u64);
         if self.blocks.len() as u64 >= limits.emits || self.bytes > limits.emit_bytes {

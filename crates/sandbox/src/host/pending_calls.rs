@@ -15,8 +15,8 @@ use super::handler::{CallHandler, ScriptCall, Undelivered};
 use crate::job::ERROR_BYTES;
 use crate::wire::{Call, ErrorClass, Thrown};
 
-/// Bytes of inputs that may wait for their turn or their answer. Over it calls are refused: the
-/// host has each input several times until it is answered. Four of the longest inputs by default.
+/// Bytes of inputs that may wait for the handler or an answer: by default, four of the longest
+/// inputs. Over it calls are refused, because the host holds several copies of each input.
 const WAITING_BYTES: usize = 64 << 20;
 
 pub(super) type Outcome = Result<Box<RawValue>, Thrown>;
@@ -29,13 +29,13 @@ pub(super) struct PendingCalls {
     queue: VecDeque<Queued>,
     /// The calls that the handler has. Each is a task of its own, so that its work on a large result
     /// does not hold up the run's clock.
-    begun: FuturesUnordered<AbortOnDropHandle<Answered>>,
+    running: FuturesUnordered<AbortOnDropHandle<Answered>>,
     /// The calls that the worker may cancel.
     cancellable: HashMap<u64, AbortHandle>,
     waiting_bytes: usize,
 }
 
-/// A call that waits for its turn.
+/// A call that the handler does not have yet.
 struct Queued {
     id: u64,
     abort: Option<AbortRegistration>,
@@ -46,7 +46,7 @@ pub(super) struct Answered {
     pub(super) id: u64,
     pub(super) function: String,
     input_bytes: usize,
-    /// `None` if the worker cancelled the call: it waits for no answer.
+    /// `None` if the worker cancelled the call and so expects no answer.
     pub(super) outcome: Option<Outcome>,
 }
 
@@ -59,21 +59,21 @@ pub(super) enum Refusal {
 }
 
 impl PendingCalls {
-    /// No calls; the handler may have `max` at the same time.
+    /// `max`: calls that the handler may have at the same time.
     pub(super) fn new(handler: Arc<dyn CallHandler>, max: u32) -> Self {
         Self {
             handler,
             max: usize::try_from(max).unwrap_or(usize::MAX).max(1),
             queue: VecDeque::new(),
-            begun: FuturesUnordered::new(),
+            running: FuturesUnordered::new(),
             cancellable: HashMap::new(),
             waiting_bytes: 0,
         }
     }
 
-    /// Tells the handler what the script prints.
+    /// Passes printed text to the handler.
     pub(super) fn printed(&self, text: &str) {
-        // A handler that panics is a bug of the host, and no reason to end the script.
+        // A handler that panics is a bug of the host; the script goes on.
         let _ = catch_unwind(AssertUnwindSafe(|| self.handler.printed(text)));
     }
 
@@ -89,13 +89,13 @@ impl PendingCalls {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.begun.is_empty() && self.queue.is_empty()
+        self.running.is_empty() && self.queue.is_empty()
     }
 
     /// Queues a call of the worker.
     pub(super) fn take(&mut self, call: Call) -> Result<(), Refusal> {
         let bytes = call.input.len();
-        // A single call may be as long as its own limit says.
+        // A single call has a limit of its own.
         let sum = self.waiting_bytes.saturating_add(bytes);
         if self.waiting_bytes > 0 && sum > WAITING_BYTES {
             let message = format!(
@@ -129,16 +129,16 @@ impl PendingCalls {
         Ok(())
     }
 
-    /// Drops a call, whether it has begun or not. A call that is not there is ignored.
+    /// Drops a call, queued or running. An unknown id is ignored.
     pub(super) fn cancel(&mut self, id: u64) {
         if let Some(handle) = self.cancellable.get(&id) {
             handle.abort();
         }
     }
 
-    /// Hands queued calls to the handler as far as there is room.
+    /// Hands queued calls to the handler, up to the maximum.
     pub(super) fn begin(&mut self) {
-        while self.begun.len() < self.max {
+        while self.running.len() < self.max {
             let Some(Queued { id, abort, call }) = self.queue.pop_front() else {
                 return;
             };
@@ -160,23 +160,24 @@ impl PendingCalls {
                         .map(|outcome| outcome.unwrap_or_else(|_panic| Err(host_failed()))),
                 }
             });
-            // Calls reach the handler in their order.
+            // Polled here first, so that calls reach the handler in their order.
             let answered = (&mut call).now_or_never();
-            self.begun.push(AbortOnDropHandle::new(tokio::spawn(async {
+            let task = tokio::spawn(async {
                 match answered {
                     Some(answered) => answered,
                     None => call.await,
                 }
-            })));
+            });
+            self.running.push(AbortOnDropHandle::new(task));
         }
     }
 
     /// The next call that is answered or cancelled; pending while the handler has none.
     pub(super) async fn next(&mut self) -> Answered {
         let answered = loop {
-            match self.begun.next().await {
+            match self.running.next().await {
                 Some(Ok(answered)) => break answered,
-                // It was dropped.
+                // The task was aborted.
                 Some(Err(_)) => {}
                 None => return pending().await,
             }
@@ -186,17 +187,17 @@ impl PendingCalls {
         answered
     }
 
-    /// Drops all calls, each as soon as the handler lets go of it.
+    /// Drops all calls, without waiting for the tasks to end.
     pub(super) fn clear(&mut self) {
-        self.begun.iter().for_each(AbortOnDropHandle::abort);
+        self.running.iter().for_each(AbortOnDropHandle::abort);
         self.queue.clear();
         self.cancellable.clear();
     }
 
-    /// Drops all calls, and returns when they are dropped.
+    /// Drops all calls, and returns when their tasks have ended.
     pub(super) async fn end(&mut self) {
         self.clear();
-        while self.begun.next().await.is_some() {}
+        while self.running.next().await.is_some() {}
     }
 }
 
@@ -244,7 +245,7 @@ mod tests {
         match calls.take(call(bytes)) {
             Ok(()) => None,
             Err(Refusal::Answer(thrown)) => Some(thrown.message.to_string()),
-            Err(Refusal::Violation(what)) => panic!("{what}"),
+            Err(Refusal::Violation(fault)) => panic!("{fault}"),
         }
     }
 

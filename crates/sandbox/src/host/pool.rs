@@ -1,8 +1,9 @@
 //! The pool: workers that are started ahead of time and wait for a script.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -16,9 +17,9 @@ use crate::wire::{Jit, Settings};
 const SPARE_DELAY: Duration = Duration::from_millis(20);
 
 /// Bytes of the smallest heap that V8 starts with.
-const LEAST_HEAP_BYTES: u64 = 16 << 20;
+const MIN_HEAP_BYTES: u64 = 16 << 20;
 
-/// Starts workers, and keeps as many waiting as the options say.
+/// Starts workers, and keeps spares waiting.
 #[derive(Debug)]
 pub(super) struct Pool {
     spawner: Spawner,
@@ -26,9 +27,7 @@ pub(super) struct Pool {
     /// Permits for workers that start, one for each processor. More at the same time would only
     /// slow each other down.
     starts: Arc<Semaphore>,
-    /// Time that a worker has to read a text.
     pub(super) reading_time: Duration,
-    /// The jail that workers get.
     pub(super) jail: JailOptions,
 }
 
@@ -42,7 +41,7 @@ struct Spares {
 }
 
 impl Pool {
-    /// A pool of `wanted` workers for runs with these limits. [`Self::refill`] starts them.
+    /// A pool of `wanted` spares. [`Self::refill`] starts them.
     pub(super) fn new(
         program: WorkerProgram,
         wanted: usize,
@@ -72,7 +71,7 @@ impl Pool {
 
     /// A worker with these settings: a waiting one, or else a new one.
     pub(super) async fn take(self: &Arc<Self>, settings: Settings) -> Result<Worker, String> {
-        let waiting = self.spares().take(settings);
+        let waiting = self.spares.lock().take(settings);
         let worker = match waiting {
             Some(worker) => Ok(worker),
             None => {
@@ -91,24 +90,23 @@ impl Pool {
         worker
     }
 
-    /// Starts the workers that are missing, as far as there are permits. Runs that wait for a
-    /// permit come first.
+    /// Starts missing spares, if there are permits. Runs that wait for a permit come first.
     pub(super) fn refill(self: &Arc<Self>) {
         while let Ok(permit) = Arc::clone(&self.starts).try_acquire_owned() {
-            let Some(settings) = self.spares().begin_start() else {
+            let Some(settings) = self.spares.lock().begin_start() else {
                 return;
             };
             let pool = Arc::clone(self);
             tokio::spawn(async move {
                 let worker = pool.start(settings, permit, true).await;
-                let unwanted = pool.spares().end_start(settings, worker.ok());
+                let unwanted = pool.spares.lock().end_start(settings, worker.ok());
                 drop(unwanted);
             });
         }
     }
 
-    /// Starts a worker, which keeps its permit until it is ready, or ends. After a spare, the next one
-    /// follows.
+    /// Starts a worker, which keeps its permit until it is ready or has ended. Then, after a spare,
+    /// the next spare is started.
     async fn start(
         self: &Arc<Self>,
         settings: Settings,
@@ -130,14 +128,10 @@ impl Pool {
         }
         Ok(worker)
     }
-
-    fn spares(&self) -> MutexGuard<'_, Spares> {
-        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Spares {
-    /// Takes the waiting worker that was started first.
+    /// Takes the waiting worker that was started first. Different settings replace all spares.
     fn take(&mut self, settings: Settings) -> Option<Worker> {
         if settings != self.settings {
             self.settings = settings;
@@ -155,8 +149,7 @@ impl Spares {
         is_missing.then_some(self.settings)
     }
 
-    /// Adds the worker that was started, if it could be. Gives back one whose settings are no longer
-    /// wanted.
+    /// Adds the worker that was started, if any. Gives it back if its settings are no longer wanted.
     fn end_start(&mut self, settings: Settings, worker: Option<Worker>) -> Option<Worker> {
         if settings != self.settings || self.starting == 0 {
             return worker;
@@ -170,19 +163,15 @@ impl Spares {
 /// The fastest way to make machine code that is known to work on this machine.
 static FASTEST_JIT: Mutex<Jit> = Mutex::new(Jit::Keys);
 
-fn fastest_jit() -> MutexGuard<'static, Jit> {
-    FASTEST_JIT.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Makes workers from now on use the next simpler way to make machine code than `jit`, with which
-/// V8 did not start; false if there is none.
+/// Makes later workers use the next simpler way to make machine code than `jit`, with which V8 did
+/// not start; false if `jit` is the simplest.
 ///
 /// V8 150 is known to abort while it sets up machine code on some kernels of WSL2 and on some Macs.
 pub(super) fn use_simpler_than(jit: Jit) -> bool {
     let Some(next) = jit.next() else {
         return false;
     };
-    let mut fastest = fastest_jit();
+    let mut fastest = FASTEST_JIT.lock();
     *fastest = next.max(*fastest);
     true
 }
@@ -190,8 +179,8 @@ pub(super) fn use_simpler_than(jit: Jit) -> bool {
 /// The settings of a worker with this heap, with or without machine code, in this jail.
 pub(super) fn settings(heap_bytes: u64, jit: bool, jail: &JailOptions) -> Settings {
     Settings {
-        heap_bytes: heap_bytes.max(LEAST_HEAP_BYTES),
-        jit: if jit { *fastest_jit() } else { Jit::Off },
+        heap_bytes: heap_bytes.max(MIN_HEAP_BYTES),
+        jit: if jit { *FASTEST_JIT.lock() } else { Jit::Off },
         layers: jail.layers(),
     }
 }

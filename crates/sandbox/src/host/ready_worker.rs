@@ -1,4 +1,4 @@
-//! A worker that is taken for one run: it comes up, reads a text, and gets its script.
+//! A worker that is taken for one run: it becomes ready, reads a text, and gets its script.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,32 +23,32 @@ use crate::job::{Job, Limits};
 use crate::wire::FrameReader;
 use crate::wire::max_read_bytes;
 
-/// Time a worker has to come up.
+/// Time until a worker must be ready.
 const READY_TIME: Duration = Duration::from_secs(20);
 
-/// Bytes of a frame of a worker that comes up.
+/// Maximum bytes of a worker's first frame.
 const FIRST_FRAME_BYTES: usize = 64 << 10;
 
 /// Bytes of memory that reading may take besides the parser's stack, which is reserved in whole and
 /// used in part.
 const READING_BYTES: u64 = 1 << 30;
 
-/// Bytes of a frame besides the outcome.
-const BESIDES: usize = 1 << 10;
+/// Bytes of a [`WorkerFrame::Read`] besides the outcome.
+const READ_FRAME_OVERHEAD: usize = 1 << 10;
 
 /// A worker that was taken for one run. Dropping it ends it.
 ///
-/// A script is parsed in the worker that is to run it, so that the damage it does to the parser ends
-/// with that worker. The parsed result is unchecked but for its type: the code is for the same worker,
-/// and all else is a forecast.
+/// A script is parsed in the worker that will run it, so that damage to the parser ends with that
+/// worker. The parsed result is unchecked except for its type: the code is for the same worker, and
+/// the host uses the other parts only as a forecast.
 #[derive(Debug)]
 pub struct ReadyWorker {
     worker: Worker,
     reader: FrameReader<WorkerFrame>,
     jail: Jail,
-    /// The script's time, which reading may not pass either.
+    /// Limits reading, too.
     script_time: Duration,
-    /// Kept so that the thread that started the worker lives as long as the worker.
+    /// Keeps the thread alive that started the worker.
     pool: Arc<Pool>,
     /// Held until the worker has ended.
     memory: Option<TakenMemory>,
@@ -56,31 +56,30 @@ pub struct ReadyWorker {
 
 /// The reasons why a text was not read.
 #[derive(Debug)]
-pub enum NotRead<E> {
+pub enum ReadError<E> {
     /// The text is at fault.
     Refused(E),
     /// The worker is at fault.
     Ended(End),
 }
 
-/// The reasons why a worker did not come up, for a person.
-pub(super) enum NotUp {
+/// The reasons why a worker did not become ready, for a person.
+pub(super) enum NotReady {
     /// The processor or V8 stopped it by a trap, which happens where V8 sets up machine code.
     Trapped(String),
-    /// Something else.
     Other(String),
 }
 
 impl ReadyWorker {
-    /// Waits until the worker is ready, and looks at its jail.
-    pub(super) async fn come_up(
+    /// Waits until the worker is ready, and checks its jail.
+    pub(super) async fn wait(
         mut worker: Worker,
         pool: Arc<Pool>,
         script_time: Duration,
-    ) -> Result<Self, NotUp> {
+    ) -> Result<Self, NotReady> {
         let socket = worker.take_socket();
         let reader = socket.and_then(|socket| FrameReader::new(socket, FIRST_FRAME_BYTES).ok());
-        let unusable = || NotUp::Other("the socket of the worker cannot be used".to_owned());
+        let unusable = || NotReady::Other("the socket of the worker cannot be used".to_owned());
         let mut reader = reader.ok_or_else(unusable)?;
         let first = next(&mut reader, &mut Outbox::default(), READY_TIME).await;
         let lost = match first {
@@ -89,7 +88,7 @@ impl ReadyWorker {
                 let jail = jail::check(&ready, worker.id(), worker.settings(), required);
                 worker.set_memory(&ready);
                 return Ok(Self {
-                    jail: jail.map_err(NotUp::Other)?,
+                    jail: jail.map_err(NotReady::Other)?,
                     script_time,
                     worker,
                     reader,
@@ -97,28 +96,27 @@ impl ReadyWorker {
                     memory: None,
                 });
             }
-            Ok(_) => Lost::Violation("it speaks before it is ready".to_owned()),
+            Ok(_) => Lost::Violation("it sends another frame before it is ready".to_owned()),
             Err(lost) => lost,
         };
         let death = worker.end().await;
         let reason = lost.before_ready(&death);
         Err(match death.signal() {
-            Some(libc::SIGTRAP | libc::SIGILL) => NotUp::Trapped(reason),
-            _ => NotUp::Other(reason),
+            Some(libc::SIGTRAP | libc::SIGILL) => NotReady::Trapped(reason),
+            _ => NotReady::Other(reason),
         })
     }
 
-    /// The worker, which holds this memory.
     pub(super) fn with_memory(self, memory: Option<TakenMemory>) -> Self {
         Self { memory, ..self }
     }
 
-    /// True if it was started for runs with these limits.
+    /// True if the worker was started for runs with these limits.
     pub fn fits(&self, limits: &Limits) -> bool {
         self.worker.settings() == self.pool.settings(limits)
     }
 
-    /// The id of the worker's process.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.worker.id()
     }
@@ -128,36 +126,44 @@ impl ReadyWorker {
         &self.jail
     }
 
-    /// True if its process is there still.
+    /// True if the process has not ended.
     pub fn is_alive(&mut self) -> bool {
         self.worker.is_alive()
     }
 
     /// Makes the worker parse a script, within
-    /// [`reading_time`](super::LauncherOptions::reading_time), and within as much time of a processor
-    /// as the limits give the script.
-    /// The error: a text that is not a script, that takes too long, or that crashes the parser; or
-    /// the end of the worker.
-    pub async fn read_script(self, source: &str) -> Result<(Self, Prepared), NotRead<ScriptError>> {
-        self.read(Readable::Script, source, |kind, what| {
-            ScriptError::without_place(kind, format!("the script {what}"))
+    /// [`reading_time`](super::LauncherOptions::reading_time), and within the processor time that the
+    /// limits give the script.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a script, takes too long or crashes the parser, or the worker ended.
+    pub async fn read_script(
+        self,
+        source: &str,
+    ) -> Result<(Self, Prepared), ReadError<ScriptError>> {
+        self.read(Readable::Script, source, |kind, fault| {
+            ScriptError::without_place(kind, format!("the script {fault}"))
         })
         .await
     }
 
     /// Makes the worker derive a JSON Schema from a TypeScript type.
-    /// The error: as in [`Self::read_script`], or a type that has no JSON Schema.
-    pub async fn read_type(self, text: &str) -> Result<Value, NotRead<TypeTextError>> {
-        let read = self.read(Readable::Type, text, |_, what| {
-            TypeTextError::new(format!("the type {what}"))
+    ///
+    /// # Errors
+    ///
+    /// As in [`Self::read_script`], and a type that has no JSON Schema.
+    pub async fn read_type(self, text: &str) -> Result<Value, ReadError<TypeTextError>> {
+        let read = self.read(Readable::Type, text, |_, fault| {
+            TypeTextError::new(format!("the type {fault}"))
         });
-        read.await.map(|(_ends, schema)| schema)
+        read.await.map(|(_worker, schema)| schema)
     }
 
     /// Runs one script to its end.
     ///
     /// Returns the result of the run in every case, and does not panic on any frame of a worker.
-    /// When the future is dropped the worker dies. Needs a tokio runtime with I/O and time.
+    /// The worker dies when the future is dropped. Needs a tokio runtime with I/O and time.
     pub async fn run(
         self,
         job: Job,
@@ -184,49 +190,49 @@ impl ReadyWorker {
         ended
     }
 
-    /// Makes the worker read a text. `fault` makes the error for a text on which the
-    /// parser fails.
+    /// Makes the worker read a text. `error` makes the error for a text on which the parser fails.
     async fn read<T: DeserializeOwned, E: DeserializeOwned>(
         mut self,
         what: Readable,
         text: &str,
-        fault: impl FnOnce(ScriptErrorKind, &str) -> E,
-    ) -> Result<(Self, T), NotRead<E>> {
-        let lost = match self.ask(what, text).await {
+        error: impl FnOnce(ScriptErrorKind, &str) -> E,
+    ) -> Result<(Self, T), ReadError<E>> {
+        let lost = match self.request_read(what, text).await {
             Ok(outcome) => match serde_json::from_str::<Result<T, E>>(&outcome) {
                 Ok(read) => {
-                    return read.map(|read| (self, read)).map_err(NotRead::Refused);
+                    return read.map(|read| (self, read)).map_err(ReadError::Refused);
                 }
-                Err(_) => Lost::Violation("it has read something else than a text".to_owned()),
+                Err(_) => Lost::Violation("the outcome of its parser is invalid".to_owned()),
             },
             Err(lost) => lost,
         };
         let death = self.worker.end().await;
-        let (kind, what) = match lost {
+        let (kind, fault) = match lost {
             Lost::Late => {
                 let seconds = self.pool.reading_time.min(self.script_time).as_secs_f64();
-                let what = format!("takes longer than {seconds} s to parse");
-                (ScriptErrorKind::TooComplex, what)
+                let fault = format!("takes longer than {seconds} s to parse");
+                (ScriptErrorKind::TooComplex, fault)
             }
             Lost::Gone if out_of_memory(&death) => {
-                let what = "takes too much memory to parse".to_owned();
-                (ScriptErrorKind::TooComplex, what)
+                let fault = "takes too much memory to parse".to_owned();
+                (ScriptErrorKind::TooComplex, fault)
             }
-            // A text that crashes the parser ends the process by a signal. A program that is no
+            // A text that crashes the parser ends the process by a signal. A program that is not a
             // worker ends without one, and SIGKILL, which is not counted, comes from outside.
             Lost::Gone if death.signal().is_some() => (
                 ScriptErrorKind::Internal,
                 "makes the parser fail".to_owned(),
             ),
-            lost => return Err(NotRead::Ended(lost.end(&death, &Limits::default()))),
+            lost => return Err(ReadError::Ended(lost.end(&death, &Limits::default()))),
         };
-        let what = format!("{what}; write it in simpler pieces");
-        Err(NotRead::Refused(fault(kind, &what)))
+        let fault = format!("{fault}; write it in simpler pieces");
+        Err(ReadError::Refused(error(kind, &fault)))
     }
 
-    /// The outcome of a text, as the worker says it.
-    async fn ask(&mut self, what: Readable, text: &str) -> Result<String, Lost> {
-        self.reader.set_max_frame(max_read_bytes(what) + BESIDES);
+    /// Sends a text to the worker's parser and returns its outcome, unchecked.
+    async fn request_read(&mut self, what: Readable, text: &str) -> Result<String, Lost> {
+        let max_frame = max_read_bytes(what) + READ_FRAME_OVERHEAD;
+        self.reader.set_max_frame(max_frame);
         let memory = READING_BYTES + callgate_script::stack_bytes(text.len()) as u64;
         let limited = self.worker.limit_memory(memory);
         limited.map_err(|error| Lost::Violation(format!("its memory is unbounded: {error}")))?;
@@ -237,22 +243,24 @@ impl ReadyWorker {
             .map_err(|error| Lost::Violation(error.to_string()))?;
         let read = tokio::select! {
             read = next(&mut self.reader, &mut outbox, self.pool.reading_time) => read,
-            () = works(&self.worker, self.script_time) => Err(Lost::Late),
+            () = wait_for_cpu_time(&self.worker, self.script_time) => Err(Lost::Late),
         };
         match read? {
             WorkerFrame::Read { outcome } => Ok(outcome),
-            _ => Err(Lost::Violation("it speaks before it has read".to_owned())),
+            _ => Err(Lost::Violation(
+                "it sends another frame before the outcome of its parser".to_owned(),
+            )),
         }
     }
 }
 
-/// Returns when the worker has used this much time of a processor from now on.
-async fn works(worker: &Worker, time: Duration) {
+/// Returns when the worker has used this much more processor time.
+async fn wait_for_cpu_time(worker: &Worker, time: Duration) {
     let (began, before) = (Instant::now(), worker.cpu_time());
     loop {
         let used = match (before, worker.cpu_time()) {
             (Some(before), Some(now)) => now.saturating_sub(before),
-            // Where no clock counts that, the time on the wall does.
+            // Systems without that clock count wall time.
             _ => began.elapsed(),
         };
         if used >= time {
@@ -262,7 +270,7 @@ async fn works(worker: &Worker, time: Duration) {
     }
 }
 
-/// The next frame of a worker in this time, while it is told what is in `outbox`.
+/// Sends the frames in `outbox`, and returns the worker's next frame within this time.
 async fn next(
     reader: &mut FrameReader<WorkerFrame>,
     outbox: &mut Outbox,

@@ -10,9 +10,9 @@ use crate::wire::{
 use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
-use super::endings::{Lost, told};
+use super::endings::{Lost, reported};
 use super::handler::{CallHandler, Undelivered};
-use super::outbox::{LONGEST_ANSWER, Outbox};
+use super::outbox::{MAX_ANSWER_BYTES, Outbox};
 use super::output::{Emitted, Printed};
 use super::pending_calls::{Answered, Outcome, PendingCalls, Refusal, error_bytes};
 use super::script_clock::{ScriptClock, Work, WorkRead};
@@ -21,16 +21,16 @@ use crate::ended::{End, Ended, WhichLimit};
 use crate::job::{ERROR_BYTES, Job, Limits};
 use crate::wire::FrameReader;
 
-/// Time a worker has to stop by itself before it is killed.
-const GRACE: Duration = Duration::from_millis(250);
+/// Time for a worker to stop by itself before it is killed.
+const STOP_GRACE: Duration = Duration::from_millis(250);
 
 /// Bytes of a function's name in a call.
 const NAME_BYTES: usize = 4096;
 
-/// The longest time limit, a hundred years. Moments in time cannot be computed with longer ones.
-pub(super) const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+/// Maximum time limit: a hundred years. Adding more to an [`Instant`] can overflow.
+const MAX_TIME: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Runs the job in the worker, which is ready, and has been killed when this returns.
+/// Runs the job in a ready worker, which is killed before this returns.
 pub(super) async fn run(
     worker: Worker,
     mut reader: FrameReader<WorkerFrame>,
@@ -40,14 +40,18 @@ pub(super) async fn run(
 ) -> Ended {
     let began = Instant::now();
     let mut limits = job.limits.clone();
-    limits.script_time = limits.script_time.min(LONGEST);
-    limits.run_time = limits.run_time.min(LONGEST);
+    limits.script_time = limits.script_time.min(MAX_TIME);
+    limits.wait_time = limits.wait_time.min(MAX_TIME);
+    limits.run_time = limits.run_time.min(MAX_TIME);
     reader.set_max_frame(max_worker_frame(&limits));
+    let mut work = WorkRead::default();
+    let clock = ScriptClock::new(began, work.get(&worker));
     let mut run = RunLoop {
-        work: WorkRead::default(),
+        began,
+        work,
         worker,
         outbox: Outbox::default(),
-        clock: ScriptClock::new(began),
+        clock,
         printed: Printed::new(&limits),
         calls: PendingCalls::new(handler, limits.calls_in_flight),
         emitted: Emitted::default(),
@@ -57,11 +61,12 @@ pub(super) async fn run(
         stopping: None,
         limits,
     };
-    let stop = run.drive(job, reader, &cancel, began).await;
+    let stop = run.drive(job, reader, &cancel).await;
     run.finish(stop).await
 }
 
 struct RunLoop {
+    began: Instant,
     worker: Worker,
     outbox: Outbox,
     limits: Limits,
@@ -84,8 +89,8 @@ struct Stopping {
 
 /// The reasons for the end of the loop.
 enum Stop {
-    /// The worker told how the script ended.
-    Told(Done),
+    /// The worker reported how the script ended.
+    Done(Done),
     /// The worker is of no use any more. It is late if it did not stop in time.
     Lost(Lost),
 }
@@ -96,43 +101,21 @@ impl RunLoop {
         job: Job,
         mut reader: FrameReader<WorkerFrame>,
         cancel: &CancellationToken,
-        began: Instant,
     ) -> Stop {
         if let Err(error) = self.start(job) {
             self.stop(End::NotStarted {
                 reason: format!("the script is too large: {error}"),
             });
         }
-        let timer = tokio::time::sleep_until((began + self.limits.run_time).into());
+        let timer = tokio::time::sleep_until((self.began + self.limits.run_time).into());
         tokio::pin!(timer);
         loop {
-            // The frames that have been received.
-            loop {
-                match reader.next_read() {
-                    Ok(Some(frame)) => {
-                        if let Some(stop) = self.take(frame) {
-                            return stop;
-                        }
-                    }
-                    Ok(None) => break,
-                    Err(error) => return violation(&error.to_string()),
-                }
+            if let Some(stop) = self.take_received(&mut reader) {
+                return stop;
             }
             self.calls.begin();
-            let now = Instant::now();
-            let wake = match &self.stopping {
-                Some(stopping) if now >= stopping.kill_at => return Stop::Lost(Lost::Late),
-                Some(stopping) => stopping.kill_at,
-                None => {
-                    let work = self.work.get(&self.worker);
-                    if let Some(end) = self.passed(now, began, work) {
-                        self.stop(end);
-                        continue;
-                    }
-                    self.clock
-                        .look_again(self.limits.script_time, now, work)
-                        .min(began + self.limits.run_time)
-                }
+            let Some(wake) = self.next_check() else {
+                return Stop::Lost(Lost::Late);
             };
             if wake < timer.deadline().into_std() || timer.is_elapsed() {
                 timer.as_mut().reset(wake.into());
@@ -154,7 +137,7 @@ impl RunLoop {
                     while let Some(answered) = self.calls.next().now_or_never() {
                         self.reply(answered);
                     }
-                    self.note_waiting();
+                    self.note_calling();
                 }
                 () = timer.as_mut() => {}
             }
@@ -162,10 +145,42 @@ impl RunLoop {
         }
     }
 
+    /// Takes the frames that have been received.
+    fn take_received(&mut self, reader: &mut FrameReader<WorkerFrame>) -> Option<Stop> {
+        loop {
+            match reader.next_read() {
+                Ok(Some(frame)) => {
+                    if let Some(stop) = self.take(frame) {
+                        return Some(stop);
+                    }
+                }
+                Ok(None) => return None,
+                Err(error) => return Some(violation(&error.to_string())),
+            }
+        }
+    }
+
+    /// Stops a run that has passed a time limit, and returns when to check the limits again. `None`
+    /// if a stopped worker has used up its grace time.
+    fn next_check(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        if self.stopping.is_none() {
+            let work = self.work.get(&self.worker);
+            let Some(end) = self.passed(now, work) else {
+                let (script, wait) = (self.limits.script_time, self.limits.wait_time);
+                let next = self.clock.next_check(script, wait, now, work);
+                return Some(next.min(self.began + self.limits.run_time));
+            };
+            self.stop(end);
+        }
+        let kill_at = self.stopping.as_ref()?.kill_at;
+        (now < kill_at).then_some(kill_at)
+    }
+
     fn take(&mut self, frame: WorkerFrame) -> Option<Stop> {
         match frame {
-            WorkerFrame::Ready(_) => return Some(violation("it says twice that it is ready")),
-            WorkerFrame::Read { .. } => return Some(violation("it reads what it was not given")),
+            WorkerFrame::Ready(_) => return Some(violation("it is ready for the second time")),
+            WorkerFrame::Read { .. } => return Some(violation("it was given no text to parse")),
             WorkerFrame::Call(call) => return self.call(call),
             WorkerFrame::Cancel { call } => self.calls.cancel(call),
             WorkerFrame::Output { text } => {
@@ -175,8 +190,8 @@ impl RunLoop {
                 self.calls.printed(self.printed.more(&text));
             }
             WorkerFrame::Emit { block } => {
-                if let Err(what) = self.emitted.take(block, &self.limits) {
-                    return Some(violation(what));
+                if let Err(fault) = self.emitted.take(block, &self.limits) {
+                    return Some(violation(fault));
                 }
             }
             WorkerFrame::OutputEnd(mut end) => {
@@ -191,7 +206,7 @@ impl RunLoop {
                     self.stop(end);
                 }
             }
-            WorkerFrame::Done(done) => return Some(Stop::Told(done)),
+            WorkerFrame::Done(done) => return Some(Stop::Done(done)),
         }
         None
     }
@@ -210,7 +225,7 @@ impl RunLoop {
                 more_bytes: l.whole_bytes,
                 emits: l.emits,
                 emit_bytes: l.emit_bytes,
-                // Where it is kept in whole, this end cuts it.
+                // The host cuts a value that it keeps in whole.
                 result_bytes: l.result_bytes.max(l.whole_bytes),
                 frame_bytes: l.input_bytes,
                 buffer_bytes: l.buffer_bytes,
@@ -241,9 +256,9 @@ impl RunLoop {
         }
         let (id, function) = (call.id, call.tool.clone());
         match self.calls.take(call) {
-            Ok(()) => self.note_waiting(),
+            Ok(()) => self.note_calling(),
             Err(Refusal::Answer(thrown)) => self.answer(id, &function, Err(thrown)),
-            Err(Refusal::Violation(what)) => return Some(violation(what)),
+            Err(Refusal::Violation(fault)) => return Some(violation(fault)),
         }
         None
     }
@@ -256,7 +271,7 @@ impl RunLoop {
 
     fn answer(&mut self, call: u64, function: &str, outcome: Outcome) {
         let limit = usize::try_from(self.limits.reply_bytes).unwrap_or(usize::MAX);
-        let limit = limit.min(LONGEST_ANSWER);
+        let limit = limit.min(MAX_ANSWER_BYTES);
         let (what, bytes, limit) = match &outcome {
             Ok(json) => ("result", json.get().len(), limit),
             Err(thrown) => ("error", error_bytes(thrown), limit.max(ERROR_BYTES)),
@@ -265,26 +280,28 @@ impl RunLoop {
             Some(format!(
                 "the {what} is {bytes} bytes of JSON, over the limit of {limit} bytes"
             ))
-        } else if let Err(unread) = self.outbox.has_room(bytes) {
+        } else if let Err(unread) = self.outbox.check_room(bytes) {
             Some(format!(
-                "the {what} of {bytes} bytes is lost, because {unread} bytes of others wait for the \
-                 script; await some calls before the next"
+                "the {what} of {bytes} bytes is lost, because {unread} bytes of other answers wait \
+                 for the script; await some calls before the next"
             ))
         } else {
             None
         };
         let outcome = match lost {
-            Some(why) => Err(self.calls.undelivered(function, Undelivered::Answer, why)),
+            Some(reason) => Err(self
+                .calls
+                .undelivered(function, Undelivered::Answer, reason)),
             None => outcome.map(|json| Box::<str>::from(json).into()),
         };
-        // No longer than the limit above, so it can be encoded.
-        let _short = self.outbox.push(HostFrame::Reply(Reply { call, outcome }));
+        // The limit above ensures that it can be encoded.
+        let _ = self.outbox.push(HostFrame::Reply(Reply { call, outcome }));
     }
 
-    fn note_waiting(&mut self) {
-        let waiting = !self.calls.is_empty();
+    fn note_calling(&mut self) {
+        let is_calling = !self.calls.is_empty();
         let work = self.work.get(&self.worker);
-        self.clock.set_waiting(waiting, Instant::now(), work);
+        self.clock.set_calling(is_calling, Instant::now(), work);
     }
 
     /// Asks the worker to stop, and sets the time for it.
@@ -295,17 +312,20 @@ impl RunLoop {
         self.worker.ask_to_stop();
         self.stopping = Some(Stopping {
             end,
-            kill_at: Instant::now() + GRACE,
+            kill_at: Instant::now() + STOP_GRACE,
         });
         self.calls.clear();
     }
 
-    /// The limit of time that has been reached, if one has.
-    fn passed(&self, now: Instant, began: Instant, work: Work) -> Option<End> {
+    /// The end by a time limit that has been reached, if one has.
+    fn passed(&self, now: Instant, work: Work) -> Option<End> {
         let spent = self.clock.spent(now, work);
-        let whole = now.saturating_duration_since(began);
+        let waited = self.clock.waited(now, work);
+        let whole = now.saturating_duration_since(self.began);
         let (which, limit, observed) = if spent >= self.limits.script_time {
             (WhichLimit::ScriptTime, self.limits.script_time, spent)
+        } else if waited >= self.limits.wait_time {
+            (WhichLimit::WaitTime, self.limits.wait_time, waited)
         } else if whole >= self.limits.run_time {
             (WhichLimit::RunTime, self.limits.run_time, whole)
         } else {
@@ -323,18 +343,18 @@ impl RunLoop {
         self.work.expire();
         let script_time = self.clock.spent(now, self.work.get(&self.worker));
         let death = match &stop {
-            // Killed, and not waited for: taking down a V8 takes longer than many a script.
-            Stop::Told(_) => {
+            // Killed, and not waited for: shutting down V8 takes longer than many scripts run.
+            Stop::Done(_) => {
                 drop(self.worker);
                 Death::default()
             }
             _ => self.worker.end().await,
         };
-        // Every future of the handler is dropped before the caller has the end of the run.
+        // The caller must not see the end of the run before every future of the handler is dropped.
         self.calls.end().await;
         let end = match (self.stopping, stop) {
             (Some(stopping), _) => stopping.end,
-            (None, Stop::Told(done)) => told(done, &self.limits),
+            (None, Stop::Done(done)) => reported(done, &self.limits),
             (None, Stop::Lost(lost)) => lost.end(&death, &self.limits),
         };
         Ended {
@@ -348,7 +368,7 @@ impl RunLoop {
     }
 
     fn memory_end(&self, hit: LimitHit) -> End {
-        // The worker says which of the two limits passed; their values are the host's own.
+        // The worker reports which of the two limits was passed; their values are the host's own.
         let is_buffers = hit.limit == self.limits.buffer_bytes;
         let (heap, buffers) = (self.limits.heap_bytes, self.limits.buffer_bytes);
         End::Limit {
@@ -359,16 +379,15 @@ impl RunLoop {
     }
 }
 
-fn violation(what: &str) -> Stop {
-    Stop::Lost(Lost::Violation(what.to_owned()))
+fn violation(fault: &str) -> Stop {
+    Stop::Lost(Lost::Violation(fault.to_owned()))
 }
 
 pub(super) fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Reads what is there, or waits until a socket that is full takes more; false at the end of the
-/// stream.
+/// Reads available bytes, or waits until a full socket accepts more; false at the end of the stream.
 pub(super) async fn read_or_room(reader: &mut FrameReader<WorkerFrame>, full: bool) -> bool {
     if !full {
         let read = poll_fn(|context| reader.poll_read(context)).await;
@@ -380,12 +399,12 @@ pub(super) async fn read_or_room(reader: &mut FrameReader<WorkerFrame>, full: bo
     tokio::select! {
         biased;
         read = poll_fn(|context| reader.poll_read(context)) => read.unwrap_or(false),
-        // A worker that is gone shows on the reading side.
+        // The reading side reports a worker that is gone.
         _ = Outbox::room(writing) => true,
     }
 }
 
-/// The longest frame a worker may send.
+/// Maximum bytes of a frame from the worker.
 fn max_worker_frame(limits: &Limits) -> usize {
     let l = limits;
     let shown = l.result_bytes.max(l.output_bytes).max(l.message_bytes);

@@ -20,19 +20,19 @@ use crate::wire::{STOP_SIGNAL, Settings, WORKER_NAME};
 #[cfg(target_os = "linux")]
 const RESERVED_BYTES: u64 = 512 << 20;
 
-/// Bytes of a dead worker's standard error that are looked at.
+/// Bytes that are read of a dead worker's standard error.
 const STDERR_BYTES: usize = 16 << 10;
 
-/// The program that workers are. It must be of the same build as the host.
+/// The program of a worker. It must be of the same build as the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerProgram {
     /// `callgate-worker` in the folder of this process's executable.
     Installed,
     /// The executable of this process, which calls `worker_main_if_requested` of `callgate-worker`
-    /// first thing in its `main`.
+    /// first in its `main`.
     CurrentExe,
-    /// The file of an executable that does so, such as `callgate-worker`. It is opened once, so that
-    /// an update does not change the workers of a running host.
+    /// Such an executable, or `callgate-worker`. The file is opened once, so that an update does not
+    /// change the workers of a running host.
     Path(PathBuf),
 }
 
@@ -42,7 +42,7 @@ impl<P: AsRef<Path>> From<P> for WorkerProgram {
     }
 }
 
-/// Starts workers, on a thread of its own.
+/// Starts workers on a dedicated thread.
 ///
 /// Linux ties a child's death signal to the thread that started it, not to the process: a worker
 /// started from a thread of an async runtime would die with that thread.
@@ -57,12 +57,11 @@ enum Order {
 }
 
 impl Spawner {
-    /// Starts the thread.
     pub(super) fn new(program: WorkerProgram) -> Self {
         let program = Executable::open(program);
         let (orders, inbox) = mpsc::channel();
-        // Without threads there are no workers: the order is dropped, and its run is told so.
-        let _spawner = std::thread::Builder::new()
+        // Without the thread, the order is dropped, which its run reports.
+        let _ = std::thread::Builder::new()
             .name("callgate-spawner".to_owned())
             .spawn(move || {
                 while let Ok(Order::Start(settings, sender)) = inbox.recv() {
@@ -84,7 +83,7 @@ impl Spawner {
 impl Drop for Spawner {
     fn drop(&mut self) {
         // Its thread ends, and with it every worker that is left.
-        let _gone = self.orders.send(Order::Stop);
+        let _ = self.orders.send(Order::Stop);
     }
 }
 
@@ -94,7 +93,7 @@ pub(super) struct Worker {
     settings: Settings,
     socket: Option<UnixStream>,
     child: Option<Child>,
-    /// Bytes of private writable memory, and of address space, that it had when it was ready.
+    /// Bytes of private writable memory, and of address space, when the worker was ready.
     data_bytes: u64,
     space_bytes: u64,
     cpu_clock: Option<libc::clockid_t>,
@@ -108,7 +107,7 @@ impl Worker {
         self.socket.as_ref()?.try_clone().ok()
     }
 
-    /// The host's end of the socket; the first call has it.
+    /// The host's end of the socket; `None` after the first call.
     pub(super) fn take_socket(&mut self) -> Option<UnixStream> {
         self.socket.take()
     }
@@ -130,22 +129,22 @@ impl Worker {
         }
     }
 
-    /// Its process id; 0 once it is dead.
+    /// The process id; 0 once the process is dead.
     pub(super) fn id(&self) -> u32 {
         self.child.as_ref().map_or(0, Child::id)
     }
 
-    /// Records the memory of the worker before it has a script.
+    /// Records the worker's memory before it has a script.
     pub(super) fn set_memory(&mut self, ready: &Ready) {
         self.data_bytes = ready.data_bytes;
         self.space_bytes = ready.space_bytes;
     }
 
-    /// Bounds the memory of the process to so many bytes on top of what it had when it was ready,
-    /// however the memory is allocated. Only Linux has such limits.
+    /// Bounds the memory of the process to this number of bytes on top of its memory when it was
+    /// ready, however the memory is allocated. Only Linux has such limits.
     ///
-    /// The limit on private writable memory does not count what was writable and is so no more; that
-    /// on address space does, and bounds the kernel's tables of it.
+    /// The limit on private writable memory does not count memory that is no longer writable; the
+    /// limit on address space does, and bounds the kernel's page tables.
     #[cfg_attr(
         not(target_os = "linux"),
         expect(unused_variables, clippy::unnecessary_wraps)
@@ -177,9 +176,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Processor time the process has used so far, all its threads together; `None` once it is dead.
+    /// Processor time of all threads of the process; `None` once it is dead.
     pub(super) fn cpu_time(&self) -> Option<Duration> {
-        // Of a process that was waited for, the id could be another's.
+        // After a wait for the process, its id could be another's.
         self.child.as_ref()?;
         let mut time = libc::timespec {
             tv_sec: 0,
@@ -194,8 +193,8 @@ impl Worker {
         Some(Duration::new(seconds, nanoseconds))
     }
 
-    /// Time that the main thread has run or has waited for a processor so far; `None` where the kernel
-    /// does not tell.
+    /// Time in which the main thread has run or waited for a processor; `None` where the kernel does
+    /// not report it.
     pub(super) fn main_thread_time(&self) -> Option<Duration> {
         let mut line = [0; 64];
         let read = self.schedule.as_ref()?.read_at(&mut line, 0).ok()?;
@@ -205,7 +204,7 @@ impl Worker {
         Some(Duration::from_nanos(ran.saturating_add(waited)))
     }
 
-    /// Asks the worker to stop its script, to tell what it has printed, and to end.
+    /// Asks the worker to stop its script, to send its remaining output, and to end.
     pub(super) fn ask_to_stop(&self) {
         if let Some(child) = &self.child
             && let Ok(pid) = libc::pid_t::try_from(child.id())
@@ -218,21 +217,21 @@ impl Worker {
         }
     }
 
-    /// Kills the process and says how it ended, which is by itself if it was faster.
+    /// Kills the process, and returns how it ended: by itself, if it was faster.
     pub(super) async fn end(mut self) -> Death {
         self.kill().await.unwrap_or_default()
     }
 
-    /// Kills the process. A thread of its own waits for it, so that it does not stay behind as a
-    /// zombie, and tells how it ended.
+    /// Kills the process. A new thread waits for it, so that it does not stay behind as a zombie, and
+    /// sends how it ended.
     fn kill(&mut self) -> oneshot::Receiver<Death> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let Some(child) = self.child.take() else {
-            return told;
+            return receiver;
         };
         if let Ok(pid) = libc::pid_t::try_from(child.id()) {
-            // SAFETY: system calls with numbers. The process was not waited for, so its id, which
-            // is its group's too once it has a session of its own, is not another's.
+            // SAFETY: system calls with numbers. The process was not waited for, so its id is not
+            // another's. It is also the id of its group, once it has a session of its own.
             unsafe {
                 libc::kill(-pid, libc::SIGKILL);
                 // It may have no group of its own yet.
@@ -240,10 +239,10 @@ impl Worker {
             }
         }
         let reaper = std::thread::Builder::new().name("callgate-reaper".to_owned());
-        let _ended = reaper.spawn(move || {
-            let _unwanted = tell.send(reap(child));
+        let _ = reaper.spawn(move || {
+            let _ = sender.send(reap(child));
         });
-        told
+        receiver
     }
 }
 
@@ -285,8 +284,7 @@ fn reap(mut child: Child) -> Death {
 fn read_rest(mut stderr: ChildStderr) -> String {
     use std::io::Read;
     let mut bytes = vec![0; STDERR_BYTES];
-    // The process is dead, but what it started may have the other end of the pipe still: this does
-    // not wait.
+    // Does not block: a child of the dead process may still hold the other end of the pipe.
     let mut never_waits: libc::c_int = 1;
     // SAFETY: reads one live value.
     if unsafe { libc::ioctl(stderr.as_raw_fd(), libc::FIONBIO, &raw mut never_waits) } != 0 {
@@ -299,11 +297,10 @@ fn read_rest(mut stderr: ChildStderr) -> String {
 
 /// The file that workers are started from.
 struct Executable {
-    /// The path by which it is started.
     path: PathBuf,
     /// The path in messages.
     shown: PathBuf,
-    /// The open file, where `path` is by its descriptor.
+    /// Keeps the descriptor open that `path` names.
     _file: Option<File>,
 }
 
@@ -361,9 +358,9 @@ fn start(program: &Result<Executable, String>, settings: Settings) -> Result<Wor
     let fail = |error: io::Error| format!("the worker {shown} cannot be started: {error}");
     let (ours, theirs) = UnixStream::pair().map_err(fail)?;
     ours.set_nonblocking(true).map_err(fail)?;
-    // Without anything that runs between fork and exec, so that the process is started by vfork,
-    // whatever the size of this one. All descriptors of Rust are close-on-exec; the worker closes
-    // those of others first thing.
+    // No code runs between fork and exec, so the process is started by vfork, which is fast whatever
+    // the size of this one. All descriptors of Rust are close-on-exec; the worker first closes those
+    // of other libraries.
     let child = Command::new(&program.path)
         .arg0(WORKER_NAME)
         .args(settings.to_arguments())
@@ -395,7 +392,7 @@ fn cpu_clock(child: &Child) -> Option<libc::clockid_t> {
     (unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } == 0).then_some(clock)
 }
 
-/// Other systems have no such clock; there, wall time counts alone.
+/// Other systems have no such clock; wall time counts instead.
 #[cfg(not(target_os = "linux"))]
 fn cpu_clock(_child: &Child) -> Option<libc::clockid_t> {
     None

@@ -11,7 +11,7 @@ const LENGTH_BYTES: usize = 4;
 
 /// The reasons why bytes are not a frame, or a frame cannot be sent.
 ///
-/// Each of these ends the connection: the place where the next frame begins is unknown after it.
+/// Each of these ends the connection: afterwards the start of the next frame is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The frame is longer than the limit of this connection.
@@ -19,7 +19,6 @@ pub enum WireError {
     TooLarge {
         /// Bytes of the body, as announced or as encoded.
         size: usize,
-        /// Bytes that a body may have.
         limit: usize,
     },
     /// The body is not a frame of this direction.
@@ -62,13 +61,12 @@ impl<F: DeserializeOwned> Decoder<F> {
         }
     }
 
-    /// Changes the limit for the body of the frames that follow.
     pub fn set_max_frame(&mut self, max_frame: usize) {
         self.max_frame = max_frame;
     }
 
     /// The buffer to append received bytes to, with room for at least `at_least` bytes and for the
-    /// rest of the frame that has begun.
+    /// rest of the current frame.
     pub fn space(&mut self, at_least: usize) -> &mut BytesMut {
         let missing = match self.announced() {
             Ok(Some(body)) => (LENGTH_BYTES + body).saturating_sub(self.buffer.len()),
@@ -97,7 +95,7 @@ impl<F: DeserializeOwned> Decoder<F> {
         }
     }
 
-    /// Length of the body of the frame that the buffer begins with.
+    /// Length of the body of the buffer's first frame.
     fn announced(&self) -> Result<Option<usize>, WireError> {
         let Some(prefix) = self.buffer.first_chunk() else {
             return Ok(None);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostFrame {
     /// Read this text, which is answered with [`WorkerFrame::Read`]. Sent before
-    /// [`HostFrame::Start`], and to a worker that is not [ready](WorkerFrame::Ready), too.
+    /// [`HostFrame::Start`], and also to a worker that is not [ready](WorkerFrame::Ready).
     Read(Read),
     /// Run this script. Sent once, after [`WorkerFrame::Ready`].
     Start(Start),
@@ -30,13 +30,13 @@ pub enum WorkerFrame {
     /// The script no longer waits for a call. The host drops the call without an answer, and
     /// ignores the frame if the call is answered already or was never made.
     Cancel { call: u64 },
-    /// A message of the console, with its line feed, or the beginning of the one that goes on in
-    /// the tail.
+    /// A message of the console with its line feed, or the first part of one that continues in the
+    /// tail.
     Output { text: String },
     /// Output after the head, up to [`WorkerLimits::more_bytes`]. The tail can have the same text
     /// again.
     More { text: String },
-    /// The script hands something to its caller.
+    /// The script passes a block to its caller.
     Emit {
         /// JSON text, unchecked except for UTF-8.
         block: String,
@@ -86,15 +86,14 @@ pub enum Readable {
 pub struct Start {
     pub source_name: String,
     pub functions: Vec<String>,
-    /// Where the code stands in the author's text, from its beginning on; each begins after the
-    /// one before.
+    /// Ranges of `code` and their places in the author's text, in order.
     pub source_map: Vec<MappedRange>,
     pub limits: WorkerLimits,
     /// JavaScript expression text whose value is the function to call.
     pub code: String,
 }
 
-/// The limits that a worker holds by itself. The host holds them again.
+/// The limits that a worker enforces. The host enforces them again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerLimits {
     /// Console output that is kept, head and tail together.
@@ -121,14 +120,14 @@ pub struct WorkerLimits {
 pub struct Call {
     /// Chosen by the worker, to match the reply.
     pub id: u64,
-    /// Milliseconds that the script gives the call; `None` leaves it to the host.
+    /// Time limit that the script sets, in milliseconds; `None` for the host's own.
     pub timeout_ms: Option<u64>,
     /// True if a [`WorkerFrame::Cancel`] may follow; otherwise the host ignores such a frame.
     pub cancellable: bool,
-    /// Line and column of the call in the author's text, from 1, as far as the worker knows. A hint
-    /// for a person: nothing says that the text has such a place.
+    /// Line and column of the call in the author's text, from 1, if the worker knows them. A hint
+    /// for a person: the text may have no such place.
     pub place: Option<(u32, u32)>,
-    /// Name of the function, as the script gave it, unchecked.
+    /// Name of the function, unchecked.
     pub tool: String,
     /// The input as JSON text, unchecked except for UTF-8.
     pub input: String,
@@ -154,13 +153,13 @@ pub struct Thrown {
 /// The classes of error that a call can throw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ErrorClass {
-    /// `McpToolError`: the tool ran and said that it failed.
+    /// `McpToolError`: the tool ran and reported a failure.
     Tool,
-    /// `McpProtocolError`: the server, or the way to it, failed.
+    /// `McpProtocolError`: the server, or the connection to it, failed.
     Protocol,
     /// `McpTimeoutError`: no answer in time.
     Timeout,
-    /// `McpDeniedError`: the policy or a person said no.
+    /// `McpDeniedError`: the policy or a person denied the call.
     Denied,
     /// `McpDryRunError`: the call was not made, because this is a dry run.
     DryRun,
@@ -177,7 +176,7 @@ pub struct OutputEnd {
     pub cut_lines: u64,
     /// Bytes that were left out within messages, and are in none of the frames.
     pub missing_bytes: u64,
-    /// Timers that were still set, the next to fire first; not all of many.
+    /// Timers that were still set, the next to fire first; at most [`LeftTimer::MAX`].
     pub timers: Vec<LeftTimer>,
     /// The tail: whole messages, each ended by a line feed.
     pub tail: String,
@@ -193,7 +192,7 @@ pub struct LeftTimer {
 }
 
 impl LeftTimer {
-    /// The most timers of a run that are reported.
+    /// Maximum number of timers in a report.
     pub const MAX: usize = 8;
 }
 
@@ -234,7 +233,7 @@ pub enum ReturnValue {
 /// An exception that a script did not catch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ScriptException {
-    /// The error's name; empty when something else than an error was thrown.
+    /// The error's name; empty if the thrown value is not an error.
     pub name: String,
     /// The error's message, or the thrown value as the console shows it.
     pub message: String,
@@ -243,6 +242,6 @@ pub struct ScriptException {
     /// Column in that line, from 1; 0 when not known.
     pub column: u32,
     /// Class and message in one line, then the frames in the author's lines, and the same with
-    /// `Caused by:` for each cause; empty when there is none.
+    /// `Caused by:` for each cause; may be empty.
     pub stack: String,
 }

@@ -12,14 +12,14 @@ use serde::de::DeserializeOwned;
 
 use super::codec::{Decoder, WireError};
 
-/// Room to read into at once, and at most.
-const READ_BYTES: usize = 64 << 10;
-const MOST_READ_BYTES: usize = 4 << 20;
+/// Minimum and maximum bytes of buffer for one system call.
+const MIN_READ_BYTES: usize = 64 << 10;
+const MAX_READ_BYTES: usize = 4 << 20;
 
-/// The end of a socket where frames come out.
+/// Reads frames from a socket.
 ///
-/// The runtime is told of what can be read and of nothing else: where it waits for room to write,
-/// too, each read of the other end wakes this one.
+/// It is registered for readability only: registered for writing too, it would be woken by each read
+/// of the other end.
 #[derive(Debug)]
 pub struct FrameReader<F> {
     socket: AsyncFd<UnixStream>,
@@ -27,7 +27,7 @@ pub struct FrameReader<F> {
 }
 
 impl<F: DeserializeOwned> FrameReader<F> {
-    /// Reads frames of at most `max_frame` bytes from this socket, which may be one that blocks.
+    /// Reads frames of at most `max_frame` bytes. The socket may be in blocking mode.
     pub fn new(socket: UnixStream, max_frame: usize) -> io::Result<Self> {
         // SAFETY: the descriptor is owned, so it is open, and the same one, until it is dropped.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
@@ -37,7 +37,6 @@ impl<F: DeserializeOwned> FrameReader<F> {
         })
     }
 
-    /// Changes the limit for the frames that follow.
     pub fn set_max_frame(&mut self, max_frame: usize) {
         self.decoder.set_max_frame(max_frame);
     }
@@ -46,18 +45,18 @@ impl<F: DeserializeOwned> FrameReader<F> {
         self.socket.get_ref()
     }
 
-    /// The next frame of what has been read.
+    /// The next frame of the bytes that have been read.
     pub fn next_read(&mut self) -> Result<Option<F>, WireError> {
         self.decoder.next()
     }
 
-    /// Reads what is there; false at the end of the stream.
+    /// Reads available bytes; false at the end of the stream.
     pub fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         loop {
             let mut readable = ready!(self.socket.poll_read_ready(context))?;
-            let buffer = self.decoder.space(READ_BYTES);
+            let buffer = self.decoder.space(MIN_READ_BYTES);
             let room = buffer.spare_capacity_mut();
-            let bytes = room.len().min(MOST_READ_BYTES);
+            let bytes = room.len().min(MAX_READ_BYTES);
             // SAFETY: the kernel writes at most `bytes` bytes into memory that is ours and at least
             // that long.
             let read = unsafe {

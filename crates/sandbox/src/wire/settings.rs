@@ -1,5 +1,5 @@
-//! The protocol of host and worker besides the frames: the worker's command line, stop signal and
-//! error texts.
+//! The protocol between host and worker, without the frames: the worker's command line, stop signal
+//! and error texts.
 
 use super::Readable;
 
@@ -9,8 +9,8 @@ pub const WORKER_NAME: &str = "callgate-worker";
 /// The first argument of a worker process.
 pub const WORKER_ARGUMENT: &str = "--callgate-sandbox-worker";
 
-/// The version and a hash of the sources that worker and host are built from. They must be the
-/// same at both ends, because the meaning of the frames is not negotiated.
+/// The version, and a hash of the sources of worker and host. It must be the same at both ends,
+/// because the protocol is not negotiated.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "-", env!("CALLGATE_SOURCES"));
 
 /// Settings that must be known before the isolate is made.
@@ -18,18 +18,17 @@ pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "-", env!("CALLGATE_S
 pub struct Settings {
     /// Bytes of the JavaScript heap.
     pub heap_bytes: u64,
-    /// The way in which V8 makes machine code.
     pub jit: Jit,
     /// The kernel layers of the jail, as bits.
     pub layers: u8,
 }
 
-/// The ways in which V8 makes machine code, the fastest first; the last one works everywhere.
+/// The ways in which V8 makes machine code, the fastest first; the last works everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Jit {
     /// V8 compiles, and protects code by memory protection keys where the processor has them.
     Keys,
-    /// V8 compiles to pages that stay writable or whose rights it changes.
+    /// V8 compiles to pages that stay writable, or changes their permissions.
     NoKeys,
     /// V8 interprets.
     Off,
@@ -45,7 +44,7 @@ impl Jit {
 }
 
 impl Settings {
-    /// The arguments that tell a worker its settings, and the id of this process, its host.
+    /// The arguments of a worker: its settings, and the id of this process, its host.
     pub fn to_arguments(self) -> [String; 6] {
         [
             WORKER_ARGUMENT.to_owned(),
@@ -74,14 +73,13 @@ impl Settings {
 /// The signal by which the host asks a worker to stop.
 pub const STOP_SIGNAL: libc::c_int = libc::SIGTERM;
 
-/// Marks the line of standard error that holds the number of a refused system call.
+/// Prefix of the line of standard error with the number of a refused system call.
 pub const REFUSED_CALL: &str = "refused system call ";
 
-/// The most bytes of what a worker has read from a text, in JSON.
+/// Maximum bytes of the JSON that a worker's parser makes of a text.
 pub fn max_read_bytes(what: Readable) -> usize {
     match what {
-        // Reprinted code may be much longer than the text: the values of its constants stand where
-        // they are used.
+        // Reprinted code may be much longer than the text: it repeats constants where they are used.
         Readable::Script => 64 << 20,
         // The text is short.
         Readable::Type => 1 << 20,

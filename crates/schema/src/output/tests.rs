@@ -9,7 +9,7 @@ fn check(schema: &Value, json: &str, expected: &str) {
     assert_eq!(shown, expected);
 }
 
-/// A value in each line, and how it fits.
+/// A value in each line, and the result of its validation.
 fn check_values(schema: &Value, cases: &str) {
     for case in cases.trim().lines() {
         let (value, expected) = case.trim().split_once(" → ").expect(case);
@@ -64,8 +64,8 @@ fn nullable_keyword_allows_null() {
 fn unsupported_schemas_give_unknown() {
     let cases = r##"
         { "$ref": "https://example.com/a.json" } → the schema refers to "https://example.com/a.json", which is not a part of it; write "#/$defs/NAME"
-        { "$dynamicRef": "#a" } → the schema has "$dynamicRef"; leave it out
-        { "items": { "$id": "https://example.com/" } } → the schema has "$id"; leave it out
+        { "$dynamicRef": "#a" } → the schema has "$dynamicRef"; remove it
+        { "items": { "$id": "https://example.com/" } } → the schema has "$id"; remove it
         { "pattern": "^(?=a)" } → the schema is not a valid JSON Schema, at "/pattern": value is not a "regex"
         { "type": "text" } → the schema is not a valid JSON Schema, at "/type": value is not valid under any of the schemas listed in the 'anyOf' keyword
         { "anyOf": [{ "$ref": "#" }] } → the schema refers to itself with "#" for the same value"##;
@@ -103,7 +103,7 @@ fn recursive_schemas() {
         r#"{"name":"a","children":[{"children":[]}]}"#,
         r#"wrong: /children/0: "name" is a required property"#,
     );
-    // As deep as is read.
+    // The maximum depth.
     let deep = |levels: usize| {
         let (open, close) = (r#"{"name":"a","children":["#, "]}");
         format!("{}{}", open.repeat(levels), close.repeat(levels))
@@ -141,7 +141,7 @@ fn slow_checks_are_bounded() {
         "wrong: the value: value is not valid under any of the schemas listed in the 'anyOf' keyword",
     );
     check(&doubled, &wrong(60), "wrong: ");
-    // More values than are looked at.
+    // More values than the limit.
     let numbers = json!({ "type": "array", "items": { "type": "number" } });
     check(&numbers, &format!("[{}0]", "0,".repeat(1_000_000)), "fits");
     check(
@@ -157,7 +157,7 @@ fn slow_checks_are_bounded() {
         &format!("[{}0]", "0,".repeat(100_000)),
         "unknown: its 100002 values are too many for the 6002 parts of the schema",
     );
-    // More problems than are told.
+    // More problems than are reported.
     check(
         &numbers,
         r#"["a","b","c","d","e","f","g"]"#,
@@ -170,7 +170,7 @@ fn slow_checks_are_bounded() {
     );
 }
 
-/// Lists of empty lists: all different, and all with one hash.
+/// Lists of empty lists: all different, and all with the same hash.
 fn trees(nodes: usize) -> Vec<String> {
     let mut of: Vec<Vec<String>> = vec![vec![String::new()]];
     for size in 1..=nodes {
@@ -199,7 +199,7 @@ fn lists_with_one_hash_are_not_compared() {
                    (\"uniqueItems\")";
     check(&unique, &many, refused);
     check(&json!({ "items": { "type": "array" } }), &many, "fits");
-    // Ordinary lists are as long as ever.
+    // Ordinary lists may be long.
     let numbers: Vec<String> = (0..60_000).map(|n| n.to_string()).collect();
     check(&unique, &format!("[{}]", numbers.join(",")), "fits");
 }
@@ -227,7 +227,7 @@ fn nested_unevaluated_properties_are_bounded() {
     check(&nested(8), r#"{"a":1}"#, "fits");
     let refused = "unknown: its 2 values are too many for the 63 parts of the schema";
     check(&nested(20), r#"{"a":1}"#, refused);
-    // Each level of the value takes the loop once more.
+    // Each level of the value follows the loop once more.
     let looped = json!({
         "properties": { "a": { "allOf": [{ "$ref": "#" }] } },
         "unevaluatedProperties": true,

@@ -1,8 +1,8 @@
 //! The places in the author's text of the code that runs.
 
 use super::author_place;
+use crate::line_and_column;
 use crate::prepare;
-use crate::source::line_and_column;
 
 /// Each word `at_…` of the script that is in the code, too, is where the script has it.
 #[track_caller]
@@ -13,7 +13,7 @@ fn check(source: &str) {
         let words = text.match_indices("at_").map(|(at, _)| {
             let rest = &text[at..];
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
-            let (line, column, _) = line_and_column(text, at);
+            let (line, column) = line_and_column(text, at);
             (rest[..end.unwrap_or(rest.len())].to_owned(), (line, column))
         });
         words.collect()
@@ -101,7 +101,7 @@ fn every_form_keeps_its_places() {
 fn generated_code_has_no_author_position() {
     for script in ["await a_b()\nf()", "enum E { A }\nawait a_b()\nf()"] {
         let prepared = prepare(script).unwrap();
-        let (line, column, _) = line_and_column(&prepared.code, prepared.code.len() - 1);
+        let (line, column) = line_and_column(&prepared.code, prepared.code.len() - 1);
         assert_eq!(
             author_place(&prepared.source_map, line, column),
             None,

@@ -1,8 +1,8 @@
 //! The TypeScript compiler's errors in scripts of every form, at the author's
 //! own lines and columns.
 //!
-//! The compiler is that of `CALLGATE_TYPESCRIPT` (its executable), else the one
-//! that `cargo xtask setup` installs below the target directory.
+//! The compiler is the executable in `CALLGATE_TYPESCRIPT`, else the one that `cargo xtask setup`
+//! installs below the target directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

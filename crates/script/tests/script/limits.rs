@@ -5,8 +5,7 @@ use callgate_script::{MAX_SCRIPT_BYTES, ScriptErrorKind, prepare};
 #[test]
 fn size_and_depth_limits_are_enforced() {
     let deep = "the code is nested more than 1000 deep; write it in simpler pieces";
-    let long =
-        "the script is over 262144 bytes, the most it may have; let it fetch its data with tools";
+    let long = "the script is over the limit of 262144 bytes; let it fetch its data with tools";
     for (source, kind, place, message) in [
         ("f();".repeat(70_000), ScriptErrorKind::TooLong, None, long),
         (
@@ -35,8 +34,7 @@ fn size_and_depth_limits_are_enforced() {
     assert!(prepare(&"f();\n".repeat(50_000)).is_ok());
 }
 
-/// Each of these nests something in itself as often as a script is long. The
-/// point is that the process is still there afterwards.
+/// Each of these nests one construct as deep as the length of a script allows.
 #[test]
 fn nested_text_does_not_overflow_the_stack() {
     let units = "(¦[¦{¦!¦-¦a+¦a=>¦a=¦a?¦a?b:¦a**¦a,¦a.b¦a()¦a[¦new ¦if(1)¦if(1){}else ¦for(;;)¦\
@@ -58,7 +56,7 @@ fn nested_text_does_not_overflow_the_stack() {
     }
 }
 
-/// As deep as it may be, through every pass.
+/// Nesting near the limit, through every pass.
 #[test]
 fn deep_code_passes() {
     let check = |open: &str, close: &str, levels: usize| {
@@ -87,8 +85,8 @@ fn deep_code_passes() {
     check("<T,>(a: T) => ", "", 9);
 }
 
-/// The parser reads such syntax twice, and each nesting doubles that. A script passes if it is read
-/// in time; else its process is ended (`reading.rs` in the tests of the sandbox).
+/// The parser reads such syntax twice, and each nesting doubles the time. A script passes if it is
+/// read in time; else its process is ended (`tests/reading.rs` of the worker).
 #[test]
 fn exponential_time_syntax_is_accepted_when_short() {
     for (before, open, close, after) in [

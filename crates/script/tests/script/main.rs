@@ -10,11 +10,11 @@ mod strange;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use callgate_script::{Mention, instead_of, json_schema, prepare};
+use callgate_script::{Mention, json_schema, prepare, replacement_for};
 use expect_test::{Expect, expect, expect_file};
 
-/// The most source_map of code whose types are blanked: in front, where the value
-/// begins, the author's, behind.
+/// Maximum ranges in the source map of code whose types are blanked: before the author's text, at the
+/// start of the value, in the author's text, after it.
 const IN_PLACE: usize = 4;
 
 /// The outcome of [`prepare`] as text.
@@ -28,17 +28,17 @@ fn rendered(source: &str) -> String {
             // Dots, so that blanks at the end of a line can be seen.
             let code = prepared.code.replace(' ', "·").replace('\r', "␍");
             writeln!(out, "{code}").unwrap();
-            for mention in &prepared.named.tools {
+            for mention in &prepared.mentions.tools {
                 let Mention {
                     name, line, column, ..
                 } = mention;
                 let how = if mention.called { "calls" } else { "names" };
                 writeln!(out, "{how} {name} at {line}:{column}").unwrap();
             }
-            if prepared.named.dynamic {
+            if prepared.mentions.dynamic {
                 writeln!(out, "names others at run time").unwrap();
             }
-            if prepared.named.global {
+            if prepared.mentions.global {
                 writeln!(out, "may read all globals").unwrap();
             }
         }
@@ -104,11 +104,11 @@ fn long_or_deep_types_are_refused() {
 #[test]
 fn globals_of_other_runtimes_get_a_hint() {
     for name in ["fetch", "process", "Buffer", "__dirname", "eval", "window"] {
-        let hint = instead_of(name).unwrap_or_default();
+        let hint = replacement_for(name).unwrap_or_default();
         assert!(!hint.is_empty(), "{name}");
     }
     for name in ["console", "URL", "a_b", "globalThis", ""] {
-        assert_eq!(instead_of(name), None, "{name}");
+        assert_eq!(replacement_for(name), None, "{name}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Code as models and other programs hand it over: in fences, after thoughts, in JSON, escaped.
+//! Code in the forms of models and other programs: in fences, after thoughts, in JSON, escaped.
 
 use callgate_script::{prepare, rewritten};
 
@@ -8,7 +8,7 @@ fn check_runs(texts: &[&str], place: (u32, u32)) {
     for text in texts {
         let prepared = prepare(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let named = prepared
-            .named
+            .mentions
             .tools
             .iter()
             .find(|mention| mention.name == "f");

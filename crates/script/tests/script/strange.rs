@@ -1,4 +1,4 @@
-//! Texts that no author would write.
+//! Random texts.
 
 use callgate_script::{ScriptErrorKind, prepare};
 use proptest::prelude::*;
@@ -20,10 +20,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_text_is_prepared_without_panic(text in prop_oneof![tokens(), any::<String>()]) {
+    fn prepared_text_keeps_lines_and_hides_controls(text in prop_oneof![tokens(), any::<String>()]) {
         match prepare(&text) {
             Ok(prepared) => {
-                // The author's lines are where they are said to be.
+                // The code has the author's lines one line lower.
                 if prepared.source_map.len() <= IN_PLACE {
                     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
                     let author: Vec<&str> = text.split('\n').collect();
@@ -37,16 +37,16 @@ proptest! {
                 }
             }
             Err(error) => {
-                // The parser has assertions that some nonsense breaks; what
-                // must not be is a script that leaves the function around it.
+                // Some texts break assertions of the parser. No script may leave the function
+                // around it, which would be a different internal error.
                 if error.kind() == ScriptErrorKind::Internal {
                     prop_assert_eq!(
                         error.message(),
                         "the parser failed on this script; write it in simpler pieces"
                     );
                 }
-                let steers = error.to_string().contains('\u{1b}');
-                prop_assert!(!steers);
+                let has_escape = error.to_string().contains('\u{1b}');
+                prop_assert!(!has_escape);
             }
         }
     }

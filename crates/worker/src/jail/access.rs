@@ -1,4 +1,4 @@
-//! Inherited access, which a worker gives up first, and the signal that asks it to stop.
+//! Inherited access, which a worker drops first, and the signal that asks it to stop.
 
 use std::io;
 
@@ -10,7 +10,7 @@ type Resource = libc::__rlimit_resource_t;
 #[cfg(not(target_os = "linux"))]
 type Resource = libc::c_int;
 
-/// Resources that a worker never needs more of. Memory is bounded by the host, for each script.
+/// Limits for the whole life of a worker. The host sets limits of memory for each script.
 const LIMITS: &[(Resource, libc::rlim_t)] = &[
     (libc::RLIMIT_CORE, 0),
     (libc::RLIMIT_FSIZE, 0),
@@ -20,14 +20,14 @@ const LIMITS: &[(Resource, libc::rlim_t)] = &[
     (libc::RLIMIT_MSGQUEUE, 0),
 ];
 
-/// Gives up the terminal, resources and signals that came with the process. Fails if `host`, its
-/// parent, has ended.
+/// Drops the terminal, resources and signals that the process inherited. Fails if `host`, its parent,
+/// has ended.
 pub(super) fn drop_inherited_access(host: u32) -> Result<(), String> {
     // SAFETY: system calls with numbers; the `rlimit` values live through their calls.
     unsafe {
-        // A session of its own has no controlling terminal, so `/dev/tty` cannot be opened.
+        // A new session has no controlling terminal, so `/dev/tty` cannot be opened.
         check("setsid", libc::setsid())?;
-        // The host may have died before the death signal was asked for.
+        // The host may have died before the death signal was requested.
         if u32::try_from(libc::getppid()) != Ok(host) {
             return Err("the host is gone".to_owned());
         }
@@ -39,13 +39,13 @@ pub(super) fn drop_inherited_access(host: u32) -> Result<(), String> {
             check("setrlimit", libc::setrlimit(resource, &raw const limit))?;
         }
         libc::umask(0o777);
-        // Blocked in every thread there will be; one of them waits for it.
+        // Blocked in every later thread; one of them waits for it.
         let blocked = libc::pthread_sigmask(libc::SIG_BLOCK, &stop_signals(), std::ptr::null_mut());
         check("sigmask", -blocked)
     }
 }
 
-/// Returns when the host has asked the worker to stop, which it may have done before.
+/// Returns when the host has asked the worker to stop, even if it did so before the call.
 pub(crate) fn wait_for_stop_signal() {
     let signals = stop_signals();
     let mut signal = 0;
@@ -63,7 +63,7 @@ fn stop_signals() -> libc::sigset_t {
     }
 }
 
-/// An error that names the step if the system call returned one.
+/// Turns an error of a system call into a message that names the step.
 pub(super) fn check(step: &str, returned: libc::c_int) -> Result<(), String> {
     if returned < 0 {
         Err(format!("{step} failed: {}", io::Error::last_os_error()))

@@ -1,24 +1,22 @@
-//! The system calls that a worker may make, and why.
+//! The system calls that a worker may make, with reasons.
 //!
-//! A call that is not in this table kills the process. A call with a wrong argument returns an error,
-//! because V8 or glibc may try it and goes on without. Numbers are compared, so a call cannot come
-//! under another name; the filters check the architecture, and calls of the x32 ABI have numbers that
-//! are not here.
+//! A call that is not in this table kills the process. A call with a refused argument returns an
+//! error, because V8 or glibc may try it and continue without it. The filters compare numbers and
+//! check the architecture; calls of the x32 ABI have numbers that are not here.
 
 /// The answer of a filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Verdict {
-    /// The call is made.
     Allow,
-    /// The call is made unless one of the tests holds, and returns this error then.
+    /// The call returns this error if one of the tests holds; otherwise it is made.
     Unless(&'static [Test], i32),
     /// The call returns this error.
     Error(i32),
-    /// The process dies.
+    /// The process is killed.
     Kill,
 }
 
-/// A test of one argument, which is counted from 0.
+/// A test of one argument, given by its index.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Test {
     /// The argument has a bit that is not among these.
@@ -34,13 +32,13 @@ pub(super) enum Test {
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) number: libc::c_long,
-    /// The answer while V8 and the isolate are made.
+    /// While V8 and the isolate are made.
     pub(super) start_up: Verdict,
-    /// The answer while a script runs.
+    /// While a script runs.
     pub(super) run_time: Verdict,
 }
 
-/// All calls that are allowed, or refused without harm.
+/// All calls that do not kill the process.
 pub(super) fn table() -> impl Iterator<Item = &'static Call> {
     CALLS.iter().chain(CALLS_OF_X86_64)
 }
@@ -66,7 +64,7 @@ const fn refused_later(number: libc::c_long) -> Call {
     call(number, Verdict::Allow, Verdict::Error(libc::EACCES))
 }
 
-/// Returns `EACCES`, as if the file were hidden.
+/// Returns `EACCES`, as for a file without permissions.
 const fn hidden(number: libc::c_long) -> Call {
     let refused = Verdict::Error(libc::EACCES);
     call(number, refused, refused)
@@ -84,19 +82,19 @@ const fn limited(number: libc::c_long, refused: &'static [Test]) -> Call {
     call(number, limited, limited)
 }
 
-/// Rights of memory, without the one to execute: argument 2 of `mmap` and of `mprotect`. The others
-/// that `mprotect` takes grow a mapping down or up.
+/// Memory permissions except execution: argument 2 of `mmap` and of `mprotect`. The other bits that
+/// `mprotect` takes grow a mapping down or up.
 const RIGHTS: u64 = (libc::PROT_READ | libc::PROT_WRITE) as u64 | BRANCH_TARGETS;
 const EXECUTABLE: u64 = RIGHTS | libc::PROT_EXEC as u64;
-/// `PROT_BTI`, by which V8 has the processor check jumps into its code.
+/// `PROT_BTI`, with which V8 makes the processor check jumps into its code.
 const BRANCH_TARGETS: u64 = if cfg!(target_arch = "aarch64") {
     0x10
 } else {
     0
 };
 
-/// Flags of private memory, argument 3 of `mmap`. With others the kernel shares it, locks it, grows
-/// it, or takes it from where no limit counts it.
+/// Flags of private memory, argument 3 of `mmap`. Other flags share, lock or grow the memory, or take
+/// it from a pool that no limit counts.
 const PRIVATE: u64 = (libc::MAP_PRIVATE
     | libc::MAP_ANONYMOUS
     | libc::MAP_NORESERVE
@@ -108,8 +106,8 @@ const PRIVATE: u64 = (libc::MAP_PRIVATE
 /// Flags with which memory is moved: argument 3 of `mremap`.
 const MOVE: u64 = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
 
-/// Waiting and waking. Another process can have the same page of a library, so only the memory of
-/// this process can be woken on; `pthread_join` waits for the kernel, which wakes on any.
+/// Waiting and waking. Other processes can map the same page of a library, so only private futexes
+/// can be woken; `pthread_join` waits for the kernel, which wakes any futex.
 const WAITING: &[u64] = &[
     (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u64,
     (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as u64,
@@ -123,7 +121,7 @@ const WAITING: &[u64] = &[
 /// `PRIVATE_EXPEDITED`, `PRIVATE_EXPEDITED_SYNC_CORE`, and the registration for each.
 const BARRIERS: &[u64] = &[0, 1 << 3, 1 << 4, 1 << 5, 1 << 6];
 
-/// The clocks of the machine and of the caller. The ids of others' are negative.
+/// The clocks of the machine and of the caller. Clocks of other processes have negative ids.
 const CLOCKS: &[u64] = &[
     libc::CLOCK_REALTIME as u64,
     libc::CLOCK_MONOTONIC as u64,
@@ -161,7 +159,7 @@ const ADVICE: &[u64] = &[
     103,
 ];
 
-/// Names of threads and of memory areas; and `no_new_privs`, which stays on once it is on and is set
+/// Names of threads and of memory areas; and `no_new_privs`, which cannot be turned off and is set
 /// again with each filter.
 const OPTIONS: &[u64] = &[
     libc::PR_SET_NAME as u64,
@@ -169,11 +167,11 @@ const OPTIONS: &[u64] = &[
     libc::PR_SET_NO_NEW_PRIVS as u64,
 ];
 
-/// The flags of a descriptor are read, never set.
+/// Commands of `fcntl` that read the flags of a descriptor.
 const READING_FLAGS: &[u64] = &[libc::F_GETFD as u64, libc::F_GETFL as u64];
 
 const CALLS: &[Call] = &[
-    // Memory: private, and not executable once V8 has its code range.
+    // Memory: private, and not executable after V8 has its code range.
     always(libc::SYS_brk),                                  // glibc's heap
     always(libc::SYS_munmap),                               // gives memory back
     limited(libc::SYS_mremap, &[Test::OtherBits(3, MOVE)]), // cannot change rights
@@ -201,7 +199,7 @@ const CALLS: &[Call] = &[
         run_time: Verdict::Error(libc::EPERM),
     },
     Call {
-        // Its flags are behind a pointer, which a filter cannot look at; glibc then uses `clone`.
+        // Its flags are behind a pointer, which a filter cannot read; glibc then uses `clone`.
         number: libc::SYS_clone3,
         start_up: Verdict::Error(libc::ENOSYS),
         run_time: Verdict::Error(libc::ENOSYS),
@@ -213,8 +211,8 @@ const CALLS: &[Call] = &[
     limited(libc::SYS_membarrier, &[Test::IsNone(0, BARRIERS)]),
     always(libc::SYS_sched_yield), // spinning locks
     Call {
-        // The number of processors. glibc asks it of each thread by its id, too, and does
-        // without where the call does not exist.
+        // The number of processors. glibc also makes the call for each thread by its id, and
+        // continues without it where it does not exist.
         number: libc::SYS_sched_getaffinity,
         start_up: Verdict::Unless(&[Test::IsNone(0, &[0])], libc::ENOSYS),
         run_time: Verdict::Unless(&[Test::IsNone(0, &[0])], libc::ENOSYS),
@@ -230,10 +228,10 @@ const CALLS: &[Call] = &[
         libc::SYS_prlimit64,
         &[Test::IsNone(0, &[0]), Test::IsNone(2, &[0])],
     ),
-    // V8's own timers: of this process or of a thread. A worker has no children.
+    // V8 measures its own time: of this process or of a thread. A worker has no children.
     limited(libc::SYS_getrusage, &[Test::IsNone(0, &[0, 1])]),
-    // The socket to the host, the pipe for crash messages, and waiting for them. Neither `sendmsg`
-    // nor `recvmsg`: no descriptor goes in or out.
+    // The socket to the host, the pipe for crash messages, and waiting for them. Not `sendmsg` and
+    // `recvmsg`, which can pass descriptors.
     always(libc::SYS_read),                 // tokio's event descriptor
     always(libc::SYS_write),                // crash messages
     always(libc::SYS_writev),               // frames to the host
@@ -251,7 +249,7 @@ const CALLS: &[Call] = &[
     // Time and randomness.
     limited(libc::SYS_clock_gettime, &[Test::IsNone(0, CLOCKS)]), // `Date`, timers
     limited(libc::SYS_clock_getres, &[Test::IsNone(0, CLOCKS)]),  // `performance`
-    // Terminating a stuck script again.
+    // Waits until a stuck script is terminated again.
     limited(libc::SYS_clock_nanosleep, &[Test::IsNone(0, CLOCKS)]),
     always(libc::SYS_nanosleep),    // the same on older glibc
     always(libc::SYS_gettimeofday), // V8 reads the date
@@ -272,7 +270,7 @@ const CALLS: &[Call] = &[
     limited(libc::SYS_tgkill, &[Test::IsOther(0)]),
     always(libc::SYS_exit),       // a thread ends
     always(libc::SYS_exit_group), // the worker ends
-    // glibc, V8 and ICU look for files and go on without them.
+    // glibc, V8 and ICU look for files and continue without them.
     hidden(libc::SYS_openat),       // zone data, processors
     hidden(libc::SYS_readlinkat),   // the name of the program
     hidden(libc::SYS_newfstatat),   // files that were not opened
@@ -282,7 +280,7 @@ const CALLS: &[Call] = &[
     hidden(libc::SYS_getcwd),       // the backtrace of a panic
     refused_later(libc::SYS_uname), // V8 reads the kernel's version when it starts
     refused_later(libc::SYS_ioctl), // sockets are made non-blocking at start-up
-    // The jail itself; filters can only be added.
+    // The jail itself. Filters can be added, not removed.
     start_up_only(libc::SYS_seccomp), // the run-time filter
 ];
 

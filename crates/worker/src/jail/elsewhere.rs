@@ -1,10 +1,10 @@
-//! The place of the kernel layers on systems other than Linux, which have none of them.
+//! Stubs of the kernel layers for systems other than Linux, which have none of them.
 
 use std::fs::File;
 
 pub(super) fn close_from(first: libc::c_int) -> Result<(), String> {
     for descriptor in first..256 {
-        // SAFETY: a system call with a number; one that is not open is no matter.
+        // SAFETY: a system call with a number; it fails for a descriptor that is not open.
         unsafe { libc::close(descriptor) };
     }
     Ok(())

@@ -9,23 +9,23 @@ use seccompiler::{
 
 use super::calls::{self, Call, Test, Verdict};
 
-/// The processor that the filters are for. They kill a process that uses another one's calls.
+/// The filters kill a process that makes calls of a different architecture.
 const ARCHITECTURE: TargetArch = if cfg!(target_arch = "aarch64") {
     TargetArch::aarch64
 } else {
     TargetArch::x86_64
 };
 
-/// Error numbers that a refused call can return; each takes a filter of its own.
+/// Error numbers that a refused call can return; each needs its own filter.
 const ERRORS: [i32; 3] = [libc::EACCES, libc::EPERM, libc::ENOSYS];
 
-/// Applies the filter for the time in which V8 and the isolate are made.
+/// Applies the filters for the start of V8 and the isolate.
 pub(super) fn apply_start_up() -> Result<(), seccompiler::Error> {
     apply(|call| call.start_up)
 }
 
-/// Applies the filter for the time in which a script runs. The one for the start-up still holds, so
-/// calls with the same verdict in both need no second look.
+/// Applies the filters for the run of a script. Those for the start-up still hold, so they skip calls
+/// with the same verdict in both.
 pub(super) fn apply_run_time() -> Result<(), seccompiler::Error> {
     apply(|call| {
         if call.run_time == call.start_up {
@@ -36,9 +36,8 @@ pub(super) fn apply_run_time() -> Result<(), seccompiler::Error> {
     })
 }
 
-/// Filters add up and the strictest answer counts. So each error number has a filter that returns it
-/// for the calls it is meant for and allows the rest, and the last filter traps what is not in the
-/// table.
+/// The strictest verdict of all filters counts. So each error number has a filter that returns it for
+/// its calls and allows the others, and the last filter traps calls that are not in the table.
 fn apply(verdict: impl Fn(&Call) -> Verdict) -> Result<(), seccompiler::Error> {
     for error in ERRORS {
         let mut refused = Rules::new();
@@ -64,7 +63,7 @@ fn apply(verdict: impl Fn(&Call) -> Verdict) -> Result<(), seccompiler::Error> {
     apply_program(known, SeccompAction::Allow, SeccompAction::Trap)
 }
 
-/// A call matches if one of its rules does, or if it has none.
+/// A call matches if one of its rules does, or if it has no rules.
 type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
 
 /// The rules of a test, which holds if one of them matches.

@@ -1,4 +1,4 @@
-//! The kernel layers of Linux that a worker puts around itself, and what belongs to them.
+//! The kernel layers of Linux that a worker puts around itself.
 
 use std::fs::File;
 
@@ -14,7 +14,7 @@ use callgate_sandbox::wire::REFUSED_CALL;
 /// The newest Landlock ABI whose rights are handled.
 const NEWEST_ABI: ABI = ABI::V7;
 
-/// The namespaces that a worker makes for itself. Their order is that of the bits in `Ready`.
+/// The namespaces that a worker makes for itself, in the order of the bits in `Ready`.
 const NAMESPACES: &[libc::c_int] = &[
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNET,
@@ -30,15 +30,15 @@ pub(super) fn close_from(first: libc::c_uint) -> Result<(), String> {
     })
 }
 
-/// Has the kernel kill this process when the thread that started it ends.
+/// Makes the kernel kill this process when the thread that started it ends.
 pub(super) fn ask_for_death_signal() -> Result<(), String> {
     // SAFETY: a system call with numbers.
     let asked = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     check("death signal", asked)
 }
 
-/// Makes namespaces; the bits of those that were made. Where the kernel or a container refuses, the
-/// worker goes on without them.
+/// Makes namespaces and returns their bits. Where the kernel or a container refuses, the worker
+/// continues without them.
 pub(super) fn unshare_namespaces() -> u8 {
     let flags = NAMESPACES.iter().fold(0, |flags, flag| flags | flag);
     // SAFETY: a system call with a number.
@@ -49,7 +49,7 @@ pub(super) fn unshare_namespaces() -> u8 {
     }
 }
 
-/// Gives up capabilities, and the ways to get rights or be looked into.
+/// Drops capabilities, and forbids gaining privileges and being inspected.
 pub(super) fn give_up_rights() -> Result<(), String> {
     /// `struct __user_cap_header_struct` and `__user_cap_data_struct` of linux/capability.h.
     #[repr(C)]
@@ -64,23 +64,23 @@ pub(super) fn give_up_rights() -> Result<(), String> {
     };
     // Effective, permitted and inheritable, twice 32 bits each.
     let none = [0_u32; 6];
-    // SAFETY: system calls with numbers; `header` and `none` have the layout that version 3 says,
-    // and live through the call.
+    // SAFETY: system calls with numbers; `header` and `none` have the layout of version 3, and live
+    // through the call.
     unsafe {
         let dropped = libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr());
         check("capset", dropped as libc::c_int)?;
         let privileges = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         check("no_new_privs", privileges)?;
-        // No core dump, and no reading of this process by others of the same user.
+        // No core dump, and other processes of the same user cannot read this one.
         check("undumpable", libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0))?;
     }
-    // A change of rights takes the death signal away, so it is asked for once more.
+    // A change of privileges resets the death signal.
     ask_for_death_signal()
 }
 
-/// Takes away every right that Landlock handles; the ABI version in force, or 0.
+/// Drops every right that Landlock handles; returns the ABI version in force, or 0.
 ///
-/// The rights of ABI 1 are a must, those of newer kernels are taken away where there are any.
+/// The rights of ABI 1 are required; those of newer kernels are dropped where the kernel has them.
 pub(super) fn restrict_by_landlock() -> u8 {
     let restricted = || {
         Ruleset::default()
@@ -102,22 +102,22 @@ pub(super) fn restrict_by_landlock() -> u8 {
     }
 }
 
-/// Opens the list of the parts of this process's address space. Without it, memory cannot be bounded.
+/// Opens the list of this process's mappings. Without it, memory cannot be bounded.
 pub(super) fn open_maps() -> Result<Option<File>, String> {
     let maps = File::open("/proc/self/maps");
     maps.map(Some)
         .map_err(|error| format!("/proc/self/maps cannot be read: {error}"))
 }
 
-/// Gives back address space that V8 reserves and does not use: 16 GiB for objects of C++ code, of
-/// which a worker has hardly any. Returns the bytes of address space that are left, and those of
-/// private writable memory, by this process's `maps` (proc_pid_maps(5)).
+/// Unmaps address space that V8 reserves and does not use: 16 GiB for objects of C++ code, of which a
+/// worker has hardly any. Returns the remaining bytes of address space, and those of private writable
+/// memory, according to this process's `maps` (proc_pid_maps(5)).
 ///
-/// A limit on address space bounds memory only where little of it was reserved before. Where V8
-/// needs more than is left of a reservation, it ends the process.
+/// A limit on address space bounds memory only if little of it was reserved before. If V8 needs more
+/// than the rest of a reservation, it ends the process.
 pub(super) fn release_reserved(maps: &str) -> (usize, usize) {
-    const LEFT: usize = 256 << 20;
-    const MOST: usize = 1 << 30;
+    const KEPT: usize = 256 << 20;
+    const MAX_RESERVED: usize = 1 << 30;
     let (mut space, mut data) = (0, 0);
     for line in maps.lines() {
         let mut words = line.split(' ');
@@ -126,11 +126,11 @@ pub(super) fn release_reserved(maps: &str) -> (usize, usize) {
         let bound = |text| usize::from_str_radix(text, 16).unwrap_or(0);
         let (start, mut end) = (bound(start), bound(end));
         let rights = words.next().unwrap_or_default();
-        if rights == "---p" && end - start > MOST {
-            let unused = std::ptr::without_provenance_mut(start + LEFT);
-            // SAFETY: nothing has any right to this memory, so nothing is in it.
-            if unsafe { libc::munmap(unused, end - start - LEFT) } == 0 {
-                end = start + LEFT;
+        if rights == "---p" && end - start > MAX_RESERVED {
+            let unused = std::ptr::without_provenance_mut(start + KEPT);
+            // SAFETY: the mapping permits no access, so no code uses it.
+            if unsafe { libc::munmap(unused, end - start - KEPT) } == 0 {
+                end = start + KEPT;
             }
         }
         space += end - start;
@@ -141,17 +141,17 @@ pub(super) fn release_reserved(maps: &str) -> (usize, usize) {
     (space, data)
 }
 
-/// Applies the filter for the start-up; true if it is in force.
+/// Applies the filters for the start-up; true if they are in force.
 pub(super) fn filter_start_up() -> bool {
     filters::apply_start_up().is_ok()
 }
 
-/// Applies the filter for the time in which a script runs; true if it is in force.
+/// Applies the filters for the run of a script; true if they are in force.
 pub(super) fn filter_run_time() -> bool {
     filters::apply_run_time().is_ok()
 }
 
-/// True if the processor and the kernel have memory protection keys, as V8 finds out.
+/// True if the processor and the kernel have memory protection keys. V8 makes the same test.
 pub(super) fn has_protection_keys() -> bool {
     // SAFETY: system calls with numbers.
     unsafe {
@@ -160,12 +160,12 @@ pub(super) fn has_protection_keys() -> bool {
     }
 }
 
-/// Has the first refused system call named on standard error, before the process dies of it.
+/// Makes the process write the number of a refused system call to standard error before it is killed.
 ///
-/// A filter that kills at once cannot say which call it was. This one traps: the call is not made,
-/// the kernel calls the handler once (`SA_RESETHAND`), and making the call again kills the process.
+/// A filter that kills at once cannot report the call. This one traps: the call is not made, the
+/// kernel calls the handler once (`SA_RESETHAND`), and making the call again kills the process.
 pub(super) fn name_refused_calls() -> Result<(), String> {
-    // SAFETY: zeros are a valid `sigaction`, the handler calls nothing but system calls.
+    // SAFETY: zeros are a valid `sigaction`, and the handler only makes system calls.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = name_call as *const () as libc::sighandler_t;

@@ -1,22 +1,23 @@
 //! The jail: the kernel limits that a worker puts around itself before it is given a script.
 //!
-//! V8 cannot be the wall around a script, so a worker is treated as taken over by native code. The
-//! jail leaves such code the memory it has, the processor, and one socket to the host.
+//! V8 cannot be the wall around a script, so a worker is treated as taken over by native code. In the
+//! jail, such code has its memory, the processor, and one socket to the host.
 //!
-//! The steps 2 to 4 and 6 are Linux's. Elsewhere [`Ready`] says that no layer is in force.
+//! Only Linux has the steps 2 to 4 and 6. On other systems [`Ready`] reports that no layer is in
+//! force.
 //!
-//! | order | step | what it takes away |
+//! | order | step | removed |
 //! |---|---|---|
 //! | 1 | close descriptors, `setsid`, death signal, resource limits, undumpable, no capabilities, `no_new_privs` | inherited access, terminals, outliving the host, gaining rights |
 //! | 2 | namespaces of its own, where the kernel allows | sight of the machine's network, IPC objects and host name |
 //! | 3 | Landlock with every right handled and no rule | files, TCP, abstract sockets, signals to others |
 //! | 4 | seccomp, start-up filter | every system call that starting V8 does not need |
 //! | 5 | V8, its threads and the isolate are made | |
-//! | 6 | address space that is not used is given back; seccomp, run-time filter, on all threads | what only the start-up needed, new threads, and new machine code |
+//! | 6 | unmap unused address space; seccomp, run-time filter, on all threads | what only the start-up needed, new threads, and new machine code |
 //!
 //! Steps 1 to 4 run on one thread, before V8 and tokio exist. A failure in step 1 ends the worker.
-//! [`Ready`] tells the host which of the steps 2 to 6 are in force; the host decides whether that is
-//! enough, and sends no script otherwise.
+//! [`Ready`] reports to the host which of the steps 2 to 6 are in force; the host decides whether
+//! that is enough, and sends no script otherwise.
 
 mod access;
 #[cfg(target_os = "linux")]
@@ -48,13 +49,14 @@ impl Jail {
     /// Does the steps 1 to 4. Must be called on the only thread of the process.
     pub(super) fn enter(settings: Settings, host: u32) -> Result<Self, String> {
         let has = |layer: JailLayer| settings.layers & layer.bit() != 0;
-        // All but the socket, the null device and the pipe for crash messages.
+        // Keeps the socket, the null device and the pipe for crash messages.
         kernel::close_from(3)?;
         kernel::ask_for_death_signal()?;
         access::drop_inherited_access(host)?;
         let maps = kernel::open_maps()?;
-        // Where memory runs out, the kernel ends workers first. Their own limits hold without it.
-        let _refused = std::fs::write("/proc/self/oom_score_adj", "1000");
+        // When the machine's memory runs out, the kernel kills workers first. A worker's own limits
+        // hold without this.
+        let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
         let namespaces = if has(JailLayer::Namespaces) {
             kernel::unshare_namespaces()
         } else {
@@ -87,8 +89,8 @@ impl Jail {
     pub(super) fn shut(mut self) -> Ready {
         let mut maps = String::new();
         if let Some(mut file) = self.maps.take() {
-            // Without it, the limits that the host sets are too low for any script.
-            let _unread = file.read_to_string(&mut maps);
+            // After an error, the limits that the host sets are too low for any script.
+            let _ = file.read_to_string(&mut maps);
         }
         let (space, data) = kernel::release_reserved(&maps);
         (self.in_force.space_bytes, self.in_force.data_bytes) = (space as u64, data as u64);

@@ -1,5 +1,5 @@
-//! The jail, tried from inside: a worker that runs native code makes the system calls and attacks
-//! with which it would get out. `cargo xtask escape` runs this and prints the table.
+//! Attacks on the jail from inside: a worker with native code makes the system calls that could get it
+//! out. `cargo xtask escape` runs this and prints the table.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
@@ -59,11 +59,13 @@ async fn run(launcher: &Launcher, order: &str) -> Ended {
                 .run(job, Arc::new(NoCalls), CancellationToken::new())
                 .await
         }
-        Err(reason) => Ended::without_script(End::NotStarted { reason }),
+        Err(error) => Ended::without_script(End::NotStarted {
+            reason: error.to_string(),
+        }),
     }
 }
 
-/// The answer to an order, or how the worker ended instead.
+/// The answer to an order, or the end of the worker.
 async fn answer(launcher: &Launcher, order: &str) -> String {
     match run(launcher, order).await.end {
         End::Returned(Returned::Json(json)) => json.get().to_owned(),
@@ -72,7 +74,7 @@ async fn answer(launcher: &Launcher, order: &str) -> String {
     }
 }
 
-/// The layers that this kernel has. A test that needs one that is missing says so and passes.
+/// The layers that this kernel has. A test that needs a missing one prints that and passes.
 async fn layers_of_the_kernel() -> Vec<JailLayer> {
     let jail = run(&launcher(&JailLayer::ALL), "call 39")
         .await
@@ -329,7 +331,7 @@ async fn native_code_has_bounded_memory_and_threads() {
         reply_bytes: 16 << 20,
         ..Limits::default()
     };
-    // The sum of `data_bytes` in host/endings.rs and pages of files; then the space reserved besides.
+    // The sum of `data_bytes` in host/endings.rs and pages of files; then the reserved space.
     let data = (4 * 16 + 256 + 64) << 10;
     let reserved = 512 << 10;
     println!(
@@ -402,6 +404,7 @@ async fn a_traced_worker_gets_no_script() {
     };
     let launcher = Launcher::new(WorkerProgram::Path(program), options);
     let refused = launcher.take(&Limits::default()).await.unwrap_err();
+    let refused = refused.to_string();
     drop(ended);
     tracer.join().unwrap();
     assert!(refused.contains("another process traces it"), "{refused}");

@@ -1,4 +1,4 @@
-//! A worker that runs native code, as one does that a script has taken over.
+//! A worker that runs native code, like one that a script has taken over.
 
 use std::process::ExitCode;
 

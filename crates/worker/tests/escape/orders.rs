@@ -1,7 +1,7 @@
 //! The orders of a worker that runs native code.
 //!
 //! The code of a "script" is an order, as words: `call NUMBER ARGUMENT...` makes one system call and
-//! answers with what it returned; the other orders are attacks of several steps.
+//! answers with its return value; the other orders are attacks of several steps.
 
 use std::cell::UnsafeCell;
 use std::ffi::CString;
@@ -61,7 +61,7 @@ fn call(number: i64, arguments: &[&str]) -> i64 {
         };
     }
     let [a, b, c, d, e, f] = values;
-    // SAFETY: none of the calls writes to memory but `MEMORY`; what else they do is what is tested.
+    // SAFETY: the calls write only to `MEMORY`; their other effects are the subject of the test.
     let returned = unsafe { libc::syscall(number, a, b, c, d, e, f) };
     if returned < 0 {
         i64::from(-std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
@@ -70,7 +70,7 @@ fn call(number: i64, arguments: &[&str]) -> i64 {
     }
 }
 
-/// Tries to go on after a refused call by a handler of its own.
+/// Tries to continue after a refused call with its own handler.
 fn survive_sigsys() -> String {
     extern "C" fn go_on(_: libc::c_int) {}
     // SAFETY: the handler does nothing.
@@ -79,7 +79,7 @@ fn survive_sigsys() -> String {
     call(libc::SYS_socket, &["n2", "n1", "n0"]).to_string()
 }
 
-/// Tries to go on after a refused call by blocking the signal.
+/// Tries to continue after a refused call by blocking the signal.
 fn block_sigsys() -> String {
     // SAFETY: zeros are an empty set of signals, which lives through the calls.
     unsafe {
@@ -90,7 +90,7 @@ fn block_sigsys() -> String {
     call(libc::SYS_socket, &["n2", "n1", "n0"]).to_string()
 }
 
-/// Makes a system call by the 32-bit gate, where other numbers hold: 20 is `getpid`.
+/// Makes a system call through the 32-bit gate, which has different numbers: 20 is `getpid`.
 #[cfg(target_arch = "x86_64")]
 fn call_of_i386() -> String {
     let returned: i64;
@@ -127,7 +127,7 @@ fn read_memory(pid: i64, address: i64) -> i64 {
     unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) as i64 }
 }
 
-/// Takes private memory until there is no more; says how many MiB that were.
+/// Takes private memory until there is no more; returns the number of MiB.
 fn take_memory() -> usize {
     const MIB: usize = 1 << 20;
     // SAFETY: new mappings at addresses of the kernel's choice.
@@ -178,7 +178,7 @@ fn take_by_every_flag() {
     }
 }
 
-/// Reads a byte of each 2 MiB of the largest mappings there can be: the kernel makes a table for each.
+/// Reads a byte of each 2 MiB of the largest possible mappings: the kernel makes a page table for each.
 fn take_tables() {
     for bits in (24..=44).rev() {
         while let Some(memory) = map(1 << bits, libc::PROT_READ, libc::MAP_NORESERVE) {
@@ -190,12 +190,12 @@ fn take_tables() {
     }
 }
 
-/// Takes memory whose right to be written to, by which it is counted, is taken away again.
+/// Takes writable memory, which is counted, and makes it read-only, so that it is not.
 fn take_once_writable() {
     const BYTES: usize = 16 << 20;
     while let Some(memory) = map(BYTES, WRITABLE, 0) {
         write_all(memory, BYTES);
-        // SAFETY: the mapping is not used any more.
+        // SAFETY: the mapping is no longer used.
         unsafe { libc::mprotect(memory.cast(), BYTES, libc::PROT_NONE) };
     }
 }

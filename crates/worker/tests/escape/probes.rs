@@ -283,7 +283,7 @@ pub const PROBES: &[Probe] = &[
     probe("iopl", libc::SYS_iopl, &[N(3)], Killed, "reaches devices"),
     probe("getpid of the x32 ABI", 0x4000_0000 + libc::SYS_getpid, &[], Killed, "makes calls under other numbers"),
     probe("a call that does not exist", 9999, &[], Killed, "finds calls of newer kernels"),
-    // Calls that work: native code has these, and no harm comes of them.
+    // Calls that work and are harmless.
     probe("private memory", libc::SYS_mmap, &[NULL, N(4096), N(3), N(0x22), N(-1), N(0)], Works, "memory within the limit"),
     probe("own process id", libc::SYS_getpid, &[], Works, "a number"),
     probe("own thread id", libc::SYS_gettid, &[], Works, "a number"),

@@ -1,5 +1,4 @@
-//! Runs that are ended: by time, entries, or because they are cancelled. Scripts that attack
-//! their limits are those of `tests/hostile`.
+//! Runs that end by time, entries or a cancel. `tests/hostile` has scripts that attack their limits.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -51,6 +50,32 @@ async fn waiting_for_a_call_is_not_script_time() {
 }
 
 #[tokio::test]
+async fn waiting_for_a_timer_is_not_script_time() {
+    let script = "await new Promise(done => setTimeout(done, 1200)); return 1";
+    let ended = run_job(limited(script, |limits| {
+        limits.script_time = Duration::from_secs(1);
+    }))
+    .await;
+    assert_eq!(returned(&ended), "1");
+    assert!(ended.script_time < Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn long_wait_for_timers_alone_ends_the_run() {
+    let script = "while (true) await new Promise(done => setTimeout(done, 50));";
+    let ended = run_job(limited(script, |limits| {
+        limits.wait_time = Duration::from_millis(200);
+    }))
+    .await;
+    let which = WhichLimit::WaitTime;
+    assert!(
+        matches!(ended.end, End::Limit { which: hit, limit: 200, .. } if hit == which),
+        "{:?}",
+        ended.end
+    );
+}
+
+#[tokio::test]
 async fn script_over_entry_limit_ends() {
     let script = "console.log('before'); return 'x'.repeat(2 ** 28).split('').length;";
     let job = limited(script, |limits| limits.script_time = Duration::from_secs(8));
@@ -63,14 +88,14 @@ async fn script_over_entry_limit_ends() {
     assert_eq!(printed(&output), "before\n");
 }
 
-/// Works on a result, without a break, for as long as the process is there.
+/// Works on a result, without a break, until the process ends.
 struct WorksWhile(PathBuf, Arc<AtomicBool>);
 
 impl CallHandler for WorksWhile {
     fn call(&self, _: ScriptCall) -> BoxFuture<'static, Result<Box<RawValue>, Thrown>> {
         let (process, has_ended) = (self.0.clone(), Arc::clone(&self.1));
         Box::pin(async move {
-            // As a call that waits for its server.
+            // Like a call that waits for its server.
             tokio::task::yield_now().await;
             let began = Instant::now();
             while process.exists() && began.elapsed() < Duration::from_secs(20) {

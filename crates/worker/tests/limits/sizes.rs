@@ -57,7 +57,7 @@ async fn giant_message_is_cut_and_counted() {
         assert_eq!(ended.output.tail, tail);
         assert_eq!(ended.output.cut_bytes, cut);
     };
-    // More than a message may have by itself.
+    // More than the limit of one message.
     let head = "é".repeat(75_000);
     let tail = format!("{}\n", "é".repeat(25_000));
     check("'é'.repeat(1e5)", 300_000, (&head, &tail), 0).await;
@@ -137,7 +137,7 @@ async fn cut_output_can_be_kept_in_full() {
         Some((0..100).map(|i| format!("line {i}\n")).collect())
     );
 
-    // There is not room for all of it.
+    // Not all of it fits.
     let whole = check(30, None).await.expect("it is kept");
     assert!(whole.starts_with("line 0\nline 1\nline 2\n"), "{whole}");
     let end = "bytes are not kept; the end follows]\n8\nline 99\n";

@@ -1,4 +1,4 @@
-//! The support of the integration tests: a script in, an `Ended` out, through a real worker.
+//! Support of the integration tests: runs scripts in a real worker.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -28,7 +28,7 @@ pub fn launcher(spares: usize) -> Launcher {
     Launcher::new(program, options)
 }
 
-/// The author's lines, wrapped as the script crate wraps them.
+/// The author's lines in the wrapper of the script crate.
 pub fn job(script: &str) -> Job {
     Job {
         source_name: "script.ts".to_owned(),
@@ -55,7 +55,7 @@ pub async fn run_job(job: Job) -> Ended {
     run_with(job, Handler::default()).await
 }
 
-/// Runs the job in a worker of its own.
+/// Runs the job in a new worker.
 pub async fn run_with(job: Job, handler: impl CallHandler + 'static) -> Ended {
     run_by(
         &launcher(0),
@@ -75,7 +75,9 @@ pub async fn run_by(
 ) -> Ended {
     match launcher.take(&job.limits).await {
         Ok(worker) => worker.run(job, handler, cancel).await,
-        Err(reason) => Ended::without_script(End::NotStarted { reason }),
+        Err(error) => Ended::without_script(End::NotStarted {
+            reason: error.to_string(),
+        }),
     }
 }
 
@@ -89,12 +91,12 @@ pub fn returned(ended: &Ended) -> &str {
     }
 }
 
-/// A frame as it crosses the socket.
+/// The bytes of a frame on the socket.
 pub fn encoded(frame: WorkerFrame) -> Vec<u8> {
     encode(&frame, usize::MAX).unwrap()
 }
 
-/// A program that sends these bytes to its host, as a worker would, and then does this.
+/// A program that sends these bytes to its host, like a worker, and then runs `then`.
 pub fn pretender(folder: &Path, bytes: &[u8], then: &str) -> WorkerProgram {
     let (program, sent) = (folder.join("worker"), folder.join("bytes"));
     std::fs::write(&sent, bytes).unwrap();
@@ -104,7 +106,7 @@ pub fn pretender(folder: &Path, bytes: &[u8], then: &str) -> WorkerProgram {
     WorkerProgram::Path(program)
 }
 
-/// The run's end in one text, for golden comparisons.
+/// The run's end as text, for golden comparisons.
 pub fn shown(ended: &Ended) -> String {
     let mut text = printed(&ended.output);
     for block in &ended.emitted {
@@ -188,7 +190,7 @@ impl CallHandler for Handler {
                 let text = "x".repeat(number() as usize - 2);
                 async move { Ok(raw(format!("\"{text}\""))) }.boxed()
             }
-            // Answers once as many calls are in flight as the input says.
+            // Answers when the number of calls in the input is in flight.
             "gate" => {
                 let wanted = number();
                 let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;

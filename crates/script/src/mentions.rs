@@ -1,4 +1,4 @@
-//! The tools a script names.
+//! The tools that a script mentions.
 
 use std::collections::HashSet;
 
@@ -16,37 +16,35 @@ use crate::form::USE_TOOLS;
 use crate::parse::offset;
 use crate::source::Source;
 
-/// The tools a script may call, as far as its text tells.
+/// The tools that a script may call, according to its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
-    /// Every name that is used but not declared in the script, JavaScript's own globals among them,
-    /// every name that is given to `mcp.callTool` as a literal, and `mcp.extract`. Each once, where
-    /// it first stands. Which of them are tools, only a catalog knows.
+pub struct Mentions {
+    /// Every name that is used but not declared in the script, including JavaScript's own globals,
+    /// every literal argument of `mcp.callTool`, and `mcp.extract`. Each has its first place. A
+    /// catalog decides which of them are tools.
     pub tools: Vec<Mention>,
-    /// True if the script may also call tools by names that its text does not
-    /// tell, as `mcp.callTool(name)` does, and code that gets `mcp` as a value may.
+    /// True if the script may also call tools by computed names: with `mcp.callTool(name)`, or by
+    /// passing `mcp` on as a value.
     pub dynamic: bool,
-    /// True if it may read anything from the global object, as `globalThis[name]`
-    /// does, and code that gets that object as a value may.
+    /// True if the script may read any property of the global object: with `globalThis[name]`, or by
+    /// passing that object on as a value.
     pub global: bool,
 }
 
 /// A name in a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
-    /// The name.
     pub name: String,
-    /// Its line, from 1.
+    /// From 1.
     pub line: u32,
-    /// Its column, from 1, in UTF-16 units.
+    /// From 1, in UTF-16 units.
     pub column: u32,
-    /// True if it is given to `mcp.callTool`, somewhere, so that it can be nothing but a tool's.
+    /// True if the name is an argument of `mcp.callTool` somewhere, so that it must be a tool's.
     pub called: bool,
 }
 
-/// Finds the tools that a module names.
-/// The error: An error where it calls `require`.
-pub(crate) fn named(source: &Source, module: Module) -> Result<Named, ScriptError> {
+/// Finds the tools that a module mentions. A call of `require` is an error.
+pub(crate) fn find(source: &Source, module: Module) -> Result<Mentions, ScriptError> {
     let finder = GLOBALS.set(&Globals::new(), || {
         let unresolved = Mark::new();
         let mut program = Program::Module(module);
@@ -88,7 +86,7 @@ pub(crate) fn named(source: &Source, module: Module) -> Result<Named, ScriptErro
             }
         })
         .collect();
-    Ok(Named {
+    Ok(Mentions {
         tools,
         dynamic,
         global,
@@ -98,11 +96,11 @@ pub(crate) fn named(source: &Source, module: Module) -> Result<Named, ScriptErro
 struct Finder {
     unresolved: Mark,
     found: Vec<(String, usize)>,
-    /// What `mcp.callTool` is given.
+    /// Literal arguments of `mcp.callTool`.
     called: HashSet<String>,
     dynamic: bool,
     global: bool,
-    /// Where `require` is called, if it is.
+    /// The first call of `require`.
     require: Option<Span>,
 }
 
@@ -129,8 +127,8 @@ impl Finder {
         self.global_name(&name.sym, name.span);
     }
 
-    /// A property of the global object. An object that is handed on as a value may
-    /// have anything read from it.
+    /// Adds a property of the global object. Any property may be read of an object that is passed on
+    /// as a value.
     fn global_name(&mut self, name: &str, span: Span) {
         if name == "mcp" {
             self.dynamic = true;
@@ -141,8 +139,8 @@ impl Finder {
         }
     }
 
-    /// Names that a pattern takes from the global object.
-    fn taken(&mut self, pattern: &ObjectPat) {
+    /// Adds the names that a pattern takes from the global object.
+    fn pattern(&mut self, pattern: &ObjectPat) {
         for property in &pattern.props {
             let named = match property {
                 ObjectPatProp::Assign(short) => Some((short.key.sym.to_string(), short.key.span)),
@@ -198,10 +196,10 @@ impl Visit for Finder {
     fn visit_member_expr(&mut self, member: &MemberExpr) {
         if self.is_global(&member.obj, &["mcp"]) {
             match property(&member.prop).as_deref() {
-                // A reference to the function itself may be called with any
-                // name; what else is there calls nothing.
+                // A reference to the function itself may be called with any name; other properties
+                // call no tool.
                 Some("callTool") | None => self.dynamic = true,
-                // It hands data to a model, which is a call to rules.
+                // It sends data to a model, which rules treat as a call.
                 Some("extract") => self.name("mcp.extract", member.span),
                 Some(_) => {}
             }
@@ -220,7 +218,7 @@ impl Visit for Finder {
     fn visit_var_declarator(&mut self, declared: &VarDeclarator) {
         match (&declared.name, declared.init.as_deref()) {
             (Pat::Object(pattern), Some(from)) if self.is_global(from, GLOBAL_OBJECTS) => {
-                self.taken(pattern);
+                self.pattern(pattern);
                 pattern.visit_with(self);
             }
             _ => declared.visit_children_with(self),
@@ -242,7 +240,7 @@ impl Visit for Finder {
     }
 }
 
-/// The name of a property, if the text tells it.
+/// The name of a property, unless it is computed.
 fn property(property: &MemberProp) -> Option<String> {
     match property {
         MemberProp::Ident(name) => Some(name.sym.to_string()),
@@ -251,7 +249,7 @@ fn property(property: &MemberProp) -> Option<String> {
     }
 }
 
-/// The text of a string, and where it stands.
+/// The text of a string literal, and its place.
 fn literal(expr: &Expr) -> Option<(String, Span)> {
     match without_wrappers(expr) {
         Expr::Lit(Lit::Str(text)) => Some((text.value.to_string_lossy().into_owned(), text.span)),
@@ -263,7 +261,7 @@ fn literal(expr: &Expr) -> Option<(String, Span)> {
     }
 }
 
-/// An expression without parentheses and types around it.
+/// The expression without parentheses and type assertions around it.
 fn without_wrappers(expr: &Expr) -> &Expr {
     let mut expr = expr;
     loop {
